@@ -1,0 +1,125 @@
+package random
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// RandomState is numpy's legacy generator, numpy.random.RandomState, which
+// numpy.random.seed and scikit-learn's random_state arguments also stand for.
+// Its stream has been frozen by numpy since 1.17. It is not safe for use by
+// several goroutines at once.
+type RandomState struct{ mt mt19937 }
+
+// NewRandomState is RandomState(seed) for an integer seed.
+func NewRandomState(seed uint32) *RandomState {
+	r := new(RandomState)
+	r.mt.seedWord(seed)
+	return r
+}
+
+// NewRandomStateKey is RandomState(key) for an array of words, which differs
+// from an integer seed even when the array has one word.
+func NewRandomStateKey(key []uint32) *RandomState {
+	r := new(RandomState)
+	r.mt.seedWords(key)
+	return r
+}
+
+// Below draws from 0 … n-1 (any uint64 when n is 0), by masking and
+// rejection: a range that fits 32 bits costs 32-bit words, a larger one
+// 64-bit words, and n = 1 costs nothing.
+func (r *RandomState) Below(n uint64) uint64 { return r.interval(n - 1) }
+
+// interval draws from 0 … top.
+func (r *RandomState) interval(top uint64) uint64 {
+	if top == 0 {
+		return 0
+	}
+	mask := ^uint64(0) >> bits.LeadingZeros64(top)
+	for {
+		v := r.masked(top, mask)
+		if v <= top {
+			return v
+		}
+	}
+}
+
+func (r *RandomState) masked(top, mask uint64) uint64 {
+	if top>>32 == 0 {
+		return uint64(r.mt.uint32()) & mask
+	}
+	return r.mt.uint64() & mask
+}
+
+// belows draws one number from 0 … top-k for every k in dst. The caller
+// keeps top-k above 0.
+func (r *RandomState) belows(dst []uint32, top uint32) {
+	for k := 0; k < len(dst); {
+		mask := ^uint32(0) >> bits.LeadingZeros32(top)
+		// All tops down to mask/2+1 share the mask.
+		same := min(len(dst)-k, int(top-mask/2))
+		r.maskedRun(dst[k:k+same], top, mask)
+		k += same
+		top -= uint32(same)
+	}
+}
+
+// maskedRun is belows for tops that share a mask. Writing first and then
+// stepping on only if the word was in range keeps the loop free of branches
+// that no predictor can guess.
+func (r *RandomState) maskedRun(dst []uint32, top, mask uint32) {
+	for k := 0; k < len(dst); {
+		if r.mt.pos >= mtWords {
+			r.mt.refill()
+		}
+		words := r.mt.out[r.mt.pos:]
+		used := len(words)
+		for i, y := range words {
+			v := y & mask
+			dst[k] = v
+			if v <= top-uint32(k) {
+				k++
+			}
+			if k == len(dst) {
+				used = i + 1
+				break
+			}
+		}
+		r.mt.pos += used
+	}
+}
+
+// Permutation is permutation(n): the numbers 0 … n-1 in random order. A
+// negative n gives an empty one.
+func (r *RandomState) Permutation(n int) []int { return Permutation[int](r, n) }
+
+// Float64 is random_sample(): uniform on [0, 1) with 53 bits.
+func (r *RandomState) Float64() float64 { return r.mt.float64() }
+
+// Uniform is uniform(low, high).
+func (r *RandomState) Uniform(low, high float64) float64 {
+	return low + float64((high-low)*r.mt.float64())
+}
+
+// Integer is randint(low, high) for the default 64-bit dtype: a whole number
+// from low … high-1. It is an error when low >= high.
+func (r *RandomState) Integer(low, high int64) (int64, error) {
+	if low >= high {
+		return 0, fmt.Errorf("draw integer: low %d is not below high %d", low, high)
+	}
+	return low + int64(r.interval(uint64(high)-uint64(low)-1)), nil
+}
+
+// Integers is randint(low, high, size=n) for the default 64-bit dtype.
+func (r *RandomState) Integers(low, high int64, n int) ([]int64, error) {
+	out := make([]int64, max(n, 0))
+	for i := range out {
+		v, err := r.Integer(low, high)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
