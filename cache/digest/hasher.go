@@ -1,0 +1,61 @@
+package digest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+)
+
+// Field is one labelled input of an action, kept to explain a changed key.
+// Value is what a person should see: the value itself when it is short, its
+// digest when it is content.
+type Field struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// Hasher builds an ActionID from labelled fields. Each label and value is
+// hashed with its length, so that no two field lists share an encoding. The
+// order of the calls matters and must be fixed by the caller.
+type Hasher struct {
+	buf    []byte
+	fields []Field
+}
+
+// NewHasher returns a Hasher salted with the identity of what will run:
+// a step kind and the version of its behaviour.
+func NewHasher(kind, version string) *Hasher {
+	h := &Hasher{buf: make([]byte, 0, 512), fields: make([]Field, 0, 8)}
+	h.buf = append(h.buf, "mleflow action 1\n"...)
+	h.String("kind", kind)
+	h.String("kind version", version)
+	return h
+}
+
+// String adds a text field.
+func (h *Hasher) String(label, value string) {
+	h.buf = appendText(h.buf, label)
+	h.buf = appendText(h.buf, value)
+	h.fields = append(h.fields, Field{Label: label, Value: value})
+}
+
+// Int adds an integer field.
+func (h *Hasher) Int(label string, value int64) { h.String(label, strconv.FormatInt(value, 10)) }
+
+// Bool adds a boolean field.
+func (h *Hasher) Bool(label string, value bool) { h.String(label, strconv.FormatBool(value)) }
+
+// Content adds the identity of an input's content.
+func (h *Hasher) Content(label string, id ContentID) { h.String(label, id.String()) }
+
+// Fields returns the fields added so far, in order. The caller must not
+// change them.
+func (h *Hasher) Fields() []Field { return h.fields }
+
+// Sum returns the identity of the fields added so far.
+func (h *Hasher) Sum() ActionID { return sha256.Sum256(h.buf) }
+
+func appendText(buf []byte, s string) []byte {
+	buf = binary.AppendUvarint(buf, uint64(len(s)))
+	return append(buf, s...)
+}

@@ -1,0 +1,80 @@
+// Package addr names the parts of a pipeline: step blocks and their
+// instances. Addresses are what people type at -target and read in plans:
+//
+//	step.grade.score                          a block
+//	step.grade.score["leaf-classification/0"] one of its instances
+//
+// Values are comparable and order as text; the zero value is no address.
+package addr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Step is the address of a step block: step.<Kind>.<Name>.
+type Step struct{ Kind, Name string }
+
+// String returns the address as written in HCL.
+func (s Step) String() string { return "step." + s.Kind + "." + s.Name }
+
+// IsZero reports whether s is no address.
+func (s Step) IsZero() bool { return s == Step{} }
+
+// Instance is the address of one instance of a step block. A block without
+// for_each has one instance, which has no key.
+type Instance struct {
+	Step   Step
+	Key    string
+	HasKey bool
+}
+
+// Single returns the address of the one instance of a block without for_each.
+func Single(s Step) Instance { return Instance{Step: s} }
+
+// Keyed returns the address of the instance of s with the given key.
+func Keyed(s Step, key string) Instance { return Instance{Step: s, Key: key, HasKey: true} }
+
+// String returns the address as written in HCL.
+func (i Instance) String() string {
+	if !i.HasKey {
+		return i.Step.String()
+	}
+	return i.Step.String() + "[" + strconv.Quote(i.Key) + "]"
+}
+
+// Compare orders addresses by kind, name and key.
+func (i Instance) Compare(j Instance) int {
+	if c := strings.Compare(i.Step.Kind, j.Step.Kind); c != 0 {
+		return c
+	}
+	if c := strings.Compare(i.Step.Name, j.Step.Name); c != 0 {
+		return c
+	}
+	return strings.Compare(i.Key, j.Key)
+}
+
+// Parse reads an address as String writes it. A block's address is accepted
+// too and comes back without key.
+func Parse(s string) (Instance, error) {
+	head, key, hasKey := strings.Cut(s, "[")
+	parts := strings.Split(head, ".")
+	if len(parts) != 3 || parts[0] != "step" || parts[1] == "" || parts[2] == "" {
+		return Instance{}, fmt.Errorf("parse address %q: want step.KIND.NAME or step.KIND.NAME[\"KEY\"]", s)
+	}
+	i := Instance{Step: Step{Kind: parts[1], Name: parts[2]}}
+	if !hasKey {
+		return i, nil
+	}
+	quoted, ok := strings.CutSuffix(key, "]")
+	if !ok {
+		return Instance{}, fmt.Errorf("parse address %q: the key's closing bracket is missing", s)
+	}
+	unquoted, err := strconv.Unquote(quoted)
+	if err != nil {
+		return Instance{}, fmt.Errorf("parse address %q: the key must be a quoted text; in a shell write '%s[\"KEY\"]'", s, head)
+	}
+	i.Key, i.HasKey = unquoted, true
+	return i, nil
+}

@@ -1,0 +1,122 @@
+// Package diag reports what is wrong in something a person wrote: what, where
+// and how to mend it. A diagnostic is HCL's own, so that ranges, snippets and
+// wording are the same whether the parser, the language or a step kind found
+// the mistake; all mistakes of a file are reported together.
+package diag
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+)
+
+// List holds diagnostics in the order they were found. It is an error when
+// one of them is.
+type List = hcl.Diagnostics
+
+// Error returns a diagnostic at r. The summary is a short sentence without a
+// full stop; the detail says what was expected and how to mend it.
+func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args), Subject: r.Ptr()}
+}
+
+// Warning is Error for what need not stop the run.
+func Warning(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
+	d := Error(r, summary, detail, args...)
+	d.Severity = hcl.DiagWarning
+	return d
+}
+
+// General returns an error diagnostic that belongs to no place in a file,
+// such as a flag.
+func General(summary, detail string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args)}
+}
+
+func format(detail string, args []any) string {
+	if len(args) == 0 {
+		return detail
+	}
+	return fmt.Sprintf(detail, args...)
+}
+
+// Nearest returns the candidate most like name, or "" when none is close
+// enough to be a slip of the pen. Ties go to the earlier candidate.
+func Nearest(name string, candidates []string) string {
+	best, bestDist := "", 1+len(name)/3
+	for _, c := range candidates {
+		if c == name {
+			continue
+		}
+		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < bestDist || (d == bestDist && best == "") {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean returns ` Did you mean "x"?` for the nearest candidate, or "".
+func DidYouMean(name string, candidates []string) string {
+	if n := Nearest(name, candidates); n != "" {
+		return fmt.Sprintf(" Did you mean %q?", n)
+	}
+	return ""
+}
+
+// Sources maps file names to their text, for snippets.
+type Sources = map[string]*hcl.File
+
+// WriteText writes the list for people, with source snippets, wrapped at
+// width columns (0: not wrapped).
+func WriteText(w io.Writer, files Sources, list List, width uint, color bool) error {
+	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(list)
+}
+
+// JSON is the machine-readable form of one diagnostic.
+type JSON struct {
+	Severity string     `json:"severity"`
+	Summary  string     `json:"summary"`
+	Detail   string     `json:"detail,omitempty"`
+	Range    *JSONRange `json:"range,omitempty"`
+}
+
+// JSONRange is a place in a file; lines and columns count from 1, bytes from 0.
+type JSONRange struct {
+	Filename string  `json:"filename"`
+	Start    JSONPos `json:"start"`
+	End      JSONPos `json:"end"`
+}
+
+// JSONPos is one position of a range.
+type JSONPos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	Byte   int `json:"byte"`
+}
+
+// ToJSON converts the list to its machine-readable form; never nil.
+func ToJSON(list List) []JSON {
+	out := make([]JSON, 0, len(list))
+	for _, d := range list {
+		j := JSON{Severity: "error", Summary: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			j.Severity = "warning"
+		}
+		if d.Subject != nil {
+			j.Range = &JSONRange{Filename: d.Subject.Filename, Start: jsonPos(d.Subject.Start), End: jsonPos(d.Subject.End)}
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+func jsonPos(p hcl.Pos) JSONPos { return JSONPos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
+
+// WriteJSON writes {"diagnostics": [...]} and a newline.
+func WriteJSON(w io.Writer, list List) error {
+	return json.NewEncoder(w).Encode(map[string]any{"diagnostics": ToJSON(list)})
+}

@@ -1,0 +1,194 @@
+// Package event defines the facts that a run emits, in the order they
+// happened. The engine prints nothing: the terminal view, the plain log, the
+// JSON lines, the run's journal and the report are all readers of events.
+//
+// In JSON an event is one object with its "type" (see Encode) and its fields;
+// times are RFC 3339 with nanoseconds in UTC, durations whole milliseconds,
+// sizes bytes.
+package event
+
+import "time"
+
+// Event is one fact. The set is closed: only this package defines members.
+type Event interface {
+	// EventType is the value of "type" in JSON.
+	EventType() string
+	// When is the time the fact happened.
+	When() time.Time
+}
+
+// Sink receives events, one at a time. Emit must not block for long: the
+// engine waits for it.
+type Sink interface{ Emit(Event) }
+
+// SinkFunc lets a function be a Sink.
+type SinkFunc func(Event)
+
+// Emit implements Sink.
+func (f SinkFunc) Emit(e Event) { f(e) }
+
+// Multi returns a Sink that passes each event to every sink in order.
+func Multi(sinks ...Sink) Sink {
+	return SinkFunc(func(e Event) {
+		for _, s := range sinks {
+			s.Emit(e)
+		}
+	})
+}
+
+// At is the time of an event; it is part of every member.
+type At struct {
+	Time time.Time `json:"time"`
+}
+
+// When implements Event.
+func (a At) When() time.Time { return a.Time }
+
+// Status is how a step instance ended.
+type Status string
+
+// The ways a step instance can end.
+const (
+	// Ran: the step was executed and its outputs recorded.
+	Ran Status = "ran"
+	// Cached: the outputs of an earlier execution were used.
+	Cached Status = "cached"
+	// Failed: the step was executed and failed for good.
+	Failed Status = "failed"
+	// Skipped: not executed because something it depends on failed.
+	Skipped Status = "skipped"
+	// Cancelled: interrupted, or not started because the run was stopping.
+	Cancelled Status = "cancelled"
+)
+
+// RunStarted opens every run.
+type RunStarted struct {
+	At
+	Run      string `json:"run"`
+	Pipeline string `json:"pipeline"`
+	// Steps is the number of instances in the run; Run, Cached and Deferred
+	// are what the plan predicts of them.
+	Steps    int `json:"steps"`
+	ToRun    int `json:"to_run"`
+	Cached   int `json:"cached"`
+	Deferred int `json:"deferred"`
+	// Resumed names the earlier run of the pipeline that did not end, if any.
+	Resumed string `json:"resumed,omitempty"`
+	// ExpectedMillis is how long the work is expected to take, 0 if unknown.
+	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+}
+
+// StepStarted says that an attempt of an instance began.
+type StepStarted struct {
+	At
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+	// Attempt counts from 1.
+	Attempt int `json:"attempt"`
+	// ExpectedMillis is the duration of the last execution, 0 if unknown.
+	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+	// CPUs, MemoryBytes and Devices are what the attempt has leased.
+	CPUs        float64  `json:"cpus,omitempty"`
+	MemoryBytes int64    `json:"memory_bytes,omitempty"`
+	Devices     []string `json:"devices,omitempty"`
+}
+
+// StepProgress says how far an attempt is. Total is 0 when unknown.
+type StepProgress struct {
+	At
+	Address string `json:"address"`
+	// What names the work under way, such as a file; it may be empty.
+	What  string `json:"what,omitempty"`
+	Done  int64  `json:"done"`
+	Total int64  `json:"total,omitempty"`
+	// Unit is "bytes", "files", "rows" or "steps".
+	Unit string `json:"unit"`
+}
+
+// StepLog is one line that a step wrote, without its newline.
+type StepLog struct {
+	At
+	Address string `json:"address"`
+	Line    string `json:"line"`
+}
+
+// StepRetry says that an attempt failed and another will follow.
+type StepRetry struct {
+	At
+	Address    string `json:"address"`
+	Attempt    int    `json:"attempt"`
+	WaitMillis int64  `json:"wait_ms"`
+	Error      string `json:"error"`
+}
+
+// StepFinished says how an instance ended.
+type StepFinished struct {
+	At
+	Address        string `json:"address"`
+	Kind           string `json:"kind"`
+	Status         Status `json:"status"`
+	Action         string `json:"action,omitempty"`
+	Attempts       int    `json:"attempts,omitempty"`
+	DurationMillis int64  `json:"duration_ms"`
+	// Error is the cause of a failure; for Skipped, the failed address.
+	Error string `json:"error,omitempty"`
+	// Outputs maps output names to digests (content) or JSON (values).
+	Outputs map[string]string `json:"outputs,omitempty"`
+}
+
+// RunFinished closes every run that ended by itself; a run without it was
+// killed.
+type RunFinished struct {
+	At
+	Run string `json:"run"`
+	// Status is Ran when all went well, else Failed or Cancelled.
+	Status         Status `json:"status"`
+	Ran            int    `json:"ran"`
+	Cached         int    `json:"cached"`
+	Failed         int    `json:"failed"`
+	Skipped        int    `json:"skipped"`
+	Cancelled      int    `json:"cancelled"`
+	DurationMillis int64  `json:"duration_ms"`
+}
+
+// OutputValue is a value of the pipeline's output block, emitted at the end.
+type OutputValue struct {
+	At
+	Name string `json:"name"`
+	// Value is a text as it is, any other value in JSON.
+	Value string `json:"value"`
+}
+
+// Warning is something a person should know that does not stop the run.
+type Warning struct {
+	At
+	Address string `json:"address,omitempty"`
+	Message string `json:"message"`
+}
+
+// EventType implements Event.
+func (RunStarted) EventType() string { return "run_started" }
+
+// EventType implements Event.
+func (StepStarted) EventType() string { return "step_started" }
+
+// EventType implements Event.
+func (StepProgress) EventType() string { return "step_progress" }
+
+// EventType implements Event.
+func (StepLog) EventType() string { return "step_log" }
+
+// EventType implements Event.
+func (StepRetry) EventType() string { return "step_retry" }
+
+// EventType implements Event.
+func (StepFinished) EventType() string { return "step_finished" }
+
+// EventType implements Event.
+func (RunFinished) EventType() string { return "run_finished" }
+
+// EventType implements Event.
+func (OutputValue) EventType() string { return "output" }
+
+// EventType implements Event.
+func (Warning) EventType() string { return "warning" }

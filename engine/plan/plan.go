@@ -1,0 +1,74 @@
+// Package plan is the model of what an apply will do: for every step
+// instance run, cached or deferred, with the reasons. It is data only; the
+// engine fills it, views print it, the ledger keeps it.
+package plan
+
+import "github.com/mleflow/mleflow/engine/addr"
+
+// Action is what will happen to an instance.
+type Action string
+
+// The actions.
+const (
+	// Run: the step will be executed.
+	Run Action = "run"
+	// Cached: its outputs are in the cache.
+	Cached Action = "cached"
+	// Deferred: it depends on a step that will run; what that step gives
+	// decides whether this one runs or is cached.
+	Deferred Action = "deferred"
+)
+
+// Reason says why an instance runs or is deferred. Field, From and To are set
+// where an input changed; From is empty for an input that is new, To for one
+// that is gone.
+type Reason struct {
+	Field string `json:"field,omitempty"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+	// Text is the whole reason as one phrase for people.
+	Text string `json:"text"`
+}
+
+// Step is the plan for one instance.
+type Step struct {
+	Address addr.Instance `json:"-"`
+	// Name is Address as text.
+	Name    string   `json:"address"`
+	Kind    string   `json:"kind"`
+	Action  Action   `json:"action"`
+	Reasons []Reason `json:"reasons"`
+	// ActionID is the hexadecimal key; empty while it is not yet decided.
+	ActionID string `json:"action_id,omitempty"`
+	// After lists the indexes (in Plan.Steps) of the instances this one
+	// depends on, ascending.
+	After []int `json:"after,omitempty"`
+	// ExpectedMillis is how long it took last time, 0 if unknown.
+	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+}
+
+// Plan is what an apply will do, in dependency order: every step comes after
+// those it depends on.
+type Plan struct {
+	Pipeline string `json:"pipeline,omitempty"`
+	Steps    []Step `json:"steps"`
+}
+
+// Counts is the number of steps by action.
+type Counts struct{ Run, Cached, Deferred int }
+
+// Counts counts the steps by action.
+func (p *Plan) Counts() Counts {
+	var c Counts
+	for i := range p.Steps {
+		switch p.Steps[i].Action {
+		case Run:
+			c.Run++
+		case Cached:
+			c.Cached++
+		case Deferred:
+			c.Deferred++
+		}
+	}
+	return c
+}

@@ -1,0 +1,31 @@
+package step
+
+import "github.com/zclconf/go-cty/cty"
+
+// Agent is an agent block of the pipeline: who solves a competition. It
+// decodes from a value of AgentType. Secrets are references, never values.
+type Agent struct {
+	Name string `cty:"name"`
+	// Image is an OCI image by digest, archive or layout; empty for the
+	// process runtime.
+	Image string `cty:"image"`
+	// Command and Args are what is started. Command[0] may be the text
+	// "mleflow", which stands for the running binary.
+	Command []string `cty:"command"`
+	Args    []string `cty:"args"`
+	// Env is the environment, by name.
+	Env map[string]string `cty:"env"`
+	// Secrets maps names of environment variables to where their values
+	// come from: "env:NAME", "file:PATH" or "command:LINE".
+	Secrets map[string]string `cty:"secrets"`
+}
+
+// AgentType is the type of agent.<name> in the language.
+var AgentType = cty.Object(map[string]cty.Type{
+	"name":    cty.String,
+	"image":   cty.String,
+	"command": cty.List(cty.String),
+	"args":    cty.List(cty.String),
+	"env":     cty.Map(cty.String),
+	"secrets": cty.Map(cty.String),
+})

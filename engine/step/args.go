@@ -1,0 +1,48 @@
+package step
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/gocty"
+)
+
+// Args are the decoded arguments of an instance: an object with one attribute
+// for every Attr and Block of its kind, wholly known.
+type Args struct {
+	// Value is the object; absent optional arguments are null.
+	Value cty.Value
+	// Limits are the instance's limits, for kinds that enforce or report them.
+	Limits Limits
+}
+
+// Decode stores the arguments in the struct that dst points to, whose fields
+// carry `cty:"name"` tags for exactly the kind's arguments and blocks.
+// Artifacts decode into *Artifact, optional arguments into pointers.
+func (a Args) Decode(dst any) error {
+	if err := gocty.FromCtyValue(a.Value, dst); err != nil {
+		return fmt.Errorf("decode arguments: %w", err)
+	}
+	return nil
+}
+
+// Type returns the type of the object that a kind's Args.Value has.
+func (k *Kind) Type() cty.Type {
+	atys := make(map[string]cty.Type, len(k.Args)+len(k.Blocks))
+	for _, a := range k.Args {
+		atys[a.Name] = a.Type
+	}
+	for _, b := range k.Blocks {
+		atys[b.Name] = b.Type()
+	}
+	return cty.Object(atys)
+}
+
+// Type returns the type of the block as an attribute of Args.Value.
+func (b *Block) Type() cty.Type {
+	atys := make(map[string]cty.Type, len(b.Args))
+	for _, a := range b.Args {
+		atys[a.Name] = a.Type
+	}
+	return cty.Object(atys)
+}

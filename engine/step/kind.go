@@ -1,0 +1,146 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Kind describes one kind of step.
+type Kind struct {
+	// Name is the label in the HCL block: step "<name>" "x" { … }.
+	Name string
+	// Version is part of every key; bump it when behaviour changes.
+	Version string
+	// Doc is one paragraph for the reference pages.
+	Doc string
+	// Volatile kinds read something their arguments do not pin: their
+	// instances run in every apply.
+	Volatile bool
+	// Untrusted kinds run code that must not see private values.
+	Untrusted bool
+	// OwnsTimeout says that Run keeps the instance's time limit itself and
+	// has a result to give after it (an agent is stopped and its submission
+	// harvested). For other kinds the engine cancels Run at the limit.
+	OwnsTimeout bool
+	// LimitsInKey puts the timeout and the resources block into the key,
+	// because they are the conditions the result was obtained under.
+	LimitsInKey bool
+	// Args are the arguments of the block, in the order they are hashed.
+	Args []Attr
+	// Blocks are the nested blocks, each at most once.
+	Blocks []Block
+	// Outputs are what an instance gives, sorted by name.
+	Outputs []Output
+	// New decodes arguments into a step. It does no I/O. An error is shown
+	// to the person who wrote the block.
+	New func(Args) (Step, error)
+}
+
+// Step is one instance, ready to run.
+type Step interface {
+	// Run does the work. It writes only below env.WorkDir and into
+	// env.Store, and stops soon after ctx is cancelled.
+	Run(ctx context.Context, env *Env) (cache.Outputs, error)
+}
+
+// Fingerprinter is implemented by steps whose result depends on more than
+// their arguments. Fingerprint is pure and fast: plan calls it.
+type Fingerprinter interface {
+	Fingerprint(h *digest.Hasher) error
+}
+
+// Attr is one argument.
+type Attr struct {
+	Name string
+	// Type is the type the expression is converted to; ArtifactType for
+	// content, OutputsType for "all outputs of a step".
+	Type cty.Type
+	// Required arguments must be written. An optional one that is not
+	// written is Default, or null when Default is the zero Value.
+	Required bool
+	Default  cty.Value
+	// Cosmetic arguments do not change bytes and are not in the key; Doc
+	// says why.
+	Cosmetic bool
+	// OneOf lists the allowed texts, if limited.
+	OneOf []string
+	// Doc is one sentence for the reference pages, units included.
+	Doc string
+}
+
+// Block is a nested block: a name and its arguments. In Args it is an object
+// under the block's name, null when not written.
+type Block struct {
+	Name string
+	Args []Attr
+	Doc  string
+}
+
+// Secrecy says who may consume an output.
+type Secrecy int
+
+// The secrecies of an output.
+const (
+	// Inherit: private if the instance consumed anything private.
+	Inherit Secrecy = iota
+	// Private outputs are never seen by an untrusted step.
+	Private
+	// Public outputs may be seen by anyone, whatever they were made from.
+	Public
+)
+
+// Output is one named result of a kind.
+type Output struct {
+	Name string
+	// Type is ArtifactType for content, else the type of a small value.
+	Type    cty.Type
+	Secrecy Secrecy
+	Doc     string
+}
+
+// Registry is the set of kinds a process knows.
+type Registry struct {
+	byName map[string]*Kind
+	names  []string
+}
+
+// NewRegistry returns the registry of the given kinds. It panics on a
+// duplicate or incomplete kind: the list is written by programmers.
+func NewRegistry(kinds ...Kind) *Registry {
+	r := &Registry{byName: make(map[string]*Kind, len(kinds))}
+	for i := range kinds {
+		k := &kinds[i]
+		if k.Name == "" || k.Version == "" || k.New == nil {
+			panic(fmt.Sprintf("step kind %q: name, version and constructor are needed", k.Name))
+		}
+		if r.byName[k.Name] != nil {
+			panic(fmt.Sprintf("step kind %q is registered twice", k.Name))
+		}
+		r.byName[k.Name] = k
+		r.names = append(r.names, k.Name)
+	}
+	sort.Strings(r.names)
+	return r
+}
+
+// Kind returns the kind of that name, or nil.
+func (r *Registry) Kind(name string) *Kind { return r.byName[name] }
+
+// Names lists the kinds, sorted.
+func (r *Registry) Names() []string { return r.names }
+
+// Output returns the output of that name, or nil.
+func (k *Kind) Output(name string) *Output {
+	for i := range k.Outputs {
+		if k.Outputs[i].Name == name {
+			return &k.Outputs[i]
+		}
+	}
+	return nil
+}
