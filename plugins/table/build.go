@@ -1,0 +1,204 @@
+package table
+
+import (
+	"math"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+)
+
+// FromInts returns an Int64 column that owns v.
+func FromInts(name string, v []int64) *Column {
+	return wrap(name, intVector(v))
+}
+
+// FromUints returns a Uint64 column that owns v.
+func FromUints(name string, v []uint64) *Column {
+	return wrap(name, uintVector(v))
+}
+
+// FromFloats returns a Float64 column that owns v; NaN is missing.
+func FromFloats(name string, v []float64) *Column {
+	return wrap(name, floatVector(v))
+}
+
+// FromBools returns a Bool column; valid tells which cells are there, nil
+// means all.
+func FromBools(name string, v, valid []bool) *Column {
+	return wrap(name, boolVector(packBits(v), packValid(valid), len(v)))
+}
+
+// FromTexts returns a Text column with copies of the texts; valid tells which
+// cells are there, nil means all.
+func FromTexts(name string, v []string, valid []bool) *Column {
+	size := 0
+	for _, s := range v {
+		size += len(s)
+	}
+	offs, text := make([]int64, 1, len(v)+1), make([]byte, 0, size)
+	for i, s := range v {
+		if valid == nil || valid[i] {
+			text = append(text, s...)
+		}
+		offs = append(offs, int64(len(text)))
+	}
+	return wrap(name, textVector(offs, text, packValid(valid)))
+}
+
+// FromValues returns the column pandas builds from a list of these values:
+// all integers Int64 (Uint64 where one needs it), numbers and gaps Float64,
+// truth values with or without gaps Bool, texts with or without gaps Text, no
+// value at all Float64, anything else Mixed.
+func FromValues(name string, v []Value) *Column {
+	switch kind := commonKind(v); kind {
+	case Int64:
+		return FromInts(name, mapValues(v, Value.Int))
+	case Uint64:
+		return FromUints(name, mapValues(v, func(x Value) uint64 { return x.bits }))
+	case Float64:
+		return FromFloats(name, mapValues(v, Value.Float))
+	case Bool:
+		return FromBools(name, mapValues(v, Value.Bool), validOf(v))
+	case Text:
+		return FromTexts(name, mapValues(v, Value.String), validOf(v))
+	}
+	return wrap(name, mixedVector(v))
+}
+
+func mapValues[T any](v []Value, f func(Value) T) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = f(x)
+	}
+	return out
+}
+
+func validOf(v []Value) []bool {
+	for _, x := range v {
+		if x.IsMissing() {
+			return mapValues(v, func(x Value) bool { return !x.IsMissing() })
+		}
+	}
+	return nil
+}
+
+func commonKind(v []Value) Kind {
+	var seen [Mixed]int
+	signed := false
+	for _, x := range v {
+		seen[x.kind]++
+		signed = signed || x.kind == Int64 && int64(x.bits) < 0
+	}
+	ints := seen[Int64] + seen[Uint64]
+	switch n := len(v) - seen[Missing]; {
+	case n == seen[Bool] && n > 0:
+		return Bool
+	case n == seen[Text] && n > 0:
+		return Text
+	case n != ints+seen[Float64]:
+		return Mixed
+	case ints < len(v) || n == 0 || signed && seen[Uint64] > 0:
+		return Float64
+	case seen[Uint64] > 0:
+		return Uint64
+	}
+	return Int64
+}
+
+func packBits(v []bool) []byte {
+	out := make([]byte, (len(v)+7)/8)
+	for i, x := range v {
+		if x {
+			out[i>>3] |= 1 << (i & 7)
+		}
+	}
+	return out
+}
+
+func packValid(valid []bool) []byte {
+	for _, ok := range valid {
+		if !ok {
+			return packBits(valid)
+		}
+	}
+	return nil
+}
+
+func wrap(name string, v *vector) *Column {
+	return &Column{name: name, vector: v, n: v.array.Len()}
+}
+
+func arrayData(t arrow.DataType, n int, valid []byte, bufs ...[]byte) *array.Data {
+	all := make([]*memory.Buffer, 1, len(bufs)+1)
+	nulls := 0
+	if valid != nil {
+		all[0], nulls = memory.NewBufferBytes(valid), array.UnknownNullCount
+	}
+	for _, b := range bufs {
+		all = append(all, memory.NewBufferBytes(b))
+	}
+	return array.NewData(t, n, all, nil, nulls, 0)
+}
+
+func intVector(v []int64) *vector {
+	d := arrayData(arrow.PrimitiveTypes.Int64, len(v), nil, arrow.Int64Traits.CastToBytes(v))
+	return &vector{kind: Int64, array: array.NewInt64Data(d), ints: v}
+}
+
+func uintVector(v []uint64) *vector {
+	d := arrayData(arrow.PrimitiveTypes.Uint64, len(v), nil, arrow.Uint64Traits.CastToBytes(v))
+	return &vector{kind: Uint64, array: array.NewUint64Data(d), uints: v}
+}
+
+func floatVector(v []float64) *vector {
+	d := arrayData(arrow.PrimitiveTypes.Float64, len(v), nil, arrow.Float64Traits.CastToBytes(v))
+	return &vector{kind: Float64, array: array.NewFloat64Data(d), floats: v}
+}
+
+func boolVector(bits, valid []byte, n int) *vector {
+	d := arrayData(arrow.FixedWidthTypes.Boolean, n, valid, bits)
+	return &vector{kind: Bool, array: array.NewBooleanData(d), bits: bits, valid: valid}
+}
+
+func textVector(offs []int64, text, valid []byte) *vector {
+	d := arrayData(arrow.BinaryTypes.LargeString, len(offs)-1, valid, arrow.Int64Traits.CastToBytes(offs), text)
+	return &vector{kind: Text, array: array.NewLargeStringData(d), offs: offs, text: text, valid: valid}
+}
+
+// mixedVector stores the values by kind, as an Arrow dense union.
+func mixedVector(v []Value) *vector {
+	out := &vector{kind: Mixed, tags: make([]int8, len(v)), slots: make([]int32, len(v))}
+	var byKind [Mixed][]Value
+	for i, x := range v {
+		out.tags[i], out.slots[i] = int8(x.kind), int32(len(byKind[x.kind]))
+		byKind[x.kind] = append(byKind[x.kind], x)
+	}
+	out.parts = [Mixed]*vector{
+		Missing: floatVector(mapValues(byKind[Missing], func(Value) float64 { return math.NaN() })),
+		Int64:   intVector(mapValues(byKind[Int64], Value.Int)),
+		Uint64:  uintVector(mapValues(byKind[Uint64], func(x Value) uint64 { return x.bits })),
+		Float64: floatVector(mapValues(byKind[Float64], Value.Float)),
+		Bool:    FromBools("", mapValues(byKind[Bool], Value.Bool), nil).vector,
+		Text:    FromTexts("", mapValues(byKind[Text], Value.String), nil).vector,
+	}
+	out.array = out.union()
+	return out
+}
+
+// union returns the Arrow array over a Mixed vector's parts.
+func (v *vector) union() arrow.Array {
+	var fields []arrow.Field
+	var codes []arrow.UnionTypeCode
+	var parts []arrow.ArrayData
+	for k, p := range v.parts {
+		fields = append(fields, arrow.Field{Name: Kind(k).String(), Type: p.array.DataType(), Nullable: true})
+		codes = append(codes, arrow.UnionTypeCode(k))
+		parts = append(parts, p.array.Data())
+	}
+	bufs := []*memory.Buffer{nil,
+		memory.NewBufferBytes(arrow.Int8Traits.CastToBytes(v.tags)),
+		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(v.slots))}
+	d := array.NewData(arrow.DenseUnionOf(fields, codes), len(v.tags), bufs, parts, 0, 0)
+	return array.NewDenseUnionData(d)
+}

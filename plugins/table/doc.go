@@ -1,0 +1,29 @@
+// Package table holds typed columns and reads and writes them as CSV exactly
+// as pandas 2 does.
+//
+// # Vocabulary
+//
+// A Table is an ordered list of named columns of one length. A Column is
+// immutable and has a Kind: Int64, Uint64, Float64, Bool, Text or Mixed. The
+// kinds are those pandas infers for a CSV column; Mixed is its object column
+// that holds values of several kinds. A Value is one cell.
+//
+// Missing values follow pandas: a Float64 cell is missing when it is NaN, a
+// Bool, Text or Mixed cell may be missing, and Int64 and Uint64 columns never
+// hold a missing cell (an integer column with a gap is a Float64 column, so
+// that 5 is written "5.0").
+//
+// # Memory
+//
+// Column data lie in Apache Arrow arrays (text as 64-bit offsets and bytes).
+// Take, Slice, Select, Rename and With share them: a table made by Take costs
+// one 4-byte row number per row and nothing per column. Bulk accessors (Ints,
+// Floats, …) return the stored slice where the column is a plain view and a
+// copy otherwise; callers never write to either.
+//
+// # What it refuses
+//
+// No input makes a reader panic: a file that is not a table gives an error
+// that names line and, where there is one, column. Column names are unique in
+// a table. A table holds at most 2^31-1 rows.
+package table

@@ -1,0 +1,136 @@
+package table
+
+import (
+	"math"
+	"strconv"
+)
+
+// Kind is the type of a column's values.
+type Kind uint8
+
+// The kinds. The zero Kind is that of a missing Value; no column has it.
+const (
+	Missing Kind = iota // only the kind of a Value: no value
+	Int64               // 64-bit signed integers, never missing
+	Uint64              // 64-bit unsigned integers, never missing
+	Float64             // doubles; NaN is the missing value
+	Bool                // truth values; pandas' object column if some are missing
+	Text                // UTF-8 texts
+	Mixed               // values of several kinds, as a pandas object column
+)
+
+var kindNames = [...]string{"missing", "int64", "uint64", "float64", "bool", "text", "mixed"}
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "Kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// IsNumber reports whether k is Int64, Uint64 or Float64.
+func (k Kind) IsNumber() bool { return k == Int64 || k == Uint64 || k == Float64 }
+
+// A Value is one cell. The zero Value is missing.
+type Value struct {
+	kind Kind
+	bits uint64
+	text string
+}
+
+// IntValue returns an Int64 value.
+func IntValue(v int64) Value { return Value{kind: Int64, bits: uint64(v)} }
+
+// UintValue returns a Uint64 value.
+func UintValue(v uint64) Value { return Value{kind: Uint64, bits: v} }
+
+// FloatValue returns a Float64 value; NaN gives the missing value.
+func FloatValue(v float64) Value {
+	if math.IsNaN(v) {
+		return Value{}
+	}
+	return Value{kind: Float64, bits: math.Float64bits(v)}
+}
+
+// BoolValue returns a Bool value.
+func BoolValue(v bool) Value {
+	if v {
+		return Value{kind: Bool, bits: 1}
+	}
+	return Value{kind: Bool}
+}
+
+// TextValue returns a Text value.
+func TextValue(v string) Value { return Value{kind: Text, text: v} }
+
+// Kind returns the value's kind, Missing if there is none.
+func (v Value) Kind() Kind { return v.kind }
+
+// IsMissing reports whether v is missing.
+func (v Value) IsMissing() bool { return v.kind == Missing }
+
+// Int returns the value as an integer: floats truncated, booleans 0 or 1,
+// anything else 0.
+func (v Value) Int() int64 {
+	switch v.kind {
+	case Float64:
+		return int64(math.Float64frombits(v.bits))
+	case Int64, Uint64, Bool:
+		return int64(v.bits)
+	}
+	return 0
+}
+
+// Float returns the value as a double: booleans 0 or 1, texts and missing NaN.
+func (v Value) Float() float64 {
+	switch v.kind {
+	case Int64:
+		return float64(int64(v.bits))
+	case Uint64, Bool:
+		return float64(v.bits)
+	case Float64:
+		return math.Float64frombits(v.bits)
+	}
+	return math.NaN()
+}
+
+// Bool reports whether the value is true or a number other than zero.
+func (v Value) Bool() bool {
+	if v.kind == Float64 {
+		return math.Float64frombits(v.bits) != 0
+	}
+	return v.bits != 0
+}
+
+// String returns the text WriteCSV writes for v before quoting: Python's str
+// of the value, and nothing for a missing one.
+func (v Value) String() string {
+	if v.kind == Text {
+		return v.text
+	}
+	return string(v.append(nil))
+}
+
+func (v Value) append(b []byte) []byte {
+	switch v.kind {
+	case Int64:
+		return strconv.AppendInt(b, int64(v.bits), 10)
+	case Uint64:
+		return strconv.AppendUint(b, v.bits, 10)
+	case Float64:
+		return AppendFloat(b, math.Float64frombits(v.bits))
+	case Bool:
+		return appendBool(b, v.bits != 0)
+	case Text:
+		return append(b, v.text...)
+	}
+	return b
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, "True"...)
+	}
+	return append(b, "False"...)
+}

@@ -1,0 +1,45 @@
+package table
+
+import (
+	"io"
+	"os"
+)
+
+// Quoting says which fields WriteCSV quotes.
+type Quoting uint8
+
+// The quoting styles of Python's csv module.
+const (
+	QuoteMinimal    Quoting = iota // fields with a separator, a quote or a line break
+	QuoteNonNumeric                // all fields but numbers
+	QuoteAll                       // all fields
+)
+
+// WriteOptions says how WriteCSV writes. The zero value writes as
+// DataFrame.to_csv(path, index=False).
+type WriteOptions struct {
+	Comma       byte    // separator, ',' if 0
+	NoHeader    bool    // leave out the header line
+	Quoting     Quoting // which fields are quoted
+	FloatFormat string  // a C format for floats, such as "%.10g"; empty: FormatFloat
+	Index       bool    // a first column of row numbers under an empty name
+	NA          string  // what is written for a missing value
+}
+
+// WriteCSV writes t to w.
+func WriteCSV(w io.Writer, t *Table, o WriteOptions) error {
+	return writeCSV(w, t, o)
+}
+
+// WriteCSVFile writes t to a new file at path.
+func WriteCSVFile(path string, t *Table, o WriteOptions) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := WriteCSV(f, t, o); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
