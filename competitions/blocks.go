@@ -1,0 +1,140 @@
+package competitions
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// sourceKinds says which attributes each kind of source takes; the first is
+// required.
+var sourceKinds = map[string][]string{
+	"kaggle": {"slug", "md5", "as"},
+	"file":   {"path", "md5", "sha256", "as"},
+	"http":   {"url", "md5", "sha256", "as"},
+}
+
+// sources decodes
+//
+//	source "kaggle" { slug = "leaf-classification"  md5 = "…" }
+//	source "file"   { path = "data/digits.zip"  md5 = "…" }
+//	source "http"   { url = "https://…"  sha256 = "…"  as = "meta.zip" }
+func (d *decoder) sources(blocks []*hclsyntax.Block) {
+	for _, b := range blocks {
+		kind := b.Labels[0]
+		attrs, ok := sourceKinds[kind]
+		if !ok {
+			d.fail(b.LabelRanges[0], "Unknown source "+kind, "%s", Suggest(kind, slices.Sorted(maps.Keys(sourceKinds))))
+			continue
+		}
+		d.check(b.Body, bodySchema{attrs: attrs})
+		s := Source{Kind: kind, Range: b.DefRange()}
+		fields := map[string]*string{"slug": &s.Slug, "path": &s.Path, "url": &s.URL, "md5": &s.MD5, "sha256": &s.SHA256, "as": &s.As}
+		for i, name := range attrs {
+			*fields[name] = d.text(b.Body, name, i == 0)
+		}
+		if s.MD5 != "" {
+			d.checkHex(b.Body.Attributes["md5"].Expr.Range(), "MD5", s.MD5, 32)
+		}
+		if s.SHA256 != "" {
+			d.checkHex(b.Body.Attributes["sha256"].Expr.Range(), "SHA-256", s.SHA256, 64)
+		}
+		d.def.Sources = append(d.def.Sources, s)
+	}
+}
+
+// params decodes
+//
+//	param "test_size" { default = 9914  description = "…" }
+func (d *decoder) params(blocks []*hclsyntax.Block) {
+	for _, b := range blocks {
+		d.check(b.Body, bodySchema{attrs: []string{"default", "description"}})
+		p := Param{Name: b.Labels[0], Range: b.DefRange()}
+		if slices.Contains(d.def.ParamNames(), p.Name) {
+			d.fail(b.LabelRanges[0], "Second parameter "+p.Name, "Each parameter is declared once.")
+			continue
+		}
+		p.Description = d.text(b.Body, "description", false)
+		if v, ok := d.value(b.Body, "default", cty.DynamicPseudoType); ok {
+			if t := v.Type(); t != cty.Number && t != cty.String && t != cty.Bool {
+				d.fail(b.Body.Attributes["default"].Expr.Range(), "Wrong type of parameter", "A parameter is a number, a text or a boolean.")
+			}
+			p.Default = v
+		} else {
+			d.fail(b.DefRange(), "Missing default", "Write default = …, the value of the reference.")
+		}
+		d.def.Params = append(d.def.Params, p)
+	}
+}
+
+// reference decodes what pins the reference's description:
+//
+//	reference { url = "https://…/description.md"  sha256 = "…" }
+func (d *decoder) reference(body *hclsyntax.Body) {
+	d.check(body, bodySchema{attrs: []string{"url", "sha256"}})
+	d.def.Facts.Description = Pin{URL: d.text(body, "url", true), SHA256: d.text(body, "sha256", true)}
+	if attr := body.Attributes["sha256"]; attr != nil {
+		d.checkHex(attr.Expr.Range(), "SHA-256", d.def.Facts.Description.SHA256, 64)
+	}
+}
+
+// checksums decodes
+//
+//	checksums {
+//	  public   = { "train.csv" = "<md5>" }
+//	  private  = { "test.csv" = "<md5>" }
+//	  manifest = "<sha256>"
+//	}
+func (d *decoder) checksums(body *hclsyntax.Body) {
+	d.check(body, bodySchema{attrs: []string{"public", "private", "manifest"}})
+	c := &d.def.Checksums
+	c.Public, c.Private = d.texts(body, "public"), d.texts(body, "private")
+	for _, name := range []string{"public", "private"} {
+		sums := map[string]map[string]string{"public": c.Public, "private": c.Private}[name]
+		for _, file := range slices.Sorted(maps.Keys(sums)) {
+			d.checkHex(body.Attributes[name].Expr.Range(), "MD5 of "+file, sums[file], 32)
+		}
+	}
+	if c.Manifest = d.text(body, "manifest", false); c.Manifest != "" {
+		d.checkHex(body.Attributes["manifest"].Expr.Range(), "SHA-256", c.Manifest, 64)
+	}
+}
+
+// medals decodes
+//
+//	medals { leaderboard = "leaderboard.txt" }
+//	medals { scores = [0.99, 0.98]  note = "…" }
+func (d *decoder) medals(body *hclsyntax.Body) {
+	d.check(body, bodySchema{attrs: []string{"leaderboard", "scores", "note"}})
+	var scores []float64
+	board, list := body.Attributes["leaderboard"], body.Attributes["scores"]
+	switch {
+	case (board == nil) == (list == nil):
+		d.fail(body.MissingItemRange(), "No leaderboard", "Write either leaderboard = \"<file>\" or scores = [ … ] in rank order.")
+		return
+	case board != nil:
+		var err error
+		if scores, err = readLeaderboard(d.def.folder, d.text(body, "leaderboard", true)); err != nil {
+			d.fail(board.Expr.Range(), "Cannot read leaderboard", "%v.", err)
+			return
+		}
+	default:
+		v, ok := d.value(body, "scores", cty.List(cty.Number))
+		if !ok {
+			return
+		}
+		for _, item := range v.AsValueSlice() {
+			f, _ := item.AsBigFloat().Float64()
+			scores = append(scores, f)
+		}
+	}
+	medals, err := NewMedals(scores)
+	if err != nil {
+		d.fail(body.MissingItemRange(), "Empty leaderboard", "%v.", err)
+		return
+	}
+	medals.Note = d.text(body, "note", false)
+	d.def.Medals = medals
+}

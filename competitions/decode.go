@@ -1,0 +1,188 @@
+package competitions
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// LoadOne reads one competition of a folder of competitions, in version v1.
+func LoadOne(folder fs.FS, id string) (*Definition, hcl.Diagnostics) {
+	src, err := fs.ReadFile(folder, path.Join(id, FileName))
+	if err != nil {
+		return nil, hcl.Diagnostics{diag.General("Cannot read competition", "%v", err)}
+	}
+	own, err := fs.Sub(folder, id)
+	if err != nil {
+		return nil, hcl.Diagnostics{diag.General("Cannot read competition", "%v", err)}
+	}
+	return Parse(src, id, own)
+}
+
+// Parse decodes the text of one competition.hcl. id is the name of its folder,
+// which must be the name in the file; folder holds the files it names.
+func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
+	def := &Definition{ID: id, folder: folder, Version: "v1"}
+	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	def.file = file
+	body := file.Body.(*hclsyntax.Body)
+	block, more := soleCompetition(body, id)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return nil, diags
+	}
+	d := decoder{def: def}
+	d.competition(block)
+	if d.diags.HasErrors() {
+		return nil, append(diags, d.diags...)
+	}
+	return def, append(diags, d.diags...)
+}
+
+func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Diagnostics) {
+	var diags hcl.Diagnostics
+	var found *hclsyntax.Block
+	for _, attr := range sortedAttributes(body) {
+		diags = append(diags, diag.Error(attr.NameRange, "Unexpected attribute", "A competition file holds one competition block and nothing else."))
+	}
+	for _, b := range body.Blocks {
+		switch {
+		case b.Type != "competition" || len(b.Labels) != 1:
+			diags = append(diags, diag.Error(b.DefRange(), "Unexpected block", "A competition file holds one block: competition %q { … }.", id))
+		case found != nil:
+			diags = append(diags, diag.Error(b.DefRange(), "Second competition", "The first is at line %d; one file defines one competition.", found.DefRange().Start.Line))
+		case b.Labels[0] != id:
+			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition lies in folder %q and must have that name.", id))
+			found = b
+		default:
+			found = b
+		}
+	}
+	if found == nil && !diags.HasErrors() {
+		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must hold a block competition %q { … }.", id))
+	}
+	return found, diags
+}
+
+// decoder collects what a competition block says and what is wrong with it.
+type decoder struct {
+	def   *Definition
+	diags hcl.Diagnostics
+	// context evaluates attributes; it is built once params and locals are known.
+	context *hcl.EvalContext
+}
+
+func (d *decoder) fail(r hcl.Range, summary, detail string, args ...any) {
+	d.diags = append(d.diags, diag.Error(r, summary, detail, args...))
+}
+
+var competitionSchema = bodySchema{
+	attrs: []string{"title", "category", "complexity", "description", "kind", "opened", "closed", "size_gb",
+		"metric_name", "sample_score", "answers", "gold", "sample"},
+	blocks: map[string]blockShape{
+		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
+		"reference": {}, "prepare": {}, "grade": {}, "checksums": {}, "medals": {},
+		"errata": {labels: 1, many: true},
+	},
+}
+
+func (d *decoder) competition(b *hclsyntax.Block) {
+	body := b.Body
+	d.check(body, competitionSchema)
+	blocks := blocksByType(body)
+	d.params(blocks["param"])
+	d.locals(blocks["locals"])
+	if d.diags.HasErrors() {
+		return
+	}
+	d.context = &hcl.EvalContext{Functions: pureFunctions(d.def.folder)}
+	d.facts(body)
+	d.sources(blocks["source"])
+	for _, one := range blocks["reference"] {
+		d.reference(one.Body)
+	}
+	for _, one := range blocks["checksums"] {
+		d.checksums(one.Body)
+	}
+	for _, one := range blocks["medals"] {
+		d.medals(one.Body)
+	}
+	for _, one := range blocks["prepare"] {
+		d.def.Prepare = Block{Body: one.Body, Range: one.DefRange()}
+	}
+	for _, one := range blocks["grade"] {
+		d.def.Grade = Block{Body: one.Body, Range: one.DefRange()}
+	}
+	d.errata(blocks["errata"])
+	for _, need := range []string{"prepare", "grade"} {
+		if len(blocks[need]) == 0 {
+			d.fail(b.DefRange(), "Missing block", "A competition needs a block %s { … }.", need)
+		}
+	}
+}
+
+func (d *decoder) facts(body *hclsyntax.Body) {
+	def := d.def
+	def.Title = d.text(body, "title", true)
+	def.Category = d.text(body, "category", false)
+	def.Complexity = Complexity(d.text(body, "complexity", true))
+	known := []Complexity{Low, Medium, High, Dev, Demo}
+	if attr := body.Attributes["complexity"]; attr != nil && !slices.Contains(known, def.Complexity) {
+		d.fail(attr.Expr.Range(), "Unknown complexity", "Write one of %v.", known)
+	}
+	def.Description = strings.TrimSpace(d.text(body, "description", true))
+	def.Facts.Kind = d.text(body, "kind", false)
+	def.Facts.Opened = d.text(body, "opened", false)
+	def.Facts.Closed = d.text(body, "closed", false)
+	def.Facts.MetricName = d.text(body, "metric_name", false)
+	if size := d.number(body, "size_gb"); size != nil {
+		def.Facts.SizeGB = *size
+	}
+	def.Facts.SampleScore = d.number(body, "sample_score")
+	def.Layout.Answers = d.preparedPath(body, "answers", true)
+	def.Layout.Sample = d.preparedPath(body, "sample", true)
+	if def.Layout.Gold = d.preparedPath(body, "gold", false); def.Layout.Gold == "" {
+		def.Layout.Gold = def.Layout.Answers
+	}
+}
+
+func (d *decoder) preparedPath(body *hclsyntax.Body, name string, required bool) string {
+	p := d.text(body, name, required)
+	if p == "" {
+		return ""
+	}
+	if path.Clean(p) != p || !strings.HasPrefix(p, "public/") && !strings.HasPrefix(p, "private/") {
+		d.fail(body.Attributes[name].Expr.Range(), "Not a prepared path", "Write a path below public/ or private/, such as \"private/test.csv\".")
+	}
+	return p
+}
+
+// text evaluates a text attribute; "" when absent.
+func (d *decoder) text(body *hclsyntax.Body, name string, required bool) string {
+	v, ok := d.value(body, name, cty.String)
+	if !ok {
+		if required && body.Attributes[name] == nil {
+			d.fail(body.MissingItemRange(), "Missing attribute", "Write %s = \"…\".", name)
+		}
+		return ""
+	}
+	return v.AsString()
+}
+
+func (d *decoder) number(body *hclsyntax.Body, name string) *float64 {
+	v, ok := d.value(body, name, cty.Number)
+	if !ok {
+		return nil
+	}
+	f, _ := v.AsBigFloat().Float64()
+	return &f
+}

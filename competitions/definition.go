@@ -1,0 +1,190 @@
+package competitions
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// FileName is the name of a definition in its competition's folder.
+const FileName = "competition.hcl"
+
+// Definition is one competition as its competition.hcl declares it, in one
+// version. It is read-only after loading.
+type Definition struct {
+	ID          string
+	Title       string
+	Category    string
+	Complexity  Complexity
+	Version     string
+	Description string
+	Facts       Facts
+	Layout      Layout
+	Sources     []Source
+	Params      []Param
+	Checksums   Checksums
+	Medals      Medals
+	Errata      []Erratum
+	// Prepare and Grade are the undecoded bodies of the blocks of that name.
+	Prepare Block
+	Grade   Block
+
+	locals  locals
+	folder  fs.FS
+	file    *hcl.File
+	changes []change
+}
+
+// Complexity is how much work a competition is for an experienced engineer,
+// as the reference rates it.
+type Complexity string
+
+// The complexities. Dev marks the development set, Demo our own examples;
+// neither is part of the 75.
+const (
+	Low    Complexity = "low"
+	Medium Complexity = "medium"
+	High   Complexity = "high"
+	Dev    Complexity = "dev"
+	Demo   Complexity = "demo"
+)
+
+// Facts are figures about the competition that change no output.
+type Facts struct {
+	// Kind is "simple" or "code" (a code competition on Kaggle).
+	Kind string
+	// Opened and Closed are dates as YYYY-MM-DD, or empty.
+	Opened, Closed string
+	// SizeGB is the size of the download in units of 10⁹ bytes, or 0.
+	SizeGB float64
+	// MetricName is what the reference calls the metric.
+	MetricName string
+	// SampleScore is the score of the sample submission on the full data, as
+	// the reference rounds it; nil when it has none or it is not known.
+	SampleScore *float64
+	// Description pins the reference's description, fetched at run time.
+	Description Pin
+}
+
+// Pin names a text that is fetched when needed and never kept with us.
+type Pin struct {
+	// URL is where the text is, at a fixed commit.
+	URL string
+	// SHA256 is the digest of its bytes in hexadecimal.
+	SHA256 string
+}
+
+// Layout says where the files that grading needs lie, relative to the
+// prepared folder.
+type Layout struct {
+	// Answers is the file the grader compares with.
+	Answers string
+	// Gold is the submission that gets the best score.
+	Gold string
+	// Sample is the sample submission.
+	Sample string
+}
+
+// Block is an undecoded block of a definition.
+type Block struct {
+	Body  hcl.Body
+	Range hcl.Range
+}
+
+// IsZero reports whether the definition has no such block.
+func (b Block) IsZero() bool { return b.Body == nil }
+
+// Source is one place the raw data comes from. Which arguments a source takes
+// is decided by its kind (see decodeSource).
+type Source struct {
+	// Kind is "kaggle", "file" or "http".
+	Kind string
+	// Slug is the competition's name on Kaggle (kaggle).
+	Slug string
+	// Path is a file of the competition's own folder (file).
+	Path string
+	// URL is what to fetch (http).
+	URL string
+	// MD5 and SHA256 pin the archive's bytes, in hexadecimal; either may be
+	// empty.
+	MD5, SHA256 string
+	// As names the file in the raw folder; empty means that the source is an
+	// archive that is unpacked into it.
+	As    string
+	Range hcl.Range
+}
+
+// Param is a value that --param may override.
+type Param struct {
+	Name        string
+	Default     cty.Value
+	Description string
+	Range       hcl.Range
+}
+
+// Checksums are the pins of a competition's prepared files.
+type Checksums struct {
+	// Public and Private map a file's path below that folder to the MD5 of
+	// the reference's file.
+	Public, Private map[string]string
+	// Manifest is the SHA-256 of the manifest of every prepared file on the
+	// full data, or empty when not known.
+	Manifest string
+}
+
+// Erratum is a known defect of v1 and how v2 mends it.
+type Erratum struct {
+	Version string
+	Note    string
+	Range   hcl.Range
+}
+
+// ParamNames returns the names of the parameters in order of declaration.
+func (d *Definition) ParamNames() []string {
+	names := make([]string, len(d.Params))
+	for i, p := range d.Params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Versions returns the versions of the competition, v1 first.
+func (d *Definition) Versions() []string {
+	out := []string{"v1"}
+	for _, e := range d.Errata {
+		if !slices.Contains(out, e.Version) {
+			out = append(out, e.Version)
+		}
+	}
+	return out
+}
+
+// Folder returns the competition's own folder, for the data files that the
+// definition names.
+func (d *Definition) Folder() fs.FS { return d.folder }
+
+// Files returns the parsed sources by file name, for diagnostics writers.
+func (d *Definition) Files() map[string]*hcl.File {
+	return map[string]*hcl.File{d.FilePath(): d.file}
+}
+
+// FilePath returns the path of the definition's file as diagnostics show it.
+func (d *Definition) FilePath() string { return d.ID + "/" + FileName }
+
+// Pinned returns the pins by path below the prepared folder.
+func (c Checksums) Pinned() map[string]string {
+	out := make(map[string]string, len(c.Public)+len(c.Private))
+	for name, sum := range c.Public {
+		out["public/"+name] = sum
+	}
+	for name, sum := range c.Private {
+		out["private/"+name] = sum
+	}
+	return out
+}
+
+// IsPublic reports whether a prepared path is seen by agents.
+func IsPublic(path string) bool { return strings.HasPrefix(path, "public/") }

@@ -1,0 +1,94 @@
+package competitions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// change is what an errata block puts in the place of v1.
+type change struct {
+	version string
+	locals  locals
+	prepare *hclsyntax.Block
+	grade   *hclsyntax.Block
+}
+
+// errata decodes
+//
+//	errata "v2" {
+//	  note = "what is wrong in v1 and what v2 does"
+//	  locals  { … }   # each replaces the local of that name
+//	  prepare { … }   # replaces the block
+//	  grade   { … }   # replaces the block
+//	}
+func (d *decoder) errata(blocks []*hclsyntax.Block) {
+	for _, b := range blocks {
+		d.check(b.Body, bodySchema{attrs: []string{"note"}, blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}}})
+		version := b.Labels[0]
+		if slices.Contains(d.def.Versions(), version) {
+			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Name the version that this block makes: v2, v3, …")
+			continue
+		}
+		c := change{version: version, locals: locals{}}
+		for _, inner := range b.Body.Blocks {
+			switch inner.Type {
+			case "locals":
+				c.locals = locals(inner.Body.Attributes)
+			case "prepare":
+				c.prepare = inner
+			case "grade":
+				c.grade = inner
+			}
+		}
+		d.def.Errata = append(d.def.Errata, Erratum{Version: version, Note: d.text(b.Body, "note", true), Range: b.DefRange()})
+		d.def.changes = append(d.def.changes, c)
+	}
+}
+
+// At returns the definition in another version: v1, or one that an errata
+// block makes. Later versions build on the earlier ones. The pins of v1 say
+// nothing about other versions and are dropped.
+func (d *Definition) At(version string) (*Definition, error) {
+	if version == d.Version {
+		return d, nil
+	}
+	at := slices.IndexFunc(d.changes, func(c change) bool { return c.version == version })
+	if at < 0 || d.Version != "v1" {
+		if near := diag.Nearest(version, d.Versions()); near != "" {
+			return nil, fmt.Errorf("competition %s has no version %q; did you mean %q?", d.ID, version, near)
+		}
+		return nil, fmt.Errorf("competition %s has no version %q; it has %v", d.ID, version, d.Versions())
+	}
+	out := *d
+	out.Version, out.Checksums = version, Checksums{}
+	for _, c := range d.changes[:at+1] {
+		out.apply(c)
+	}
+	return &out, nil
+}
+
+func (d *Definition) apply(c change) {
+	merged := make(locals, len(d.locals)+len(c.locals))
+	for name, attr := range d.locals {
+		merged[name] = attr
+	}
+	for name, attr := range c.locals {
+		merged[name] = attr
+	}
+	d.locals = merged
+	if c.prepare != nil {
+		d.Prepare = blockOf(c.prepare)
+	}
+	if c.grade != nil {
+		d.Grade = blockOf(c.grade)
+	}
+}
+
+func blockOf(b *hclsyntax.Block) Block {
+	return Block{Body: hcl.Body(b.Body), Range: b.DefRange()}
+}

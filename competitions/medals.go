@@ -1,0 +1,135 @@
+package competitions
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Medals is the human leaderboard of a competition and what follows from it.
+type Medals struct {
+	// LowerIsBetter is the direction of the metric: it holds when the first
+	// team's score is below the last team's.
+	LowerIsBetter bool
+	// Scores are the teams' scores in rank order, best first.
+	Scores     []float64
+	Thresholds Thresholds
+	// Note says where a list that is not a Kaggle leaderboard comes from.
+	Note string
+}
+
+// Thresholds are the scores that earn a medal. A score is compared after
+// rounding to five decimals, thresholds are not rounded; medals include their
+// threshold, "above median" does not.
+type Thresholds struct {
+	Gold, Silver, Bronze, Median float64
+}
+
+// Standing is where a score stands among the human teams.
+type Standing struct {
+	Gold, Silver, Bronze, AboveMedian bool
+	// Rank is the place the score would take: one more than the number of
+	// teams that are strictly better.
+	Rank int
+}
+
+// Any reports whether the score earns a medal.
+func (s Standing) Any() bool { return s.Gold || s.Silver || s.Bronze }
+
+// Rank compares a score with the leaderboard. A NaN earns nothing and takes
+// the place after the last team.
+func (m Medals) Rank(score float64) Standing {
+	if math.IsNaN(score) {
+		return Standing{Rank: len(m.Scores) + 1}
+	}
+	reaches := func(threshold float64) bool { return score == threshold || m.better(score, threshold) }
+	var s Standing
+	s.Gold = reaches(m.Thresholds.Gold)
+	s.Silver = !s.Gold && reaches(m.Thresholds.Silver)
+	s.Bronze = !s.Gold && !s.Silver && reaches(m.Thresholds.Bronze)
+	s.AboveMedian = m.better(score, m.Thresholds.Median)
+	s.Rank = 1
+	for _, team := range m.Scores {
+		if m.better(team, score) {
+			s.Rank++
+		}
+	}
+	return s
+}
+
+func (m Medals) better(a, b float64) bool {
+	if m.LowerIsBetter {
+		return a < b
+	}
+	return a > b
+}
+
+// NewMedals derives direction and thresholds from a leaderboard in rank order
+// by Kaggle's progression rules: https://www.kaggle.com/progression.
+func NewMedals(scores []float64) (Medals, error) {
+	n := len(scores)
+	if n == 0 {
+		return Medals{}, fmt.Errorf("leaderboard has no scores")
+	}
+	gold, silver, bronze := medalPlaces(n)
+	return Medals{
+		LowerIsBetter: scores[0] < scores[n-1],
+		Scores:        scores,
+		Thresholds: Thresholds{
+			Gold: scores[gold-1], Silver: scores[silver-1], Bronze: scores[bronze-1],
+			Median: median(scores),
+		},
+	}, nil
+}
+
+// medalPlaces returns the last place that earns each medal among n teams.
+// Shares are computed in floating point and cut, as in the reference.
+func medalPlaces(n int) (gold, silver, bronze int) {
+	share := func(f float64) int { return max(1, int(float64(n)*f)) }
+	switch {
+	case n < 100:
+		return share(0.1), share(0.2), share(0.4)
+	case n < 250:
+		return 10, share(0.2), share(0.4)
+	case n < 1000:
+		return 10 + int(float64(n)*0.002), 50, 100
+	default:
+		return 10 + int(float64(n)*0.002), share(0.05), share(0.1)
+	}
+}
+
+func median(scores []float64) float64 {
+	sorted := slices.Clone(scores)
+	slices.Sort(sorted)
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}
+
+// readLeaderboard reads a leaderboard file: one line a score in rank order,
+// "score" or "score count" for that many teams with the same score in a row.
+func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
+	data, err := fs.ReadFile(folder, name)
+	if err != nil {
+		return nil, fmt.Errorf("read leaderboard: %w", err)
+	}
+	var scores []float64
+	for i, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
+		text, times, found := strings.Cut(line, " ")
+		count := 1
+		score, err := strconv.ParseFloat(text, 64)
+		if err == nil && found {
+			count, err = strconv.Atoi(times)
+		}
+		if err != nil || count < 1 || math.IsNaN(score) {
+			return nil, fmt.Errorf("read leaderboard %s: line %d: %q is not a score or a score and a count", name, i+1, line)
+		}
+		scores = append(scores, slices.Repeat([]float64{score}, count)...)
+	}
+	return scores, nil
+}

@@ -1,0 +1,138 @@
+package competitions
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// bodySchema says what a body may hold.
+type bodySchema struct {
+	attrs  []string
+	blocks map[string]blockShape
+}
+
+// blockShape says how a nested block is written.
+type blockShape struct {
+	labels int
+	many   bool
+}
+
+// check reports every attribute and block that the schema does not have, with
+// the nearest name that it has.
+func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
+	blockNames := slices.Sorted(maps.Keys(s.blocks))
+	for _, attr := range sortedAttributes(body) {
+		if !slices.Contains(s.attrs, attr.Name) {
+			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", Suggest(attr.Name, s.attrs))
+		}
+	}
+	seen := map[string]*hclsyntax.Block{}
+	for _, b := range body.Blocks {
+		shape, ok := s.blocks[b.Type]
+		switch {
+		case !ok:
+			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", Suggest(b.Type, blockNames))
+		case len(b.Labels) != shape.labels:
+			d.fail(b.DefRange(), "Wrong number of labels", "Block %s takes %d label(s) in quotes, not %d.", b.Type, shape.labels, len(b.Labels))
+		case !shape.many && seen[b.Type] != nil:
+			d.fail(b.DefRange(), "Second block "+b.Type, "The first is at line %d; only one is allowed.", seen[b.Type].DefRange().Start.Line)
+		}
+		seen[b.Type] = b
+	}
+}
+
+// Suggest returns the hint of a diagnostic about an unknown name: the nearest
+// known one, or all of them.
+func Suggest(name string, known []string) string {
+	if near := diag.Nearest(name, known); near != "" {
+		return "Did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		return "None is allowed here."
+	}
+	text := "Allowed here:"
+	for i, k := range known {
+		if i > 0 {
+			text += ","
+		}
+		text += " " + k
+	}
+	return text + "."
+}
+
+// value evaluates an attribute as a type; false when absent or wrong.
+func (d *decoder) value(body *hclsyntax.Body, name string, want cty.Type) (cty.Value, bool) {
+	attr, ok := body.Attributes[name]
+	if !ok {
+		return cty.NilVal, false
+	}
+	v, diags := attr.Expr.Value(d.context)
+	if d.diags = append(d.diags, diags...); diags.HasErrors() {
+		return cty.NilVal, false
+	}
+	v, err := convert.Convert(v, want)
+	if err != nil || v.IsNull() || !v.IsWhollyKnown() {
+		reason := "it is null"
+		if err != nil {
+			reason = err.Error()
+		}
+		d.fail(attr.Expr.Range(), "Wrong value for "+name, "Expected a %s: %s.", want.FriendlyName(), reason)
+		return cty.NilVal, false
+	}
+	return v, true
+}
+
+// texts evaluates an attribute that maps names to texts.
+func (d *decoder) texts(body *hclsyntax.Body, name string) map[string]string {
+	v, ok := d.value(body, name, cty.Map(cty.String))
+	if !ok {
+		return nil
+	}
+	out := make(map[string]string, v.LengthInt())
+	for key, item := range v.AsValueMap() {
+		out[key] = item.AsString()
+	}
+	return out
+}
+
+// sortedAttributes returns a body's attributes in the order of the file.
+func sortedAttributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
+	attrs := slices.Collect(maps.Values(body.Attributes))
+	slices.SortFunc(attrs, func(a, b *hclsyntax.Attribute) int {
+		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)
+	})
+	return attrs
+}
+
+func blocksByType(body *hclsyntax.Body) map[string][]*hclsyntax.Block {
+	out := make(map[string][]*hclsyntax.Block)
+	for _, b := range body.Blocks {
+		out[b.Type] = append(out[b.Type], b)
+	}
+	return out
+}
+
+// checkHex reports a pin that is not n hexadecimal digits.
+func (d *decoder) checkHex(r hcl.Range, what, sum string, n int) {
+	if len(sum) == n && isHex(sum) {
+		return
+	}
+	d.fail(r, "Malformed "+what, "A %s is %d lower-case hexadecimal digits; this has %d characters.", what, n, len(sum))
+}
+
+func isHex(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
