@@ -29,32 +29,11 @@ func NewRandomStateKey(key []uint32) *RandomState {
 // Below draws from 0 … n-1 (any uint64 when n is 0), by masking and
 // rejection: a range that fits 32 bits costs 32-bit words, a larger one
 // 64-bit words, and n = 1 costs nothing.
-func (r *RandomState) Below(n uint64) uint64 { return r.interval(n - 1) }
+func (r *RandomState) Below(n uint64) uint64 { return masked(&r.mt, n-1) }
 
-// interval draws from 0 … top.
-func (r *RandomState) interval(top uint64) uint64 {
-	if top == 0 {
-		return 0
-	}
-	mask := ^uint64(0) >> bits.LeadingZeros64(top)
-	for {
-		v := r.masked(top, mask)
-		if v <= top {
-			return v
-		}
-	}
-}
+func (r *RandomState) interval(top uint64) uint64 { return masked(&r.mt, top) }
 
-func (r *RandomState) masked(top, mask uint64) uint64 {
-	if top>>32 == 0 {
-		return uint64(r.mt.uint32()) & mask
-	}
-	return r.mt.uint64() & mask
-}
-
-// belows draws one number from 0 … top-k for every k in dst. The caller
-// keeps top-k above 0.
-func (r *RandomState) belows(dst []uint32, top uint32) {
+func (r *RandomState) intervals(dst []uint32, top uint32) {
 	for k := 0; k < len(dst); {
 		mask := ^uint32(0) >> bits.LeadingZeros32(top)
 		// All tops down to mask/2+1 share the mask.
@@ -65,7 +44,7 @@ func (r *RandomState) belows(dst []uint32, top uint32) {
 	}
 }
 
-// maskedRun is belows for tops that share a mask. Writing first and then
+// maskedRun is intervals for tops that share a mask. Writing first and then
 // stepping on only if the word was in range keeps the loop free of branches
 // that no predictor can guess.
 func (r *RandomState) maskedRun(dst []uint32, top, mask uint32) {
@@ -108,18 +87,10 @@ func (r *RandomState) Integer(low, high int64) (int64, error) {
 	if low >= high {
 		return 0, fmt.Errorf("draw integer: low %d is not below high %d", low, high)
 	}
-	return low + int64(r.interval(uint64(high)-uint64(low)-1)), nil
+	return low + int64(masked(&r.mt, uint64(high)-uint64(low)-1)), nil
 }
 
 // Integers is randint(low, high, size=n) for the default 64-bit dtype.
 func (r *RandomState) Integers(low, high int64, n int) ([]int64, error) {
-	out := make([]int64, max(n, 0))
-	for i := range out {
-		v, err := r.Integer(low, high)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = v
-	}
-	return out, nil
+	return integers(r.Integer, low, high, n)
 }
