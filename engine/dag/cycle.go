@@ -1,0 +1,103 @@
+package dag
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CycleError says that nodes come before themselves.
+type CycleError[K comparable] struct {
+	// Path follows the edges once around the cycle; its first and last
+	// elements are the same node.
+	Path []K
+}
+
+// Error returns "cycle: a → b → a".
+func (e *CycleError[K]) Error() string {
+	names := make([]string, len(e.Path))
+	for i, k := range e.Path {
+		names[i] = fmt.Sprint(k)
+	}
+	return "cycle: " + strings.Join(names, " → ")
+}
+
+// cycle returns a cycle of a graph that has one: the shortest through its
+// lowest node, closed.
+func (g *Graph) cycle() []int {
+	at := g.onCycle()
+	loop := shortestLoop(at, g.n, g.Succ)
+	low := 0
+	for i, v := range loop {
+		if v < loop[low] {
+			low = i
+		}
+	}
+	path := append(loop[low:len(loop):len(loop)], loop[:low]...)
+	return append(path, path[0])
+}
+
+// onCycle returns a node of a cycle. Nodes that the sort did not reach all
+// have a predecessor that it did not reach either, so walking backwards among
+// them runs into a cycle.
+func (g *Graph) onCycle() int {
+	reached := make([]bool, g.n)
+	for _, i := range g.order {
+		reached[i] = true
+	}
+	at := 0
+	for reached[at] {
+		at++
+	}
+	for seen := make([]bool, g.n); !seen[at]; {
+		seen[at] = true
+		for _, p := range g.Pred(at) {
+			if !reached[p] {
+				at = p
+				break
+			}
+		}
+	}
+	return at
+}
+
+// shortestLoop returns the nodes of a shortest path along next from start
+// back to start, without the last. There must be one.
+func shortestLoop(start, n int, next func(int) []int) []int {
+	return shortestPath(start, start, n, next)
+}
+
+// shortestPath returns the nodes of a shortest path of at least one edge from
+// start to goal, without goal itself; nil if there is none.
+func shortestPath(start, goal, n int, next func(int) []int) []int {
+	from := make([]int, n)
+	for i := range from {
+		from[i] = -1
+	}
+	queue := []int{start}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, s := range next(at) {
+			if s == goal {
+				return backtrack(from, start, at)
+			}
+			if from[s] < 0 && s != start {
+				from[s] = at
+				queue = append(queue, s)
+			}
+		}
+	}
+	return nil
+}
+
+func backtrack(from []int, start, at int) []int {
+	path := []int{at}
+	for at != start {
+		at = from[at]
+		path = append(path, at)
+	}
+	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
+		path[i], path[j] = path[j], path[i]
+	}
+	return path
+}

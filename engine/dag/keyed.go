@@ -1,0 +1,98 @@
+package dag
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dominikbraun/graph"
+)
+
+// Keyed is a graph of named nodes that stays acyclic with every edge. It is
+// meant for the blocks of a file: each AddEdge may look at the whole graph.
+type Keyed[K comparable] struct {
+	index map[K]int
+	keys  []K
+	store *orderedStore
+	graph graph.Graph[int, int]
+}
+
+// NewKeyed returns a graph without nodes.
+func NewKeyed[K comparable]() *Keyed[K] {
+	s := &orderedStore{}
+	return &Keyed[K]{
+		index: map[K]int{},
+		store: s,
+		graph: graph.NewWithStore(graph.IntHash, graph.Store[int, int](s), graph.Directed(), graph.PreventCycles()),
+	}
+}
+
+// Add adds a node, unless there is one of that name, and returns its number.
+func (g *Keyed[K]) Add(k K) int {
+	if i, ok := g.index[k]; ok {
+		return i
+	}
+	i := len(g.keys)
+	g.index[k] = i
+	g.keys = append(g.keys, k)
+	// A vertex of a new number cannot be refused by the store.
+	_ = g.graph.AddVertex(i)
+	return i
+}
+
+// AddEdge says that from comes before to, adding nodes that are missing. An
+// edge that would close a cycle is not added and the error is a
+// *CycleError[K] whose path begins at from.
+func (g *Keyed[K]) AddEdge(from, to K) error {
+	i, j := g.Add(from), g.Add(to)
+	switch err := g.graph.AddEdge(i, j); {
+	case errors.Is(err, graph.ErrEdgeCreatesCycle):
+		return &CycleError[K]{Path: g.closing(i, j)}
+	case err != nil && !errors.Is(err, graph.ErrEdgeAlreadyExists):
+		return fmt.Errorf("add edge %v to %v: %w", from, to, err)
+	}
+	return nil
+}
+
+// closing returns the cycle that an edge from i to j would close.
+func (g *Keyed[K]) closing(i, j int) []K {
+	path := []int{i}
+	if i != j {
+		path = append(path, shortestPath(j, i, len(g.keys), g.store.succ)...)
+	}
+	names := make([]K, 0, len(path)+1)
+	for _, v := range append(path, i) {
+		names = append(names, g.keys[v])
+	}
+	return names
+}
+
+// Len returns the number of nodes.
+func (g *Keyed[K]) Len() int { return len(g.keys) }
+
+// Index returns the number of a node.
+func (g *Keyed[K]) Index(k K) (int, bool) {
+	i, ok := g.index[k]
+	return i, ok
+}
+
+// Key returns the name of a node.
+func (g *Keyed[K]) Key(i int) K { return g.keys[i] }
+
+// Order returns the names in topological order; among those that may come
+// next the one added first is first.
+func (g *Keyed[K]) Order() []K {
+	order := make([]K, 0, len(g.keys))
+	for _, i := range g.Graph().Order() {
+		order = append(order, g.keys[i])
+	}
+	return order
+}
+
+// Graph returns the graph as it is now, by number.
+func (g *Keyed[K]) Graph() *Graph {
+	b := NewBuilder(len(g.keys), len(g.store.edges))
+	for _, e := range g.store.edges {
+		b.AddEdge(e.Source, e.Target)
+	}
+	return b.acyclic()
+}
