@@ -1,0 +1,330 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// element is one element of a for_each.
+type element struct {
+	key   string
+	value cty.Value
+}
+
+func (g *Graph) expandStep(s *Step) diag.List {
+	var exprs []hcl.Expression
+	for _, e := range s.expressions() {
+		if e != s.ForEach {
+			exprs = append(exprs, e)
+		}
+	}
+	elements := []element{{}}
+	if s.ForEach != nil {
+		var diags diag.List
+		elements, diags = g.elements(s)
+		if diags.HasErrors() {
+			return diags
+		}
+	}
+	g.blocks[s] = &block{first: len(g.Instances), keyed: s.ForEach != nil, value: cty.NilVal}
+	ctx := g.scope(exprs)
+	var diags diag.List
+	for _, el := range elements {
+		inst := g.addInstance(s, el)
+		more := g.expandInstance(inst, ctx)
+		diags = append(diags, more...)
+		if len(diags) > 20 { // the same mistake once for every key helps nobody
+			break
+		}
+	}
+	return diags
+}
+
+func (g *Graph) addInstance(s *Step, el element) *Instance {
+	inst := &Instance{Step: s, Addr: addr.Single(s.Addr), index: len(g.Instances)}
+	if s.ForEach != nil {
+		inst.Addr = addr.Keyed(s.Addr, el.key)
+		inst.each = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(el.key), "value": el.value})}
+	}
+	outs := s.Kind.Outputs
+	inst.artifacts = make([]*step.Artifact, len(outs))
+	from := inst.Addr.String()
+	for o := range outs {
+		if outs[o].Type == step.ArtifactType {
+			inst.artifacts[o] = &step.Artifact{From: from, Output: outs[o].Name}
+		}
+	}
+	g.Instances = append(g.Instances, inst)
+	g.byAddr[inst.Addr] = inst.index
+	g.blocks[s].count++
+	return inst
+}
+
+func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
+	args, origins, diags := g.evaluateArgs(inst, ctx)
+	inst.args = args
+	if !diags.HasErrors() {
+		inst.Dynamic = !args.IsWhollyKnown()
+	}
+	child := inst.context(ctx)
+	marks := map[any]struct{}{}
+	more := g.limits(inst, child, marks)
+	diags = append(diags, more...)
+	if e := inst.Step.DependsOn; e != nil {
+		v, more := g.evaluate(e, child)
+		diags = append(diags, more...)
+		unmark(v, marks)
+	}
+	for m := range marks {
+		if o, ok := m.(origin); ok {
+			origins = append(origins, o)
+		}
+	}
+	inst.Deps = g.dependsOn(origins)
+	return diags
+}
+
+func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
+	if inst.each == nil {
+		return ctx
+	}
+	child := ctx.NewChild()
+	child.Variables = inst.each
+	return child
+}
+
+// dependsOn returns the instances of the origins, ascending, each once.
+func (g *Graph) dependsOn(origins []origin) []int {
+	deps := make([]int, 0, len(origins))
+	for _, o := range origins {
+		deps = append(deps, o.inst)
+	}
+	slices.Sort(deps)
+	return slices.Clip(slices.Compact(deps))
+}
+
+// evaluateArgs returns the object of the instance's arguments, without marks,
+// and where they come from.
+func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) (cty.Value, []origin, diag.List) {
+	k := inst.Step.Kind
+	e := argEval{g: g, inst: inst, ctx: inst.context(ctx), marks: map[any]struct{}{}}
+	object := make(map[string]cty.Value, len(k.Args)+len(k.Blocks))
+	for i := range k.Args {
+		object[k.Args[i].Name] = e.attr(&k.Args[i], inst.Step.Args[k.Args[i].Name])
+	}
+	for i := range k.Blocks {
+		object[k.Blocks[i].Name] = e.block(&k.Blocks[i])
+	}
+	return cty.ObjectVal(object), e.origins, e.diags
+}
+
+// argEval evaluates the arguments of one instance.
+type argEval struct {
+	g       *Graph
+	inst    *Instance
+	ctx     *hcl.EvalContext
+	marks   map[any]struct{}
+	origins []origin
+	diags   diag.List
+}
+
+func (e *argEval) block(b *step.Block) cty.Value {
+	given, ok := e.inst.Step.Blocks[b.Name]
+	if !ok {
+		return cty.NullVal(b.Type())
+	}
+	object := make(map[string]cty.Value, len(b.Args))
+	for i := range b.Args {
+		object[b.Args[i].Name] = e.attr(&b.Args[i], given[b.Args[i].Name])
+	}
+	return cty.ObjectVal(object)
+}
+
+func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
+	if expr == nil {
+		if a.Default != (cty.Value{}) {
+			return a.Default
+		}
+		return cty.NullVal(a.Type)
+	}
+	v, diags := e.g.evaluate(expr, e.ctx)
+	if diags.HasErrors() {
+		e.diags = append(e.diags, e.about(diags)...)
+		return cty.UnknownVal(a.Type)
+	}
+	clear(e.marks)
+	v = unmark(v, e.marks)
+	e.consume(a, expr)
+	out, err := convert.Convert(v, a.Type)
+	if err != nil {
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s of %s must be %s: %s.", a.Name, e.inst.Addr, typeName(a.Type), convertMessage(err)))
+		return cty.UnknownVal(a.Type)
+	}
+	if out.IsNull() {
+		if a.Required {
+			e.diags = append(e.diags, diag.Error(expr.Range(), "Missing value", "%s of %s is required and must not be null.", a.Name, e.inst.Addr))
+		} else if a.Default != (cty.Value{}) {
+			return a.Default
+		}
+		return out
+	}
+	e.checkOneOf(a, out, expr)
+	return out
+}
+
+// about says which instance an evaluation failed for.
+func (e *argEval) about(diags diag.List) diag.List {
+	if e.inst.Addr.HasKey {
+		for _, d := range diags {
+			d.Detail += fmt.Sprintf(" (In %s.)", e.inst.Addr)
+		}
+	}
+	return diags
+}
+
+func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
+	if len(a.OneOf) == 0 || !v.IsKnown() || v.Type() != cty.String || slices.Contains(a.OneOf, v.AsString()) {
+		return
+	}
+	e.diags = append(e.diags, diag.Error(expr.Range(), "Value not allowed", "%s must be one of %s, not %q.%s",
+		a.Name, strings.Join(a.OneOf, ", "), v.AsString(), diag.DidYouMean(v.AsString(), a.OneOf)))
+}
+
+// consume records where an argument comes from and refuses what may not go
+// there.
+func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
+	for m := range e.marks {
+		switch m := m.(type) {
+		case origin:
+			e.origins = append(e.origins, m)
+			if e.g.private(m) {
+				e.inst.Private = true
+				e.refusePrivate(a, expr, m)
+			}
+		case sensitiveMark:
+			e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
+				"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
+		}
+	}
+}
+
+func (g *Graph) private(m origin) bool {
+	from := g.Instances[m.inst]
+	switch from.Step.Kind.Outputs[m.out].Secrecy {
+	case step.Private:
+		return true
+	case step.Public:
+		return false
+	default:
+		return from.Private
+	}
+}
+
+func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
+	if !e.inst.Step.Kind.Untrusted {
+		return
+	}
+	from := e.g.Instances[m.inst]
+	out := from.Step.Kind.Outputs[m.out].Name
+	here := diag.Error(expr.Range(), "Private output in an untrusted step",
+		"%s of %s refers to output %q of %s (%s), which is private: it holds or was made from answers. A step of kind %q runs code that must not see it. Use a public output instead.",
+		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
+	there := diag.Warning(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
+	e.diags = append(e.diags, here, there)
+}
+
+func typeName(ty cty.Type) string {
+	switch {
+	case ty == step.ArtifactType:
+		return "an output that is content (a tree or blob of another step)"
+	case ty == cty.List(step.ArtifactType):
+		return "a list of outputs that are content"
+	case ty == cty.Map(step.ArtifactType):
+		return "a map of outputs that are content"
+	default:
+		return ty.FriendlyNameForConstraint()
+	}
+}
+
+func (g *Graph) elements(s *Step) ([]element, diag.List) {
+	v, diags := g.evaluate(s.ForEach, g.scope([]hcl.Expression{s.ForEach}))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	r := s.ForEach.Range()
+	shallow, marks := v.Unmark()
+	ty := shallow.Type()
+	if !shallow.IsKnown() {
+		return nil, diag.List{unknownForEach(g, r, v, marks)}
+	}
+	if shallow.IsNull() {
+		return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not null. For no instances write toset([]).")}
+	}
+	switch {
+	case ty.IsMapType() || ty.IsObjectType():
+		return mapElements(shallow), nil
+	case ty.IsSetType() || ty.IsListType() || ty.IsTupleType():
+		return g.listElements(r, shallow)
+	}
+	return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not %s.", ty.FriendlyName())}
+}
+
+func mapElements(v cty.Value) []element {
+	all := v.AsValueMap()
+	list := make([]element, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, element{key, all[key]})
+	}
+	return list
+}
+
+func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
+	list := make([]element, 0, v.LengthInt())
+	seen := make(map[string]bool, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		_, elem := it.Element()
+		plain, marks := elem.Unmark()
+		if !plain.IsKnown() {
+			return nil, diag.List{unknownForEach(g, r, elem, marks)}
+		}
+		text, err := convert.Convert(plain, cty.String)
+		if err != nil || text.IsNull() {
+			return nil, diag.List{diag.Error(r, "Invalid for_each", "The elements must be texts, since they become keys; one is %s. To go over objects use a map: { for x in list : x.name => x }.", plain.Type().FriendlyName())}
+		}
+		key := text.AsString()
+		if seen[key] {
+			return nil, diag.List{diag.Error(r, "Duplicate address", "The key %q comes twice, so that two instances would have the same address. Use toset(…) to drop duplicates.", key)}
+		}
+		seen[key] = true
+		list = append(list, element{key, text})
+	}
+	slices.SortFunc(list, func(a, b element) int { return strings.Compare(a.key, b.key) })
+	return list, nil
+}
+
+func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *hcl.Diagnostic {
+	_, deep := v.UnmarkDeep()
+	names := map[string]bool{}
+	for _, set := range []cty.ValueMarks{marks, deep} {
+		for m := range set {
+			if o, ok := m.(origin); ok {
+				names[g.Instances[o.inst].Addr.Step.String()] = true
+			}
+		}
+	}
+	from := "a step's output"
+	if len(names) > 0 {
+		from = "outputs of " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	}
+	return diag.Error(r, "for_each is not known", "The keys depend on %s, which are known only after running. The keys of for_each must be known before: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
+}

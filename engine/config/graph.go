@@ -1,0 +1,246 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Graph is an expanded pipeline: every instance with its arguments, in an
+// order in which each comes after those it depends on.
+type Graph struct {
+	Pipeline *Pipeline
+	// Instances are ordered by dependency, then as in the file, then by key.
+	Instances []*Instance
+
+	vars   map[string]cty.Value
+	byAddr map[addr.Instance]int
+
+	mu     sync.Mutex
+	locals map[string]cty.Value
+	agents map[string]cty.Value
+	blocks map[*Step]*block
+	// stale nodes must be evaluated again because a small value they depend
+	// on became known.
+	stale map[string]bool
+}
+
+// block is the state of a step block: its instances and its value in the
+// language, built when first asked for.
+type block struct {
+	first, count int
+	keyed        bool
+	value        cty.Value
+}
+
+// Instance is one instance of a step block.
+type Instance struct {
+	Addr addr.Instance
+	Step *Step
+	// Deps are the indexes of the instances it depends on, ascending.
+	Deps []int
+	// Private says that it consumes something private.
+	Private bool
+	Limits  step.Limits
+	Retry   Retry
+	// Dynamic says that an argument depends on a small value of another
+	// step, so that the arguments are final only when that is known.
+	Dynamic bool
+
+	index     int
+	each      map[string]cty.Value
+	args      cty.Value
+	artifacts []*step.Artifact
+	outputs   cache.Outputs
+}
+
+// Expand evaluates the pipeline with the given values of its variables.
+func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
+	g := &Graph{
+		Pipeline: p, vars: values,
+		byAddr: map[addr.Instance]int{},
+		locals: map[string]cty.Value{}, agents: map[string]cty.Value{},
+		blocks: map[*Step]*block{}, stale: map[string]bool{},
+	}
+	var diags diag.List
+	for _, n := range p.order {
+		diags = append(diags, g.expandNode(n)...)
+	}
+	if !diags.HasErrors() {
+		for _, o := range p.Outputs {
+			_, more := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+			diags = append(diags, more...)
+		}
+	}
+	return g, diags
+}
+
+func (g *Graph) expandNode(n node) (diags diag.List) {
+	switch {
+	case n.local != nil:
+		g.locals[n.local.Name], diags = g.evaluate(n.local.Expr, g.scope(n.expressions()))
+	case n.agent != nil:
+		g.agents[n.agent.Name], diags = g.agentValue(n.agent)
+	default:
+		diags = g.expandStep(n.step)
+	}
+	return diags
+}
+
+// Find returns the index of an instance, or false.
+func (g *Graph) Find(a addr.Instance) (int, bool) {
+	i, ok := g.byAddr[a]
+	return i, ok
+}
+
+// Select returns which instances a target names: one instance, or all of a
+// block when the address has no key. It is nil when there is none.
+func (g *Graph) Select(a addr.Instance) []int {
+	if i, ok := g.byAddr[a]; ok {
+		return []int{i}
+	}
+	s := g.Pipeline.byAddr[a.Step]
+	if s == nil || a.HasKey {
+		return nil
+	}
+	b := g.blocks[s]
+	all := make([]int, 0, b.count)
+	for i := b.first; i < b.first+b.count; i++ {
+		all = append(all, i)
+	}
+	return all
+}
+
+// SetOutputs makes the outputs of instance i known to the instances that
+// depend on it. It must be called before any of them asks for its Args.
+func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
+	inst := g.Instances[i]
+	inst.outputs = outputs
+	small := false
+	for o := range inst.Step.Kind.Outputs {
+		out := &inst.Step.Kind.Outputs[o]
+		if a := inst.artifacts[o]; a != nil {
+			a.Ref = outputs[out.Name].Ref
+		} else {
+			small = true
+		}
+	}
+	if small {
+		g.mu.Lock()
+		g.stale[inst.Step.Addr.String()] = true
+		g.mu.Unlock()
+	}
+}
+
+// Outputs returns what SetOutputs was given for instance i, or nil.
+func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
+
+// Args returns the arguments of instance i. They are final when the outputs
+// of all its dependencies are known.
+func (g *Graph) Args(i int) (step.Args, diag.List) {
+	inst := g.Instances[i]
+	if !inst.Dynamic {
+		return step.Args{Value: inst.args, Limits: inst.Limits}, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refresh()
+	scope := g.scope(inst.Step.expressions())
+	args, _, diags := g.evaluateArgs(inst, scope)
+	return step.Args{Value: args, Limits: inst.Limits}, diags
+}
+
+// Known reports whether every argument of i is known now, content by name.
+func (g *Graph) Known(i int) bool { return !g.Instances[i].Dynamic }
+
+// OutputValue evaluates an output block; content comes as its digest. known
+// is false while it depends on something that has not run.
+func (g *Graph) OutputValue(o *Output) (value cty.Value, known bool, diags diag.List) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refresh()
+	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	if diags.HasErrors() {
+		return cty.NilVal, false, diags
+	}
+	marks := map[any]struct{}{}
+	v = unmark(v, marks)
+	if _, found := marks[sensitive]; found {
+		return cty.NilVal, false, diag.List{diag.Error(o.Value.Range(), "Sensitive output", "The output %q uses a sensitive variable; its value is not shown.", o.Name)}
+	}
+	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		if v.Type() != step.ArtifactType || v.IsNull() {
+			return v, nil
+		}
+		a := v.EncapsulatedValue().(*step.Artifact)
+		if a.Ref.IsZero() {
+			return cty.UnknownVal(cty.String), nil
+		}
+		return cty.StringVal(string(a.Ref.Kind) + ":" + a.Ref.ID.String()), nil
+	})
+	if err != nil {
+		return cty.NilVal, false, diag.List{diag.Error(o.Value.Range(), "Invalid output", "%s", err)}
+	}
+	return v, v.IsWhollyKnown(), nil
+}
+
+// refresh evaluates again, in order, what depends on values that became
+// known since.
+func (g *Graph) refresh() {
+	if len(g.stale) == 0 {
+		return
+	}
+	for _, n := range g.Pipeline.order {
+		name := n.String()
+		switch {
+		case n.step != nil:
+			if g.stale[name] {
+				g.blocks[n.step].value = cty.NilVal
+			}
+		case g.dependsOnStale(n):
+			// Diagnostics were reported by Expand; a value that now fails
+			// stays unknown and fails where it is used.
+			if n.local != nil {
+				g.locals[n.local.Name], _ = g.evaluate(n.local.Expr, g.scope(n.expressions()))
+			} else {
+				g.agents[n.agent.Name], _ = g.agentValue(n.agent)
+			}
+			g.stale[name] = true
+		}
+	}
+	clear(g.stale)
+}
+
+func (g *Graph) dependsOnStale(n node) bool {
+	for _, e := range n.expressions() {
+		for _, t := range e.Variables() {
+			if g.isStale(t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *Graph) isStale(t hcl.Traversal) bool {
+	switch t.RootName() {
+	case "step":
+		s, _ := g.Pipeline.stepOf(t)
+		return s != nil && g.stale[s.Addr.String()]
+	case "local":
+		for _, name := range memberNodes(t, "local.", slices.Collect(maps.Keys(g.locals))) {
+			if g.stale[name] {
+				return true
+			}
+		}
+	}
+	return false
+}

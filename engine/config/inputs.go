@@ -1,0 +1,196 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// EnvPrefix is what the names of environment variables that give a
+// variable's value start with.
+const EnvPrefix = "MLEFLOW_VAR_"
+
+// Assignment is one -var (File empty) or -var-file (File set), in the order
+// of the command line; later ones win.
+type Assignment struct {
+	// Text is name=value.
+	Text string
+	// File is the path of a file of assignments in HCL.
+	File string
+}
+
+// Inputs are the values given to a pipeline from outside. The environment
+// loses against assignments.
+type Inputs struct {
+	Environ     []string
+	Assignments []Assignment
+}
+
+// given is a value on its way to a variable.
+type given struct {
+	// text is set for values that are plain text unless the variable's type
+	// asks for more.
+	text   string
+	isText bool
+	val    cty.Value
+	rng    hcl.Range
+	source string
+}
+
+// Values decides the value of every variable.
+func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
+	all, diags := p.collect(in)
+	values := make(map[string]cty.Value, len(p.Variables))
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		v := p.Variables[name]
+		g, ok := all[name]
+		val, more := v.value(g, ok)
+		diags = append(diags, more...)
+		if !more.HasErrors() {
+			diags = append(diags, p.validate(v, val)...)
+		}
+		if v.Sensitive {
+			val = val.Mark(sensitive)
+		}
+		values[name] = val
+	}
+	return values, diags
+}
+
+func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
+	all := map[string]given{}
+	var diags diag.List
+	for _, kv := range in.Environ {
+		name, text, ok := strings.Cut(kv, "=")
+		if name, has := strings.CutPrefix(name, EnvPrefix); ok && has && p.Variables[name] != nil {
+			all[name] = given{text: text, isText: true, source: "environment variable " + EnvPrefix + name}
+		}
+	}
+	for _, a := range in.Assignments {
+		if a.File != "" {
+			diags = append(diags, p.assignFile(all, a.File)...)
+			continue
+		}
+		diags = append(diags, p.assignText(all, a.Text)...)
+	}
+	return all, diags
+}
+
+func (p *Pipeline) assignText(all map[string]given, text string) diag.List {
+	name, value, ok := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	if !ok {
+		return diag.List{diag.General("Invalid -var", "-var %q has no value; write -var %s=VALUE.", text, text)}
+	}
+	if p.Variables[name] == nil {
+		return diag.List{diag.General("Undeclared variable", "-var %s: the pipeline declares no variable %q.%s", text, name, diag.DidYouMean(name, p.variableNames()))}
+	}
+	all[name] = given{text: value, isText: true, source: "-var " + name}
+	return nil
+}
+
+func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return diag.List{diag.General("Variables file cannot be read", "-var-file: %s", err)}
+	}
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	p.Files[path] = file
+	attrs, more := file.Body.JustAttributes()
+	diags = append(diags, more...)
+	for _, a := range sortedAttrs(attrs) {
+		if p.Variables[a.Name] == nil {
+			diags = append(diags, diag.Error(a.NameRange, "Undeclared variable", "The pipeline declares no variable %q.%s", a.Name, diag.DidYouMean(a.Name, p.variableNames())))
+			continue
+		}
+		val, more := a.Expr.Value(nil)
+		diags = append(diags, more...)
+		all[a.Name] = given{val: val, rng: a.Expr.Range(), source: path}
+	}
+	return diags
+}
+
+func (p *Pipeline) variableNames() []string { return slices.Sorted(maps.Keys(p.Variables)) }
+
+func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
+	if !ok {
+		if v.Default == cty.NilVal {
+			return cty.UnknownVal(v.Type), diag.List{diag.Error(v.Range, "Missing value of a variable",
+				"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, EnvPrefix, v.Name)}
+		}
+		return v.Default, nil
+	}
+	val := g.val
+	if g.isText {
+		parsed, err := v.parseText(g.text)
+		if err != nil {
+			return cty.UnknownVal(v.Type), diag.List{diag.General("Wrong value of a variable", "%s: %s.", g.source, err)}
+		}
+		val = parsed
+	}
+	out, err := convert.Convert(val, v.Type)
+	if err != nil {
+		d := diag.General("Wrong value of a variable", "%s: variable %q must be %s: %s.", g.source, v.Name, typeexpr.TypeString(v.Type), convertMessage(err))
+		if !g.isText {
+			d.Subject = g.rng.Ptr()
+		}
+		return cty.UnknownVal(v.Type), diag.List{d}
+	}
+	return out, nil
+}
+
+// parseText reads a text as the variable's type asks: as it is for texts,
+// numbers and truth values, as an expression for the rest.
+func (v *Variable) parseText(text string) (cty.Value, error) {
+	if v.Type.IsPrimitiveType() || v.Type == cty.DynamicPseudoType {
+		return cty.StringVal(text), nil
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "value of "+v.Name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, fmt.Errorf("%q is not an expression of type %s", text, typeexpr.TypeString(v.Type))
+	}
+	val, diags := expr.Value(nil)
+	if diags.HasErrors() {
+		return cty.NilVal, fmt.Errorf("%q: %s", text, diags[0].Detail)
+	}
+	return val, nil
+}
+
+func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
+	ctx := &hcl.EvalContext{
+		Variables: map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.Name: val})},
+		Functions: p.funcs,
+	}
+	for _, rule := range v.Validations {
+		ok, more := rule.Condition.Value(ctx)
+		diags = append(diags, more...)
+		if more.HasErrors() {
+			continue
+		}
+		ok, err := convert.Convert(ok, cty.Bool)
+		if err != nil || ok.IsNull() || !ok.IsKnown() {
+			diags = append(diags, diag.Error(rule.Condition.Range(), "Truth value expected", "A condition must be true or false."))
+			continue
+		}
+		if ok.False() {
+			msg, more := rule.Message.Value(ctx)
+			diags = append(diags, more...)
+			text := "The value is not allowed."
+			if msg.Type() == cty.String && msg.IsKnown() && !msg.IsNull() {
+				text = msg.AsString()
+			}
+			diags = append(diags, diag.Error(rule.Range, "Invalid value of variable "+v.Name, "%s", text))
+		}
+	}
+	return diags
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// limits evaluates timeout, retry and resources of an instance.
+func (g *Graph) limits(inst *Instance, ctx *hcl.EvalContext, marks map[any]struct{}) diag.List {
+	s := inst.Step
+	m := metaEval{g: g, ctx: ctx, marks: marks}
+	inst.Limits.CPUs = 1
+	m.duration("timeout", s.Timeout, &inst.Limits.Timeout)
+	m.number("cpus", s.Resources["cpus"], 0, &inst.Limits.CPUs)
+	m.bytes("memory", s.Resources["memory"], &inst.Limits.MemoryBytes)
+	m.bytes("disk", s.Resources["disk"], &inst.Limits.DiskBytes)
+	gpus := 0.0
+	m.whole("gpus", s.Resources["gpus"], 0, &gpus)
+	inst.Limits.GPUs = int(gpus)
+	inst.Retry = Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}
+	attempts := 1.0
+	m.whole("attempts", s.Retry["attempts"], 1, &attempts)
+	inst.Retry.Attempts = int(attempts)
+	m.duration("backoff", s.Retry["backoff"], &inst.Retry.Backoff)
+	m.duration("max_backoff", s.Retry["max_backoff"], &inst.Retry.MaxBackoff)
+	return m.diags
+}
+
+type metaEval struct {
+	g     *Graph
+	ctx   *hcl.EvalContext
+	marks map[any]struct{}
+	diags diag.List
+}
+
+// value returns the expression's value converted to ty; ok is false when it
+// is absent, null or wrong.
+func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string) (cty.Value, bool) {
+	if e == nil {
+		return cty.NilVal, false
+	}
+	v, diags := m.g.evaluate(e, m.ctx)
+	m.diags = append(m.diags, diags...)
+	if diags.HasErrors() {
+		return cty.NilVal, false
+	}
+	v = unmark(v, m.marks)
+	if !v.IsWhollyKnown() {
+		m.wrong(name, e, want+", known before anything runs")
+		return cty.NilVal, false
+	}
+	out, err := convert.Convert(v, ty)
+	if err != nil {
+		m.wrong(name, e, want)
+		return cty.NilVal, false
+	}
+	return out, !out.IsNull()
+}
+
+func (m *metaEval) wrong(name string, e hcl.Expression, want string) {
+	m.diags = append(m.diags, diag.Error(e.Range(), "Invalid "+name, "%s must be %s.", name, want))
+}
+
+func (m *metaEval) number(name string, e hcl.Expression, above float64, dst *float64) {
+	v, ok := m.value(name, e, cty.Number, "a number")
+	if !ok {
+		return
+	}
+	f, _ := v.AsBigFloat().Float64()
+	if f <= above || math.IsInf(f, 0) {
+		m.wrong(name, e, fmt.Sprintf("a number above %g", above))
+		return
+	}
+	*dst = f
+}
+
+func (m *metaEval) whole(name string, e hcl.Expression, least float64, dst *float64) {
+	v, ok := m.value(name, e, cty.Number, "a whole number")
+	if !ok {
+		return
+	}
+	f, _ := v.AsBigFloat().Float64()
+	if f < least || f != math.Trunc(f) || f > 1e6 {
+		m.wrong(name, e, fmt.Sprintf("a whole number, %g or more", least))
+		return
+	}
+	*dst = f
+}
+
+func (m *metaEval) duration(name string, e hcl.Expression, dst *time.Duration) {
+	const want = "a duration such as \"90s\", \"24h\" or \"2d\""
+	v, ok := m.value(name, e, cty.String, want)
+	if !ok {
+		return
+	}
+	d, err := ParseDuration(v.AsString())
+	if err != nil || d <= 0 {
+		m.wrong(name, e, want)
+		return
+	}
+	*dst = d
+}
+
+func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
+	const want = "a size such as \"16GiB\" or \"500MB\""
+	v, ok := m.value(name, e, cty.String, want)
+	if !ok {
+		return
+	}
+	n, err := humanize.ParseBytes(v.AsString())
+	if err != nil || n > math.MaxInt64 {
+		m.wrong(name, e, want)
+		return
+	}
+	*dst = int64(n)
+}
+
+// ParseDuration is time.ParseDuration that also takes whole or fractional
+// days, such as "2d".
+func ParseDuration(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || math.IsNaN(n) || math.Abs(n) > 36500 {
+			return 0, fmt.Errorf("parse duration %q: want a number of days before the d", s)
+		}
+		return time.Duration(n * float64(24*time.Hour)), nil
+	}
+	return time.ParseDuration(s)
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// Load reads and checks the pipeline file at path. The pipeline is usable
+// only if the list has no errors; it is never nil, so that its Files can show
+// snippets.
+func Load(path string, opts Options) (*Pipeline, diag.List) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		p := &Pipeline{Path: path}
+		return p, diag.List{diag.General("Pipeline file cannot be read", "%s", err)}
+	}
+	return Parse(path, src, opts)
+}
+
+// Parse is Load for a text already read; path is the name shown in ranges.
+func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	p := &Pipeline{
+		Path: path, Source: src,
+		Files:     diag.Sources{path: file},
+		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
+		byAddr: map[addr.Step]*Step{},
+		funcs:  functions(opts.Functions),
+	}
+	if diags.HasErrors() {
+		return p, diags
+	}
+	content, more := file.Body.Content(fileSchema)
+	diags = append(diags, more...)
+	l := loader{p: p, opts: opts, outputs: map[string]*Output{}}
+	for _, block := range content.Blocks {
+		diags = append(diags, l.block(block)...)
+	}
+	diags = append(diags, l.checkReferences()...)
+	if !diags.HasErrors() {
+		diags = append(diags, l.sortNodes()...)
+	}
+	return p, diags
+}
+
+type loader struct {
+	p       *Pipeline
+	opts    Options
+	outputs map[string]*Output
+}
+
+func (l *loader) block(b *hcl.Block) diag.List {
+	switch b.Type {
+	case "mleflow":
+		return l.settings(b)
+	case "variable":
+		return l.variable(b)
+	case "locals":
+		return l.locals(b)
+	case "agent":
+		return l.agent(b)
+	case "step":
+		return l.step(b)
+	default:
+		return l.output(b)
+	}
+}
+
+func duplicate(what, name string, here, there hcl.Range) *hcl.Diagnostic {
+	return diag.Error(here, "Duplicate "+what, "%s %q is declared already at %s. Give one of them another name.", capital(what), name, place(there))
+}
+
+func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
+
+func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }
+
+func checkName(what, name string, r hcl.Range) diag.List {
+	if hclsyntax.ValidIdentifier(name) {
+		return nil
+	}
+	return diag.List{diag.Error(r, "Invalid "+what+" name", "%q is not a name: it must start with a letter and hold only letters, digits, underscores and hyphens.", name)}
+}
+
+func (l *loader) locals(b *hcl.Block) diag.List {
+	attrs, diags := b.Body.JustAttributes()
+	for _, a := range sortedAttrs(attrs) {
+		if old := l.p.Locals[a.Name]; old != nil {
+			diags = append(diags, duplicate("local value", a.Name, a.NameRange, old.Expr.Range()))
+			continue
+		}
+		l.p.Locals[a.Name] = &Local{Name: a.Name, Expr: a.Expr}
+	}
+	return diags
+}
+
+func (l *loader) agent(b *hcl.Block) diag.List {
+	name := b.Labels[0]
+	diags := checkName("agent", name, b.LabelRanges[0])
+	content, more := b.Body.Content(agentSchema)
+	diags = append(diags, more...)
+	if old := l.p.Agents[name]; old != nil {
+		return append(diags, duplicate("agent", name, b.LabelRanges[0], old.Range))
+	}
+	l.p.Agents[name] = &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
+	return diags
+}
+
+func (l *loader) output(b *hcl.Block) diag.List {
+	name := b.Labels[0]
+	diags := checkName("output", name, b.LabelRanges[0])
+	content, more := b.Body.Content(outputSchema)
+	diags = append(diags, more...)
+	if old := l.outputs[name]; old != nil {
+		return append(diags, duplicate("output", name, b.LabelRanges[0], old.Range))
+	}
+	o := &Output{Name: name, Range: b.DefRange}
+	if a := content.Attributes["value"]; a != nil {
+		o.Value = a.Expr
+	}
+	text, more := literalString(content.Attributes["description"])
+	o.Description = text
+	diags = append(diags, more...)
+	l.outputs[name] = o
+	if o.Value != nil {
+		l.p.Outputs = append(l.p.Outputs, o)
+	}
+	return diags
+}
+
+func literalString(a *hcl.Attribute) (string, diag.List) {
+	if a == nil {
+		return "", nil
+	}
+	v, diags := a.Expr.Value(nil)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	if v.IsNull() || v.Type() != cty.String {
+		return "", diag.List{diag.Error(a.Expr.Range(), "Text expected", "%s must be a text in quotes.", a.Name)}
+	}
+	return v.AsString(), nil
+}
+
+func exprs(attrs hcl.Attributes) map[string]hcl.Expression {
+	m := make(map[string]hcl.Expression, len(attrs))
+	for name, a := range attrs {
+		m[name] = a.Expr
+	}
+	return m
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+func (l *loader) step(b *hcl.Block) diag.List {
+	kind := l.opts.Kinds.Kind(b.Labels[0])
+	if kind == nil {
+		return diag.List{diag.Error(b.LabelRanges[0], "Unknown step kind",
+			"There is no step kind %q.%s The kinds are: %s.", b.Labels[0],
+			diag.DidYouMean(b.Labels[0], l.opts.Kinds.Names()), strings.Join(l.opts.Kinds.Names(), ", "))}
+	}
+	a := addr.Step{Kind: kind.Name, Name: b.Labels[1]}
+	diags := checkName("step", a.Name, b.LabelRanges[1])
+	if old := l.p.byAddr[a]; old != nil {
+		return append(diags, duplicate("step", a.String(), b.DefRange, old.Range))
+	}
+	content, more := b.Body.Content(stepSchema(kind))
+	diags = append(diags, explainCount(more)...)
+	s := &Step{Addr: a, Kind: kind, Range: b.DefRange, Args: exprs(content.Attributes), Blocks: map[string]map[string]hcl.Expression{}}
+	s.ForEach, s.DependsOn, s.Timeout = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout")
+	for _, nested := range content.Blocks {
+		diags = append(diags, s.nested(nested)...)
+	}
+	l.p.byAddr[a] = s
+	l.p.Steps = append(l.p.Steps, s)
+	return diags
+}
+
+func take(m map[string]hcl.Expression, name string) hcl.Expression {
+	e := m[name]
+	delete(m, name)
+	return e
+}
+
+// explainCount adds what to do instead to the refusal of Terraform's count.
+func explainCount(diags diag.List) diag.List {
+	for _, d := range diags {
+		if d.Summary == "Unsupported argument" && strings.Contains(d.Detail, `"count"`) {
+			d.Detail += " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }."
+		}
+	}
+	return diags
+}
+
+func (s *Step) nested(b *hcl.Block) diag.List {
+	schema := retrySchema
+	switch b.Type {
+	case "retry":
+	case "resources":
+		schema = resourcesSchema
+	default:
+		i := slices.IndexFunc(s.Kind.Blocks, func(k step.Block) bool { return k.Name == b.Type })
+		schema = attrSchema(s.Kind.Blocks[i].Args)
+	}
+	content, diags := b.Body.Content(schema)
+	if s.has(b.Type) {
+		return append(diags, diag.Error(b.DefRange, "Duplicate block", "A step has at most one %q block.", b.Type))
+	}
+	got := exprs(content.Attributes)
+	switch b.Type {
+	case "retry":
+		s.Retry = got
+	case "resources":
+		s.Resources = got
+	default:
+		s.Blocks[b.Type] = got
+	}
+	return diags
+}
+
+func (s *Step) has(blockType string) bool {
+	switch blockType {
+	case "retry":
+		return s.Retry != nil
+	case "resources":
+		return s.Resources != nil
+	default:
+		return s.Blocks[blockType] != nil
+	}
+}
+
+func stepSchema(k *step.Kind) *hcl.BodySchema {
+	schema := attrSchema(k.Args)
+	for _, name := range []string{"for_each", "depends_on", "timeout"} {
+		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	schema.Blocks = []hcl.BlockHeaderSchema{{Type: "retry"}, {Type: "resources"}}
+	for _, b := range k.Blocks {
+		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: b.Name})
+	}
+	return schema
+}
+
+func attrSchema(attrs []step.Attr) *hcl.BodySchema {
+	schema := &hcl.BodySchema{}
+	for _, a := range attrs {
+		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+	}
+	return schema
+}
+
+func sortedAttrs(attrs hcl.Attributes) []*hcl.Attribute {
+	list := make([]*hcl.Attribute, 0, len(attrs))
+	for _, a := range attrs {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
+	return list
+}

@@ -1,0 +1,35 @@
+package config
+
+import "github.com/zclconf/go-cty/cty"
+
+// origin marks a value as made from an output of an instance.
+type origin struct {
+	// inst indexes Graph.Instances, out the outputs of its kind.
+	inst, out int
+}
+
+type sensitiveMark string
+
+// sensitive marks a value that must not be stored or shown.
+const sensitive = sensitiveMark("sensitive")
+
+// unmark returns v without marks, adding those found to marks.
+func unmark(v cty.Value, marks map[any]struct{}) cty.Value {
+	if ty := v.Type(); ty.IsPrimitiveType() || ty.IsCapsuleType() {
+		plain, found := v.Unmark()
+		addMarks(marks, found)
+		return plain
+	}
+	if !v.ContainsMarked() {
+		return v
+	}
+	plain, found := v.UnmarkDeep()
+	addMarks(marks, found)
+	return plain
+}
+
+func addMarks(dst map[any]struct{}, src cty.ValueMarks) {
+	for m := range src {
+		dst[m] = struct{}{}
+	}
+}

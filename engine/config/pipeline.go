@@ -1,0 +1,114 @@
+package config
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Pipeline is one decoded pipeline file, not yet evaluated.
+type Pipeline struct {
+	// Path is the file as it was named.
+	Path string
+	// Source is the file's text.
+	Source []byte
+	// Files are the parsed files, for snippets in diagnostics.
+	Files diag.Sources
+
+	Variables map[string]*Variable
+	Locals    map[string]*Local
+	Agents    map[string]*Agent
+	// Steps are in the order of the file.
+	Steps []*Step
+	// Outputs are in the order of the file.
+	Outputs []*Output
+
+	byAddr map[addr.Step]*Step
+	funcs  map[string]function.Function
+	order  []node
+}
+
+// Variable is a variable block.
+type Variable struct {
+	Name        string
+	Description string
+	Type        cty.Type
+	// Default is cty.NilVal when the variable must be given.
+	Default     cty.Value
+	Sensitive   bool
+	Validations []Validation
+	Range       hcl.Range
+}
+
+// Validation is a rule of a variable.
+type Validation struct {
+	Condition, Message hcl.Expression
+	Range              hcl.Range
+}
+
+// Local is one argument of a locals block.
+type Local struct {
+	Name string
+	Expr hcl.Expression
+}
+
+// Agent is an agent block.
+type Agent struct {
+	Name  string
+	Attrs map[string]hcl.Expression
+	Range hcl.Range
+}
+
+// Output is an output block.
+type Output struct {
+	Name        string
+	Description string
+	Value       hcl.Expression
+	Range       hcl.Range
+}
+
+// Step is a step block.
+type Step struct {
+	Addr addr.Step
+	Kind *step.Kind
+	// Range is the block's header.
+	Range hcl.Range
+
+	ForEach   hcl.Expression
+	DependsOn hcl.Expression
+	Timeout   hcl.Expression
+	Retry     map[string]hcl.Expression
+	Resources map[string]hcl.Expression
+	// Args are the expressions by argument name; Blocks those of each nested
+	// block by block name.
+	Args   map[string]hcl.Expression
+	Blocks map[string]map[string]hcl.Expression
+}
+
+// Retry says how often and when an instance is tried again.
+type Retry struct {
+	// Attempts is the total number of attempts, at least 1.
+	Attempts int
+	// Backoff is the wait after the first failure; it doubles up to
+	// MaxBackoff.
+	Backoff, MaxBackoff time.Duration
+}
+
+// Options are what the language needs to know of its surroundings.
+type Options struct {
+	// Kinds are the step kinds of the process.
+	Kinds *step.Registry
+	// Functions are added to the standard ones.
+	Functions map[string]function.Function
+	// Version is checked against required_version.
+	Version string
+}
+
+// FindStep returns the block at a, or nil.
+func (p *Pipeline) FindStep(a addr.Step) *Step { return p.byAddr[a] }

@@ -1,0 +1,93 @@
+package config
+
+import "github.com/hashicorp/hcl/v2"
+
+// The blocks of the language, as data: the reference pages are generated
+// from them.
+
+// BlockDoc documents a block type and its arguments.
+type BlockDoc struct {
+	Type   string
+	Labels []string
+	Doc    string
+	Args   []ArgDoc
+}
+
+// ArgDoc documents one argument or nested block of a block.
+type ArgDoc struct {
+	Name     string
+	Required bool
+	Doc      string
+}
+
+// Blocks documents the top-level blocks in the order of the reference page.
+var Blocks = []BlockDoc{
+	{Type: "mleflow", Doc: "Settings of the file itself.", Args: []ArgDoc{
+		{"required_version", false, "Version constraint the running mleflow must meet, such as \">= 0.1\"."},
+	}},
+	{Type: "variable", Labels: []string{"name"}, Doc: "A value given from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
+		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type when not given."},
+		{"default", false, "Value when none is given; without it the variable must be given."},
+		{"description", false, "What the value is for."},
+		{"sensitive", false, "True for a value that must not be stored or shown. Step arguments and outputs may not use it."},
+		{"validation", false, "Block with condition and error_message; the condition may use var.name. May be repeated."},
+	}},
+	{Type: "locals", Doc: "Named expressions, used as local.name. May be repeated."},
+	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
+		{"command", true, "Program and leading arguments; \"mleflow\" as the program stands for the running binary."},
+		{"args", false, "Further arguments."},
+		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder. Not used by the process runtime."},
+		{"env", false, "Environment variables, a map of texts. They are part of the key and are stored."},
+		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
+	}},
+	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for every element. Its outputs are used as step.kind.name.output, or step.kind.name[key].output.", Args: MetaArgs},
+	{Type: "output", Labels: []string{"name"}, Doc: "A value shown when the pipeline was applied.", Args: []ArgDoc{
+		{"value", true, "The value."},
+		{"description", false, "What the value is."},
+	}},
+}
+
+// MetaArgs are the arguments every step block takes besides those of its kind.
+var MetaArgs = []ArgDoc{
+	{"for_each", false, "Set, list or map; the step has one instance for each element, with each.key and each.value. Its keys must be known before anything runs."},
+	{"depends_on", false, "List of step references that must be done first, where no argument says so."},
+	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},
+	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). Only failures the step calls passing are tried again."},
+	{"resources", false, "Block: cpus (number, default 1), memory (such as \"16GiB\"), gpus (number of devices), disk (such as \"1TiB\")."},
+}
+
+var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "mleflow"},
+	{Type: "variable", LabelNames: []string{"name"}},
+	{Type: "locals"},
+	{Type: "agent", LabelNames: []string{"name"}},
+	{Type: "step", LabelNames: []string{"kind", "name"}},
+	{Type: "output", LabelNames: []string{"name"}},
+}}
+
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}}
+
+var variableSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "validation"}},
+}
+
+var validationSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "condition", Required: true}, {Name: "error_message", Required: true},
+}}
+
+var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "command", Required: true}, {Name: "args"}, {Name: "image"}, {Name: "env"}, {Name: "secrets"},
+}}
+
+var outputSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "value", Required: true}, {Name: "description"},
+}}
+
+var retrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "attempts", Required: true}, {Name: "backoff"}, {Name: "max_backoff"},
+}}
+
+var resourcesSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "cpus"}, {Name: "memory"}, {Name: "gpus"}, {Name: "disk"},
+}}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// scope builds the names that the expressions refer to, and no others, so
+// that a block with many instances costs only those who use it.
+func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
+	steps := map[string]map[string]cty.Value{}
+	locals := map[string]cty.Value{}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: g.Pipeline.funcs}
+	for _, e := range exprs {
+		for _, t := range e.Variables() {
+			switch t.RootName() {
+			case "var":
+				ctx.Variables["var"] = cty.ObjectVal(g.vars)
+			case "agent":
+				ctx.Variables["agent"] = cty.ObjectVal(g.agents)
+			case "local":
+				for _, name := range memberNodes(t, "", slices.Collect(maps.Keys(g.locals))) {
+					if v, ok := g.locals[name]; ok {
+						locals[name] = v
+					}
+				}
+				ctx.Variables["local"] = cty.ObjectVal(locals)
+			case "step":
+				g.addStep(steps, t)
+			}
+		}
+	}
+	if len(steps) > 0 {
+		byKind := make(map[string]cty.Value, len(steps))
+		for kind, names := range steps {
+			byKind[kind] = cty.ObjectVal(names)
+		}
+		ctx.Variables["step"] = cty.ObjectVal(byKind)
+	}
+	return ctx
+}
+
+func (g *Graph) addStep(steps map[string]map[string]cty.Value, t hcl.Traversal) {
+	s, diags := g.Pipeline.stepOf(t)
+	if diags.HasErrors() {
+		return
+	}
+	if steps[s.Addr.Kind] == nil {
+		steps[s.Addr.Kind] = map[string]cty.Value{}
+	}
+	steps[s.Addr.Kind][s.Addr.Name] = g.blockValue(s)
+}
+
+func (g *Graph) blockValue(s *Step) cty.Value {
+	b := g.blocks[s]
+	if b == nil {
+		return cty.DynamicVal // its own expansion failed
+	}
+	if b.value != cty.NilVal {
+		return b.value
+	}
+	if !b.keyed {
+		b.value = g.instanceValue(g.Instances[b.first])
+		return b.value
+	}
+	if b.count == 0 {
+		b.value = cty.MapValEmpty(outputsType(s.Kind))
+		return b.value
+	}
+	all := make(map[string]cty.Value, b.count)
+	for _, inst := range g.Instances[b.first : b.first+b.count] {
+		all[inst.Addr.Key] = g.instanceValue(inst)
+	}
+	b.value = cty.MapVal(all)
+	return b.value
+}
+
+func outputsType(k *step.Kind) cty.Type {
+	types := make(map[string]cty.Type, len(k.Outputs))
+	for _, o := range k.Outputs {
+		types[o.Name] = o.Type
+	}
+	return cty.Object(types)
+}
+
+// instanceValue is the object of an instance's outputs, each with its mark.
+func (g *Graph) instanceValue(inst *Instance) cty.Value {
+	outs := inst.Step.Kind.Outputs
+	attrs := make(map[string]cty.Value, len(outs))
+	for o := range outs {
+		v := cty.UnknownVal(outs[o].Type)
+		if a := inst.artifacts[o]; a != nil {
+			v = step.NewArtifact(a)
+		} else if inst.outputs != nil {
+			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
+		}
+		attrs[outs[o].Name] = v.Mark(origin{inst.index, o})
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func smallValue(text []byte, ty cty.Type) cty.Value {
+	if len(text) == 0 {
+		return cty.NullVal(ty)
+	}
+	v, err := ctyjson.Unmarshal(text, ty)
+	if err != nil {
+		return cty.NullVal(ty) // recorded by another version of the kind
+	}
+	return v
+}
+
+// evaluate evaluates e, with outputs and instances named in the diagnostics
+// of the expression language.
+func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := e.Value(ctx)
+	for _, d := range diags {
+		// The values of variables in scope may be long or sensitive.
+		d.EvalContext = nil
+	}
+	return v, diags
+}
+
+func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
+	ctx := g.scope(sortedExprs(a.Attrs))
+	var diags diag.List
+	attrs := map[string]cty.Value{"name": cty.StringVal(a.Name)}
+	for name, ty := range step.AgentType.AttributeTypes() {
+		if name == "name" {
+			continue
+		}
+		attrs[name] = emptyOf(ty)
+		e := a.Attrs[name]
+		if e == nil {
+			continue
+		}
+		v, more := g.evaluate(e, ctx)
+		diags = append(diags, more...)
+		if more.HasErrors() {
+			continue
+		}
+		v, err := convert.Convert(v, ty)
+		if err == nil && (v.IsNull() || name == "command" && v.IsWhollyKnown() && v.LengthInt() == 0) {
+			err = fmt.Errorf("a value is required")
+		}
+		if err != nil {
+			diags = append(diags, diag.Error(e.Range(), "Wrong type of argument", "%s of an agent must be %s: %s.", name, ty.FriendlyName(), convertMessage(err)))
+			continue
+		}
+		attrs[name] = v
+	}
+	return cty.ObjectVal(attrs), diags
+}
+
+func emptyOf(ty cty.Type) cty.Value {
+	switch {
+	case ty.IsListType():
+		return cty.ListValEmpty(ty.ElementType())
+	case ty.IsMapType():
+		return cty.MapValEmpty(ty.ElementType())
+	default:
+		return cty.StringVal("")
+	}
+}

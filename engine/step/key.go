@@ -1,0 +1,137 @@
+package step
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Key hashes what decides an instance's bytes: the kind, its arguments and
+// what the step adds. Every artifact among the arguments must be known.
+// An argument that is null is not hashed, so that adding an optional argument
+// to a kind leaves old keys as they are.
+func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
+	h := digest.NewHasher(k.Name, k.Version)
+	if err := hashAttrs(h, "", k.Args, args.Value); err != nil {
+		return nil, err
+	}
+	for _, b := range k.Blocks {
+		v := args.Value.GetAttr(b.Name)
+		if v.IsNull() {
+			continue
+		}
+		if err := hashAttrs(h, b.Name+".", b.Args, v); err != nil {
+			return nil, err
+		}
+	}
+	if k.LimitsInKey {
+		hashLimits(h, args.Limits)
+	}
+	if f, ok := s.(Fingerprinter); ok {
+		if err := f.Fingerprint(h); err != nil {
+			return nil, fmt.Errorf("fingerprint step: %w", err)
+		}
+	}
+	return h, nil
+}
+
+func hashAttrs(h *digest.Hasher, prefix string, attrs []Attr, object cty.Value) error {
+	for i := range attrs {
+		a := &attrs[i]
+		if a.Cosmetic {
+			continue
+		}
+		v := object.GetAttr(a.Name)
+		if v.IsNull() {
+			continue
+		}
+		if err := hashValue(h, prefix+a.Name, v, a.Type == cty.String); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hashLimits(h *digest.Hasher, l Limits) {
+	h.String("timeout", l.Timeout.String())
+	h.String("resources.cpus", strconv.FormatFloat(l.CPUs, 'g', -1, 64))
+	h.Int("resources.memory", l.MemoryBytes)
+	h.Int("resources.gpus", int64(l.GPUs))
+}
+
+// hashValue adds v under label: a collection that holds content as one field
+// an element, anything else as one field. plain is true where the schema says
+// that v is a text, which then needs no quotes.
+func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
+	ty := v.Type()
+	switch {
+	case v.IsNull():
+		h.String(label, "null")
+	case ty == ArtifactType:
+		a := v.EncapsulatedValue().(*Artifact)
+		if a.Ref.IsZero() {
+			return fmt.Errorf("output %q of %s is not known", a.Output, a.From)
+		}
+		h.String(label, a.Ref.ID.String())
+	case plain:
+		h.String(label, v.AsString())
+	case holdsContent(ty):
+		return hashElements(h, label, v)
+	default:
+		text, err := ctyjson.Marshal(v, ty)
+		if err != nil {
+			return fmt.Errorf("argument %s: %w", label, err)
+		}
+		h.String(label, string(text))
+	}
+	return nil
+}
+
+func hashElements(h *digest.Hasher, label string, v cty.Value) error {
+	ty := v.Type()
+	h.Int("length of "+label, int64(v.LengthInt()))
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		var at string
+		switch {
+		case ty.IsObjectType():
+			at = label + "." + key.AsString()
+		case ty.IsMapType():
+			at = label + "[" + strconv.Quote(key.AsString()) + "]"
+		case ty.IsSetType():
+			return fmt.Errorf("argument %s: a set cannot hold content; use a list or map", label)
+		default:
+			at = label + "[" + key.AsBigFloat().Text('f', 0) + "]"
+		}
+		if err := hashValue(h, at, elem, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func holdsContent(ty cty.Type) bool {
+	switch {
+	case ty == ArtifactType:
+		return true
+	case ty.IsCollectionType():
+		return holdsContent(ty.ElementType())
+	case ty.IsTupleType():
+		for _, e := range ty.TupleElementTypes() {
+			if holdsContent(e) {
+				return true
+			}
+		}
+	case ty.IsObjectType():
+		for _, e := range ty.AttributeTypes() {
+			if holdsContent(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
