@@ -1,0 +1,16 @@
+package metric
+
+// All returns the registry of every metric of this package.
+func All() *Registry {
+	return NewRegistry(
+		accuracy,
+		errorRate,
+		kappa,
+		logLoss,
+		mae,
+		mse,
+		rmse,
+		rmsle,
+		rocAUC,
+	)
+}

@@ -1,0 +1,143 @@
+package metric
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// finiteFloats returns the column as scikit-learn's check_array sees it: as
+// doubles, texts by Python's float(), no missing value and no infinity. No
+// rows are refused as well.
+func finiteFloats(c *table.Column) ([]float64, error) {
+	v, err := anyFloats(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(v) == 0 {
+		return nil, &Unscorable{Column: c.Name(), Reason: "has no rows"}
+	}
+	for i, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing or not finite"}
+		}
+	}
+	return v, nil
+}
+
+// anyFloats returns the column as doubles, NaN where a cell is missing.
+func anyFloats(c *table.Column) ([]float64, error) {
+	if c.Kind() != table.Text && c.Kind() != table.Mixed {
+		return c.Floats(), nil
+	}
+	out := make([]float64, c.Len())
+	for i := range out {
+		v := c.Value(i)
+		out[i] = v.Float()
+		if v.Kind() != table.Text {
+			continue
+		}
+		x, ok := pythonFloat(v.String())
+		if !ok {
+			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + ": " + quote(v.String()) + " is not a number"}
+		}
+		out[i] = x
+	}
+	return out, nil
+}
+
+// numbers is a numeric column as numpy keeps it: integers stay integers.
+type numbers struct {
+	ints   []int64 // nil unless the column is Int64
+	floats []float64
+}
+
+func finiteNumbers(c *table.Column) (numbers, error) {
+	if c.Kind() == table.Int64 && c.Len() > 0 {
+		return numbers{ints: c.Ints()}, nil
+	}
+	v, err := finiteFloats(c)
+	return numbers{floats: v}, err
+}
+
+// minus returns a-b; two integer columns subtract as integers, wrapping
+// around as numpy's do.
+func (a numbers) minus(b numbers) numbers {
+	if a.ints != nil && b.ints != nil {
+		out := make([]int64, len(a.ints))
+		for i, x := range a.ints {
+			out[i] = x - b.ints[i]
+		}
+		return numbers{ints: out}
+	}
+	x, y := a.asFloats(), b.asFloats()
+	out := make([]float64, len(x))
+	for i := range x {
+		out[i] = x[i] - y[i]
+	}
+	return numbers{floats: out}
+}
+
+// squares returns the squares as doubles; integers wrap around.
+func (a numbers) squares() []float64 {
+	out := make([]float64, max(len(a.ints), len(a.floats)))
+	for i, x := range a.ints {
+		out[i] = float64(x * x)
+	}
+	for i, x := range a.floats {
+		out[i] = float64(x * x)
+	}
+	return out
+}
+
+// sizes returns the absolute values as doubles.
+func (a numbers) sizes() []float64 {
+	out := make([]float64, max(len(a.ints), len(a.floats)))
+	for i, x := range a.ints {
+		out[i] = float64(max(x, -x))
+	}
+	for i, x := range a.floats {
+		out[i] = math.Abs(x)
+	}
+	return out
+}
+
+func (a numbers) asFloats() []float64 {
+	if a.ints == nil {
+		return a.floats
+	}
+	out := make([]float64, len(a.ints))
+	for i, x := range a.ints {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+// quote shortens and quotes a cell for a message.
+func quote(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:40]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// texts returns the column as pandas' astype(str) does: numbers and booleans
+// as Python spells them, a missing cell as "nan".
+func texts(c *table.Column) []string {
+	out := c.Texts()
+	if c.MissingCount() == 0 {
+		return out
+	}
+	for i := range out {
+		if c.IsMissing(i) {
+			out[i] = "nan"
+		}
+	}
+	return out
+}
+
+// words splits as Python's str.split() does: at runs of Unicode white space,
+// to which Python counts U+001C to U+001F.
+func words(s string) []string { return strings.FieldsFunc(s, isPythonSpace) }

@@ -1,0 +1,124 @@
+package metric
+
+import (
+	"math"
+	"sync"
+)
+
+// Log returns the natural logarithm of x, correctly rounded. Special cases
+// are those of math.Log.
+func Log(x float64) float64 {
+	switch {
+	case x == 0:
+		return math.Inf(-1)
+	case !(x > 0) || math.IsInf(x, 1): // negative, NaN, +Inf
+		return math.Log(x)
+	}
+	return logOf(x, 0)
+}
+
+// Log1p returns log(1+x), correctly rounded. Special cases are those of
+// math.Log1p.
+func Log1p(x float64) float64 {
+	switch {
+	case !(x > -1) || math.IsInf(x, 1) || x == 0:
+		return math.Log1p(x)
+	case math.Abs(x) < 0x1p-54:
+		return x - float64(x*x)/2 // decides the rounding of a halfway case only
+	}
+	hi := 1 + x
+	lo := float64(x - float64(hi-1))
+	if math.Abs(x) > 1 {
+		lo = float64(1 - float64(hi-x))
+	}
+	return logOf(hi, lo)
+}
+
+// logOf returns log(hi+lo) for positive finite hi and |lo| <= ulp(hi)/2.
+//
+// With hi+lo = 2^e·(c+d) and c the nearest multiple of 1/128, it is
+// e·log 2 + log c + log(1+d/c): the first two from constants of 106 bits, the
+// last from its series, first with 69 correct bits and, if those leave the
+// rounding open, with about 100.
+func logOf(hi, lo float64) float64 {
+	m, e := math.Frexp(hi)
+	if m < math.Sqrt2/2 {
+		m, e = m*2, e-1
+	}
+	lo = math.Ldexp(lo, -e)
+	i := int(math.RoundToEven(m * 128))
+	c := float64(i) / 128
+	r := divide(twoSum(m-c, lo), c)
+	base := add(logTable()[i-logFirst], timesLn2(float64(e)))
+
+	fast := add(base, log1pFast(r))
+	slack := math.Abs(fast.hi) * 0x1p-66
+	if up := fast.hi + (fast.lo + slack); up == fast.hi+(fast.lo-slack) {
+		return up
+	}
+	slow := add(base, log1pSeries(r))
+	return slow.hi + slow.lo
+}
+
+// log1pFast returns log(1+r) for |r| <= 2^-7.4 with an error below 2^-69·|r|.
+func log1pFast(r double) double {
+	x := r.hi
+	tail := 0.0
+	for k := 12.0; k >= 3; k-- { // x³/3 - x⁴/4 + …
+		sign := 1.0
+		if int(k)%2 == 0 {
+			sign = -1
+		}
+		tail = float64(tail*x) + sign/k
+	}
+	square := multiply(r, r)
+	head := add(r, double{-square.hi / 2, -square.lo / 2})
+	return add(head, double{hi: float64(float64(x*x)*x) * tail})
+}
+
+// log1pSeries returns log(1+r) for |r| <= 2^-7.4 with about 100 correct bits.
+func log1pSeries(r double) double {
+	var sum double
+	for k := 16.0; k >= 1; k-- {
+		term := divide(double{hi: 1}, k)
+		if int(k)%2 == 0 {
+			term = double{-term.hi, -term.lo}
+		}
+		sum = add(multiply(sum, r), term)
+	}
+	return multiply(sum, r)
+}
+
+// The table holds log(i/128) for the multiples that logOf can meet.
+const (
+	logFirst = 90  // below 128·√½
+	logLast  = 182 // above 128·√2
+)
+
+var logTable = sync.OnceValue(func() *[logLast - logFirst + 1]double {
+	var out [logLast - logFirst + 1]double
+	for i := logFirst; i <= logLast; i++ {
+		out[i-logFirst] = logOfFraction(i)
+	}
+	return &out
+})
+
+// logOfFraction returns log(i/128) by 2·artanh((i-128)/(i+128)).
+func logOfFraction(i int) double {
+	z := divide(double{hi: float64(i - 128)}, float64(i+128))
+	square := multiply(z, z)
+	var sum double
+	for k := 61.0; k >= 1; k -= 2 {
+		sum = add(multiply(sum, square), divide(double{hi: 1}, k))
+	}
+	out := multiply(sum, z)
+	return double{2 * out.hi, 2 * out.lo}
+}
+
+// timesLn2 returns e·log 2 for a whole number |e| < 2048. The first two parts
+// of the constant have 11 zero bits at the end, so that their products are
+// exact.
+func timesLn2(e float64) double {
+	const a, b, c = 0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87
+	return add(twoSum(float64(e*a), float64(e*b)), double{hi: float64(e * c)})
+}

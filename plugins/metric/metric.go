@@ -1,0 +1,174 @@
+package metric
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Direction says which of two scores is the better one.
+type Direction uint8
+
+// The directions.
+const (
+	Higher Direction = iota // a higher score is better
+	Lower                   // a lower score is better
+)
+
+// String returns "higher" or "lower".
+func (d Direction) String() string {
+	if d == Lower {
+		return "lower"
+	}
+	return "higher"
+}
+
+// A Metric is an entry of the list of metrics.
+type Metric struct {
+	Name   string                     // what a grade block calls it
+	Better Direction                  // which scores are better
+	Doc    string                     // formula, averaging, ties, clipping, edge cases
+	Source string                     // paper or library with version
+	Params []Param                    // the parameters New understands
+	New    func(Args) (Scorer, error) // checks the arguments
+}
+
+// A Scorer scores one submission. It must not change the tables and may be
+// used by several goroutines at once.
+type Scorer interface {
+	Score(Input) (Score, error)
+}
+
+// Input is what a Scorer sees: row i of Truth belongs to row i of Prediction.
+type Input struct {
+	Truth      *table.Table
+	Prediction *table.Table
+	ID         string   // the id column of both, if any
+	Targets    []string // columns to compare, by their names in Prediction
+	TruthNames []string // the same columns by their names in Truth; nil if equal
+}
+
+// Score is a metric's value.
+type Score struct {
+	Value    float64  // full precision
+	Rounding Rounding // how it is rounded for comparison with thresholds
+}
+
+// Unscorable says that a metric has no value for a prediction: the
+// submission's fault.
+type Unscorable struct {
+	Column string // the prediction's column, if one is to blame
+	Reason string
+}
+
+func (e *Unscorable) Error() string {
+	if e.Column == "" {
+		return e.Reason
+	}
+	return fmt.Sprintf("column %q: %s", e.Column, e.Reason)
+}
+
+func unscorable(format string, args ...any) error {
+	return &Unscorable{Reason: fmt.Sprintf(format, args...)}
+}
+
+// scorerFunc is a Scorer made of a function.
+type scorerFunc func(Input) (Score, error)
+
+func (f scorerFunc) Score(in Input) (Score, error) { return f(in) }
+
+// pair is one target's column in both tables.
+type pair struct {
+	name        string
+	truth, pred *table.Column
+}
+
+// pairs returns the target columns. A column that Truth lacks is a fault of
+// the answers, one that Prediction lacks is the submission's.
+func (in Input) pairs() ([]pair, error) {
+	if len(in.Targets) == 0 {
+		return nil, fmt.Errorf("no target column given")
+	}
+	out := make([]pair, len(in.Targets))
+	for i, name := range in.Targets {
+		p, err := in.pair(i, name)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+func (in Input) pair(i int, name string) (pair, error) {
+	truthName := name
+	if in.TruthNames != nil {
+		truthName = in.TruthNames[i]
+	}
+	truth, err := in.Truth.Column(truthName)
+	if err != nil {
+		return pair{}, fmt.Errorf("answers: %w", err)
+	}
+	pred, err := in.Prediction.Column(name)
+	if err != nil {
+		return pair{}, &Unscorable{Column: name, Reason: "is missing"}
+	}
+	if truth.Len() != pred.Len() {
+		return pair{}, unscorable("the submission has %d rows to compare, the answers have %d", pred.Len(), truth.Len())
+	}
+	return pair{name: name, truth: truth, pred: pred}, nil
+}
+
+// single returns the only target column.
+func (in Input) single() (pair, error) {
+	if len(in.Targets) != 1 {
+		return pair{}, fmt.Errorf("this metric compares one target column, not %d", len(in.Targets))
+	}
+	return in.pair(0, in.Targets[0])
+}
+
+// Registry is a list of metrics by name.
+type Registry struct{ byName map[string]Metric }
+
+// NewRegistry returns a registry of the metrics. It panics when two have one
+// name, since the list is part of the program.
+func NewRegistry(list ...Metric) *Registry {
+	r := &Registry{byName: make(map[string]Metric, len(list))}
+	for _, m := range list {
+		if _, ok := r.byName[m.Name]; ok {
+			panic("metric: two metrics are named " + m.Name)
+		}
+		r.byName[m.Name] = m
+	}
+	return r
+}
+
+// Lookup returns the metric of that name.
+func (r *Registry) Lookup(name string) (Metric, error) {
+	m, ok := r.byName[name]
+	if !ok {
+		return Metric{}, fmt.Errorf("no metric is named %q (known: %s)", name, strings.Join(r.Names(), ", "))
+	}
+	return m, nil
+}
+
+// Names returns the names in alphabetical order.
+func (r *Registry) Names() []string {
+	names := make([]string, 0, len(r.byName))
+	for name := range r.byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// List returns the metrics in alphabetical order.
+func (r *Registry) List() []Metric {
+	out := make([]Metric, 0, len(r.byName))
+	for _, name := range r.Names() {
+		out = append(out, r.byName[name])
+	}
+	return out
+}

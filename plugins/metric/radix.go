@@ -1,0 +1,54 @@
+package metric
+
+import "sync"
+
+// both runs f and g at the same time.
+func both(f, g func()) {
+	var wait sync.WaitGroup
+	wait.Go(f)
+	g()
+	wait.Wait()
+}
+
+const (
+	radixBits   = 11
+	radixPasses = 6 // 66 bits
+)
+
+// radixSort sorts v ascending, least significant digit first.
+func radixSort(v []uint64) {
+	var counts [radixPasses][1 << radixBits]uint32
+	for _, x := range v {
+		for p := range counts {
+			counts[p][x>>(p*radixBits)&(1<<radixBits-1)]++
+		}
+	}
+	from, to := v, make([]uint64, len(v))
+	for p := range counts {
+		if scatter(from, to, &counts[p], p*radixBits) {
+			from, to = to, from
+		}
+	}
+	if len(v) > 0 && &from[0] != &v[0] {
+		copy(v, from)
+	}
+}
+
+// scatter moves from to to by one digit. It reports false, and moves nothing,
+// when all have the same digit.
+func scatter(from, to []uint64, counts *[1 << radixBits]uint32, shift int) bool {
+	next := uint32(0)
+	for d, n := range counts {
+		if int(n) == len(from) {
+			return false
+		}
+		counts[d] = next
+		next += n
+	}
+	for _, x := range from {
+		d := x >> shift & (1<<radixBits - 1)
+		to[counts[d]] = x
+		counts[d]++
+	}
+	return true
+}

@@ -1,0 +1,110 @@
+package metric
+
+import "math"
+
+const regressionDoc = ` Several target columns are scored one by one and averaged without weights. Missing cells, infinities and texts have no score; a sum that overflows gives infinity. Two columns of integers are subtracted and squared as 64-bit integers.`
+
+var rmse = Metric{
+	Name:   "rmse",
+	Better: Lower,
+	Doc:    `Root of the mean squared difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 root_mean_squared_error",
+	New: func(Args) (Scorer, error) {
+		return columnMean(func(d numbers) float64 { return math.Sqrt(meanSquare(d)) }), nil
+	},
+}
+
+var mse = Metric{
+	Name:   "mse",
+	Better: Lower,
+	Doc:    `Mean squared difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 mean_squared_error",
+	New:    func(Args) (Scorer, error) { return columnMean(meanSquare), nil },
+}
+
+var mae = Metric{
+	Name:   "mae",
+	Better: Lower,
+	Doc:    `Mean absolute difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 mean_absolute_error",
+	New:    func(Args) (Scorer, error) { return columnMean(meanAbs), nil },
+}
+
+var rmsle = Metric{
+	Name:   "rmsle",
+	Better: Lower,
+	Doc:    `Root of the mean squared difference of ln(1+x). A negative value on either side has no score (-0 is fine).` + regressionDoc,
+	Source: "scikit-learn 1.5 root_mean_squared_log_error (later versions refuse only values of -1 and less)",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(scoreRMSLE), nil
+	},
+}
+
+// columnMean scores the differences of every target and averages.
+func columnMean(score func(differences numbers) float64) Scorer {
+	return scorerFunc(func(in Input) (Score, error) {
+		return eachTarget(in, func(truth, pred numbers) (float64, error) { return score(truth.minus(pred)), nil })
+	})
+}
+
+func eachTarget(in Input, score func(truth, pred numbers) (float64, error)) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		pred, err := finiteNumbers(p.pred)
+		if err != nil {
+			return Score{}, err
+		}
+		truth, err := finiteNumbers(p.truth)
+		if err != nil {
+			return Score{}, err
+		}
+		if each[i], err = score(truth, pred); err != nil {
+			return Score{}, err
+		}
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+func scoreRMSLE(in Input) (Score, error) {
+	return eachTarget(in, func(truth, pred numbers) (float64, error) {
+		t, p := truth.asFloats(), pred.asFloats()
+		for i := range p {
+			if t[i] < 0 || p[i] < 0 {
+				return 0, unscorable("row %d: the logarithm of a negative value is not defined", i+1)
+			}
+		}
+		return RMSLE(t, p), nil
+	})
+}
+
+func meanSquare(d numbers) float64 { return Mean(d.squares()) }
+
+func meanAbs(d numbers) float64 { return Mean(d.sizes()) }
+
+func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }
+
+// MSE returns the mean of (truth-pred)². No rows give NaN.
+func MSE(truth, pred []float64) float64 { return meanSquare(minus(truth, pred)) }
+
+// RMSE returns the root of MSE.
+func RMSE(truth, pred []float64) float64 { return math.Sqrt(MSE(truth, pred)) }
+
+// MAE returns the mean of |truth-pred|. No rows give NaN.
+func MAE(truth, pred []float64) float64 { return meanAbs(minus(truth, pred)) }
+
+// RMSLE returns the RMSE of ln(1+x) of both sides.
+func RMSLE(truth, pred []float64) float64 { return RMSE(log1pAll(truth), log1pAll(pred)) }
+
+func log1pAll(v []float64) []float64 {
+	out := make([]float64, len(v))
+	inParallel(len(v), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = Log1p(v[i])
+		}
+	})
+	return out
+}
