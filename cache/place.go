@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Placement says how a blob should appear at a path.
+type Placement struct {
+	// Executable asks for a file that may be executed.
+	Executable bool
+	// Private asks for a file that shares nothing with the store, for
+	// processes that are not trusted. A file system's copy-on-write sharing
+	// is private enough.
+	Private bool
+	// Writable asks for a file that may be written; it implies Private.
+	Writable bool
+}
+
+// Placed says how a blob came to a path.
+type Placed int
+
+// The ways a blob comes to a path.
+const (
+	// Linked is a hard link to the store's own read-only file.
+	Linked Placed = iota
+	// Cloned is a copy that shares blocks until it is written to (reflink).
+	Cloned
+	// Copied is a full copy.
+	Copied
+)
+
+// Placer is a Store that can put a blob at a path more cheaply than by
+// reading it. Place picks the cheapest way that Placement allows, and falls
+// back to a copy. The path must not exist.
+type Placer interface {
+	Place(ctx context.Context, ref Ref, path string, p Placement) (Placed, error)
+}
+
+// RandomReader reads a blob at any offset.
+type RandomReader interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// RandomStore is a Store whose blobs can be read at any offset. Such reads
+// are not verified against the digest; the store only checks that the file is
+// the one it published.
+type RandomStore interface {
+	OpenAt(ctx context.Context, id digest.ContentID) (RandomReader, error)
+}
+
+// Locker makes one process at a time do an action. LockAction waits until no
+// other process (or goroutine) holds the action; the caller then looks the
+// action up again, since the other may have finished it. A lock ends with its
+// process.
+type Locker interface {
+	LockAction(ctx context.Context, id digest.ActionID) (unlock func(), err error)
+}
+
+// Workspace gives out folders for the work of steps, on the same file system
+// as the store, so that blobs can be linked into them. A folder is the
+// caller's to remove; after the process has died, the next clean-up does.
+type Workspace interface {
+	TempDir(name string) (dir string, err error)
+}
+
+// FileMode returns the permissions of a file that is placed so.
+func (p Placement) FileMode() fs.FileMode {
+	mode := fs.FileMode(0o444)
+	if p.Executable {
+		mode |= 0o111
+	}
+	if p.Writable {
+		mode |= 0o200
+	}
+	return mode
+}

@@ -1,0 +1,58 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Put stores what r gives as a blob. A non-zero want must match, as in
+// Ingest.Commit.
+func Put(ctx context.Context, s Store, r io.Reader, want Ref) (Ref, error) {
+	in, err := s.Ingest(ctx, "")
+	if err != nil {
+		return Ref{}, err
+	}
+	defer in.Close()
+	if _, err := io.Copy(in, r); err != nil {
+		return Ref{}, fmt.Errorf("store blob: %w", err)
+	}
+	return in.Commit(ctx, want)
+}
+
+// PutBytes stores data as a blob.
+func PutBytes(ctx context.Context, s Store, data []byte) (Ref, error) {
+	in, err := s.Ingest(ctx, "")
+	if err != nil {
+		return Ref{}, err
+	}
+	defer in.Close()
+	if _, err := in.Write(data); err != nil {
+		return Ref{}, fmt.Errorf("store blob: %w", err)
+	}
+	return in.Commit(ctx, Ref{})
+}
+
+// Get reads a whole object into memory. One of more than limit bytes is an
+// error, so that a caller never loads by mistake what does not fit.
+func Get(ctx context.Context, s Store, id digest.ContentID, limit int64) ([]byte, error) {
+	size, err := s.Has(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("read object %s: it has %d bytes, more than %d", id.Short(), size, limit)
+	}
+	r, err := s.Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read object %s: %w", id.Short(), err)
+	}
+	return data, nil
+}

@@ -1,0 +1,218 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// keepEntries bounds how many directory entries an FS keeps in memory.
+const keepEntries = 1 << 19
+
+// FS is a tree of a store as a read-only file system. It implements
+// fs.ReadDirFS, fs.ReadFileFS and fs.StatFS, and is safe for concurrent use.
+// Content is verified when a file is read to its end. When the store is a
+// cache.RandomStore, open files are io.ReaderAt and io.Seeker too, which are
+// not verified. Modification times are zero.
+type FS struct {
+	ctx   context.Context // of every read, since fs.FS has no place for one
+	store cache.Store
+	root  Entry
+
+	mu   sync.Mutex
+	dirs map[cache.Ref][]Entry
+	kept int
+}
+
+// NewFS returns the tree that ref names. All reads use ctx.
+func NewFS(ctx context.Context, store cache.Store, ref cache.Ref) *FS {
+	return &FS{ctx: ctx, store: store, root: NewEntry(".", ref, false), dirs: make(map[cache.Ref][]Entry)}
+}
+
+// Entry returns the entry at name, as Find does.
+func (f *FS) Entry(name string) (Entry, error) { return f.find("find", name) }
+
+func (f *FS) find(op, name string) (Entry, error) {
+	if !fs.ValidPath(name) {
+		return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	at := f.root
+	if name == "." {
+		return at, nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if !at.IsDir() {
+			return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+		entries, err := f.read(at.Ref())
+		if err != nil {
+			return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+		}
+		i, ok := slices.BinarySearchFunc(entries, part, func(e Entry, s string) int { return strings.Compare(e.Name, s) })
+		if !ok {
+			return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+		at = entries[i]
+	}
+	return at, nil
+}
+
+// read returns a directory, from memory when it was read lately.
+func (f *FS) read(ref cache.Ref) ([]Entry, error) {
+	f.mu.Lock()
+	entries, ok := f.dirs[ref]
+	f.mu.Unlock()
+	if ok {
+		return entries, nil
+	}
+	entries, err := Read(f.ctx, f.store, ref)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kept+len(entries) > keepEntries {
+		clear(f.dirs)
+		f.kept = 0
+	}
+	f.dirs[ref] = entries
+	f.kept += len(entries) + 1
+	return entries, nil
+}
+
+// Open implements fs.FS.
+func (f *FS) Open(name string) (fs.File, error) {
+	e, err := f.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if e.IsDir() {
+		entries, err := f.read(e.Ref())
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		return &openDir{info: info{e}, name: name, rest: entries}, nil
+	}
+	if random, ok := f.store.(cache.RandomStore); ok {
+		return f.openRandom(random, name, e)
+	}
+	r, err := f.store.Open(f.ctx, e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &openFile{ReadCloser: r, info: info{e}}, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := f.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !e.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
+	}
+	entries, err := f.read(e.Ref())
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	return dirEntries(entries), nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (f *FS) ReadFile(name string) ([]byte, error) {
+	e, err := f.find("readfile", name)
+	if err != nil {
+		return nil, err
+	}
+	if e.IsDir() {
+		return nil, &fs.PathError{Op: "readfile", Path: name, Err: errors.New("is a directory")}
+	}
+	data, err := cache.Get(f.ctx, f.store, e.ID, e.Size)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readfile", Path: name, Err: err}
+	}
+	return data, nil
+}
+
+// Stat implements fs.StatFS.
+func (f *FS) Stat(name string) (fs.FileInfo, error) {
+	e, err := f.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info{e}, nil
+}
+
+// info is an Entry as fs.FileInfo and fs.DirEntry.
+type info struct{ e Entry }
+
+func (i info) Name() string               { return path.Base(i.e.Name) }
+func (i info) Size() int64                { return i.e.Size }
+func (i info) ModTime() time.Time         { return time.Time{} }
+func (i info) IsDir() bool                { return i.e.IsDir() }
+func (i info) Sys() any                   { return i.e }
+func (i info) Type() fs.FileMode          { return i.Mode().Type() }
+func (i info) Info() (fs.FileInfo, error) { return i, nil }
+func (i info) String() string             { return fs.FormatDirEntry(i) }
+
+func (i info) Mode() fs.FileMode {
+	switch i.e.Type {
+	case Directory:
+		return fs.ModeDir | 0o555
+	case Executable:
+		return 0o555
+	}
+	return 0o444
+}
+
+func dirEntries(entries []Entry) []fs.DirEntry {
+	list := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
+		list[i] = info{e}
+	}
+	return list
+}
+
+// openFile reads a file from its beginning, verified.
+type openFile struct {
+	io.ReadCloser
+	info info
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// openDir lists a directory.
+type openDir struct {
+	info info
+	name string
+	rest []Entry
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDir) Close() error               { return nil }
+
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errors.New("is a directory")}
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 || n > len(d.rest) {
+		if n > 0 && len(d.rest) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.rest)
+	}
+	list := dirEntries(d.rest[:n])
+	d.rest = d.rest[n:]
+	return list, nil
+}

@@ -1,0 +1,86 @@
+package tree
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// openRandom opens a file that can be read at any offset. Reading starts
+// verified; the first seek or read at an offset moves to unverified reads.
+func (f *FS) openRandom(random cache.RandomStore, name string, e Entry) (fs.File, error) {
+	r, err := f.store.Open(f.ctx, e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	open := sync.OnceValues(func() (cache.RandomReader, error) { return random.OpenAt(f.ctx, e.ID) })
+	return &randomFile{openFile: openFile{ReadCloser: r, info: info{e}}, open: open}, nil
+}
+
+// randomFile is an openFile that can also seek.
+type randomFile struct {
+	openFile
+	// open returns the one random reader, which opened says exists.
+	open   func() (cache.RandomReader, error)
+	opened atomic.Bool
+	// section, once a seek was made, is where Read continues.
+	section *io.SectionReader
+	read    int64
+}
+
+func (f *randomFile) Read(p []byte) (int, error) {
+	if f.section != nil {
+		return f.section.Read(p)
+	}
+	n, err := f.openFile.Read(p)
+	f.read += int64(n)
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *randomFile) ReadAt(p []byte, off int64) (int, error) {
+	at, err := f.random()
+	if err != nil {
+		return 0, err
+	}
+	return at.ReadAt(p, off)
+}
+
+// Seek implements io.Seeker.
+func (f *randomFile) Seek(offset int64, whence int) (int64, error) {
+	if f.section == nil {
+		at, err := f.random()
+		if err != nil {
+			return 0, err
+		}
+		f.section = io.NewSectionReader(at, 0, f.info.e.Size)
+		if _, err := f.section.Seek(f.read, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	return f.section.Seek(offset, whence)
+}
+
+func (f *randomFile) random() (cache.RandomReader, error) {
+	at, err := f.open()
+	if err == nil {
+		f.opened.Store(true)
+	}
+	return at, err
+}
+
+func (f *randomFile) Close() error {
+	err := f.openFile.Close()
+	if !f.opened.Load() {
+		return err
+	}
+	at, openErr := f.open()
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
+	return errors.Join(err, at.Close())
+}

@@ -1,0 +1,267 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// Mode says how files come out of the store.
+type Mode int
+
+const (
+	// Link makes read-only files that share the store's own bytes where the
+	// file system can: hard link, else reflink, else copy. For processes that
+	// are trusted not to write to them; check afterwards with the store.
+	Link Mode = iota
+	// Copy makes files that share nothing with the store (at most by
+	// copy-on-write), for processes that are not trusted.
+	Copy
+)
+
+// Options say how Materialise writes a tree.
+type Options struct {
+	Mode Mode
+	// Writable makes files and folders that may be written to. It needs Copy.
+	Writable bool
+	// Workers is the number of files written at once; 0 is one a processor.
+	Workers int
+	// Progress, when set, is told what is done so far, at most ten times a
+	// second and at the end, by one goroutine at a time.
+	Progress func(Result)
+}
+
+// Result counts what Materialise did.
+type Result struct {
+	// Files and Bytes are what was written, however it came to be there.
+	Files, Bytes int64
+	// Linked, Cloned and Copied are files by the way they were made.
+	Linked, Cloned, Copied int64
+	// BytesCopied is what takes new space on disk.
+	BytesCopied int64
+}
+
+// Materialise writes the tree or blob that ref names to dst: all of it or
+// nothing. The parent folder of dst must exist; dst itself must not, or be an
+// empty folder. Files get mode 0444 or 0555 and folders 0555, or 0644 and
+// 0755 with Writable.
+//
+// A read-only folder is removed with Remove.
+func Materialise(ctx context.Context, store cache.Store, ref cache.Ref, dst string, opts Options) (Result, error) {
+	if opts.Writable && opts.Mode == Link {
+		return Result{}, errors.New("materialise: writable files cannot be links into the store")
+	}
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	m := &materialiser{store: store, opts: opts}
+	if err := m.run(ctx, ref, dst); err != nil {
+		return m.done, fmt.Errorf("materialise %s at %s: %w", ref.ID.Short(), dst, err)
+	}
+	if opts.Progress != nil {
+		opts.Progress(m.done)
+	}
+	return m.done, nil
+}
+
+type materialiser struct {
+	store cache.Store
+	opts  Options
+	jobs  chan placeJob
+	// dirs are the folders made, parents first.
+	dirs []string
+
+	mu   sync.Mutex
+	done Result
+	told time.Time
+}
+
+type placeJob struct {
+	entry Entry
+	path  string
+}
+
+func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err error) {
+	tmp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".part-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if removeErr := Remove(tmp); err == nil {
+			err = removeErr
+		}
+	}()
+	root := filepath.Join(tmp, "root")
+	if ref.Kind != cache.Tree {
+		if err := m.file(ctx, placeJob{NewEntry("root", ref, false), root}); err != nil {
+			return err
+		}
+		return publishFile(root, dst)
+	}
+	if err := m.fill(ctx, ref, root); err != nil {
+		return err
+	}
+	if err := m.seal(); err != nil {
+		return err
+	}
+	return publishDir(root, dst, m.dirMode())
+}
+
+// publishFile moves a file to its place without replacing anything.
+func publishFile(from, to string) error {
+	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(from, to)
+}
+
+// publishDir moves a folder to its place, where at most an empty folder may
+// be. A folder's own mode comes last: a read-only one cannot be moved.
+func publishDir(from, to string, mode fs.FileMode) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return os.Chmod(to, mode)
+}
+
+// fill writes the tree below root, files in parallel.
+func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	m.jobs = make(chan placeJob, 16*m.opts.Workers)
+	group.Go(func() error {
+		defer close(m.jobs)
+		return m.dir(ctx, ref, root)
+	})
+	for range m.opts.Workers {
+		group.Go(func() error {
+			for j := range m.jobs {
+				if err := m.file(ctx, j); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// dir makes a folder and hands its files to the workers.
+func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) error {
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return err
+	}
+	m.dirs = append(m.dirs, path)
+	return each(ctx, m.store, ref, func(e Entry) error {
+		to := path + "/" + e.Name
+		if e.IsDir() {
+			return m.dir(ctx, e.Ref(), to)
+		}
+		select {
+		case m.jobs <- placeJob{e, to}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// file writes one file.
+func (m *materialiser) file(ctx context.Context, j placeJob) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p := cache.Placement{
+		Executable: j.entry.Type == Executable,
+		Private:    m.opts.Mode == Copy,
+		Writable:   m.opts.Writable,
+	}
+	how, err := place(ctx, m.store, j.entry.Ref(), j.path, p)
+	if err != nil {
+		return err
+	}
+	m.count(j.entry, how)
+	return nil
+}
+
+func place(ctx context.Context, store cache.Store, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	if placer, ok := store.(cache.Placer); ok {
+		return placer.Place(ctx, ref, path, p)
+	}
+	return cache.Copied, copyTo(ctx, store, ref, path, p.FileMode())
+}
+
+// copyTo writes a blob to a new file, verified while it is read.
+func copyTo(ctx context.Context, store cache.Store, ref cache.Ref, path string, mode fs.FileMode) error {
+	r, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, r); err != nil {
+		f.Close()
+		return fmt.Errorf("copy %s: %w", ref.ID.Short(), err)
+	}
+	if err := f.Chmod(mode); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func (m *materialiser) count(e Entry, how cache.Placed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done.Files++
+	m.done.Bytes += e.Size
+	switch how {
+	case cache.Linked:
+		m.done.Linked++
+	case cache.Cloned:
+		m.done.Cloned++
+	case cache.Copied:
+		m.done.Copied++
+		m.done.BytesCopied += e.Size
+	}
+	if m.opts.Progress == nil {
+		return
+	}
+	if now := time.Now(); now.Sub(m.told) >= 100*time.Millisecond {
+		m.told = now
+		m.opts.Progress(m.done)
+	}
+}
+
+func (m *materialiser) dirMode() fs.FileMode {
+	if m.opts.Writable {
+		return 0o755
+	}
+	return 0o555
+}
+
+// seal gives the folders below the root their mode.
+func (m *materialiser) seal() error {
+	for _, dir := range m.dirs[1:] {
+		if err := os.Chmod(dir, m.dirMode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
