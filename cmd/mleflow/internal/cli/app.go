@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+// app is what all commands share: the process's streams and the global flags.
+type app struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	environ []string
+
+	cacheDir string
+	json     bool
+	noColor  bool
+	verbose  bool
+
+	// started says that the command line was understood and a command's own
+	// run function was reached; errors before that are wrong usage.
+	started bool
+}
+
+// Main runs the command line and returns the exit status.
+func Main(args []string) int {
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	ctx, stop := interruptible(context.Background(), a.stderr)
+	defer stop()
+	return a.main(ctx, args)
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
+	root := newRoot(a)
+	root.SetArgs(normalise(root, args))
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.started {
+		err = usageError{err}
+	}
+	if err == nil || ctx.Err() == nil {
+		a.report(err)
+		return exitStatus(err)
+	}
+	if !errors.Is(err, context.Canceled) {
+		a.report(err)
+	}
+	return exitStatus(fmt.Errorf("%w: %w", context.Cause(ctx), context.Canceled))
+}
+
+// report tells the person what went wrong, unless that was done.
+func (a *app) report(err error) {
+	var diags *diagError
+	switch {
+	case err == nil, errors.Is(err, errSilent):
+	case errors.As(err, &diags):
+		a.showDiagnostics(diags.list, diags.files)
+	default:
+		fmt.Fprintf(a.stderr, "%s %v\n", a.errStyle().Bad("Error:"), err)
+		if !a.started {
+			fmt.Fprintln(a.stderr, "Run mleflow help for the commands and flags.")
+		}
+	}
+}
+
+// cacheFolder returns the folder of the cache: the flag, the environment
+// variable, or below the user's cache directory.
+func (a *app) cacheFolder() (string, error) {
+	if a.cacheDir != "" {
+		return filepath.Abs(a.cacheDir)
+	}
+	if dir := a.env("MLEFLOW_CACHE_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", usagef("find the cache folder: %w; set --cache-dir or MLEFLOW_CACHE_DIR", err)
+	}
+	return filepath.Join(base, "mleflow"), nil
+}
+
+// env returns an environment variable, "" when it is not set.
+func (a *app) env(name string) string {
+	for i := len(a.environ) - 1; i >= 0; i-- {
+		if key, value, ok := cutEnv(a.environ[i]); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+func cutEnv(entry string) (key, value string, ok bool) {
+	for i := range len(entry) {
+		if entry[i] == '=' {
+			return entry[:i], entry[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+func (a *app) outStyle() view.Style { return view.StyleFor(a.stdout, a.plainText()) }
+func (a *app) errStyle() view.Style { return view.StyleFor(a.stderr, a.plainText()) }
+
+func (a *app) plainText() bool {
+	return a.noColor || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb"
+}
+
+// action adapts a run function to cobra and notes that usage was right.
+func (a *app) action(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return run(cmd, args)
+	}
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// The exit statuses of the process.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitMismatch    = 3
+	exitInvalid     = 4
+	exitInterrupted = 130
+)
+
+// errSilent is joined to errors that the person has been told of already.
+var errSilent = errors.New("already reported")
+
+// errInvalidSubmission says that a submission cannot be scored.
+var errInvalidSubmission = errors.New("invalid submission")
+
+// usageError is wrong use of the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// diagError carries diagnostics up to where they are shown.
+type diagError struct {
+	list  diag.List
+	files diag.Sources
+}
+
+func (e *diagError) Error() string { return e.list.Error() }
+
+// checked returns the list as an error if it holds one.
+func checked(list diag.List, files diag.Sources) error {
+	if !list.HasErrors() {
+		return nil
+	}
+	return &diagError{list: list, files: files}
+}
+
+// exitStatus maps the outcome of a command to the status of the process. It
+// is the only place that does.
+func exitStatus(err error) int {
+	var usage usageError
+	var diags *diagError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &diags):
+		return exitUsage
+	case errors.Is(err, step.ErrMismatch):
+		return exitMismatch
+	case errors.Is(err, errInvalidSubmission):
+		return exitInvalid
+	default:
+		return exitFailed
+	}
+}

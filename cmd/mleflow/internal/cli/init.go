@@ -1,0 +1,49 @@
+package cli
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed first.hcl
+var firstPipeline []byte
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a first pipeline to start from",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			path := "pipeline.hcl"
+			if len(args) == 1 {
+				path = args[0]
+			}
+			return runInit(a, path)
+		}),
+	}
+}
+
+func runInit(a *app, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usagef("%s exists and is not overwritten; give another name: mleflow init FILE", path)
+	}
+	if err != nil {
+		return fmt.Errorf("write first pipeline: %w", err)
+	}
+	_, err = f.Write(firstPipeline)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write first pipeline: %w", err)
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]string{"path": path})
+	}
+	fmt.Fprintf(a.stdout, "Wrote %s. Next:\n\n  mleflow plan %s     what would run, and why\n  mleflow apply %s    run it\n", path, path, path)
+	return nil
+}

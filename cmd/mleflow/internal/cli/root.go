@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// Groups of commands in the help text.
+const (
+	groupPipeline    = "pipeline"
+	groupRuns        = "runs"
+	groupCompetition = "competition"
+	groupMachine     = "machine"
+)
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "mleflow",
+		Short:         "Plan, run and reproduce MLE-bench as a declarative pipeline",
+		Long:          "mleflow reads a pipeline from an HCL file, says what would run and why, runs\nonly what changed, keeps every result by content, and prints a leaderboard that\nanyone can reproduce from the same file.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		}),
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommandGroupID(groupMachine)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.cacheDir, "cache-dir", "", "folder of the cache (env MLEFLOW_CACHE_DIR)")
+	flags.BoolVar(&a.json, "json", false, "write the result as JSON")
+	flags.BoolVar(&a.noColor, "no-color", false, "write no colours (env NO_COLOR)")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show more detail")
+	root.AddGroup(
+		&cobra.Group{ID: groupPipeline, Title: "Pipelines:"},
+		&cobra.Group{ID: groupRuns, Title: "Runs and the cache:"},
+		&cobra.Group{ID: groupCompetition, Title: "Competitions:"},
+		&cobra.Group{ID: groupMachine, Title: "This machine:"},
+	)
+	addCommands(root, a)
+	return root
+}
+
+// addCommands lists the verbs, in the order of the help text.
+func addCommands(root *cobra.Command, a *app) {
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupPipeline, newInit(a), newFmt(a))
+	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))
+}

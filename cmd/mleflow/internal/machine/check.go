@@ -1,0 +1,61 @@
+package machine
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// Status is the outcome of a check.
+type Status string
+
+// The outcomes. Only Missing makes a machine unfit; Absent is something that
+// some pipelines need and others do not.
+const (
+	OK      Status = "ok"
+	Warn    Status = "warning"
+	Absent  Status = "absent"
+	Missing Status = "missing"
+)
+
+// Check is one finding.
+type Check struct {
+	// Name is what was looked at, in a word or two.
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Detail is what was found.
+	Detail string `json:"detail"`
+	// Fix says how to get what is missing.
+	Fix string `json:"fix,omitempty"`
+}
+
+// Machine says where to look. Root and Home let tests look at a made-up
+// machine.
+type Machine struct {
+	// Root is the root of the file system.
+	Root string
+	// Home is the user's home directory.
+	Home string
+	// Env returns an environment variable.
+	Env func(string) string
+	// CacheDir is the folder of the cache; it need not exist.
+	CacheDir string
+}
+
+// Examine runs all checks in the order people should read them.
+func (m Machine) Examine(ctx context.Context) []Check {
+	checks := []Check{m.processors(), m.memory(), m.cacheFolder(), m.disk(), m.links()}
+	checks = append(checks, m.runtimes(ctx)...)
+	return append(checks, m.gpus(ctx), m.cdi(), m.kaggle())
+}
+
+// Fit reports whether nothing is missing that every pipeline needs.
+func Fit(checks []Check) bool {
+	for _, c := range checks {
+		if c.Status == Missing {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Machine) path(p string) string { return filepath.Join(m.Root, p) }

@@ -1,0 +1,93 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func (m Machine) cacheFolder() Check {
+	c := Check{Name: "cache folder", Status: OK, Detail: m.CacheDir}
+	probe, err := m.probe()
+	if err != nil {
+		c.Status = Missing
+		c.Detail = fmt.Sprintf("%s cannot be written: %v", m.CacheDir, errors.Unwrap(err))
+		c.Fix = "choose a folder you may write with --cache-dir or MLEFLOW_CACHE_DIR"
+		return c
+	}
+	_ = os.RemoveAll(probe)
+	if _, err := os.Stat(m.CacheDir); errors.Is(err, os.ErrNotExist) {
+		c.Detail += " (not created yet)"
+	}
+	return c
+}
+
+// probe makes a folder on the cache's file system: in the cache folder, or
+// beside it in the nearest folder that exists.
+func (m Machine) probe() (string, error) {
+	probe, err := os.MkdirTemp(m.existing(), ".mleflow-doctor-*")
+	if err != nil {
+		return "", fmt.Errorf("make probe folder: %w", err)
+	}
+	return probe, nil
+}
+
+// existing returns the cache folder or the nearest folder above it that
+// exists.
+func (m Machine) existing() string {
+	dir := m.CacheDir
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return dir
+		}
+		dir = parent
+	}
+}
+
+func (m Machine) disk() Check {
+	free, total, err := diskSpace(m.existing())
+	if err != nil {
+		return Check{Name: "disk", Status: Warn, Detail: fmt.Sprintf("free space is not known: %v", err)}
+	}
+	c := Check{Name: "disk", Status: OK, Detail: fmt.Sprintf("%s free of %s", gibText(free), gibText(total))}
+	switch {
+	case free < 1<<28:
+		c.Status, c.Fix = Missing, "free at least 0.25 GiB, or put the cache on another disk with --cache-dir"
+	case free < 400*gib:
+		c.Fix = "the low-complexity competitions take about 160 GiB unpacked, all 75 about 3.3 TB"
+	}
+	return c
+}
+
+func (m Machine) links() Check {
+	c := Check{Name: "links", Status: OK}
+	probe, err := m.probe()
+	if err != nil {
+		return Check{Name: "links", Status: Warn, Detail: "not tested, the cache folder cannot be written"}
+	}
+	defer os.RemoveAll(probe)
+	source := filepath.Join(probe, "source")
+	if err := os.WriteFile(source, make([]byte, 4096), 0o600); err != nil {
+		return Check{Name: "links", Status: Warn, Detail: fmt.Sprintf("not tested: %v", err)}
+	}
+	hard := os.Link(source, filepath.Join(probe, "hard")) == nil
+	clone := reflink(source, filepath.Join(probe, "clone")) == nil
+	switch {
+	case hard && clone:
+		c.Detail = "hard links and reflinks work"
+	case hard:
+		c.Detail = "hard links work, reflinks do not"
+	case clone:
+		c.Detail = "reflinks work, hard links do not"
+	default:
+		c.Status = Warn
+		c.Detail = "neither hard links nor reflinks work: files are copied"
+		c.Fix = "put the cache on a file system of Linux (ext4, xfs, btrfs) with --cache-dir"
+	}
+	return c
+}

@@ -1,0 +1,78 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// containerdSockets are the places where containerd listens, the common first.
+var containerdSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/var/run/docker/containerd/containerd.sock"}
+
+// runtimes checks what agents can be run by. The process runtime needs
+// nothing; containerd isolates.
+func (m Machine) runtimes(ctx context.Context) []Check {
+	return []Check{
+		{Name: "process runtime", Status: OK, Detail: "built in; it does not isolate agents from the machine"},
+		m.containerd(ctx), m.tool(ctx, "runc", "runc", "--version"),
+	}
+}
+
+func (m Machine) containerd(ctx context.Context) Check {
+	c := Check{Name: "containerd", Status: Absent, Detail: "no socket", Fix: "needed for agents in containers: apt-get install containerd, then start it as a service"}
+	address := strings.TrimPrefix(m.Env("CONTAINERD_ADDRESS"), "unix://")
+	if address == "" {
+		address = m.firstSocket()
+	}
+	if address == "" {
+		return c
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "unix", address)
+	if err != nil {
+		c.Status, c.Detail = Warn, fmt.Sprintf("%s does not answer: %v", address, err)
+		c.Fix = "start containerd, or give this user access to its socket"
+		return c
+	}
+	_ = conn.Close()
+	c.Status, c.Fix = OK, ""
+	c.Detail = "reachable at " + address
+	if v := firstLine(ctx, "containerd", "--version"); v != "" {
+		c.Detail += " (" + v + ")"
+	}
+	return c
+}
+
+func (m Machine) firstSocket() string {
+	for _, socket := range containerdSockets {
+		if _, err := os.Stat(m.path(socket)); err == nil {
+			return m.path(socket)
+		}
+	}
+	return ""
+}
+
+// tool checks that a program is on the path and asks for its version.
+func (m Machine) tool(ctx context.Context, name, program string, args ...string) Check {
+	if _, err := exec.LookPath(program); err != nil {
+		return Check{Name: name, Status: Absent, Detail: "not on the path", Fix: "needed for agents in containers: apt-get install " + program}
+	}
+	return Check{Name: name, Status: OK, Detail: firstLine(ctx, program, args...)}
+}
+
+// firstLine runs a program for at most two seconds and returns the first line
+// it prints, "" if it fails.
+func firstLine(ctx context.Context, program string, args ...string) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, args...).Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Plain is a Sink that writes one line per fact, for logs and pipes. Each line
+// begins with the time since the run started; its wording is stable.
+type Plain struct {
+	mu      sync.Mutex
+	w       io.Writer
+	verbose bool
+	style   Style
+	state   *State
+}
+
+// NewPlain returns a plain view on w. A verbose one also writes cached and
+// skipped steps, progress and what steps print.
+func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
+	return &Plain{w: w, style: style, verbose: verbose, state: NewState()}
+}
+
+// Emit implements event.Sink.
+func (p *Plain) Emit(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Apply(e)
+	if text := p.line(e); text != "" {
+		since := e.When().Sub(p.state.Started)
+		fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
+	}
+}
+
+func (p *Plain) line(e event.Event) string {
+	switch e := e.(type) {
+	case event.RunStarted:
+		return runStartedText(e)
+	case event.StepStarted:
+		return p.startedText(e)
+	case event.StepRetry:
+		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Attempt, OneLine(e.Error), Millis(e.WaitMillis))
+	case event.StepFinished:
+		return p.finishedText(e)
+	case event.Warning:
+		return p.style.Warn("warning") + " " + WarningText(e)
+	case event.StepProgress:
+		return p.ifVerbose("progress " + e.Address + ": " + strings.TrimSpace(progressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What)))
+	case event.StepLog:
+		return p.ifVerbose("log " + e.Address + ": " + OneLine(e.Line))
+	case event.RunFinished:
+		return "run " + e.Run + " finished: " + countsText(e)
+	}
+	return ""
+}
+
+func (p *Plain) ifVerbose(text string) string {
+	if p.verbose {
+		return text
+	}
+	return ""
+}
+
+func runStartedText(e event.RunStarted) string {
+	text := fmt.Sprintf("run %s of %s: %s to run, %d cached, %d deferred", e.Run, e.Pipeline, Plural(e.ToRun, "step"), e.Cached, e.Deferred)
+	if e.Resumed != "" {
+		text += "; continues run " + e.Resumed
+	}
+	if e.ExpectedMillis > 0 {
+		text += "; expected " + Millis(e.ExpectedMillis)
+	}
+	return text
+}
+
+func (p *Plain) startedText(e event.StepStarted) string {
+	text := "start " + e.Address
+	var notes []string
+	if e.Attempt > 1 {
+		notes = append(notes, fmt.Sprintf("attempt %d", e.Attempt))
+	}
+	if lease := leaseText(e); p.verbose && lease != "" {
+		notes = append(notes, lease)
+	}
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// leaseText names what an attempt has leased: "2 cpus, 4.0 GiB, gpu0".
+func leaseText(e event.StepStarted) string {
+	var parts []string
+	if e.CPUs == 1 {
+		parts = append(parts, "1 cpu")
+	} else if e.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%g cpus", e.CPUs))
+	}
+	if e.MemoryBytes > 0 {
+		parts = append(parts, Bytes(e.MemoryBytes))
+	}
+	return strings.Join(append(parts, e.Devices...), ", ")
+}
+
+func (p *Plain) finishedText(e event.StepFinished) string {
+	switch e.Status {
+	case event.Ran:
+		return p.style.Good("done") + " " + e.Address + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts)
+	case event.Failed:
+		return p.style.Bad("failed") + " " + e.Address + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
+	case event.Cancelled:
+		return p.style.Warn("cancelled") + " " + e.Address
+	case event.Skipped:
+		return p.ifVerbose("skipped " + e.Address + ": " + OneLine(e.Error))
+	default:
+		return p.ifVerbose("cached " + e.Address)
+	}
+}
+
+func attemptsText(n int) string {
+	if n > 1 {
+		return fmt.Sprintf(" (%d attempts)", n)
+	}
+	return ""
+}
+
+// WarningText writes a warning with the step it belongs to, if any.
+func WarningText(w event.Warning) string {
+	if w.Address == "" {
+		return OneLine(w.Message)
+	}
+	return w.Address + ": " + OneLine(w.Message)
+}
+
+// countsText writes how the steps of a run ended: "3 ran, 2 cached".
+func countsText(e event.RunFinished) string {
+	parts := []string{fmt.Sprintf("%d ran", e.Ran), fmt.Sprintf("%d cached", e.Cached)}
+	for _, c := range []struct {
+		n    int
+		noun string
+	}{{e.Failed, "failed"}, {e.Skipped, "skipped"}, {e.Cancelled, "cancelled"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.noun))
+		}
+	}
+	return strings.Join(parts, ", ") + " in " + Millis(e.DurationMillis)
+}

@@ -1,0 +1,178 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// rowsPerGroup is how many instances of a block with the same action are
+// listed before they are summed up.
+const rowsPerGroup = 8
+
+// Plan writes a plan for people: per step block what would happen to its
+// instances and why, then one line of counts. Blocks with many instances are
+// summed up by reason, and cached steps counted, unless verbose.
+func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
+	fmt.Fprintf(w, "%s\n", style.Bold("Plan for "+p.Pipeline))
+	for _, block := range blocksOf(p) {
+		fmt.Fprintln(w)
+		for _, action := range []plan.Action{plan.Run, plan.Deferred, plan.Cached} {
+			writeGroup(w, block.name, block.by[action], style, verbose)
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
+}
+
+func planLine(c plan.Counts, style Style) string {
+	if c.Run+c.Deferred == 0 {
+		return style.Good("Nothing to do:") + " " + allCached(c.Cached) + "."
+	}
+	return fmt.Sprintf("%s %d to run, %d deferred, %d cached.", style.Bold("Plan:"), c.Run, c.Deferred, c.Cached)
+}
+
+type planBlock struct {
+	name addr.Step
+	by   map[plan.Action][]*plan.Step
+}
+
+// blocksOf groups the steps by block, blocks in the order of their first
+// instance.
+func blocksOf(p *plan.Plan) []planBlock {
+	var blocks []planBlock
+	index := map[addr.Step]int{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		at, ok := index[s.Address.Step]
+		if !ok {
+			at = len(blocks)
+			index[s.Address.Step] = at
+			blocks = append(blocks, planBlock{name: s.Address.Step, by: map[plan.Action][]*plan.Step{}})
+		}
+		blocks[at].by[s.Action] = append(blocks[at].by[s.Action], s)
+	}
+	return blocks
+}
+
+func writeGroup(w io.Writer, block addr.Step, steps []*plan.Step, style Style, verbose bool) {
+	if len(steps) == 0 {
+		return
+	}
+	mark := markOf(steps[0].Action, style)
+	switch {
+	case verbose || (len(steps) <= rowsPerGroup && steps[0].Action != plan.Cached):
+		for _, s := range steps {
+			writeStep(w, mark, s, style)
+		}
+	case len(steps) == 1:
+		fmt.Fprintf(w, "%s %s%s\n", mark, steps[0].Name, style.Dim("  "+actionText(steps[0].Action)))
+	default:
+		fmt.Fprintf(w, "%s %s: %s %s\n", mark, block, Plural(len(steps), "instance"), actionText(steps[0].Action))
+		if steps[0].Action != plan.Cached {
+			writeReasonSums(w, steps, style)
+		}
+	}
+}
+
+func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {
+	if s.Action == plan.Cached && len(s.Reasons) == 0 {
+		fmt.Fprintf(w, "%s %s  %s\n", mark, s.Name, style.Dim("cached"))
+		return
+	}
+	if len(s.Reasons) == 1 {
+		fmt.Fprintf(w, "%s %s  %s\n", mark, s.Name, style.Dim(OneLine(s.Reasons[0].Text)))
+		return
+	}
+	fmt.Fprintf(w, "%s %s\n", mark, s.Name)
+	for _, r := range s.Reasons {
+		fmt.Fprintf(w, "      %s\n", style.Dim(OneLine(r.Text)))
+	}
+}
+
+// writeReasonSums sums instances up by their reasons, the first seen first.
+func writeReasonSums(w io.Writer, steps []*plan.Step, style Style) {
+	sums := sumReasons(steps)
+	for i, sum := range sums {
+		if i == rowsPerGroup {
+			fmt.Fprintf(w, "      %s\n", style.Dim(fmt.Sprintf("… for %d more reasons (-v lists all)", len(sums)-i)))
+			return
+		}
+		fmt.Fprintf(w, "      %s: %s\n", keysText(sum.steps), style.Dim(sum.text))
+	}
+}
+
+// reasonSum is the instances that share a reason.
+type reasonSum struct {
+	text  string
+	steps []*plan.Step
+}
+
+// sumReasons groups instances by their reasons without regard to the keys in
+// them, so that each waiting for its own predecessor is one group.
+func sumReasons(steps []*plan.Step) []*reasonSum {
+	var sums []*reasonSum
+	index := map[string]*reasonSum{}
+	for _, s := range steps {
+		text := reasonsText(s)
+		shape := keyPattern.ReplaceAllString(text, "[…]")
+		sum := index[shape]
+		if sum == nil {
+			sum = &reasonSum{text: text}
+			index[shape] = sum
+			sums = append(sums, sum)
+		}
+		if text != sum.text {
+			sum.text = shape
+		}
+		sum.steps = append(sum.steps, s)
+	}
+	return sums
+}
+
+var keyPattern = regexp.MustCompile(`\["(?:[^"\\]|\\.)*"\]`)
+
+func reasonsText(s *plan.Step) string {
+	texts := make([]string, len(s.Reasons))
+	for i, r := range s.Reasons {
+		texts[i] = OneLine(r.Text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// keysText lists a few keys and counts the rest.
+func keysText(steps []*plan.Step) string {
+	const shown = 3
+	var keys []string
+	for i, s := range steps {
+		if i == shown && len(steps) > shown+1 {
+			keys = append(keys, "… "+Count(int64(len(steps)-i))+" more")
+			break
+		}
+		keys = append(keys, fmt.Sprintf("[%q]", s.Address.Key))
+	}
+	return strings.Join(keys, " ")
+}
+
+func markOf(a plan.Action, style Style) string {
+	switch a {
+	case plan.Run:
+		return style.Good("+")
+	case plan.Deferred:
+		return style.Warn("~")
+	default:
+		return style.Dim("=")
+	}
+}
+
+func actionText(a plan.Action) string {
+	switch a {
+	case plan.Run:
+		return "to run"
+	default:
+		return string(a)
+	}
+}

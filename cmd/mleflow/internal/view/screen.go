@@ -1,0 +1,129 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// screen draws the live view of a state at a time: at most height lines of at
+// most width columns, the most telling first.
+func screen(s *State, style Style, width, height int, now time.Time) string {
+	if s.Started.IsZero() {
+		return ""
+	}
+	lines := []string{headline(s, style, now), overall(s, style, width, now)}
+	running := s.Running()
+	room := max(1, height-len(lines)-1)
+	for i, r := range running {
+		if i == room-1 && len(running) > room {
+			lines = append(lines, style.Dim(fmt.Sprintf("  … and %d more running", len(running)-i)))
+			break
+		}
+		lines = append(lines, runningLine(r, style, width, now))
+	}
+	lines = lines[:min(len(lines), max(1, height-1))]
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], max(1, width-1), "…")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func headline(s *State, style Style, now time.Time) string {
+	text := style.Bold("Applying "+s.Start.Pipeline) + style.Dim("  run "+s.Start.Run)
+	elapsed := max(0, now.Sub(s.Started))
+	text += "  " + clock(elapsed)
+	if expected := time.Duration(s.Start.ExpectedMillis) * time.Millisecond; expected > 0 {
+		text += style.Dim(" of about " + clock(expected))
+	}
+	return text
+}
+
+func overall(s *State, style Style, width int, _ time.Time) string {
+	counts := []string{fmt.Sprintf("%d/%d steps", s.Done(), s.Start.Steps)}
+	for _, c := range []struct {
+		status event.Status
+		paint  func(string) string
+	}{{event.Ran, style.Good}, {event.Cached, style.Dim}, {event.Failed, style.Bad}, {event.Skipped, style.Warn}, {event.Cancelled, style.Warn}} {
+		if n := s.Counts[c.status]; n > 0 {
+			counts = append(counts, c.paint(fmt.Sprintf("%d %s", n, c.status)))
+		}
+	}
+	if n := len(s.running); n > 0 {
+		counts = append(counts, style.Accent(fmt.Sprintf("%d running", n)))
+	}
+	return bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style) + " " + strings.Join(counts, ", ")
+}
+
+// runningLine is one attempt: address, time, bar, what it does and leases.
+func runningLine(r *Running, style Style, width int, now time.Time) string {
+	address := middle(r.Address, max(12, width/2))
+	pad := strings.Repeat(" ", max(0, min(44, width/2)-ansi.StringWidth(address)))
+	text := "  " + style.Accent(address) + pad + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time))))
+	if r.Waiting != nil {
+		wait := r.Waiting.Time.Add(time.Duration(r.Waiting.WaitMillis) * time.Millisecond).Sub(now)
+		return text + style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
+	}
+	if r.Attempt > 1 {
+		text += style.Warn(fmt.Sprintf("  attempt %d", r.Attempt))
+	}
+	text += attemptProgress(r, style, now)
+	if len(r.Devices) > 0 {
+		text += "  " + style.Dim("on "+strings.Join(r.Devices, ", "))
+	}
+	return text
+}
+
+// middle shortens an address to the given width from its middle, so that both
+// the step's kind and the instance's key stay readable.
+func middle(address string, width int) string {
+	n := ansi.StringWidth(address)
+	if n <= width {
+		return address
+	}
+	head := (width - 1) / 3
+	return ansi.Truncate(address, head, "") + "…" + ansi.TruncateLeft(address, n-(width-1-head), "")
+}
+
+func attemptProgress(r *Running, style Style, now time.Time) string {
+	p := r.Progress
+	if p.Unit == "" {
+		if r.ExpectedMillis > 0 {
+			return style.Dim("  of about " + clock(time.Duration(r.ExpectedMillis)*time.Millisecond))
+		}
+		return ""
+	}
+	text := "  "
+	if p.Total > 0 {
+		text += bar(p.Done, p.Total, 10, style) + " "
+	}
+	text += progressText(p.Done, p.Total, p.Unit)
+	if rate := rateText(p, r.Time, now); rate != "" {
+		text += style.Dim(" " + rate)
+	}
+	if p.What != "" {
+		text += style.Dim("  " + OneLine(p.What))
+	}
+	return text
+}
+
+func rateText(p event.StepProgress, since, now time.Time) string {
+	elapsed := now.Sub(since).Seconds()
+	if p.Unit != "bytes" || elapsed < 1 {
+		return ""
+	}
+	return Bytes(int64(float64(p.Done)/elapsed)) + "/s"
+}
+
+// bar draws done of total as a bar of the given number of cells.
+func bar(done, total int64, cells int, style Style) string {
+	full := 0
+	if total > 0 {
+		full = int(float64(cells) * min(1, float64(done)/float64(total)))
+	}
+	return style.Good(strings.Repeat("█", full)) + style.Dim(strings.Repeat("░", cells-full))
+}

@@ -1,0 +1,116 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// tailLines is how many of a step's last lines are kept to show a failure.
+const tailLines = 5
+
+// State is what a sequence of events amounts to. It is the model behind the
+// live view and the summary; it is not safe for concurrent use.
+type State struct {
+	Start    event.RunStarted
+	Started  time.Time
+	Finish   *event.RunFinished
+	Counts   map[event.Status]int
+	Failures []Failure
+	Warnings []event.Warning
+	Outputs  []event.OutputValue
+
+	running map[string]*Running
+	tails   map[string][]string
+}
+
+// Running is an attempt under way.
+type Running struct {
+	event.StepStarted
+	Progress event.StepProgress
+	// Waiting says that the last attempt failed and the next one is awaited.
+	Waiting *event.StepRetry
+}
+
+// Failure is a step that failed for good, with the last lines it wrote.
+type Failure struct {
+	event.StepFinished
+	Tail []string
+}
+
+// NewState returns the state before any event.
+func NewState() *State {
+	return &State{Counts: map[event.Status]int{}, running: map[string]*Running{}, tails: map[string][]string{}}
+}
+
+// Apply takes in one event.
+func (s *State) Apply(e event.Event) {
+	switch e := e.(type) {
+	case event.RunStarted:
+		s.Start, s.Started = e, e.Time
+	case event.StepStarted:
+		s.running[e.Address] = &Running{StepStarted: e}
+	case event.StepProgress:
+		if r := s.running[e.Address]; r != nil {
+			r.Progress = e
+		}
+	case event.StepLog:
+		s.log(e)
+	case event.StepRetry:
+		if r := s.running[e.Address]; r != nil {
+			r.Waiting = &e
+		}
+	case event.StepFinished:
+		s.finish(e)
+	case event.RunFinished:
+		s.Finish = &e
+	case event.OutputValue:
+		s.Outputs = append(s.Outputs, e)
+	case event.Warning:
+		s.Warnings = append(s.Warnings, e)
+	}
+}
+
+func (s *State) log(e event.StepLog) {
+	tail := append(s.tails[e.Address], OneLine(e.Line))
+	if len(tail) > tailLines {
+		tail = slices.Delete(tail, 0, len(tail)-tailLines)
+	}
+	s.tails[e.Address] = tail
+}
+
+func (s *State) finish(e event.StepFinished) {
+	s.Counts[e.Status]++
+	if e.Status == event.Failed {
+		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: s.tails[e.Address]})
+	}
+	delete(s.running, e.Address)
+	delete(s.tails, e.Address)
+}
+
+// Done returns the number of steps that have ended in whatever way.
+func (s *State) Done() int {
+	n := 0
+	for _, count := range s.Counts {
+		n += count
+	}
+	return n
+}
+
+// Running lists the attempts under way, the longest running first.
+func (s *State) Running() []*Running {
+	out := make([]*Running, 0, len(s.running))
+	for _, r := range s.running {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *Running) int {
+		if c := a.Time.Compare(b.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Address, b.Address)
+	})
+	return out
+}
+

@@ -1,0 +1,77 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// failuresShown is how many failures a summary spells out.
+const failuresShown = 10
+
+// Summary writes how a run ended: failures with their last lines, warnings of
+// which there may be many counted, and one closing line.
+func Summary(w io.Writer, s *State, style Style) {
+	for i, f := range s.Failures {
+		if i == failuresShown {
+			fmt.Fprintf(w, "… and %s more (mleflow show %s)\n", Plural(len(s.Failures)-i, "failure"), s.Start.Run)
+			break
+		}
+		writeFailure(w, f, s.Start.Run, style)
+	}
+	if s.Finish != nil {
+		fmt.Fprintln(w, closingLine(s, style))
+	}
+}
+
+func writeFailure(w io.Writer, f Failure, run string, style Style) {
+	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), f.Address, strings.TrimSpace(f.Error))
+	for _, line := range f.Tail {
+		fmt.Fprintf(w, "    %s\n", style.Dim(line))
+	}
+	if len(f.Tail) > 0 {
+		fmt.Fprintf(w, "    %s\n", style.Dim("whole log: mleflow logs "+run+" '"+f.Address+"'"))
+	}
+}
+
+func closingLine(s *State, style Style) string {
+	e := *s.Finish
+	switch {
+	case e.Status == event.Cancelled:
+		return style.Warn("Interrupted:") + " " + countsText(e) + ". Run apply again to continue."
+	case e.Status == event.Failed:
+		return style.Bad("Failed:") + " " + countsText(e) + "."
+	case e.Ran == 0:
+		return style.Good("Nothing to do:") + " " + allCached(e.Cached) + "."
+	default:
+		return style.Good("Done:") + " " + countsText(e) + "."
+	}
+}
+
+func allCached(n int) string {
+	switch n {
+	case 0:
+		return "the pipeline has no steps"
+	case 1:
+		return "the only step is cached"
+	default:
+		return "all " + Count(int64(n)) + " steps are cached"
+	}
+}
+
+// Outputs writes the values of the pipeline's output blocks: a text of several
+// lines as it is under its name, anything else on one line.
+func Outputs(w io.Writer, outputs []event.OutputValue, style Style) {
+	for i, o := range outputs {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		if strings.Contains(o.Value, "\n") {
+			fmt.Fprintf(w, "%s\n%s\n", style.Bold(o.Name+":"), strings.TrimRight(o.Value, "\n"))
+			continue
+		}
+		fmt.Fprintf(w, "%s = %s\n", style.Bold(o.Name), o.Value)
+	}
+}

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Bytes writes a size in binary units: "512 B", "1.5 GiB".
+func Bytes(n int64) string {
+	if n < 1024 && n > -1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value := float64(n)
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	i := -1
+	for (value >= 1024 || value <= -1024) && i < len(units)-1 {
+		value /= 1024
+		i++
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[i]
+}
+
+// Duration writes a duration as people say it: "0.42s", "12.3s", "4m05s",
+// "2h03m".
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Duration(-d)
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + "s"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// Millis is Duration for whole milliseconds.
+func Millis(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
+
+// clock writes a running time to the second: "0:07", "1:02:30".
+func clock(d time.Duration) string {
+	s := int(d.Seconds())
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// Count writes a number with thousands separated by commas.
+func Count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// Plural writes a count and its noun: "1 step", "2,000 steps".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(int64(n)) + " " + noun + "s"
+}
+
+// amount writes how much of a unit: sizes in binary units, else a count.
+func amount(n int64, unit string) string {
+	if unit == "bytes" {
+		return Bytes(n)
+	}
+	return strings.TrimSpace(Count(n) + " " + unit)
+}
+
+// progressText writes "3 of 10 files", "1.0 MiB of 2.0 MiB" or, without a
+// total, "3 files".
+func progressText(done, total int64, unit string) string {
+	if total <= 0 {
+		return amount(done, unit)
+	}
+	if unit == "bytes" {
+		return Bytes(done) + " of " + Bytes(total)
+	}
+	return Count(done) + " of " + amount(total, unit)
+}
+
+// OneLine drops terminal sequences and replaces line breaks and control
+// characters by blanks, so that a text from
+// outside cannot disturb a terminal or a log.
+func OneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(ansi.Strip(s)))
+}
