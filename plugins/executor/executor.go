@@ -1,0 +1,130 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Executor runs commands.
+type Executor interface {
+	// Run runs a command to its end and returns how it ended. Its standard
+	// error, and its standard output unless spec.Stdout is set, go to logs.
+	//
+	// When ctx is cancelled the command is stopped like at its time limit,
+	// and the error is ctx's cause. A command that cannot be started is
+	// ErrStart. Any other error is the machine's or the runtime's fault.
+	Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, error)
+}
+
+// ErrStart says that the command could not be started as it was written: there
+// is no such program, or it may not be executed.
+var ErrStart = errors.New("cannot start command")
+
+// Spec says what to run.
+type Spec struct {
+	// ID names the run in labels and process lists; it is unique in the
+	// machine. Labels are further facts for people who list containers.
+	ID     string
+	Labels map[string]string
+	// Image is what the guest's root file system is; runtimes without images
+	// refuse a non-empty one.
+	Image string
+	// Command is the program and its arguments. A program without a slash is
+	// looked up in the PATH of Env.
+	Command []string
+	// Env is the whole environment.
+	Env map[string]string
+	// Dir is the working directory as the guest sees it.
+	Dir string
+	// Mounts are the folders of the host that the guest needs.
+	Mounts []Mount
+	// Stdin is the standard input; nil is empty. Stdout, when set, gets the
+	// standard output instead of the log.
+	Stdin  io.Reader
+	Stdout io.Writer
+	Limits Limits
+	// Devices are the leased accelerators, by name.
+	Devices []string
+	Network Network
+}
+
+// Mount is a folder of the host and where the guest sees it. A runtime that
+// does not map folders shows it at Host; see Runtime.Path.
+type Mount struct {
+	Host, Guest string
+	// ReadOnly folders cannot be changed by the guest, in runtimes that
+	// isolate.
+	ReadOnly bool
+}
+
+// Limits are the limits of a run; a zero field is no limit.
+type Limits struct {
+	// Timeout is the wall-clock limit. At it the command gets SIGTERM, and
+	// Grace later everything it started is killed. A zero Grace is
+	// DefaultGrace.
+	Timeout, Grace time.Duration
+	// MemoryBytes is the limit for everything the command started together.
+	MemoryBytes int64
+	CPUs        float64
+	// Processes is the number of processes and threads.
+	Processes int
+	// FileBytes is the size of one file, DiskBytes the size of all that is
+	// written outside Mounts.
+	FileBytes, DiskBytes int64
+	// LogBytes is how much output is passed on; the rest is dropped and
+	// counted.
+	LogBytes int64
+}
+
+// DefaultGrace is the time between SIGTERM and SIGKILL.
+const DefaultGrace = 10 * time.Second
+
+// Network says what the guest may reach. The zero value is nothing.
+type Network struct {
+	// Open is everything.
+	Open bool
+	// Allow are "host:port" pairs.
+	Allow []string
+}
+
+// Reason is how a command ended.
+type Reason string
+
+// The ways a command ends.
+const (
+	// Exited: by itself, with Exit.Code.
+	Exited Reason = "exited"
+	// Signalled: by a signal that the runtime did not send.
+	Signalled Reason = "signalled"
+	// TimedOut: stopped at its time limit, whatever it returned then.
+	TimedOut Reason = "timed_out"
+	// OutOfMemory: killed at its memory limit.
+	OutOfMemory Reason = "out_of_memory"
+)
+
+// Exit is how a command ended and what it used.
+type Exit struct {
+	Reason Reason `json:"reason"`
+	// Code is the exit status; 128 and the signal's number when a signal
+	// ended the command.
+	Code int `json:"code"`
+	// Signal is the number of that signal, else 0.
+	Signal int `json:"signal,omitempty"`
+	// Wall is the time from start to end, CPU the processor time of the
+	// command and everything it started.
+	Wall time.Duration `json:"wall"`
+	CPU  time.Duration `json:"cpu"`
+	// PeakMemoryBytes is the most memory that the command and everything it
+	// started had resident at one time, as far as the runtime can measure.
+	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
+	// Leftover is how many processes were still alive when the command
+	// itself had ended, and were killed.
+	Leftover int `json:"leftover,omitempty"`
+	// LogDropped is how many bytes of output exceeded Limits.LogBytes.
+	LogDropped int64 `json:"log_dropped,omitempty"`
+}
+
+// OK reports whether the command ended by itself with status 0.
+func (e Exit) OK() bool { return e.Reason == Exited && e.Code == 0 }

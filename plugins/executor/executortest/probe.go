@@ -1,0 +1,199 @@
+package executortest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ProbeCommand is the first argument of the suite's commands.
+const ProbeCommand = "executor-probe"
+
+// Probe runs the probe that args name and returns the exit status.
+func Probe(args []string) int {
+	if len(args) > 0 {
+		if probe := probes()[args[0]]; probe != nil {
+			return probe(args[1:])
+		}
+	}
+	fmt.Fprintf(os.Stderr, "no probe %q\n", args)
+	return 99
+}
+
+func probes() map[string]func([]string) int {
+	return map[string]func([]string) int{
+		"exit": probeExit, "print": probePrint, "env": probeEnv, "echo": probeEcho,
+		"sleep": probeSleep, "polite": probePolite, "deaf": probeDeaf, "die": probeDie,
+		"spin": probeSpin, "hold": probeHold, "flood": probeFlood, "write": probeWrite,
+		"heartbeat": probeHeartbeat, "detach": probeDetach, "hop": probeHop, "descriptors": probeDescriptors,
+		"family": probeFamily,
+	}
+}
+
+func probeExit(args []string) int {
+	code, _ := strconv.Atoi(args[0])
+	return code
+}
+
+func probePrint(args []string) int {
+	dir, _ := os.Getwd()
+	fmt.Println(dir)
+	fmt.Println(strings.Join(args, "|"))
+	fmt.Fprintln(os.Stderr, "to standard error")
+	return 0
+}
+
+func probeEnv([]string) int {
+	env := os.Environ()
+	slices.Sort(env)
+	fmt.Println(strings.Join(env, "\n"))
+	return 0
+}
+
+func probeEcho([]string) int {
+	n, err := io.Copy(os.Stdout, os.Stdin)
+	fmt.Fprintln(os.Stderr, n, err)
+	return 0
+}
+
+func probeSleep([]string) int {
+	time.Sleep(time.Hour)
+	return 0
+}
+
+// probePolite writes a file when it is asked to end.
+func probePolite(args []string) int {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	touch(args[0] + ".ready")
+	<-asked
+	touch(args[0])
+	return 7
+}
+
+// probeDeaf ignores every signal that can be ignored.
+func probeDeaf(args []string) int {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	return probeHeartbeat(args)
+}
+
+func probeDie(args []string) int {
+	sig, _ := strconv.Atoi(args[0])
+	syscall.Kill(os.Getpid(), syscall.Signal(sig))
+	time.Sleep(time.Hour)
+	return 0
+}
+
+func probeSpin(args []string) int {
+	length, _ := time.ParseDuration(args[0])
+	for start := time.Now(); time.Since(start) < length; {
+	}
+	return 0
+}
+
+func probeHold(args []string) int {
+	mib, _ := strconv.Atoi(args[0])
+	length, _ := time.ParseDuration(args[1])
+	block := make([]byte, mib<<20)
+	for i := 0; i < len(block); i += 4096 {
+		block[i] = 1
+	}
+	time.Sleep(length)
+	return int(block[0]) - 1
+}
+
+func probeFlood(args []string) int {
+	n, _ := strconv.Atoi(args[0])
+	line := []byte(strings.Repeat("x", 99) + "\n")
+	for range n / len(line) {
+		os.Stdout.Write(line)
+	}
+	return 0
+}
+
+func probeWrite(args []string) int {
+	if err := os.WriteFile(args[0], []byte("written"), 0o644); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// probeHeartbeat writes to a file ten times a second for ever.
+func probeHeartbeat(args []string) int {
+	for i := 0; ; i++ {
+		os.WriteFile(args[0], []byte(strconv.Itoa(i)), 0o644)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// probeDetach starts a heartbeat in a session of its own, with an empty
+// environment, whose parent has ended, and ends when it beats.
+func probeDetach(args []string) int {
+	if len(args) == 2 { // the one in the middle
+		return start(true, "deaf", args[0])
+	}
+	start(false, "detach", args[0], "middle")
+	for range 500 {
+		if _, err := os.Stat(args[0]); err == nil {
+			return 0
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return 1
+}
+
+// probeHop starts itself again and ends, for ever: a target that moves.
+func probeHop(args []string) int {
+	os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o644)
+	start(true, "hop", args[0])
+	if len(args) == 2 { // the first one
+		time.Sleep(300 * time.Millisecond)
+	}
+	return 0
+}
+
+// probeFamily starts a number of heartbeats beside itself, and beats too.
+func probeFamily(args []string) int {
+	n, _ := strconv.Atoi(args[1])
+	for i := range n {
+		start(i%2 == 0, "deaf", filepath.Join(args[0], strconv.Itoa(i)))
+	}
+	return probeDeaf([]string{filepath.Join(args[0], "parent")})
+}
+
+// probeDescriptors lists the descriptors it was given besides 0, 1 and 2.
+func probeDescriptors([]string) int {
+	names, _ := filepath.Glob("/proc/self/fd/*")
+	for _, name := range names {
+		to, err := os.Readlink(name)
+		fd, _ := strconv.Atoi(filepath.Base(name))
+		// Go's own: its poller, and the cgroup files that say how many CPUs.
+		own := strings.Contains(to, "anon_inode") || strings.HasPrefix(to, "/sys/fs/cgroup/") || strings.HasSuffix(to, "/fd")
+		if err == nil && fd > 2 && !own {
+			fmt.Println(fd, to)
+		}
+	}
+	return 0
+}
+
+func start(newSession bool, args ...string) int {
+	cmd := exec.Command("/proc/self/exe", append([]string{ProbeCommand}, args...)...)
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: newSession}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func touch(name string) { os.WriteFile(name, nil, 0o644) }

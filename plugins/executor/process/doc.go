@@ -1,0 +1,33 @@
+// Package process is the runtime that runs a command as an ordinary process of
+// the same user and machine. It needs nothing installed, and it DOES NOT
+// ISOLATE: the command can read whatever the user can read, the answers of a
+// competition and the cache included, reach the network, and even kill
+// mleflow. Use it for code you trust, and say "process runtime" beside any
+// result obtained with it.
+//
+// # What holds
+//
+// Every command has a supervisor of its own: the same binary started again as
+// "mleflow supervise" (see Supervise), which is the child subreaper of all that
+// the command starts. However often a descendant forks, changes its session or
+// drops its environment, it stays below the supervisor in the process tree, so
+// that the supervisor can kill all of it, collect its processor time, and know
+// when nothing is left.
+//
+// The supervisor holds a pipe from mleflow. When mleflow ends in any way, kill
+// -9 included, the pipe closes and the supervisor kills the tree. When the
+// supervisor itself is killed, the command gets SIGKILL from the kernel, and
+// mleflow hunts the rest by a marker in their environment; a descendant that
+// has removed the marker and outlives the supervisor is the one thing that can
+// escape.
+//
+// # Limits
+//
+// Time: SIGTERM to the whole tree, the grace, then SIGKILL. Memory: the tree's
+// resident memory is sampled ten times a second, counting shared pages once
+// when it matters, and the tree is killed above the limit; a faster burst can
+// overshoot it. Size of one file: RLIMIT_FSIZE. Core dumps are off. CPUs,
+// Processes, DiskBytes and Network are not enforced.
+//
+// The environment is the Spec's, and MarkerVariable.
+package process

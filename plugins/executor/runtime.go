@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Runtime is an Executor with its name and what it promises.
+type Runtime struct {
+	// Name is the value of a runtime argument in the pipeline.
+	Name string
+	// Doc is one paragraph for the reference pages.
+	Doc string
+	// Isolates says that the guest cannot reach the host's files, processes
+	// and network. Where it is false, a step says so in its log.
+	Isolates bool
+	// Images says that a Spec needs an image.
+	Images bool
+	// MapsPaths says that the guest sees mounts at Mount.Guest.
+	MapsPaths bool
+	Executor  Executor
+}
+
+// Path returns where the guest sees the mount.
+func (r Runtime) Path(m Mount) string {
+	if r.MapsPaths {
+		return m.Guest
+	}
+	return m.Host
+}
+
+// Registry is the set of runtimes a process knows.
+type Registry struct {
+	byName map[string]Runtime
+	names  []string
+}
+
+// NewRegistry returns the registry of the given runtimes. It panics on a
+// duplicate or incomplete one: the list is written by programmers.
+func NewRegistry(runtimes ...Runtime) *Registry {
+	r := &Registry{byName: make(map[string]Runtime, len(runtimes))}
+	for _, rt := range runtimes {
+		if _, ok := r.byName[rt.Name]; ok || rt.Name == "" || rt.Doc == "" || rt.Executor == nil {
+			panic(fmt.Sprintf("runtime %q is incomplete or registered twice", rt.Name))
+		}
+		r.byName[rt.Name] = rt
+		r.names = append(r.names, rt.Name)
+	}
+	slices.Sort(r.names)
+	return r
+}
+
+// Names lists the runtimes, sorted.
+func (r *Registry) Names() []string { return r.names }
+
+// Get returns the runtime of that name.
+func (r *Registry) Get(name string) (Runtime, error) {
+	rt, ok := r.byName[name]
+	if !ok {
+		return Runtime{}, fmt.Errorf("no runtime %q; there is %s", name, strings.Join(r.names, ", "))
+	}
+	return rt, nil
+}
