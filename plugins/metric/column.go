@@ -80,26 +80,26 @@ func (a numbers) minus(b numbers) numbers {
 	return numbers{floats: out}
 }
 
-// squares returns the squares as doubles; integers wrap around.
-func (a numbers) squares() []float64 {
-	out := make([]float64, max(len(a.ints), len(a.floats)))
-	for i, x := range a.ints {
-		out[i] = float64(x * x)
+// meanSquare returns the mean of the squares; those of integers wrap around.
+func (a numbers) meanSquare() float64 {
+	if a.ints != nil {
+		return meanInts(mapNumbers(a.ints, func(x int64) int64 { return x * x }))
 	}
-	for i, x := range a.floats {
-		out[i] = float64(x * x)
-	}
-	return out
+	return Mean(mapNumbers(a.floats, func(x float64) float64 { return x * x }))
 }
 
-// sizes returns the absolute values as doubles.
-func (a numbers) sizes() []float64 {
-	out := make([]float64, max(len(a.ints), len(a.floats)))
-	for i, x := range a.ints {
-		out[i] = float64(max(x, -x))
+// meanSize returns the mean of the absolute values.
+func (a numbers) meanSize() float64 {
+	if a.ints != nil {
+		return meanInts(mapNumbers(a.ints, func(x int64) int64 { return max(x, -x) }))
 	}
-	for i, x := range a.floats {
-		out[i] = math.Abs(x)
+	return Mean(mapNumbers(a.floats, math.Abs))
+}
+
+func mapNumbers[T any](v []T, f func(T) T) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = f(x)
 	}
 	return out
 }

@@ -82,17 +82,12 @@ func distance(a, b int32) int {
 // sumOf is Sum over n elements that fill computes part by part, so that they
 // need not be held at once.
 func sumOf(n int, fill func(at int, part []float64)) float64 {
-	var part [128]float64
-	var sum func(at, n int) float64
-	sum = func(at, n int) float64 {
-		if n <= len(part) {
-			fill(at, part[:n])
-			return Sum(part[:n])
-		}
-		half := n / 2
-		half -= half % 8
-		first := sum(at, half)
-		return first + sum(at+half, n-half)
+	part := make([]float64, min(n, sumPart))
+	total := 0.0
+	for at := 0; at < n; at += len(part) {
+		part = part[:min(len(part), n-at)]
+		fill(at, part)
+		total += pairwise(part)
 	}
-	return sum(0, n)
+	return total
 }

@@ -10,7 +10,7 @@ var rmse = Metric{
 	Doc:    `Root of the mean squared difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 root_mean_squared_error",
 	New: func(Args) (Scorer, error) {
-		return columnMean(func(d numbers) float64 { return math.Sqrt(meanSquare(d)) }), nil
+		return columnMean(func(d numbers) float64 { return math.Sqrt(d.meanSquare()) }), nil
 	},
 }
 
@@ -19,7 +19,7 @@ var mse = Metric{
 	Better: Lower,
 	Doc:    `Mean squared difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 mean_squared_error",
-	New:    func(Args) (Scorer, error) { return columnMean(meanSquare), nil },
+	New:    func(Args) (Scorer, error) { return columnMean(numbers.meanSquare), nil },
 }
 
 var mae = Metric{
@@ -27,7 +27,7 @@ var mae = Metric{
 	Better: Lower,
 	Doc:    `Mean absolute difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 mean_absolute_error",
-	New:    func(Args) (Scorer, error) { return columnMean(meanAbs), nil },
+	New:    func(Args) (Scorer, error) { return columnMean(numbers.meanSize), nil },
 }
 
 var rmsle = Metric{
@@ -81,20 +81,16 @@ func scoreRMSLE(in Input) (Score, error) {
 	})
 }
 
-func meanSquare(d numbers) float64 { return Mean(d.squares()) }
-
-func meanAbs(d numbers) float64 { return Mean(d.sizes()) }
-
 func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }
 
 // MSE returns the mean of (truth-pred)². No rows give NaN.
-func MSE(truth, pred []float64) float64 { return meanSquare(minus(truth, pred)) }
+func MSE(truth, pred []float64) float64 { return minus(truth, pred).meanSquare() }
 
 // RMSE returns the root of MSE.
 func RMSE(truth, pred []float64) float64 { return math.Sqrt(MSE(truth, pred)) }
 
 // MAE returns the mean of |truth-pred|. No rows give NaN.
-func MAE(truth, pred []float64) float64 { return meanAbs(minus(truth, pred)) }
+func MAE(truth, pred []float64) float64 { return minus(truth, pred).meanSize() }
 
 // RMSLE returns the RMSE of ln(1+x) of both sides.
 func RMSLE(truth, pred []float64) float64 { return RMSE(log1pAll(truth), log1pAll(pred)) }
