@@ -17,9 +17,9 @@ type Options struct {
 	Seed int64
 	// Unshuffled is shuffle=False: the first rows train, the next ones test.
 	Unshuffled bool
-	// Stratify gives every row its class; nil means no stratification.
-	// Classes count in byte order, which is numpy's order for text.
-	Stratify []string
+	// Stratify gives every row its class, as codes in the order of the
+	// classes (Sorted matches the library); nil means no stratification.
+	Stratify []int32
 }
 
 // TrainTestSplit is sklearn.model_selection.train_test_split (1.5 and later)
@@ -56,15 +56,31 @@ func trainTest[T random.Index](n int, o Options) (train, test []T, err error) {
 		rows := count[T](nTrain + nTest)
 		return rows[:nTrain:nTrain], rows[nTrain:], nil
 	}
-	if o.Stratify != nil {
-		return nil, nil, errors.New("stratified splits are not implemented yet")
-	}
 	rng, err := newState(o.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.Stratify != nil {
+		return stratifiedOf[T](rng, n, nTrain, nTest, o.Stratify)
+	}
 	perm := random.Permutation[T](rng, n)
 	return perm[nTest : nTest+nTrain : nTest+nTrain], perm[:nTest:nTest], nil
+}
+
+func stratifiedOf[T random.Index](rng *random.RandomState, n, nTrain, nTest int, classes []int32) (train, test []T, err error) {
+	if len(classes) != n {
+		return nil, nil, fmt.Errorf("stratify: %d classes for %d rows", len(classes), n)
+	}
+	a, b, err := stratified(rng, ranks(classes), nTrain, nTest)
+	return convert[T](a), convert[T](b), err
+}
+
+func convert[T random.Index](rows []int) []T {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = T(r)
+	}
+	return out
 }
 
 // newState is scikit-learn's check_random_state for an integer.
