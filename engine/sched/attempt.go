@@ -1,0 +1,211 @@
+package sched
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// TimeoutError says that an attempt was stopped at the limit of its task.
+type TimeoutError struct {
+	Limit time.Duration
+	// Err is what Do returned then.
+	Err error
+}
+
+// Error names the limit.
+func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.Limit) }
+
+// Unwrap returns what Do returned.
+func (e *TimeoutError) Unwrap() error { return e.Err }
+
+// PanicError says that a task panicked: a mistake in its program.
+type PanicError struct {
+	Value any
+	// Stack is the goroutine's stack, for people.
+	Stack []byte
+}
+
+// Error shows the value.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// catch turns a panic into an error.
+func catch(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: v, Stack: debug.Stack()}
+	}
+}
+
+// attempt is one call of Do that returned.
+type attempt struct {
+	task           int
+	taken          []int // devices
+	err            error
+	started, ended time.Time
+}
+
+// start leases what the task of the rank needs and calls Do in the
+// background; it returns false when a device cannot be had now.
+func (s *scheduler) start(rank int) bool {
+	i := s.life.task[rank]
+	t := &s.tasks[i]
+	taken, ok := s.pool.take(amountsOf(t.Needs))
+	if !ok {
+		return false
+	}
+	s.life.phase[i] = running
+	s.running++
+	l := Lease{Attempt: s.retries.tried[i].attempts + 1, Resources: t.Needs, Devices: s.pool.names(taken)}
+	if s.o.OnStart != nil {
+		s.o.OnStart(i, l)
+	}
+	go func() {
+		a := attempt{task: i, taken: taken, started: time.Now()}
+		a.err = do(s.ctx, t, l)
+		a.ended = time.Now()
+		s.attempts <- a
+	}()
+	return true
+}
+
+func do(ctx context.Context, t *Task, l Lease) (err error) {
+	defer catch(&err)
+	if t.Timeout <= 0 {
+		return t.Do(ctx, l)
+	}
+	limit := &TimeoutError{Limit: t.Timeout}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout, limit)
+	defer cancel()
+	err = t.Do(ctx, l)
+	if err != nil && context.Cause(ctx) == error(limit) {
+		return &TimeoutError{Limit: t.Timeout, Err: err}
+	}
+	return err
+}
+
+// attempted takes the end of an attempt.
+func (s *scheduler) attempted(a attempt) {
+	i := a.task
+	s.running--
+	s.dirty = true
+	s.pool.give(amountsOf(s.tasks[i].Needs), a.taken)
+	r := Result{Attempts: s.retries.tried[i].attempts + 1, Err: a.err, Started: a.started, Ended: a.ended}
+	wait, again := s.again(i, r)
+	switch {
+	case a.err == nil:
+		r.Status = Ran
+		s.end(i, r)
+	case s.ctx.Err() != nil, again && s.stopping:
+		r.Status = Cancelled
+		s.end(i, r)
+	case again:
+		s.retries.add(i, r, wait)
+		s.life.phase[i] = backoff
+		s.arm()
+		if s.o.OnRetry != nil {
+			s.o.OnRetry(i, r.Attempts, wait, a.err)
+		}
+	default:
+		s.fail(i, r)
+	}
+}
+
+// again says whether and when to try a task again.
+func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
+	retry := s.tasks[i].Retry
+	if r.Err == nil || s.o.Retryable == nil || r.Attempts >= retry.Attempts {
+		return 0, false
+	}
+	atLeast, ok := s.o.Retryable(r.Err)
+	return max(atLeast, retry.wait(r.Attempts, s.o.Rand())), ok
+}
+
+// wait returns the back-off after so many attempts, for a random number in
+// [0,1).
+func (r Retry) wait(attempts int, random float64) time.Duration {
+	base, limit := r.Base, r.Max
+	if base <= 0 {
+		base = time.Second
+	}
+	if limit <= 0 {
+		limit = 5 * time.Minute
+	}
+	wait := base
+	for n := 1; n < attempts && wait < limit; n++ {
+		wait *= 2
+	}
+	wait = min(wait, limit)
+	return wait - time.Duration(random*float64(wait)/2)
+}
+
+// retries are the tasks that failed and will be tried again.
+type retries struct {
+	tried map[int]tried
+	due   dues
+}
+
+// tried is what a task's attempts gave so far.
+type tried struct {
+	attempts int
+	last     Result
+}
+
+type due struct {
+	at   time.Time
+	task int
+}
+
+type dues []due
+
+func (h dues) Len() int { return len(h) }
+func (h dues) Less(i, j int) bool {
+	return h[i].at.Before(h[j].at) || h[i].at.Equal(h[j].at) && h[i].task < h[j].task
+}
+func (h dues) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *dues) Push(x any)   { *h = append(*h, x.(due)) }
+func (h *dues) Pop() any {
+	s := *h
+	last := s[len(s)-1]
+	*h = s[:len(s)-1]
+	return last
+}
+
+func (r *retries) add(i int, last Result, wait time.Duration) {
+	r.tried[i] = tried{attempts: last.Attempts, last: last}
+	heap.Push(&r.due, due{time.Now().Add(wait), i})
+}
+
+// result is the last attempt's result with another status.
+func (r *retries) result(i int, status Status) Result {
+	last := r.tried[i].last
+	last.Status = status
+	return last
+}
+
+// arm sets the timer to the next moment something is due.
+func (s *scheduler) arm() {
+	next := s.pool.retryAt
+	if due := s.retries.due; len(due) > 0 && (next.IsZero() || due[0].at.Before(next)) {
+		next = due[0].at
+	}
+	if next.IsZero() {
+		s.timer.Stop()
+		return
+	}
+	s.timer.Reset(time.Until(next))
+}
+
+// wake takes what has become due.
+func (s *scheduler) wake() {
+	now := time.Now()
+	for len(s.retries.due) > 0 && !s.retries.due[0].at.After(now) {
+		s.enqueue(heap.Pop(&s.retries.due).(due).task)
+	}
+	if !s.pool.retryAt.After(now) {
+		s.pool.retryAt = time.Time{}
+	}
+	s.dirty = true
+	s.arm()
+}

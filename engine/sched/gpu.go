@@ -1,0 +1,138 @@
+package sched
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// GPUs returns the names of the machine's GPUs, in order. They are the
+// devices that the specifications of the Container Device Interface (CDI)
+// number, as in "nvidia.com/gpu=0"; without specifications, the device files
+// of NVIDIA's driver under the same names. A specification also lists each
+// device by other names (its UUID, "all"), which are left out: a device must
+// have one name to be leased once.
+func (p Probe) GPUs() []string {
+	names := p.cdi()
+	if len(names) == 0 {
+		names = p.nodes()
+	}
+	slices.SortFunc(names, compareDevices)
+	return slices.Compact(names)
+}
+
+func (p Probe) nodes() []string {
+	var names []string
+	found, _ := filepath.Glob(filepath.Join(p.Root, "dev/nvidia[0-9]*"))
+	for _, f := range found {
+		if n := strings.TrimPrefix(filepath.Base(f), "nvidia"); numbered.MatchString(n) {
+			names = append(names, "nvidia.com/gpu="+n)
+		}
+	}
+	return names
+}
+
+// numbered matches an index, or an index and that of a part of the device.
+var numbered = regexp.MustCompile(`^\d+(:\d+)?$`)
+
+func (p Probe) cdi() []string {
+	var names []string
+	for _, dir := range []string{"etc/cdi", "var/run/cdi"} {
+		for _, pattern := range []string{"*.json", "*.yaml", "*.yml"} {
+			found, _ := filepath.Glob(filepath.Join(p.Root, dir, pattern))
+			for _, f := range found {
+				kind, devices := readCDI(f)
+				if !strings.HasSuffix(kind, "/gpu") {
+					continue
+				}
+				for _, d := range devices {
+					if numbered.MatchString(d) {
+						names = append(names, kind+"="+d)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// readCDI returns the kind and the device names of a specification, nothing
+// if it cannot be read.
+func readCDI(name string) (kind string, devices []string) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", nil
+	}
+	if filepath.Ext(name) != ".json" {
+		return scanCDI(strings.Split(string(text), "\n"))
+	}
+	var spec struct {
+		Kind    string `json:"kind"`
+		Devices []struct {
+			Name string `json:"name"`
+		} `json:"devices"`
+	}
+	if json.Unmarshal(text, &spec) != nil {
+		return "", nil
+	}
+	for _, d := range spec.Devices {
+		devices = append(devices, d.Name)
+	}
+	return spec.Kind, devices
+}
+
+// scanCDI reads the two things we need from a specification in YAML's block
+// style, which is what generators write: the top-level kind, and the names of
+// the items of the top-level list of devices.
+func scanCDI(lines []string) (kind string, devices []string) {
+	inDevices, item := false, -1
+	for _, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		dash := strings.HasPrefix(text, "- ")
+		if indent == 0 && !dash {
+			inDevices, item = strings.HasPrefix(text, "devices:"), -1
+			if k, ok := strings.CutPrefix(text, "kind:"); ok {
+				kind = unquote(k)
+			}
+			continue
+		}
+		if inDevices && dash && item < 0 {
+			item = indent
+		}
+		if rest := strings.TrimPrefix(text, "- "); inDevices && (dash && indent == item || !dash && indent == item+2) {
+			if n, ok := strings.CutPrefix(rest, "name:"); ok {
+				devices = append(devices, unquote(n))
+			}
+		}
+	}
+	return kind, devices
+}
+
+func unquote(s string) string { return strings.Trim(strings.TrimSpace(s), `"'`) }
+
+// compareDevices orders names by kind and then by number.
+func compareDevices(a, b string) int {
+	ka, na, _ := strings.Cut(a, "=")
+	kb, nb, _ := strings.Cut(b, "=")
+	if c := strings.Compare(ka, kb); c != 0 {
+		return c
+	}
+	return slices.Compare(numbers(na), numbers(nb))
+}
+
+func numbers(s string) []int {
+	var out []int
+	for _, p := range strings.Split(s, ":") {
+		n, _ := strconv.Atoi(p)
+		out = append(out, n)
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mleflow/mleflow/engine/dag"
+)
+
+// phase is where a task is in its life.
+type phase uint8
+
+const (
+	pending   phase = iota // waits for the tasks it comes after
+	queued                 // waits to be resolved
+	resolving              // is being resolved
+	waiting                // waits for a lease
+	parked                 // waits for a task of the same key
+	running                // has a lease
+	backoff                // waits to be tried again
+	ended
+)
+
+// lives are the phases and priorities of all tasks.
+type lives struct {
+	phase   []phase
+	missing []int // tasks it comes after that have not ended well
+	rank    []int // place in the order of priority
+	task    []int // task of a rank
+	open    int   // tasks that have not ended
+}
+
+// newLives ranks the tasks by the longest chain of work that starts with
+// them. A nanosecond for each task lets the number of tasks decide where
+// durations are unknown.
+func newLives(tasks []Task, graph *dag.Graph) lives {
+	n := len(tasks)
+	l := lives{make([]phase, n), make([]int, n), make([]int, n), make([]int, n), n}
+	for i := range n {
+		l.task[i] = i
+		l.missing[i] = len(graph.Pred(i))
+	}
+	chain := graph.Longest(func(i int) int64 { return int64(max(0, tasks[i].Weight)) + 1 })
+	slices.SortFunc(l.task, func(a, b int) int {
+		if c := cmp.Compare(chain[b], chain[a]); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	for r, i := range l.task {
+		l.rank[i] = r
+	}
+	return l
+}
+
+// pendingAfter returns the pending tasks that come after i, ascending. What
+// comes after an ended one has ended already.
+func (l *lives) pendingAfter(i int, graph *dag.Graph) []int {
+	var found []int
+	stack := []int{i}
+	seen := map[int]bool{}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, n := range graph.Succ(at) {
+			if l.phase[n] == pending && !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+				stack = append(stack, n)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// keys are the keys of tasks that wait for a lease or run.
+type keys struct {
+	owned  map[int]string
+	owners map[string][]int // the owner, then the parked
+}
+
+// own makes i the owner of the key, or parks it behind the owner.
+func (k *keys) own(i int, key string) bool {
+	line := k.owners[key]
+	k.owners[key] = append(line, i)
+	if len(line) > 0 {
+		return false
+	}
+	k.owned[i] = key
+	return true
+}
+
+// disown returns the tasks that were parked behind i.
+func (k *keys) disown(i int) []int {
+	key, ok := k.owned[i]
+	if !ok {
+		return nil
+	}
+	line := k.owners[key]
+	delete(k.owned, i)
+	delete(k.owners, key)
+	return line[1:]
+}

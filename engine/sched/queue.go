@@ -1,0 +1,139 @@
+package sched
+
+import "container/heap"
+
+// ranks is a heap of ranks, least first. It avoids container/heap, which
+// would allocate for every element.
+type ranks []int
+
+func (h *ranks) push(v int) {
+	*h = append(*h, v)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if s[up] <= v {
+			break
+		}
+		s[i], i = s[up], up
+	}
+	s[i] = v
+}
+
+func (h *ranks) pop() int {
+	s := *h
+	top, v := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(s) {
+			break
+		}
+		if down+1 < len(s) && s[down+1] < s[down] {
+			down++
+		}
+		if v <= s[down] {
+			break
+		}
+		s[i], i = s[down], down
+	}
+	s[i] = v
+	return top
+}
+
+// queue holds the tasks that wait for a lease, by rank. Tasks of one shape
+// (the same request) wait in one line: when its first does not fit, none
+// does.
+type queue struct {
+	shapes map[amounts]*line
+	active lines
+}
+
+type line struct {
+	shape amounts
+	ranks ranks
+	at    int // index in lines
+}
+
+// lines is a heap of non-empty lines by their first rank.
+type lines []*line
+
+func (h lines) Len() int           { return len(h) }
+func (h lines) Less(i, j int) bool { return h[i].ranks[0] < h[j].ranks[0] }
+func (h lines) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *lines) Push(x any) {
+	l := x.(*line)
+	l.at = len(*h)
+	*h = append(*h, l)
+}
+func (h *lines) Pop() any {
+	s := *h
+	last := s[len(s)-1]
+	*h = s[:len(s)-1]
+	return last
+}
+
+func newQueue() *queue { return &queue{shapes: map[amounts]*line{}} }
+
+func (q *queue) push(rank int, shape amounts) {
+	l := q.shapes[shape]
+	if l == nil {
+		l = &line{shape: shape}
+		q.shapes[shape] = l
+	}
+	wasEmpty := len(l.ranks) == 0
+	front := wasEmpty || rank < l.ranks[0]
+	l.ranks.push(rank)
+	switch {
+	case wasEmpty:
+		heap.Push(&q.active, l)
+	case front:
+		heap.Fix(&q.active, l.at)
+	}
+}
+
+// lookahead is how many requests that do not fit are passed over, each
+// reserving its resources, before the search for one that fits ends.
+const lookahead = 32
+
+// dispatch calls start for the waiting tasks in order of rank, as long as
+// they fit into what is free and not reserved. start returns false when the
+// task cannot be started after all; it then reserves like one that does not
+// fit. limit is the greatest number of tasks to start.
+func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
+	var blocked []*line
+	for len(q.active) > 0 && len(blocked) < lookahead && limit > 0 {
+		l := q.active[0]
+		if !l.shape.fits(free) || !start(l.ranks[0]) {
+			free.reserve(l.shape)
+			blocked = append(blocked, heap.Pop(&q.active).(*line))
+			continue
+		}
+		limit--
+		free.reserve(l.shape)
+		l.ranks.pop()
+		q.settle()
+	}
+	for _, l := range blocked {
+		heap.Push(&q.active, l)
+	}
+}
+
+// settle puts the first line, whose first rank has gone, in its new place.
+func (q *queue) settle() {
+	if len(q.active[0].ranks) == 0 {
+		heap.Pop(&q.active)
+		return
+	}
+	heap.Fix(&q.active, 0)
+}
+
+func (q *queue) clear() { *q = *newQueue() }

@@ -1,0 +1,90 @@
+package sched
+
+import (
+	"context"
+	"sync"
+)
+
+// batchSize is the greatest number of Resolve calls in a row; handing over
+// one at a time would cost more than a cheap call.
+const batchSize = 32
+
+// resolver makes the Resolve calls in the background.
+type resolver struct {
+	ctx   context.Context
+	tasks []Task
+	limit int
+	// queue holds the ranks of the tasks to resolve.
+	queue   ranks
+	in, out chan *batch
+	workers int
+	busy    int
+	spare   []*batch
+	wait    sync.WaitGroup
+}
+
+// batch is some tasks to resolve, and then the answers.
+type batch struct {
+	tasks []int
+	found []Resolution
+	errs  []error
+}
+
+func newResolver(ctx context.Context, tasks []Task, limit int) *resolver {
+	return &resolver{ctx: ctx, tasks: tasks, limit: limit, in: make(chan *batch, limit), out: make(chan *batch, limit)}
+}
+
+// feed hands queued tasks to idle workers.
+func (r *resolver) feed(l *lives) {
+	for len(r.queue) > 0 && r.busy < r.limit {
+		if r.busy == r.workers {
+			r.workers++
+			r.wait.Go(r.work)
+		}
+		b := r.batch()
+		for range min(batchSize, 1+len(r.queue)/(2*r.limit), len(r.queue)) {
+			i := l.task[r.queue.pop()]
+			l.phase[i] = resolving
+			b.tasks = append(b.tasks, i)
+		}
+		r.busy++
+		r.in <- b
+	}
+}
+
+func (r *resolver) work() {
+	for b := range r.in {
+		for _, i := range b.tasks {
+			found, err := resolve(r.ctx, &r.tasks[i])
+			b.found, b.errs = append(b.found, found), append(b.errs, err)
+		}
+		r.out <- b
+	}
+}
+
+func resolve(ctx context.Context, t *Task) (found Resolution, err error) {
+	defer catch(&err)
+	return t.Resolve(ctx)
+}
+
+func (r *resolver) batch() *batch {
+	if len(r.spare) == 0 {
+		return &batch{}
+	}
+	b := r.spare[len(r.spare)-1]
+	r.spare = r.spare[:len(r.spare)-1]
+	return b
+}
+
+// recycle takes back a batch whose answers have been read.
+func (r *resolver) recycle(b *batch) {
+	clear(b.errs)
+	b.tasks, b.found, b.errs = b.tasks[:0], b.found[:0], b.errs[:0]
+	r.spare = append(r.spare, b)
+	r.busy--
+}
+
+func (r *resolver) close() {
+	close(r.in)
+	r.wait.Wait()
+}

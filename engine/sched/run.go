@@ -1,0 +1,263 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/dag"
+)
+
+// Run runs the tasks and returns when all have ended. The error is for tasks
+// that cannot be run at all: a cycle, or a task without Resolve that the
+// machine is too small for (see Check). What tasks do wrong is in the
+// Summary.
+func Run(ctx context.Context, tasks []Task, o Options) (*Summary, error) {
+	s, err := newScheduler(ctx, tasks, o)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	s.run()
+	s.sum.Wall = time.Since(start)
+	return s.sum, nil
+}
+
+// scheduler is the state of a run. Only the goroutine of run touches it.
+type scheduler struct {
+	ctx   context.Context
+	tasks []Task
+	o     Options
+	graph *dag.Graph
+	sum   *Summary
+
+	life     lives
+	pool     *pool
+	queue    *queue
+	dirty    bool // something was queued or became free
+	running  int
+	stopping bool
+	keys     keys
+	retries  retries
+	resolver *resolver
+	attempts chan attempt
+	timer    *time.Timer
+}
+
+func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, error) {
+	graph, err := order(tasks)
+	if err == nil {
+		err = checkOptions(tasks, &o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schedule tasks: %w", err)
+	}
+	return &scheduler{
+		ctx: ctx, tasks: tasks, o: o, graph: graph,
+		sum:      &Summary{Results: make([]Result, len(tasks))},
+		life:     newLives(tasks, graph),
+		pool:     newPool(o.Capacity, o.Locks),
+		queue:    newQueue(),
+		keys:     keys{owned: map[int]string{}, owners: map[string][]int{}},
+		retries:  retries{tried: map[int]tried{}},
+		resolver: newResolver(ctx, tasks, o.Resolvers),
+		attempts: make(chan attempt, 64),
+		timer:    time.NewTimer(math.MaxInt64),
+	}, nil
+}
+
+// order returns the graph of the tasks.
+func order(tasks []Task) (*dag.Graph, error) {
+	after := make([][]int, len(tasks))
+	for i := range tasks {
+		after[i] = tasks[i].After
+		for _, j := range after[i] {
+			if j < 0 || j >= len(tasks) {
+				return nil, fmt.Errorf("%s comes after task %d, there are %d", tasks[i].Name, j, len(tasks))
+			}
+		}
+	}
+	graph, err := dag.FromAfter(after)
+	var cycle *dag.CycleError[int]
+	if !errors.As(err, &cycle) {
+		return graph, err
+	}
+	names := &dag.CycleError[string]{}
+	for _, i := range cycle.Path {
+		names.Path = append(names.Path, tasks[i].Name)
+	}
+	return nil, names
+}
+
+func checkOptions(tasks []Task, o *Options) error {
+	if o.Parallelism <= 0 {
+		o.Parallelism = math.MaxInt
+	}
+	if o.Resolvers <= 0 {
+		o.Resolvers = runtime.GOMAXPROCS(0)
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Locks != nil {
+		if name := o.Locks.missing(o.Capacity.Devices); name != "" {
+			return fmt.Errorf("device %s has no lock", name)
+		}
+	}
+	var errs []error
+	for i := range tasks {
+		if tasks[i].Resolve == nil {
+			errs = append(errs, o.Capacity.Check(tasks[i].Name, tasks[i].Needs))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// run is the loop: it reacts to what happens until every task has ended.
+func (s *scheduler) run() {
+	defer s.resolver.close()
+	defer s.timer.Stop()
+	for i := range s.tasks {
+		if s.life.missing[i] == 0 {
+			s.ready(i)
+		}
+	}
+	cancelled := s.ctx.Done()
+	for s.life.open > 0 {
+		if cancelled != nil && s.ctx.Err() != nil {
+			cancelled = nil
+			s.stop()
+			continue
+		}
+		s.dispatch()
+		s.resolver.feed(&s.life)
+		select {
+		case b := <-s.resolver.out:
+			s.resolved(b)
+		case a := <-s.attempts:
+			s.attempted(a)
+		case <-s.timer.C:
+			s.wake()
+		case <-cancelled:
+		}
+	}
+	if s.sum.Cancelled > 0 {
+		s.sum.Interrupted = context.Cause(s.ctx)
+	}
+}
+
+// ready is called when everything a task comes after has ended well.
+func (s *scheduler) ready(i int) {
+	if s.tasks[i].Resolve == nil {
+		s.enqueue(i)
+		return
+	}
+	s.life.phase[i] = queued
+	s.resolver.queue.push(s.life.rank[i])
+}
+
+// resolved takes the answers of a batch of Resolve calls.
+func (s *scheduler) resolved(b *batch) {
+	for k, i := range b.tasks {
+		r, err := b.found[k], b.errs[k]
+		switch {
+		case err != nil && s.ctx.Err() != nil:
+			s.end(i, Result{Status: Cancelled, Err: err})
+		case err != nil:
+			s.fail(i, Result{Err: err})
+		case r.Done:
+			s.end(i, Result{Status: Done})
+		case s.stopping:
+			s.end(i, Result{Status: Cancelled})
+		default:
+			s.mustRun(i, r.Key)
+		}
+	}
+	s.resolver.recycle(b)
+}
+
+// mustRun lets a task wait for its lease, unless a task of the same key is
+// ahead of it.
+func (s *scheduler) mustRun(i int, key string) {
+	if err := s.o.Capacity.Check(s.tasks[i].Name, s.tasks[i].Needs); err != nil {
+		s.fail(i, Result{Err: err})
+		return
+	}
+	if key != "" && !s.keys.own(i, key) {
+		s.life.phase[i] = parked
+		return
+	}
+	s.enqueue(i)
+}
+
+func (s *scheduler) enqueue(i int) {
+	s.life.phase[i] = waiting
+	s.queue.push(s.life.rank[i], amountsOf(s.tasks[i].Needs))
+	s.dirty = true
+}
+
+// end records how a task ended and lets others go on.
+func (s *scheduler) end(i int, r Result) {
+	s.life.phase[i] = ended
+	s.life.open--
+	s.sum.Results[i] = r
+	s.sum.count(r.Status)
+	if s.o.OnEnd != nil {
+		s.o.OnEnd(i, r)
+	}
+	for _, j := range s.keys.disown(i) {
+		if s.life.phase[j] == parked && !s.stopping {
+			s.ready(j)
+		}
+	}
+	if r.Status != Done && r.Status != Ran {
+		return
+	}
+	for _, n := range s.graph.Succ(i) {
+		if s.life.missing[n]--; s.life.missing[n] == 0 && s.life.phase[n] == pending {
+			s.ready(n)
+		}
+	}
+}
+
+// fail ends a task that failed for good, and all that come after it.
+func (s *scheduler) fail(i int, r Result) {
+	r.Status = Failed
+	s.end(i, r)
+	for _, n := range s.life.pendingAfter(i, s.graph) {
+		s.end(n, Result{Status: Skipped, Cause: i})
+	}
+	if !s.o.KeepGoing {
+		s.stop()
+	}
+}
+
+// stop ends everything that does not run.
+func (s *scheduler) stop() {
+	if s.stopping {
+		return
+	}
+	s.stopping = true
+	s.queue = newQueue()
+	s.resolver.queue = nil
+	for i, p := range s.life.phase {
+		switch p {
+		case pending, queued, waiting, parked, backoff:
+			s.end(i, s.retries.result(i, Cancelled))
+		}
+	}
+	s.retries.due = nil
+}
+
+// dispatch starts what can start.
+func (s *scheduler) dispatch() {
+	if s.dirty && !s.stopping {
+		s.queue.dispatch(s.pool.free, s.o.Parallelism-s.running, s.start)
+		s.arm()
+	}
+	s.dirty = false
+}
