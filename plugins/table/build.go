@@ -36,14 +36,14 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 	for _, s := range v {
 		size += len(s)
 	}
-	offs, text := make([]int64, 1, len(v)+1), make([]byte, 0, size)
+	ends, text := make([]int, 0, len(v)), make([]byte, 0, size)
 	for i, s := range v {
 		if valid == nil || valid[i] {
 			text = append(text, s...)
 		}
-		offs = append(offs, int64(len(text)))
+		ends = append(ends, len(text))
 	}
-	return wrap(name, textVector(offs, text, packValid(valid)))
+	return wrap(name, textVector(ends, text, packValid(valid)))
 }
 
 // FromValues returns the column pandas builds from a list of these values:
@@ -51,19 +51,7 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 // truth values with or without gaps Bool, texts with or without gaps Text, no
 // value at all Float64, anything else Mixed.
 func FromValues(name string, v []Value) *Column {
-	switch kind := commonKind(v); kind {
-	case Int64:
-		return FromInts(name, mapValues(v, Value.Int))
-	case Uint64:
-		return FromUints(name, mapValues(v, func(x Value) uint64 { return x.bits }))
-	case Float64:
-		return FromFloats(name, mapValues(v, Value.Float))
-	case Bool:
-		return FromBools(name, mapValues(v, Value.Bool), validOf(v))
-	case Text:
-		return FromTexts(name, mapValues(v, Value.String), validOf(v))
-	}
-	return wrap(name, mixedVector(v))
+	return fromKind(name, commonKind(v), v)
 }
 
 func mapValues[T any](v []Value, f func(Value) T) []T {
@@ -126,7 +114,7 @@ func packValid(valid []bool) []byte {
 }
 
 func wrap(name string, v *vector) *Column {
-	return &Column{name: name, vector: v, n: v.array.Len()}
+	return &Column{name: name, kind: v.kind, parts: []*vector{v}, shift: oneVector, n: v.len()}
 }
 
 func arrayData(t arrow.DataType, n int, valid []byte, bufs ...[]byte) *array.Data {
@@ -161,9 +149,22 @@ func boolVector(bits, valid []byte, n int) *vector {
 	return &vector{kind: Bool, array: array.NewBooleanData(d), bits: bits, valid: valid}
 }
 
-func textVector(offs []int64, text, valid []byte) *vector {
-	d := arrayData(arrow.BinaryTypes.LargeString, len(offs)-1, valid, arrow.Int64Traits.CastToBytes(offs), text)
-	return &vector{kind: Text, array: array.NewLargeStringData(d), offs: offs, text: text, valid: valid}
+// textVector returns a vector of texts that end at the given places of text.
+func textVector(ends []int, text, valid []byte) *vector {
+	if len(text) > math.MaxInt32 {
+		wide := make([]int64, len(ends)+1)
+		for i, e := range ends {
+			wide[i+1] = int64(e)
+		}
+		d := arrayData(arrow.BinaryTypes.LargeString, len(ends), valid, arrow.Int64Traits.CastToBytes(wide), text)
+		return &vector{kind: Text, array: array.NewLargeStringData(d), wide: wide, text: text, valid: valid}
+	}
+	offs := make([]int32, len(ends)+1)
+	for i, e := range ends {
+		offs[i+1] = int32(e)
+	}
+	d := arrayData(arrow.BinaryTypes.String, len(ends), valid, arrow.Int32Traits.CastToBytes(offs), text)
+	return &vector{kind: Text, array: array.NewStringData(d), offs: offs, text: text, valid: valid}
 }
 
 // mixedVector stores the values by kind, as an Arrow dense union.
@@ -174,24 +175,24 @@ func mixedVector(v []Value) *vector {
 		out.tags[i], out.slots[i] = int8(x.kind), int32(len(byKind[x.kind]))
 		byKind[x.kind] = append(byKind[x.kind], x)
 	}
-	out.parts = [Mixed]*vector{
-		Missing: floatVector(mapValues(byKind[Missing], func(Value) float64 { return math.NaN() })),
+	out.union = [Mixed]*vector{
+		Missing: floatVector(mapValues(byKind[Missing], func(Value) float64 { return nan() })),
 		Int64:   intVector(mapValues(byKind[Int64], Value.Int)),
 		Uint64:  uintVector(mapValues(byKind[Uint64], func(x Value) uint64 { return x.bits })),
 		Float64: floatVector(mapValues(byKind[Float64], Value.Float)),
-		Bool:    FromBools("", mapValues(byKind[Bool], Value.Bool), nil).vector,
-		Text:    FromTexts("", mapValues(byKind[Text], Value.String), nil).vector,
+		Bool:    FromBools("", mapValues(byKind[Bool], Value.Bool), nil).parts[0],
+		Text:    FromTexts("", mapValues(byKind[Text], Value.String), nil).parts[0],
 	}
-	out.array = out.union()
+	out.array = unionArray(out)
 	return out
 }
 
-// union returns the Arrow array over a Mixed vector's parts.
-func (v *vector) union() arrow.Array {
+// unionArray returns the Arrow array over a Mixed vector's parts.
+func unionArray(v *vector) arrow.Array {
 	var fields []arrow.Field
 	var codes []arrow.UnionTypeCode
 	var parts []arrow.ArrayData
-	for k, p := range v.parts {
+	for k, p := range v.union {
 		fields = append(fields, arrow.Field{Name: Kind(k).String(), Type: p.array.DataType(), Nullable: true})
 		codes = append(codes, arrow.UnionTypeCode(k))
 		parts = append(parts, p.array.Data())

@@ -8,16 +8,22 @@ import (
 )
 
 // A Column is a named, immutable sequence of cells of one Kind.
+//
+// Its data lie in vectors of 1<<shift cells each, the last one shorter; row
+// numbers run through them all.
 type Column struct {
-	name string
-	*vector
-	rows []int32 // row numbers into vector, -1 = missing; nil: lo, lo+1, …
-	lo   int
-	n    int
+	name  string
+	kind  Kind
+	parts []*vector
+	shift uint8
+	rows  []int32 // row numbers, -1 = missing; nil: lo, lo+1, …
+	lo    int
+	n     int
 }
 
-// vector is the stored data that columns share. Which of the views is set
-// follows from kind; array owns the memory they look at.
+// vector is a piece of stored data that columns share. Which of the views is
+// set follows from kind; array owns the memory they look at. The vectors of a
+// Mixed column may be of any kind.
 type vector struct {
 	kind   Kind
 	array  arrow.Array
@@ -25,18 +31,21 @@ type vector struct {
 	uints  []uint64
 	floats []float64
 	bits   []byte  // Bool: one bit a value
-	offs   []int64 // Text: n+1 offsets into text
+	offs   []int32 // Text: n+1 offsets into text, or
+	wide   []int64 // the same where text is 2 GiB or more
 	text   []byte
 	valid  []byte  // Bool, Text: one bit a value, nil when none is missing
 	tags   []int8  // Mixed: Kind of every value
 	slots  []int32 // Mixed: its place in the part of that kind
-	parts  [Mixed]*vector
+	union  [Mixed]*vector
 }
+
+const oneVector = 31 // the shift of columns with a single vector
 
 func bit(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 != 0 }
 
-// at returns the row of the vector that holds cell i, -1 for none.
-func (c *Column) at(i int) int {
+// row returns the row number of cell i, -1 for a missing cell.
+func (c *Column) row(i int) int {
 	if c.rows != nil {
 		return int(c.rows[i])
 	}
@@ -46,8 +55,14 @@ func (c *Column) at(i int) int {
 	return c.lo + i
 }
 
-// plain reports whether the column is the vector's rows lo, lo+1, ….
-func (c *Column) plain() bool { return c.rows == nil }
+// at returns the vector that holds cell i and its place there, -1 for none.
+func (c *Column) at(i int) (*vector, int) {
+	r := c.row(i)
+	if r < 0 {
+		return nil, -1
+	}
+	return c.parts[r>>c.shift], r & (1<<c.shift - 1)
+}
 
 // Name returns the column's name.
 func (c *Column) Name() string { return c.name }
@@ -59,7 +74,10 @@ func (c *Column) Kind() Kind { return c.kind }
 func (c *Column) Len() int { return c.n }
 
 // IsMissing reports whether cell i is missing.
-func (c *Column) IsMissing(i int) bool { return c.missingAt(c.at(i)) }
+func (c *Column) IsMissing(i int) bool {
+	v, r := c.at(i)
+	return r < 0 || v.missing(r)
+}
 
 // MissingCount returns the number of missing cells.
 func (c *Column) MissingCount() int {
@@ -68,7 +86,7 @@ func (c *Column) MissingCount() int {
 	}
 	count := 0
 	for i := range c.n {
-		if c.missingAt(c.at(i)) {
+		if c.IsMissing(i) {
 			count++
 		}
 	}
@@ -78,22 +96,21 @@ func (c *Column) MissingCount() int {
 // Int returns cell i as an integer: floats truncated, booleans 0 or 1, texts
 // and missing cells 0.
 func (c *Column) Int(i int) int64 {
+	v, r := c.at(i)
 	if c.kind == Int64 {
-		return c.ints[c.at(i)]
+		return v.ints[r]
 	}
-	return c.Value(i).Int()
+	return v.value(r).Int()
 }
 
 // Float returns cell i as a double: booleans 0 or 1, texts and missing cells
 // NaN.
 func (c *Column) Float(i int) float64 {
-	if c.kind == Float64 {
-		if r := c.at(i); r >= 0 {
-			return c.floats[r]
-		}
-		return math.NaN()
+	v, r := c.at(i)
+	if c.kind == Float64 && r >= 0 {
+		return v.floats[r]
 	}
-	return c.Value(i).Float()
+	return v.value(r).Float()
 }
 
 // Bool reports whether cell i is true or a number other than zero.
@@ -103,14 +120,18 @@ func (c *Column) Bool(i int) bool { return c.Value(i).Bool() }
 // are, without a copy, numbers and booleans as Python spells them, a missing
 // cell as nothing.
 func (c *Column) Text(i int) string {
-	if r := c.at(i); c.kind == Text {
-		return c.textAt(r)
+	v, r := c.at(i)
+	if c.kind == Text && r >= 0 {
+		return v.str(r)
 	}
-	return c.Value(i).String()
+	return v.value(r).String()
 }
 
 // Value returns cell i.
-func (c *Column) Value(i int) Value { return c.valueAt(c.at(i)) }
+func (c *Column) Value(i int) Value {
+	v, r := c.at(i)
+	return v.value(r)
+}
 
 // Rename returns the column under another name.
 func (c *Column) Rename(name string) *Column {
@@ -119,31 +140,34 @@ func (c *Column) Rename(name string) *Column {
 	return &d
 }
 
-func (v *vector) missingAt(r int) bool {
-	switch {
-	case r < 0:
-		return true
-	case v.kind == Float64:
+func (v *vector) len() int { return v.array.Len() }
+
+func (v *vector) missing(r int) bool {
+	switch v.kind {
+	case Float64:
 		return v.floats[r] != v.floats[r]
-	case v.kind == Mixed:
+	case Mixed:
 		return v.tags[r] == int8(Missing)
 	}
 	return v.valid != nil && !bit(v.valid, r)
 }
 
-func (v *vector) textAt(r int) string {
-	if r < 0 {
-		return ""
+// bytes returns the text at r.
+func (v *vector) bytes(r int) []byte {
+	if v.wide != nil {
+		return v.text[v.wide[r]:v.wide[r+1]]
 	}
-	lo, hi := v.offs[r], v.offs[r+1]
-	if lo == hi {
-		return ""
-	}
-	return unsafe.String(&v.text[lo], int(hi-lo))
+	return v.text[v.offs[r]:v.offs[r+1]]
 }
 
-func (v *vector) valueAt(r int) Value {
-	if v.missingAt(r) {
+func (v *vector) str(r int) string {
+	b := v.bytes(r)
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// value returns the value at r; a negative r gives the missing value.
+func (v *vector) value(r int) Value {
+	if r < 0 || v.missing(r) {
 		return Value{}
 	}
 	switch v.kind {
@@ -156,16 +180,16 @@ func (v *vector) valueAt(r int) Value {
 	case Bool:
 		return BoolValue(bit(v.bits, r))
 	case Text:
-		return TextValue(v.textAt(r))
+		return TextValue(v.str(r))
 	case Mixed:
-		return v.parts[v.tags[r]].valueAt(int(v.slots[r]))
+		return v.union[v.tags[r]].value(int(v.slots[r]))
 	}
 	return Value{}
 }
 
-// over returns the column's vector seen through rows.
+// over returns the column's data seen through rows.
 func (c *Column) over(rows []int32) *Column {
-	d := &Column{name: c.name, vector: c.vector, rows: rows, n: len(rows)}
+	d := &Column{name: c.name, kind: c.kind, parts: c.parts, shift: c.shift, rows: rows, n: len(rows)}
 	if c.kind == Int64 || c.kind == Uint64 {
 		for _, r := range rows {
 			if r < 0 {
@@ -176,19 +200,16 @@ func (c *Column) over(rows []int32) *Column {
 	return d
 }
 
-// compose maps positions of c to rows of its vector.
-func (c *Column) compose(rows []int32) []int32 {
-	if c.plain() && c.lo == 0 {
-		if rows == nil {
-			return []int32{}
-		}
-		return rows
+// compose maps positions of c to row numbers; a negative position to -1.
+func (c *Column) compose(at []int32) []int32 {
+	if c.rows == nil && c.lo == 0 && at != nil {
+		return at
 	}
-	out := make([]int32, len(rows))
-	for i, r := range rows {
+	out := make([]int32, len(at))
+	for i, p := range at {
 		out[i] = -1
-		if r >= 0 {
-			out[i] = int32(c.at(int(r)))
+		if p >= 0 {
+			out[i] = int32(c.row(int(p)))
 		}
 	}
 	return out
@@ -205,3 +226,13 @@ func (c *Column) slice(lo, hi int) *Column {
 	}
 	return &d
 }
+
+// same reports whether both columns' cells have the same row numbers.
+func (c *Column) same(d *Column) bool {
+	if c.lo != d.lo || c.n != d.n || (c.rows == nil) != (d.rows == nil) {
+		return false
+	}
+	return len(c.rows) == 0 || &c.rows[0] == &d.rows[0]
+}
+
+func nan() float64 { return math.NaN() }

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 )
@@ -18,18 +20,40 @@ const (
 // pandas.read_csv(path, float_precision="round_trip") and gives a table
 // without columns for an empty file.
 type ReadOptions struct {
-	Comma    rune            // separator, ',' if 0
+	Comma    byte            // separator, ',' if 0
 	NoHeader bool            // the first line is data; columns are named "0", "1", …, or by Names
 	Names    []string        // column names; they take the header's place unless NoHeader is set
 	Floats   FloatParser     // how digits become doubles
-	Kinds    map[string]Kind // kinds to use instead of inference, by column name: Text, Float64, Int64, Bool
+	Kinds    map[string]Kind // Text, Float64, Int64 or Bool to use instead of inference, by column name
+	AllText  bool            // dtype=str: every column is read as Text
 	NoQuotes bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
 	KeepNA   bool            // na_filter=False: no text stands for a missing value
+
+	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
 }
 
-// ReadCSV reads a table from r.
+// pandas reads at most this many cells, rounded down, before it types them.
+const chunkCells = 1 << 20
+
+// ReadCSV reads a table from r as pandas' C parser does: a column is typed
+// int64, uint64, float64 or bool if all its cells fit, text otherwise; the
+// texts pandas takes for missing are missing. Files of more than about 2^20
+// cells are typed chunk by chunk as pandas does (low_memory), so that a
+// column may come out Mixed.
+//
+// If the first record has more fields than the header, the leading fields of
+// all records become the table's Index. Shorter records are filled up with
+// missing cells; a longer one is an error.
+//
+// It differs from pandas in two rare cases: a line with leading blanks in a
+// file with bare carriage returns for line ends, and one across the edge of
+// pandas' 256 Ki character buffer; pandas garbles both.
 func ReadCSV(r io.Reader, o ReadOptions) (*Table, error) {
-	return readCSV(r, o)
+	t, err := readCSV(r, o)
+	if err != nil {
+		return nil, fmt.Errorf("read CSV: %w", err)
+	}
+	return t, nil
 }
 
 // ReadCSVFile reads a table from the file at path.
@@ -39,5 +63,194 @@ func ReadCSVFile(path string, o ReadOptions) (*Table, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadCSV(f, o)
+	t, err := readCSV(f, o)
+	if err != nil {
+		return nil, fmt.Errorf("read CSV %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func (o ReadOptions) dialect() (dialect, error) {
+	d := dialect{comma: o.Comma, quote: '"'}
+	switch {
+	case o.Comma == 0:
+		d.comma = ','
+	case o.Comma == '"' || o.Comma == '\n' || o.Comma == '\r' || o.Comma >= 0x80:
+		return d, fmt.Errorf("%q cannot be a separator", rune(o.Comma))
+	}
+	if o.NoQuotes {
+		d.quote = 0
+	}
+	return d, nil
+}
+
+func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
+	d, err := o.dialect()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSplitter(r, d)
+	if err != nil {
+		return nil, err
+	}
+	sch, rag, err := o.schema(s)
+	if err != nil {
+		return nil, err
+	}
+	if sch.width == 0 {
+		return New()
+	}
+	chunks, err := readChunks(s, sch)
+	if err != nil {
+		return nil, err
+	}
+	if err := rag.check(chunks); err != nil {
+		return nil, err
+	}
+	return sch.assemble(chunks)
+}
+
+// schema reads the header and looks at the first record.
+func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
+	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}}
+	header, inHeader, err := o.header(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := s.peekFields()
+	if err != nil {
+		return nil, nil, err
+	}
+	rag := &ragged{header: !o.NoHeader, named: len(o.Names), fields: max(inHeader, first), first: first}
+	sch.width = rag.fields
+	switch {
+	case o.Names != nil:
+		header = o.Names
+		sch.width = max(sch.width, len(o.Names))
+		if first == 0 {
+			sch.width = len(o.Names)
+		}
+	case o.NoHeader:
+		header = numberNames(first)
+	}
+	sch.names = header
+	sch.leading = sch.width - len(header)
+	cells := o.chunkCells
+	if cells == 0 {
+		cells = chunkCells
+	}
+	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
+	}
+	sch.forced, err = o.forced(sch)
+	return sch, rag, err
+}
+
+// header reads the header line, if there is to be one.
+func (o ReadOptions) header(s *splitter) (names []string, fields int, err error) {
+	if o.NoHeader {
+		return nil, 0, nil
+	}
+	p, err := s.next(1)
+	if err != nil || p.rows == 0 {
+		return nil, 0, err
+	}
+	if at := invalidUTF8(p.raw); at >= 0 {
+		return nil, 0, fmt.Errorf("line %d: byte 0x%02x is not UTF-8", s.lines, p.raw[at])
+	}
+	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true}
+	b := batch{raw: p.raw}
+	t.record(&b)
+	if t.open {
+		return nil, 0, fmt.Errorf("line %d: a quoted field of the header is not closed", s.lines)
+	}
+	for _, sp := range b.spans {
+		names = append(names, string(b.cell(sp)))
+	}
+	return headerNames(names), len(names), nil
+}
+
+// peekFields returns the number of fields of the next record, 0 if there is
+// none.
+func (s *splitter) peekFields() (int, error) {
+	scan := scanner{dialect: s.dialect}
+	for {
+		scan.raw, scan.eof = s.buf, s.eof
+		scan.run(1)
+		if scan.rows == 1 || s.eof {
+			break
+		}
+		if len(s.buf) > maxRecord {
+			return 0, fmt.Errorf("line %d: %w", s.lines+1, errLongRecord)
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos]}
+	var b batch
+	if !t.record(&b) {
+		return 0, nil
+	}
+	return len(b.spans), nil
+}
+
+// forced returns the kinds asked for, by column.
+func (o ReadOptions) forced(s *schema) ([]Kind, error) {
+	kinds := make([]Kind, s.width)
+	for i := range kinds {
+		if o.AllText {
+			kinds[i] = Text
+		}
+		if i >= s.leading {
+			if k, ok := o.Kinds[s.names[i-s.leading]]; ok {
+				kinds[i] = k
+			}
+		}
+		switch kinds[i] {
+		case Missing, Text, Float64, Int64, Bool:
+		default:
+			return nil, fmt.Errorf("column %q: cannot be read as %v", s.columnName(i), kinds[i])
+		}
+	}
+	return kinds, nil
+}
+
+// ragged is the rule on records that are longer than those before, whose
+// state goes from chunk to chunk.
+type ragged struct {
+	header bool
+	named  int // names given
+	fields int // of the first record, filled up to the header
+	first  int // of the first record
+}
+
+var errNames = errors.New("more column names are given than the file has fields")
+
+// check applies the C parser's rule: a record may have as many fields as the
+// record before it, shorter ones having been filled up. The first record of
+// a chunk may have more, and sets the measure anew.
+func (r *ragged) check(chunks []*chunk) error {
+	if len(chunks) == 0 {
+		return nil
+	}
+	if r.named > r.fields && (r.header || chunks[0].rows == 1) {
+		return fmt.Errorf("%w: %d and %d", errNames, r.named, r.fields)
+	}
+	width := r.fields
+	for i, c := range chunks {
+		switch {
+		case r.header:
+			width = max(width, c.fields)
+		case r.named > 0:
+			width = max(r.first, r.named)
+		case i > 0:
+			width = c.fields
+		}
+		for _, l := range c.long {
+			if l.fields > width {
+				return fmt.Errorf("line %d: expected %d fields, saw %d", l.line, width, l.fields)
+			}
+		}
+	}
+	return nil
 }

@@ -162,20 +162,11 @@ func (t *Table) Take(rows []int) *Table {
 // takeShared takes rows from columns; columns that look at the same rows of
 // their data go on sharing one list of row numbers.
 func takeShared(rows []int32) func(*Column) *Column {
-	type view struct {
-		first *int32
-		lo    int
-	}
-	done := map[view][]int32{}
+	var last *Column
+	var composed []int32
 	return func(c *Column) *Column {
-		v := view{lo: c.lo}
-		if len(c.rows) > 0 {
-			v.first = &c.rows[0]
-		}
-		composed, ok := done[v]
-		if !ok {
-			composed = c.compose(rows)
-			done[v] = composed
+		if last == nil || !c.same(last) {
+			last, composed = c, c.compose(rows)
 		}
 		return c.over(composed)
 	}

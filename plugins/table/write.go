@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"io"
 	"os"
 )
@@ -26,9 +27,22 @@ type WriteOptions struct {
 	NA          string  // what is written for a missing value
 }
 
-// WriteCSV writes t to w.
+// WriteCSV writes t to w as pandas does: "\n" ends a line, floats are written
+// as FormatFloat spells them, truth values True and False, quotes in quoted
+// fields doubled. It formats on all cores and holds a few thousand rows of
+// text at a time.
 func WriteCSV(w io.Writer, t *Table, o WriteOptions) error {
-	return writeCSV(w, t, o)
+	f, err := newFormatter(t, o)
+	if err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	if _, err := w.Write(f.header()); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	if err := f.writeRows(w); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	return nil
 }
 
 // WriteCSVFile writes t to a new file at path.

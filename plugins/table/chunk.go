@@ -1,0 +1,200 @@
+package table
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// chunk is the part of a file whose columns are typed on their own, and what
+// became of it.
+type chunk struct {
+	piece
+	cols   []*vector
+	fields int       // of its first record
+	long   []longRow // records, after the first, with more fields than all before
+	err    error
+}
+
+// schema is what is known of a file before its chunks are read.
+type schema struct {
+	dialect
+	rules
+	names   []string // of the columns after the leading ones
+	leading int      // columns that become the index
+	width   int      // columns read
+	forced  []Kind   // by column, Missing where the kind is inferred
+	rows    int      // records a chunk
+}
+
+// parser turns chunks into vectors. It is used by one goroutine.
+type parser struct {
+	*schema
+	guesses []Kind // by column, from the chunk before
+	texts   []textBuilder
+	batch   batch
+}
+
+func newParser(s *schema) *parser {
+	return &parser{schema: s, guesses: make([]Kind, s.width), texts: make([]textBuilder, s.width)}
+}
+
+const (
+	batchCells = 1 << 13
+	batchBytes = 1 << 20
+)
+
+// parse fills in c's columns or its error.
+func (p *parser) parse(c *chunk) {
+	if at := invalidUTF8(c.raw); at >= 0 {
+		line := c.firstLine + 1 + bytes.Count(c.raw[:at], []byte{'\n'})
+		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
+		return
+	}
+	builders := make([]builder, p.width)
+	for i, k := range p.guesses {
+		if p.forced[i] == Missing {
+			builders[i] = newBuilder(k, p.rules, c.rows, &p.texts[i])
+		}
+	}
+	p.build(c, builders)
+	if c.err != nil {
+		return
+	}
+	c.cols = make([]*vector, p.width)
+	again := false
+	for i, b := range builders {
+		if b != nil {
+			c.cols[i] = b.finish()
+		}
+		again = again || c.cols[i] == nil
+	}
+	if again {
+		p.inferRest(c)
+	}
+	for i, v := range c.cols {
+		if v != nil {
+			p.guesses[i] = v.kind
+		}
+	}
+}
+
+// build cuts the chunk into fields and feeds them to the builders. Builders
+// whose guess fails are dropped.
+func (p *parser) build(c *chunk, builders []builder) {
+	t := p.tokenizer(c)
+	first := true
+	for p.nextBatch(&t, c, first) {
+		first = false
+		for i, b := range builders {
+			if b == nil {
+				continue
+			}
+			for at := i; at < len(p.batch.spans); at += p.width {
+				if !b.add(p.batch.cell(p.batch.spans[at])) {
+					builders[i] = nil
+					break
+				}
+			}
+		}
+	}
+	if t.open {
+		c.err = fmt.Errorf("line %d: a quoted field is not closed", c.firstLine+t.lines)
+	}
+}
+
+func (p *parser) tokenizer(c *chunk) tokenizer {
+	return tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0}
+}
+
+// nextBatch cuts some more records; every one gets width fields.
+func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
+	b := &p.batch
+	b.raw, b.base, b.side, b.spans, b.rows = t.raw, t.pos, b.side[:0], b.spans[:0], 0
+	for len(b.spans) < batchCells && t.pos-b.base < batchBytes && len(b.side) < batchBytes {
+		start := len(b.spans)
+		if !t.record(b) {
+			break
+		}
+		n := len(b.spans) - start
+		if first {
+			c.fields, c.long, first = n, nil, false
+		} else if n > min(c.fields, p.width) {
+			c.noteLong(c.firstLine+t.lines, n)
+		}
+		for ; n < p.width; n++ {
+			b.spans = append(b.spans, span{})
+		}
+		b.spans = b.spans[:start+p.width]
+		b.rows++
+	}
+	return b.rows > 0
+}
+
+func (c *chunk) noteLong(line, fields int) {
+	if k := len(c.long); k == 0 || fields > c.long[k-1].fields {
+		c.long = append(c.long, longRow{line, fields})
+	}
+}
+
+// fieldTable holds all fields of a chunk.
+type fieldTable struct {
+	cells [][]byte
+	width int
+}
+
+type fieldColumn struct {
+	*fieldTable
+	col int
+}
+
+func (f fieldColumn) len() int        { return len(f.cells) / f.width }
+func (f fieldColumn) at(i int) []byte { return f.cells[i*f.width+f.col] }
+
+// inferRest types the columns that have no vector yet from all their fields.
+func (p *parser) inferRest(c *chunk) {
+	all := fieldTable{width: p.width, cells: make([][]byte, 0, c.rows*p.width)}
+	t := p.tokenizer(c)
+	for p.nextBatch(&t, &chunk{}, true) {
+		p.batch.side = bytes.Clone(p.batch.side)
+		for _, s := range p.batch.spans {
+			all.cells = append(all.cells, p.batch.cell(s))
+		}
+	}
+	for i := range c.cols {
+		if c.cols[i] != nil {
+			continue
+		}
+		col := fieldColumn{&all, i}
+		if kind := p.forced[i]; kind != Missing {
+			if c.cols[i], c.err = p.as(kind, col); c.err != nil {
+				c.err = fmt.Errorf("column %q: after line %d: %w", p.columnName(i), c.firstLine, c.err)
+				return
+			}
+			continue
+		}
+		c.cols[i] = p.infer(col)
+	}
+}
+
+func (s *schema) columnName(i int) string {
+	if i < s.leading {
+		return "index"
+	}
+	return s.names[i-s.leading]
+}
+
+// invalidUTF8 returns the place of the first byte that is not UTF-8, or -1.
+func invalidUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}

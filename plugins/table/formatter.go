@@ -1,0 +1,310 @@
+package table
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// formatter turns rows of a table into lines.
+type formatter struct {
+	t       *Table
+	o       WriteOptions
+	comma   byte
+	special [256]bool // bytes that make minimal quoting quote a field
+	na      []byte    // what stands for a missing value, quoted where needed
+	float   floatFormat
+	odd     bool // numbers may need quotes
+}
+
+func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
+	f := &formatter{t: t, o: o, comma: o.Comma}
+	if f.comma == 0 {
+		f.comma = ','
+	}
+	if f.comma == '"' || f.comma == '\n' || f.comma == '\r' || f.comma >= 0x80 {
+		return nil, fmt.Errorf("%q cannot be a separator", rune(f.comma))
+	}
+	for _, c := range []byte{f.comma, '"', '\n', '\r'} {
+		f.special[c] = true
+	}
+	var err error
+	if f.float, err = parseFloatFormat(o.FloatFormat); err != nil {
+		return nil, err
+	}
+	f.na = f.appendText(nil, []byte(o.NA))
+	f.odd = o.Quoting != QuoteMinimal || o.FloatFormat != "" || f.comma > '*' && f.comma != ',' && f.comma < 0x7f
+	return f, nil
+}
+
+// header returns the header line.
+func (f *formatter) header() []byte {
+	if f.o.NoHeader {
+		return nil
+	}
+	var b []byte
+	width := len(f.t.cols)
+	if f.o.Index {
+		width++
+		b = f.appendText(b, nil)
+	}
+	for i, c := range f.t.cols {
+		if i > 0 || f.o.Index {
+			b = append(b, f.comma)
+		}
+		b = f.appendText(b, []byte(c.name))
+	}
+	return f.endLine(b, 0, width)
+}
+
+// endLine ends the line that starts at b[start:]. A line whose only field is
+// empty gets quotes, as else it would be a blank line.
+func (f *formatter) endLine(b []byte, start, width int) []byte {
+	if width == 1 && len(b) == start {
+		b = append(b, '"', '"')
+	}
+	return append(b, '\n')
+}
+
+// appendText appends a text field.
+func (f *formatter) appendText(b, text []byte) []byte {
+	if f.o.Quoting == QuoteMinimal && !f.needsQuotes(text) {
+		return append(b, text...)
+	}
+	return f.appendQuoted(b, text)
+}
+
+func (f *formatter) appendQuoted(b, text []byte) []byte {
+	b = append(b, '"')
+	for {
+		i := bytes.IndexByte(text, '"')
+		if i < 0 {
+			break
+		}
+		b = append(b, text[:i+1]...)
+		b = append(b, '"')
+		text = text[i+1:]
+	}
+	b = append(b, text...)
+	return append(b, '"')
+}
+
+func (f *formatter) needsQuotes(text []byte) bool {
+	for _, c := range text {
+		if f.special[c] {
+			return true
+		}
+	}
+	return false
+}
+
+// quoteFrom puts quotes around the field that starts at b[start:] if the
+// quoting style wants them.
+func (f *formatter) quoteFrom(b []byte, start int, number bool) []byte {
+	if f.o.Quoting == QuoteAll || f.o.Quoting == QuoteNonNumeric && !number ||
+		f.o.Quoting == QuoteMinimal && f.needsQuotes(b[start:]) {
+		return f.appendQuoted(b[:start], bytes.Clone(b[start:]))
+	}
+	return b
+}
+
+// rows formats rows lo up to hi.
+func (f *formatter) rows(b []byte, lo, hi int) []byte {
+	width := len(f.t.cols)
+	if f.o.Index {
+		width++
+	}
+	for i := lo; i < hi; i++ {
+		start := len(b)
+		if f.o.Index {
+			at := len(b)
+			b = f.quoteFrom(strconv.AppendInt(b, int64(i), 10), at, true)
+		}
+		for k, c := range f.t.cols {
+			if k > 0 || f.o.Index {
+				b = append(b, f.comma)
+			}
+			v, r := c.at(i)
+			b = f.appendCell(b, v, r, c.kind)
+		}
+		b = f.endLine(b, start, width)
+	}
+	return b
+}
+
+// appendCell appends place r of v, a part of a column of the given kind. As
+// in pandas, the float format is not for numbers in Mixed columns; under
+// QuoteNonNumeric what it makes of the others counts as text.
+func (f *formatter) appendCell(b []byte, v *vector, r int, kind Kind) []byte {
+	if r < 0 || v.missing(r) {
+		return append(b, f.na...)
+	}
+	start, number := len(b), true
+	switch v.kind {
+	case Int64:
+		b = strconv.AppendInt(b, v.ints[r], 10)
+	case Uint64:
+		b = strconv.AppendUint(b, v.uints[r], 10)
+	case Float64:
+		if kind == Mixed || f.float.verb == 0 {
+			b = AppendFloat(b, v.floats[r])
+		} else {
+			b, number = f.float.append(b, v.floats[r]), false
+		}
+	case Bool:
+		b = appendBool(b, bit(v.bits, r))
+	case Text:
+		return f.appendText(b, v.bytes(r))
+	default:
+		return f.appendCell(b, v.union[v.tags[r]], int(v.slots[r]), Mixed)
+	}
+	if f.odd {
+		return f.quoteFrom(b, start, number)
+	}
+	return b
+}
+
+const writeCells = 1 << 15
+
+// writeRows formats blocks of rows side by side and writes them in order.
+func (f *formatter) writeRows(w io.Writer) error {
+	step := max(1, writeCells/(len(f.t.cols)+1))
+	if f.t.n <= step {
+		_, err := w.Write(f.rows(nil, 0, f.t.n))
+		return err
+	}
+	workers := runtime.GOMAXPROCS(0)
+	type block struct {
+		lo   int
+		done chan []byte
+	}
+	todo, order := make(chan block), make(chan block, workers)
+	free := make(chan []byte, 2*workers+2)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for bl := range todo {
+				var buf []byte
+				select {
+				case buf = <-free:
+				default:
+				}
+				bl.done <- f.rows(buf[:0], bl.lo, min(bl.lo+step, f.t.n))
+			}
+		})
+	}
+	wg.Go(func() {
+		defer close(order)
+		defer close(todo)
+		for lo := 0; lo < f.t.n; lo += step {
+			bl := block{lo, make(chan []byte, 1)}
+			select {
+			case order <- bl:
+			case <-stop:
+				return
+			}
+			todo <- bl
+		}
+	})
+	var err error
+	for bl := range order {
+		buf := <-bl.done
+		if err == nil {
+			if _, err = w.Write(buf); err != nil {
+				close(stop)
+			}
+		}
+		free <- buf
+	}
+	wg.Wait()
+	return err
+}
+
+// floatFormat writes floats by a C format, or as FormatFloat where it is nil.
+type floatFormat struct {
+	prefix, suffix string
+	verb           byte // 0: FormatFloat; else one of e f g E F G
+	precision      int
+}
+
+// parseFloatFormat reads a format such as "%.10g": text, %, an optional
+// precision and one of the verbs e, f and g.
+func parseFloatFormat(s string) (floatFormat, error) {
+	bad := fmt.Errorf("float format %q: want a form such as %%.6f or %%.10g", s)
+	prefix, rest, ok := strings.Cut(s, "%")
+	if s == "" {
+		return floatFormat{}, nil
+	}
+	f := floatFormat{prefix: prefix, precision: 6}
+	if !ok {
+		return f, bad
+	}
+	if strings.HasPrefix(rest, ".") {
+		i := 1
+		for i < len(rest) && isDigit(rest[i]) {
+			i++
+		}
+		f.precision, _ = strconv.Atoi("0" + rest[1:i])
+		rest = rest[i:]
+	}
+	if rest == "" || !strings.Contains("efgEFG", rest[:1]) || f.precision > 1000 || strings.Contains(rest, "%") {
+		return f, bad
+	}
+	f.verb, f.suffix = rest[0], rest[1:]
+	return f, nil
+}
+
+func (f floatFormat) append(b []byte, v float64) []byte {
+	b = append(b, f.prefix...)
+	b = appendC(b, v, f.verb, f.precision)
+	return append(b, f.suffix...)
+}
+
+// appendC appends v as C's printf does for the verbs e, f and g in either
+// case.
+func appendC(b []byte, v float64, verb byte, precision int) []byte {
+	lower := verb | 0x20
+	start := len(b)
+	switch {
+	case math.IsInf(v, 1):
+		b = append(b, "inf"...)
+	case math.IsInf(v, -1):
+		b = append(b, "-inf"...)
+	case math.IsNaN(v):
+		b = append(b, "nan"...)
+	case lower == 'g':
+		b = appendG(b, v, max(precision, 1))
+	default:
+		b = strconv.AppendFloat(b, v, lower, precision, 64)
+	}
+	if verb != lower {
+		copy(b[start:], bytes.ToUpper(b[start:]))
+	}
+	return b
+}
+
+// appendG appends v as %.*g: the form of %e if the exponent is below -4 or at
+// least the precision, else that of %f; no trailing zeros.
+func appendG(b []byte, v float64, precision int) []byte {
+	start := len(b)
+	b = strconv.AppendFloat(b, v, 'e', precision-1, 64)
+	e := bytes.LastIndexByte(b[start:], 'e') + start
+	exp, _ := strconv.Atoi(string(b[e+1:]))
+	tail := string(b[e:])
+	b = b[:e]
+	if -4 <= exp && exp < precision {
+		b = strconv.AppendFloat(b[:start], v, 'f', precision-1-exp, 64)
+		tail = ""
+	}
+	if bytes.IndexByte(b[start:], '.') >= 0 {
+		b = bytes.TrimRight(b, "0")
+		b = bytes.TrimSuffix(b, []byte{'.'})
+	}
+	return append(b, tail...)
+}

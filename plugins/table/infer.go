@@ -1,0 +1,284 @@
+package table
+
+import (
+	"fmt"
+	"math"
+)
+
+// cells are the fields of one column in one chunk.
+type cells interface {
+	len() int
+	at(i int) []byte
+}
+
+// rules are the settings that decide what a cell means.
+type rules struct {
+	fast   bool // pandas' fast float parser
+	keepNA bool // no text stands for a missing value
+}
+
+func (r rules) missing(b []byte) bool { return !r.keepNA && isNA(b) }
+
+func (r rules) float(b []byte) (f float64, whole, ok bool) {
+	if r.fast {
+		return parseFast(b)
+	}
+	return parseRoundTrip(b)
+}
+
+// infer types a chunk's column as pandas' C parser does: it tries int64,
+// uint64, float64 and bool, and leaves texts otherwise.
+func (r rules) infer(c cells) *vector {
+	v, res := r.tryInts(c)
+	if res == overflow {
+		return r.inferLarge(c)
+	}
+	if res == okay {
+		return v
+	}
+	if v := r.tryFloats(c); v != nil {
+		return v
+	}
+	if v := r.tryBools(c); v != nil {
+		return v
+	}
+	return r.texts(c)
+}
+
+// inferLarge types a column whose first cell that is no int64 is an integer
+// too large for it.
+func (r rules) inferLarge(c cells) *vector {
+	out := make([]uint64, c.len())
+	var signed, large, gap bool
+	for i := range out {
+		b := c.at(i)
+		if r.missing(b) {
+			gap = true
+			continue
+		}
+		v, negative, res := parseUint(b)
+		if res == overflow {
+			return r.texts(c)
+		}
+		if res == invalid {
+			return r.inferNoInts(c)
+		}
+		out[i] = v
+		signed = signed || negative
+		large = large || v > math.MaxInt64
+	}
+	switch {
+	case large && (signed || gap):
+		return rules{keepNA: true}.texts(c)
+	case signed:
+		return r.texts(c)
+	}
+	return uintVector(out)
+}
+
+func (r rules) inferNoInts(c cells) *vector {
+	if v := r.tryFloats(c); v != nil {
+		return v
+	}
+	if v := r.tryBools(c); v != nil {
+		return v
+	}
+	return r.texts(c)
+}
+
+// tryInts returns an Int64 vector, a Float64 one if cells are missing, or
+// what is wrong with the first cell that does not fit.
+func (r rules) tryInts(c cells) (*vector, outcome) {
+	out := make([]int64, c.len())
+	var missing []int
+	for i := range out {
+		b := c.at(i)
+		if r.missing(b) {
+			missing = append(missing, i)
+			continue
+		}
+		v, res := parseInt(b)
+		if res != okay {
+			return nil, res
+		}
+		out[i] = v
+	}
+	if len(missing) == 0 {
+		return intVector(out), okay
+	}
+	floats := make([]float64, len(out))
+	for i, v := range out {
+		floats[i] = float64(v)
+		if v == math.MinInt64 {
+			floats[i] = nan() // pandas marks missing integers with this value
+		}
+	}
+	for _, i := range missing {
+		floats[i] = nan()
+	}
+	return floatVector(floats), okay
+}
+
+func (r rules) tryFloats(c cells) *vector {
+	out := make([]float64, c.len())
+	for i := range out {
+		b := c.at(i)
+		if r.missing(b) {
+			out[i] = nan()
+			continue
+		}
+		f, _, ok := r.float(b)
+		if !ok {
+			return nil
+		}
+		out[i] = f
+	}
+	return floatVector(out)
+}
+
+func (r rules) tryBools(c cells) *vector {
+	n := c.len()
+	b := newBoolBuilder(n)
+	for i := range n {
+		if !b.add(r, c.at(i)) {
+			return nil
+		}
+	}
+	return b.vector()
+}
+
+func (r rules) texts(c cells) *vector {
+	var b textBuilder
+	for i := range c.len() {
+		b.add(r, c.at(i))
+	}
+	return b.vector()
+}
+
+// as types a column as asked instead of by inference.
+func (r rules) as(kind Kind, c cells) (*vector, error) {
+	var v *vector
+	switch kind {
+	case Text:
+		return r.texts(c), nil
+	case Float64:
+		v = r.tryFloats(c)
+	case Bool:
+		v = r.tryBools(c)
+	case Int64:
+		v, _ = r.tryInts(c)
+		if v != nil && v.kind != Int64 {
+			v = nil
+		}
+	default:
+		return nil, fmt.Errorf("cannot read as %v", kind)
+	}
+	if v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("row %d: cannot read %q as %v", r.firstBad(kind, c)+1, c.at(r.firstBad(kind, c)), kind)
+}
+
+// firstBad returns the first row that cannot be read as kind.
+func (r rules) firstBad(kind Kind, c cells) int {
+	for i := range c.len() {
+		b := c.at(i)
+		if na := r.missing(b); na && kind != Int64 {
+			continue
+		}
+		ok := false
+		switch kind {
+		case Float64:
+			_, _, ok = r.float(b)
+		case Bool:
+			_, ok = parseBool(b)
+		case Int64:
+			var res outcome
+			_, res = parseInt(b)
+			ok = res == okay
+		}
+		if !ok {
+			return i
+		}
+	}
+	return 0
+}
+
+// boolBuilder collects truth values, some of which may be missing.
+type boolBuilder struct {
+	bits, valid []byte
+	n           int
+	gap         bool
+}
+
+func newBoolBuilder(n int) *boolBuilder {
+	return &boolBuilder{bits: make([]byte, (n+7)/8), valid: make([]byte, (n+7)/8)}
+}
+
+func (b *boolBuilder) add(r rules, cell []byte) bool {
+	i := b.n
+	b.n++
+	if r.missing(cell) {
+		b.gap = true
+		return true
+	}
+	v, ok := parseBool(cell)
+	if v {
+		b.bits[i>>3] |= 1 << (i & 7)
+	}
+	b.valid[i>>3] |= 1 << (i & 7)
+	return ok
+}
+
+func (b *boolBuilder) vector() *vector {
+	if !b.gap {
+		b.valid = nil
+	}
+	return boolVector(b.bits, b.valid, b.n)
+}
+
+// textBuilder collects texts, some of which may be missing.
+type textBuilder struct {
+	text    []byte
+	ends    []int
+	missing []int
+}
+
+func (b *textBuilder) add(r rules, cell []byte) {
+	if r.missing(cell) {
+		b.missing = append(b.missing, len(b.ends))
+	} else {
+		b.text = append(b.text, cell...)
+	}
+	b.ends = append(b.ends, len(b.text))
+}
+
+// vector returns the texts in memory of their exact size; the builder can be
+// reset and used again.
+func (b *textBuilder) vector() *vector {
+	var valid []byte
+	if len(b.missing) > 0 {
+		valid = allBits(len(b.ends))
+		for _, i := range b.missing {
+			valid[i>>3] &^= 1 << (i & 7)
+		}
+	}
+	text := make([]byte, len(b.text))
+	copy(text, b.text)
+	return textVector(b.ends, text, valid)
+}
+
+func (b *textBuilder) reset() {
+	b.text, b.ends, b.missing = b.text[:0], b.ends[:0], b.missing[:0]
+}
+
+func allBits(n int) []byte {
+	b := make([]byte, (n+7)/8)
+	for i := range b {
+		b[i] = 0xff
+	}
+	if n&7 != 0 {
+		b[len(b)-1] = 1<<(n&7) - 1
+	}
+	return b
+}

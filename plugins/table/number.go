@@ -1,0 +1,277 @@
+package table
+
+import (
+	"math"
+	"strconv"
+	"unsafe"
+)
+
+// outcome of reading a number from a cell.
+type outcome uint8
+
+const (
+	okay     outcome = iota
+	invalid          // not such a number
+	overflow         // digits that do not fit
+)
+
+func isSpace(c byte) bool { return c == ' ' || c-'\t' < 5 }
+
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+func trimLeft(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+// digits reads the leading digits of b up to limit. It stops at the first
+// digit that would go beyond limit.
+func digits(b []byte, limit uint64) (v uint64, rest []byte, res outcome) {
+	i := 0
+	for ; i < len(b) && isDigit(b[i]); i++ {
+		d := uint64(b[i] - '0')
+		if v > (limit-d)/10 {
+			return 0, nil, overflow
+		}
+		v = v*10 + d
+	}
+	if i == 0 {
+		return 0, nil, invalid
+	}
+	return v, b[i:], okay
+}
+
+// parseInt reads an int64 as pandas does: blanks around it, a sign, digits.
+// Too many digits are an overflow whatever follows them.
+func parseInt(b []byte) (int64, outcome) {
+	if n := len(b); n > 0 && n <= 18 {
+		v := uint64(0)
+		for i := 0; ; i++ {
+			d := b[i] - '0'
+			if d > 9 {
+				break
+			}
+			v = v*10 + uint64(d)
+			if i+1 == n {
+				return int64(v), okay
+			}
+		}
+	}
+	b = trimLeft(b)
+	limit, neg := uint64(math.MaxInt64), false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		if neg = b[0] == '-'; neg {
+			limit++
+		}
+		b = b[1:]
+	}
+	v, rest, res := digits(b, limit)
+	if res != okay {
+		return 0, res
+	}
+	if len(trimLeft(rest)) > 0 {
+		return 0, invalid
+	}
+	if neg {
+		v = -v
+	}
+	return int64(v), okay
+}
+
+// parseUint reads a uint64 as pandas does; a leading minus passes with
+// negative set, whatever follows it.
+func parseUint(b []byte) (v uint64, negative bool, res outcome) {
+	b = trimLeft(b)
+	if len(b) > 0 && b[0] == '-' {
+		return 0, true, okay
+	}
+	if len(b) > 0 && b[0] == '+' {
+		b = b[1:]
+	}
+	v, rest, res := digits(b, math.MaxUint64)
+	if res == okay && len(trimLeft(rest)) > 0 {
+		res = invalid
+	}
+	return v, false, res
+}
+
+// decimal is the text of a number taken apart.
+type decimal struct {
+	text     []byte // sign to last digit
+	mantissa uint64 // its first 19 digits from the first that is not zero
+	exp10    int    // of the mantissa, without the written exponent
+	digits   int    // significant digits
+	written  int    // exponent as written, clamped
+	neg      bool
+	whole    bool // digits only
+}
+
+// scan takes b apart by the grammar of the round-trip parser: blanks, sign,
+// digits with at most one point, an exponent, blanks.
+func (d *decimal) scan(b []byte) bool {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	i := 0
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		d.neg = b[0] == '-'
+		i = 1
+	}
+	start := i
+	i = d.scanDigits(b, i, 0)
+	any := i > start
+	d.whole = true
+	if i < len(b) && b[i] == '.' {
+		d.whole = false
+		end := d.scanDigits(b, i+1, 1)
+		any = any || end > i+1
+		i = end
+	}
+	if !any {
+		return false
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		d.whole = false
+		if i = d.scanExponent(b, i+1); i < 0 {
+			return false
+		}
+	}
+	d.text = b[:i]
+	return i == len(b) || len(trimLeft(b[i:])) == 0
+}
+
+// scanDigits adds the digits of b from i on; each moves the point by step.
+func (d *decimal) scanDigits(b []byte, i, step int) int {
+	for ; i < len(b); i++ {
+		c := b[i] - '0'
+		if c > 9 {
+			break
+		}
+		if d.digits < 19 {
+			d.mantissa = d.mantissa*10 + uint64(c)
+			if d.mantissa != 0 {
+				d.digits++
+			}
+			d.exp10 -= step
+		} else {
+			d.digits++
+			d.exp10 += 1 - step
+		}
+	}
+	return i
+}
+
+func (d *decimal) scanExponent(b []byte, i int) int {
+	neg := false
+	if i < len(b) && (b[i] == '-' || b[i] == '+') {
+		neg = b[i] == '-'
+		i++
+	}
+	start := i
+	for ; i < len(b) && isDigit(b[i]); i++ {
+		if d.written < 1e8 {
+			d.written = d.written*10 + int(b[i]-'0')
+		}
+	}
+	if i == start {
+		return -1
+	}
+	if neg {
+		d.written = -d.written
+	}
+	return i
+}
+
+// value returns the nearest double.
+func (d *decimal) value() float64 {
+	exp := d.exp10 + d.written
+	if d.mantissa < 1<<53 && d.digits <= 19 && -22 <= exp && exp <= 22 {
+		f := float64(d.mantissa)
+		if exp < 0 {
+			f /= pow10[-exp]
+		} else {
+			f *= pow10[exp]
+		}
+		if d.neg {
+			return -f
+		}
+		return f
+	}
+	f, _ := strconv.ParseFloat(unsafe.String(unsafe.SliceData(d.text), len(d.text)), 64)
+	return f
+}
+
+// parseRoundTrip reads the nearest double. Digits that overflow upwards are
+// refused and downwards give -inf, as pandas has it.
+func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
+	var d decimal
+	if d.scan(b) {
+		if f = d.value(); !math.IsInf(f, 1) {
+			return f, d.whole, true
+		}
+	}
+	f, ok = infinity(b)
+	return f, false, ok
+}
+
+var infinities = [...]string{"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
+
+// infinity reads the spellings of infinity, in any case.
+func infinity(b []byte) (float64, bool) {
+	for _, s := range infinities {
+		if len(b) == len(s) && equalFold(b, s) {
+			if s[0] == '-' {
+				return math.Inf(-1), true
+			}
+			return math.Inf(1), true
+		}
+	}
+	return 0, false
+}
+
+// equalFold compares b, of the length of s, with the lower-case ASCII s.
+func equalFold(b []byte, s string) bool {
+	for i, c := range b {
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		if c != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseBool reads true and false in any case.
+func parseBool(b []byte) (v, ok bool) {
+	switch len(b) {
+	case 4:
+		return true, equalFold(b, "true")
+	case 5:
+		return false, equalFold(b, "false")
+	}
+	return false, false
+}
+
+// isNA reports whether b is one of the texts pandas reads as missing.
+func isNA(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if len(b) > 9 {
+		return false
+	}
+	switch b[0] {
+	case '#', '-', '1', '<', 'N', 'n':
+	default:
+		return false
+	}
+	switch string(b) {
+	case "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+		"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,246 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// splitter cuts a stream into pieces of whole records.
+type splitter struct {
+	dialect
+	r     io.Reader
+	buf   []byte // bytes read and not yet given out
+	eof   bool
+	lines int // lines given out
+	free  chan []byte
+}
+
+// piece is a run of whole records.
+type piece struct {
+	raw       []byte
+	rows      int
+	firstLine int // lines before it
+}
+
+const (
+	readSize  = 1 << 20
+	maxRecord = math.MaxInt32 - readSize
+)
+
+var errLongRecord = errors.New("a record is longer than 2 GiB")
+
+func newSplitter(r io.Reader, d dialect) (*splitter, error) {
+	s := &splitter{dialect: d, r: r, free: make(chan []byte, 16)}
+	if err := s.fill(); err != nil {
+		return nil, err
+	}
+	for len(s.buf) < 3 && !s.eof {
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+	s.buf = bytes.TrimPrefix(s.buf, []byte("\xef\xbb\xbf"))
+	return s, nil
+}
+
+// fill reads more bytes, at least doubling what is there so that looking at
+// a long record again and again stays cheap.
+func (s *splitter) fill() error {
+	want := max(readSize, len(s.buf))
+	if cap(s.buf)-len(s.buf) < want {
+		grown := make([]byte, len(s.buf), 2*len(s.buf)+want)
+		copy(grown, s.buf)
+		s.buf = grown
+	}
+	n, err := io.ReadFull(s.r, s.buf[len(s.buf):len(s.buf)+want])
+	s.buf = s.buf[:len(s.buf)+n]
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		s.eof = true
+		return nil
+	}
+	return err
+}
+
+// next returns the next piece of at most rows records; one without records
+// marks the end.
+func (s *splitter) next(rows int) (piece, error) {
+	p := piece{firstLine: s.lines}
+	scan := scanner{dialect: s.dialect}
+	for {
+		scan.raw, scan.eof = s.buf, s.eof
+		scan.run(rows)
+		if scan.rows == rows || s.eof {
+			break
+		}
+		if len(s.buf)-scan.pos > maxRecord {
+			return p, fmt.Errorf("line %d: %w", s.lines+scan.lines+1, errLongRecord)
+		}
+		if err := s.fill(); err != nil {
+			return p, err
+		}
+	}
+	s.lines += scan.lines
+	p.rows = scan.rows
+	p.raw = s.cut(scan.pos)
+	return p, nil
+}
+
+// cut takes the first n bytes off the buffer.
+func (s *splitter) cut(n int) []byte {
+	raw, rest := s.buf[:n], s.buf[n:]
+	var fresh []byte
+	select {
+	case fresh = <-s.free:
+	default:
+	}
+	if want := len(rest) + readSize; cap(fresh) < want {
+		fresh = make([]byte, 0, max(want, cap(s.buf)))
+	}
+	s.buf = append(fresh[:0], rest...)
+	return raw
+}
+
+// recycle hands a piece's bytes back for reuse.
+func (s *splitter) recycle(raw []byte) {
+	select {
+	case s.free <- raw:
+	default:
+	}
+}
+
+// scanner counts records. It stops before a record that raw may not hold in
+// full.
+type scanner struct {
+	dialect
+	raw       []byte
+	eof       bool
+	pos       int
+	rows      int
+	lines     int
+	nextQuote int // first quote at or after pos, if beyond pos
+	nextCR    int
+}
+
+// run passes records until there are rows of them or raw ends.
+func (s *scanner) run(rows int) {
+	s.nextQuote, s.nextCR = -1, -1
+	for s.rows < rows && s.pos < len(s.raw) {
+		if s.raw[s.pos] <= ' ' {
+			next, blank, more := s.blankLine(s.raw, s.pos, s.eof)
+			if more {
+				return
+			}
+			if blank {
+				s.pos = next
+				s.lines++
+				continue
+			}
+		}
+		end := s.recordEnd()
+		if end < 0 {
+			return
+		}
+		s.pos = end
+		s.rows++
+		s.lines++
+	}
+}
+
+func (s *scanner) upcoming(c byte, known int) int {
+	if known >= s.pos {
+		return known
+	}
+	if i := bytes.IndexByte(s.raw[s.pos:], c); i >= 0 {
+		return s.pos + i
+	}
+	return len(s.raw)
+}
+
+// recordEnd returns where the record at pos ends, -1 if raw does not tell.
+func (s *scanner) recordEnd() int {
+	s.nextCR = s.upcoming('\r', s.nextCR)
+	if s.quote != 0 {
+		s.nextQuote = s.upcoming(s.quote, s.nextQuote)
+	} else {
+		s.nextQuote = len(s.raw)
+	}
+	end := min(s.nextCR, s.nextQuote)
+	if nl := bytes.IndexByte(s.raw[s.pos:end], '\n'); nl >= 0 {
+		return s.pos + nl + 1
+	}
+	if end == len(s.raw) {
+		return s.atEnd()
+	}
+	if s.raw[end] == '\r' {
+		return s.afterCR(end + 1)
+	}
+	return s.quotedRecord()
+}
+
+// atEnd ends a record that goes to the end of raw.
+func (s *scanner) atEnd() int {
+	if s.eof {
+		return len(s.raw)
+	}
+	return -1
+}
+
+func (s *scanner) afterCR(i int) int {
+	if i == len(s.raw) {
+		return s.atEnd()
+	}
+	if s.raw[i] == '\n' {
+		return i + 1
+	}
+	return i
+}
+
+// quotedRecord is recordEnd for records with quotes.
+func (s *scanner) quotedRecord() int {
+	i, fieldStart := s.pos, true
+	for i < len(s.raw) {
+		switch c := s.raw[i]; {
+		case c == s.quote && fieldStart:
+			if i = s.closing(i + 1); i < 0 {
+				return s.atEnd()
+			}
+			fieldStart = false
+			continue
+		case c == s.comma:
+			fieldStart = true
+		case c == '\n':
+			return i + 1
+		case c == '\r':
+			return s.afterCR(i + 1)
+		default:
+			fieldStart = false
+		}
+		i++
+	}
+	return s.atEnd()
+}
+
+// closing returns the place after the closing quote of a field whose text
+// starts at i, -1 if there is none or raw ends with it.
+func (s *scanner) closing(i int) int {
+	for {
+		n := bytes.IndexByte(s.raw[i:], s.quote)
+		if n < 0 {
+			return -1
+		}
+		i += n + 1
+		if i == len(s.raw) {
+			if s.eof {
+				return i
+			}
+			return -1
+		}
+		if s.raw[i] != s.quote {
+			return i
+		}
+		i++
+	}
+}

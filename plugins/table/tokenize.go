@@ -1,0 +1,217 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
+
+// dialect is how fields and records are told apart.
+type dialect struct {
+	comma byte
+	quote byte // 0: no quoting
+}
+
+func (d dialect) isQuote(c byte) bool { return c == '"' && d.quote != 0 }
+
+// blankLine looks for a line without a record at raw[i:]: an empty line or
+// one of blanks only. It returns where the next record starts. more is set
+// when raw ends too early to tell and eof is not set.
+func (d dialect) blankLine(raw []byte, i int, eof bool) (next int, blank, more bool) {
+	for ; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '\n':
+			return i + 1, true, false
+		case c == '\r':
+			return d.afterBlankCR(raw, i+1, eof)
+		case c != ' ' && c != '\t' || c == d.comma:
+			return 0, false, false
+		}
+	}
+	return i, true, !eof
+}
+
+// afterBlankCR ends a blank line that a carriage return closed. The C parser
+// swallows a separator after it.
+func (d dialect) afterBlankCR(raw []byte, i int, eof bool) (next int, blank, more bool) {
+	if i == len(raw) {
+		return i, true, !eof
+	}
+	if c := raw[i]; c == '\n' || c == d.comma {
+		i++
+	}
+	return i, true, false
+}
+
+// span is a field: n bytes from off on, counted from the base of its batch;
+// in the batch's side buffer if the top bit of off is set.
+type span struct{ off, n uint32 }
+
+const inSide = 1 << 31
+
+// batch is a few records cut into fields.
+type batch struct {
+	raw   []byte
+	base  int
+	side  []byte // fields whose quotes had to be undone
+	spans []span
+	rows  int
+}
+
+func (b *batch) cell(s span) []byte {
+	if s.off&inSide != 0 {
+		off := int(s.off &^ inSide)
+		return b.side[off : off+int(s.n)]
+	}
+	off := b.base + int(s.off)
+	return b.raw[off : off+int(s.n)]
+}
+
+// longRow is a record with more fields than all before it in its chunk.
+type longRow struct{ line, fields int }
+
+// tokenizer cuts the records of raw, which holds whole records, into fields.
+type tokenizer struct {
+	dialect
+	raw   []byte
+	pos   int
+	nul   bool // raw holds a NUL byte: fields end there
+	open  bool // raw ended within quotes
+	lines int  // lines passed, records and blank ones
+}
+
+// record appends the fields of the next record to the batch and returns
+// false at the end of raw.
+func (t *tokenizer) record(b *batch) bool {
+	for t.pos < len(t.raw) {
+		c := t.raw[t.pos]
+		if c > ' ' {
+			break
+		}
+		next, blank, _ := t.blankLine(t.raw, t.pos, true)
+		if !blank {
+			break
+		}
+		// A last line of blanks without an end counts as none.
+		t.pos = next
+		t.lines++
+	}
+	if t.pos >= len(t.raw) {
+		return false
+	}
+	t.lines++
+	for !t.field(b) {
+	}
+	return true
+}
+
+// field appends one field and reports whether the record ends with it.
+func (t *tokenizer) field(b *batch) bool {
+	if t.pos < len(t.raw) && t.isQuote(t.raw[t.pos]) {
+		return t.quoted(b)
+	}
+	start := t.pos
+	end := t.fieldEnd(start)
+	b.spans = append(b.spans, t.cut(b, start, end))
+	return t.endField(end)
+}
+
+// cut returns the span of raw[start:end], which ends at a NUL.
+func (t *tokenizer) cut(b *batch, start, end int) span {
+	if t.nul {
+		if i := bytes.IndexByte(t.raw[start:end], 0); i >= 0 {
+			end = start + i
+		}
+	}
+	return span{uint32(start - b.base), uint32(end - start)}
+}
+
+// endField steps over what ends a field at i and reports whether the record
+// ends there too.
+func (t *tokenizer) endField(i int) bool {
+	if i == len(t.raw) {
+		t.pos = i
+		return true
+	}
+	t.pos = i + 1
+	if c := t.raw[i]; c != '\r' || c == t.comma {
+		return c != t.comma
+	}
+	if t.pos < len(t.raw) && t.raw[t.pos] == '\n' {
+		t.pos++
+	}
+	return true
+}
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// zeroBytes marks at least the lowest byte of x that is zero.
+func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
+
+// fieldEnd returns the place of the first separator or line end from i on.
+func (t *tokenizer) fieldEnd(i int) int {
+	comma := lowBits * uint64(t.comma)
+	raw := t.raw
+	for ; i+8 <= len(raw); i += 8 {
+		x := binary.LittleEndian.Uint64(raw[i:])
+		m := zeroBytes(x^comma) | zeroBytes(x^lowBits*'\n') | zeroBytes(x^lowBits*'\r')
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(raw); i++ {
+		if c := raw[i]; c == t.comma || c == '\n' || c == '\r' {
+			break
+		}
+	}
+	return i
+}
+
+// quoted appends a field that starts with a quote: text up to the closing
+// quote, in which two quotes stand for one, then plain text to its end.
+func (t *tokenizer) quoted(b *batch) bool {
+	start := t.pos + 1
+	end := bytes.IndexByte(t.raw[start:], t.quote)
+	if end < 0 {
+		t.open, t.pos = true, len(t.raw)
+		b.spans = append(b.spans, span{})
+		return true
+	}
+	end += start
+	if stop := t.fieldEnd(end + 1); stop == end+1 {
+		b.spans = append(b.spans, t.cut(b, start, end))
+		return t.endField(stop)
+	}
+	return t.escaped(b, start)
+}
+
+// escaped appends a quoted field whose text is not a piece of raw.
+func (t *tokenizer) escaped(b *batch, i int) bool {
+	side := len(b.side)
+	for {
+		n := bytes.IndexByte(t.raw[i:], t.quote)
+		if n < 0 {
+			t.open, t.pos = true, len(t.raw)
+			b.spans = append(b.spans, span{})
+			return true
+		}
+		b.side = append(b.side, t.raw[i:i+n]...)
+		i += n + 1
+		if i == len(t.raw) || t.raw[i] != t.quote {
+			break
+		}
+		b.side = append(b.side, t.quote)
+		i++
+	}
+	stop := t.fieldEnd(i)
+	b.side = append(b.side, t.raw[i:stop]...)
+	text := b.side[side:]
+	if n := bytes.IndexByte(text, 0); n >= 0 {
+		text = text[:n]
+	}
+	b.spans = append(b.spans, span{uint32(side) | inSide, uint32(len(text))})
+	return t.endField(stop)
+}
