@@ -37,6 +37,7 @@ func Run(t *testing.T, target Target) {
 		{"ArgumentsAndDirectory", testArguments},
 		{"EnvironmentIsExact", testEnvironment},
 		{"Streams", testStreams},
+		{"FailingWriter", testFailingWriter},
 		{"NoDescriptorsLeak", testDescriptors},
 		{"LogLimit", testLogLimit},
 		{"PoliteAtTimeLimit", testPolite},
@@ -173,6 +174,25 @@ func testStreams(t *testing.T, b bench) {
 	_, logs := b.run(t, spec)
 	if stdout.String() != input || logs != "1000000 <nil>\n" {
 		t.Errorf("got %d bytes of output and log %q", stdout.Len(), logs)
+	}
+}
+
+// failingWriter is a full disk.
+type failingWriter struct{}
+
+var errFull = errors.New("no space left")
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
+
+func testFailingWriter(t *testing.T, b bench) {
+	spec := b.spec("flood", "100000")
+	spec.Stdout = failingWriter{}
+	if exit, err := b.Runtime.Executor.Run(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, errFull) {
+		t.Errorf("standard output cannot be kept: got %+v, %v, want %v", exit, err, errFull)
+	}
+	// What is lost of the log does not fail a command.
+	if exit, err := b.Runtime.Executor.Run(t.Context(), b.spec("flood", "1000"), failingWriter{}); err != nil || exit.LogDropped != 1000 {
+		t.Errorf("the log cannot be kept: got %+v, %v", exit, err)
 	}
 }
 

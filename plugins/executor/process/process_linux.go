@@ -160,6 +160,9 @@ func (s *supervisor) converse(ctx context.Context, o order) (report, error) {
 	if sendErr != nil || readErr != nil {
 		return rep, fmt.Errorf("supervise command: the supervisor ended without a report: %w", errors.Join(sendErr, readErr, waitErr))
 	}
+	if waitErr != nil {
+		return rep, fmt.Errorf("pass on standard streams: %w", waitErr)
+	}
 	return rep, nil
 }
 

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Command is the hidden sub-command that runs a built-in agent.
+const Command = "agent"
+
+// SubmissionFile is the file that is graded, in SUBMISSION_DIR.
+const SubmissionFile = "submission.csv"
+
+// Agent is a built-in agent.
+type Agent struct {
+	Name string
+	// Version is part of the key of every run of the agent; bump it when
+	// the same data and seed give another submission.
+	Version string
+	Doc     string
+	Solve   func(Task) error
+}
+
+// Task is what an agent is given.
+type Task struct {
+	DataDir, SubmissionDir, CodeDir, LogsDir string
+	Seed                                     uint64
+	// Log is where the agent says what it does.
+	Log io.Writer
+}
+
+// Names lists the built-in agents in the order of All.
+func Names() []string {
+	var names []string
+	for _, a := range All() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Find returns the agent of that name.
+func Find(name string) (Agent, error) {
+	for _, a := range All() {
+		if a.Name == name {
+			return a, nil
+		}
+	}
+	return Agent{}, fmt.Errorf("no built-in agent %q; there is %s", name, strings.Join(Names(), ", "))
+}
+
+// Main runs the agent that args name as a program and returns its exit status:
+// 0 when it submitted, 1 when it failed, 2 when it was started wrongly.
+func Main(args []string) int {
+	if len(args) != 1 {
+		fmt.Fprintf(os.Stderr, "usage: mleflow agent %s\n", strings.Join(Names(), "|"))
+		return 2
+	}
+	a, err := Find(args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	task, err := taskFrom(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if err := run(a, task); err != nil {
+		fmt.Fprintf(os.Stderr, "agent %s: %v\n", a.Name, err)
+		return 1
+	}
+	return 0
+}
+
+// run solves the task with a log that goes to standard output and LOGS_DIR.
+func run(a Agent, task Task) error {
+	log, err := os.Create(filepath.Join(task.LogsDir, a.Name+".log"))
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close()
+	task.Log = io.MultiWriter(os.Stdout, log)
+	fmt.Fprintf(task.Log, "agent %s version %s, seed %d\n", a.Name, a.Version, task.Seed)
+	return a.Solve(task)
+}
+
+func taskFrom(getenv func(string) string) (Task, error) {
+	var t Task
+	for _, dir := range []struct {
+		name string
+		dst  *string
+	}{{"DATA_DIR", &t.DataDir}, {"SUBMISSION_DIR", &t.SubmissionDir}, {"CODE_DIR", &t.CodeDir}, {"LOGS_DIR", &t.LogsDir}} {
+		*dir.dst = getenv(dir.name)
+		if *dir.dst == "" {
+			return t, fmt.Errorf("%s is not set; built-in agents are started by an agent-run step", dir.name)
+		}
+	}
+	seed := getenv("MLEFLOW_SEED")
+	if seed == "" {
+		return t, nil
+	}
+	n, err := strconv.ParseInt(seed, 10, 64)
+	if err != nil {
+		return t, fmt.Errorf("MLEFLOW_SEED is %q; it must be a whole number", seed)
+	}
+	t.Seed = uint64(n)
+	return t, nil
+}

@@ -1,0 +1,6 @@
+package agent
+
+// All returns the built-in agents, sorted by name.
+func All() []Agent {
+	return []Agent{baseline, dummy}
+}

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// maxCategories is the most values of a text column that become columns of
+// their own.
+const maxCategories = 50
+
+// matrix is rows of equal length, one after the other.
+type matrix struct {
+	rows, cols int
+	data       []float64
+}
+
+func newMatrix(rows, cols int) *matrix {
+	return &matrix{rows: rows, cols: cols, data: make([]float64, rows*cols)}
+}
+
+func (m *matrix) row(i int) []float64 { return m.data[i*m.cols : (i+1)*m.cols] }
+
+// encoder turns the cell of one column into numbers.
+type encoder struct {
+	column string
+	// categories are the values of a text column.
+	categories []string
+	// mean and scale standardise a numeric column; gap says that missing
+	// values get a column of their own.
+	mean, scale float64
+	gap         bool
+}
+
+func (e *encoder) width() int {
+	switch {
+	case e.categories != nil:
+		return len(e.categories)
+	case e.gap:
+		return 2
+	}
+	return 1
+}
+
+// encoders learns from the training rows how to encode each feature. Columns
+// of free text and columns that never change are left out and returned.
+func encoders(train *frame, features []string) (use []encoder, ignored []string) {
+	for _, name := range features {
+		if e, ok := newEncoder(name, train.col(name)); ok {
+			use = append(use, e)
+		} else {
+			ignored = append(ignored, name)
+		}
+	}
+	return use, ignored
+}
+
+func newEncoder(name string, col []string) (encoder, bool) {
+	e := encoder{column: name}
+	var sum, squares float64
+	n := 0
+	for _, v := range col {
+		x, ok := number(v)
+		switch {
+		case ok:
+			sum += x
+			n++
+		case missing(v):
+			e.gap = true
+		default:
+			e.categories = distinct(col, maxCategories)
+			return e, len(e.categories) > 1
+		}
+	}
+	if n == 0 {
+		return e, false
+	}
+	e.mean = sum / float64(n)
+	for _, v := range col {
+		if x, ok := number(v); ok {
+			d := x - e.mean
+			squares += float64(d * d)
+		}
+	}
+	e.scale = math.Sqrt(squares / float64(n))
+	return e, e.scale > 0
+}
+
+func missing(v string) bool {
+	switch strings.ToLower(strings.TrimSpace(v)) {
+	case "", "na", "n/a", "nan", "null", "none", "?":
+		return true
+	}
+	return false
+}
+
+// encode writes the numbers of a cell. Standardised numbers are cut at 10, so
+// that one outlier does not drown the rest.
+func (e *encoder) encode(cell string, out []float64) {
+	if e.categories != nil {
+		if i := slices.Index(e.categories, cell); i >= 0 {
+			out[i] = 1
+		}
+		return
+	}
+	x, ok := number(cell)
+	if ok {
+		out[0] = max(-10, min(10, (x-e.mean)/e.scale))
+	} else if e.gap {
+		out[1] = 1
+	}
+}
+
+// encodeAll returns the rows of a frame as numbers.
+func encodeAll(f *frame, use []encoder) (*matrix, error) {
+	width := 0
+	for i := range use {
+		width += use[i].width()
+	}
+	if width == 0 {
+		return nil, fmt.Errorf("no column of %s is a number or has at most %d values", f.file, maxCategories)
+	}
+	m := newMatrix(f.rows(), width)
+	at := 0
+	for i := range use {
+		e := &use[i]
+		w := e.width()
+		for r, cell := range f.col(e.column) {
+			e.encode(cell, m.row(r)[at:at+w])
+		}
+		at += w
+	}
+	return m, nil
+}

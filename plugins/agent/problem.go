@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// form is what is asked of a target.
+type form int
+
+const (
+	// label: the most likely class.
+	label form = iota
+	// chance: the probability of the last of two classes.
+	chance
+	// spread: one column a class with its probability.
+	spread
+	// value: a number.
+	value
+)
+
+func (f form) String() string {
+	return [...]string{"class", "probability", "probabilities", "number"}[f]
+}
+
+// problem is what a competition asks, read off its files.
+type problem struct {
+	// ids are the columns of the submission that are copied from the sample.
+	ids      []string
+	features []string
+	targets  []target
+}
+
+// target is something to predict.
+type target struct {
+	// column of train.csv.
+	column  string
+	form    form
+	classes []string
+	// fills are the columns of the submission that it gives.
+	fills []string
+}
+
+// The bounds between a class and a number.
+const (
+	maxClasses      = 500
+	maxNumericClass = 20
+	minRowsAClass   = 5
+)
+
+// infer reads the problem off the columns: what the sample submission and
+// test.csv share are ids, what else the sample has is to be predicted, what
+// train.csv and test.csv share otherwise are features.
+func infer(train, test, sample *frame) (*problem, error) {
+	p := &problem{}
+	var open []string
+	for i, name := range sample.names {
+		if test.has(name) || i == 0 && !train.has(name) {
+			p.ids = append(p.ids, name)
+		} else {
+			open = append(open, name)
+		}
+	}
+	if len(open) == 0 {
+		return nil, fmt.Errorf("understand the task: %s has no column that %s lacks", sample.file, test.file)
+	}
+	if err := p.findTargets(train, test, sample, open); err != nil {
+		return nil, err
+	}
+	for _, name := range train.names {
+		if test.has(name) && !slices.Contains(p.ids, name) {
+			p.features = append(p.features, name)
+		}
+	}
+	if len(p.features) == 0 {
+		return nil, fmt.Errorf("understand the task: %s and %s share no columns to learn from", train.file, test.file)
+	}
+	return p, nil
+}
+
+func (p *problem) findTargets(train, test, sample *frame, open []string) error {
+	for _, name := range train.names {
+		if test.has(name) || sample.has(name) {
+			continue
+		}
+		classes := distinct(train.col(name), maxClasses)
+		if sameSet(classes, open) {
+			p.targets = []target{{column: name, form: spread, classes: classes, fills: classes}}
+			return nil
+		}
+	}
+	for _, name := range open {
+		if !train.has(name) {
+			return fmt.Errorf("understand the task: column %q of %s is neither a column of %s nor one of its classes", name, sample.file, train.file)
+		}
+		t, err := direct(name, train.col(name), sample.col(name))
+		if err != nil {
+			return err
+		}
+		p.targets = append(p.targets, t)
+	}
+	return nil
+}
+
+// direct decides the form of a target that has the same name in train.csv and
+// in the sample submission.
+func direct(name string, col, sample []string) (target, error) {
+	t := target{column: name, fills: []string{name}, classes: distinct(col, maxClasses)}
+	numeric, whole := true, true
+	for _, v := range col {
+		x, ok := number(v)
+		numeric = numeric && ok
+		whole = whole && ok && x == math.Trunc(x)
+	}
+	few := len(t.classes) > 0 && len(t.classes) <= maxNumericClass && len(col) >= minRowsAClass*len(t.classes)
+	switch {
+	case len(t.classes) == 2 && fractions(sample, t.classes):
+		t.form = chance
+	case numeric && !(whole && few):
+		t.form, t.classes = value, nil
+	case t.classes == nil:
+		return t, fmt.Errorf("understand the task: column %q has more than %d different texts", name, maxClasses)
+	}
+	return t, nil
+}
+
+// fractions reports whether the sample has numbers that are not classes.
+func fractions(sample, classes []string) bool {
+	for _, v := range distinct(sample, maxClasses) {
+		if _, ok := number(v); ok && !slices.Contains(classes, v) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return len(a) > 1 && slices.Equal(a, b)
+}
+
+// number reads a finite number.
+func number(s string) (float64, bool) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 0)
+}

@@ -1,0 +1,182 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// logBytes is how much of a command's output the log keeps.
+const logBytes = 64 << 20
+
+// Kind returns the step kind "exec", whose commands ex runs.
+func Kind(ex executor.Executor) step.Kind {
+	return step.Kind{
+		Name:    "exec",
+		Version: "1",
+		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in an empty folder, sees its " +
+			"inputs below inputs/ and leaves its outputs at the paths that are declared. It is not isolated from the machine.",
+		Args: []step.Attr{
+			{Name: "command", Type: cty.List(cty.String), Required: true, Doc: "The program and its arguments; no shell reads them. Write [\"sh\", \"-c\", \"…\"] for one."},
+			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps by the name they get below inputs/."},
+			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command copies of the inputs that it may write to, instead of read-only links."},
+			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob that the command gets on standard input."},
+			{Name: "env", Type: cty.Map(cty.String), Doc: "The environment, besides PATH, HOME and TMPDIR."},
+			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of files and folders that the command leaves, relative to where it runs."},
+		},
+		Outputs: []step.Output{
+			{Name: "stdout", Type: step.ArtifactType, Doc: "What the command printed on standard output, a blob."},
+			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs, under the paths they were declared with."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newCommand(args, ex) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Command        []string                  `cty:"command"`
+	Inputs         map[string]*step.Artifact `cty:"inputs"`
+	WritableInputs bool                      `cty:"writable_inputs"`
+	Stdin          *step.Artifact            `cty:"stdin"`
+	Env            map[string]string         `cty:"env"`
+	Outputs        []string                  `cty:"outputs"`
+}
+
+type command struct {
+	args arguments
+	ex   executor.Executor
+}
+
+func newCommand(args step.Args, ex executor.Executor) (step.Step, error) {
+	c := &command{ex: ex}
+	if err := args.Decode(&c.args); err != nil {
+		return nil, err
+	}
+	return c, c.args.check()
+}
+
+func (a *arguments) check() error {
+	if len(a.Command) == 0 || a.Command[0] == "" {
+		return fmt.Errorf("command is empty; give the program and its arguments, such as [\"sort\", \"inputs/words\"]")
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Inputs)) {
+		if err := tree.CheckName(name); err != nil {
+			return fmt.Errorf("input %w", err)
+		}
+	}
+	for i, path := range a.Outputs {
+		if !filepath.IsLocal(path) || filepath.Clean(path) != path || path == "." {
+			return fmt.Errorf("output %q is not a clean relative path below the folder the command runs in", path)
+		}
+		if path == "inputs" || strings.HasPrefix(path, "inputs/") {
+			return fmt.Errorf("output %q lies among the inputs; let the command write it elsewhere", path)
+		}
+		for _, other := range a.Outputs[:i] {
+			if path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/") {
+				return fmt.Errorf("outputs %q and %q overlap; name one of them", other, path)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("%q is not a name of an environment variable", name)
+		}
+	}
+	return nil
+}
+
+// Run implements step.Step.
+func (c *command) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	dirs, err := makeDirs(env.WorkDir)
+	if err != nil {
+		return nil, err
+	}
+	watch, err := c.placeInputs(ctx, env, filepath.Join(dirs.work, "inputs"))
+	if err != nil {
+		return nil, err
+	}
+	stdout, runErr := c.execute(ctx, env, dirs)
+	if err := watch.verify(context.WithoutCancel(ctx), env.Store); err != nil {
+		return nil, err
+	}
+	if runErr != nil {
+		return nil, runErr
+	}
+	out, err := collect(ctx, env, dirs.work, c.args.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	return cache.Outputs{"stdout": {Ref: stdout}, "tree": {Ref: out}}, nil
+}
+
+// folders are the folders of one attempt.
+type folders struct{ work, home, tmp string }
+
+func makeDirs(root string) (folders, error) {
+	d := folders{filepath.Join(root, "work"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
+	for _, dir := range []string{d.work, d.home, d.tmp} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return d, fmt.Errorf("prepare work folder: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// execute runs the command and returns its standard output.
+func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cache.Ref, error) {
+	stdout, err := env.Store.Ingest(ctx, "")
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("keep standard output: %w", err)
+	}
+	defer stdout.Close()
+	spec := executor.Spec{
+		ID: env.RunID + " " + env.Address, Command: c.args.Command, Dir: dirs.work, Stdout: stdout,
+		Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dirs.home, "TMPDIR": dirs.tmp},
+		Limits: executor.Limits{
+			MemoryBytes: env.Limits.MemoryBytes, CPUs: env.Limits.CPUs, DiskBytes: env.Limits.DiskBytes, LogBytes: logBytes,
+		},
+		Devices: env.Devices,
+		Network: executor.Network{Open: true},
+	}
+	maps.Copy(spec.Env, c.args.Env)
+	if c.args.Stdin != nil {
+		stdin, err := env.Store.Open(ctx, c.args.Stdin.Ref.ID)
+		if err != nil {
+			return cache.Ref{}, fmt.Errorf("open standard input: %w", err)
+		}
+		defer stdin.Close()
+		spec.Stdin = stdin
+	}
+	exit, err := c.ex.Run(ctx, spec, env.Log)
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("run %s: %w", c.args.Command[0], err)
+	}
+	if err := explain(exit, c.args.Command[0]); err != nil {
+		return cache.Ref{}, err
+	}
+	return stdout.Commit(ctx, cache.Ref{})
+}
+
+func explain(exit executor.Exit, program string) error {
+	switch {
+	case exit.OK():
+		return nil
+	case exit.Reason == executor.OutOfMemory:
+		return fmt.Errorf("run %s: killed at its memory limit; raise memory in the resources block", program)
+	case exit.Reason == executor.Signalled:
+		return fmt.Errorf("run %s: ended by signal %d", program, exit.Signal)
+	default:
+		return fmt.Errorf("run %s: exit status %d; the log says why", program, exit.Code)
+	}
+}

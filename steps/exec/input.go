@@ -1,0 +1,121 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// placeInputs puts the inputs below dir and returns a watch over those that
+// may share bytes with the store.
+func (c *command) placeInputs(ctx context.Context, env *step.Env, dir string) (*inputWatch, error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("prepare work folder: %w", err)
+	}
+	opts := tree.Options{Mode: tree.Link}
+	if c.args.WritableInputs {
+		opts = tree.Options{Mode: tree.Copy, Writable: true}
+	}
+	watch := &inputWatch{root: dir}
+	for _, name := range slices.Sorted(maps.Keys(c.args.Inputs)) {
+		ref := c.args.Inputs[name].Ref
+		done, err := tree.Materialise(ctx, env.Store, ref, filepath.Join(dir, name), opts)
+		if err != nil {
+			return nil, fmt.Errorf("place input %q: %w", name, err)
+		}
+		if done.Linked == 0 {
+			continue
+		}
+		if err := watch.add(ctx, env.Store, name, ref); err != nil {
+			return nil, err
+		}
+	}
+	return watch, nil
+}
+
+// inputWatch remembers what linked files looked like.
+type inputWatch struct {
+	root  string
+	files []watched
+}
+
+type watched struct {
+	path string
+	id   digest.ContentID
+	stat stamp
+}
+
+// stamp changes whenever a file's bytes do: nobody but the clock sets ctime.
+// It also changes when the file is linked elsewhere, so that a changed stamp
+// is a reason to look, not a proof.
+type stamp struct {
+	inode        uint64
+	size         int64
+	mtime, ctime syscall.Timespec
+}
+
+func stampOf(path string) (stamp, error) {
+	var st syscall.Stat_t
+	if err := syscall.Lstat(path, &st); err != nil {
+		return stamp{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	return stamp{st.Ino, st.Size, st.Mtim, st.Ctim}, nil
+}
+
+func (w *inputWatch) add(ctx context.Context, store cache.Store, name string, ref cache.Ref) error {
+	note := func(path string, id digest.ContentID) error {
+		stat, err := stampOf(filepath.Join(w.root, path))
+		w.files = append(w.files, watched{path, id, stat})
+		return err
+	}
+	if ref.Kind == cache.Blob {
+		return note(name, ref.ID)
+	}
+	return tree.Walk(ctx, store, ref, func(path string, e tree.Entry) error {
+		if e.IsDir() {
+			return nil
+		}
+		return note(name+"/"+path, e.ID)
+	})
+}
+
+// verify reads again every object whose file looks different from before. The
+// store sets a damaged one aside.
+func (w *inputWatch) verify(ctx context.Context, store cache.Store) error {
+	for _, f := range w.files {
+		if now, err := stampOf(filepath.Join(w.root, f.path)); err == nil && now == f.stat {
+			continue
+		}
+		err := reread(ctx, store, f.id)
+		if errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound) {
+			return fmt.Errorf("the command changed its input inputs/%s, which is shared with the cache; the damaged object was set aside and "+
+				"what produced it must run again. Let the command write elsewhere, or set writable_inputs = true", f.path)
+		}
+		if err != nil {
+			return fmt.Errorf("check input inputs/%s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+func reread(ctx context.Context, store cache.Store, id digest.ContentID) error {
+	r, err := store.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
