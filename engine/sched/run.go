@@ -153,6 +153,10 @@ func (s *scheduler) run() {
 // ready is called when everything a task comes after has ended well.
 func (s *scheduler) ready(i int) {
 	if s.tasks[i].Resolve == nil {
+		if key := s.tasks[i].Key; key != "" && !s.keys.own(i, key) {
+			s.life.phase[i] = parked
+			return
+		}
 		s.enqueue(i)
 		return
 	}

@@ -19,6 +19,10 @@ type Task struct {
 	// Timeout is the limit of one attempt; 0 is none.
 	Timeout time.Duration
 	Retry   Retry
+	// Key names the work of a task without Resolve, as Resolution.Key does.
+	// Such a task has its key as soon as it is ready, so before any task that
+	// is resolved later.
+	Key string
 	// Resolve says whether there is anything to do. It is called once all of
 	// After ended well, several tasks at a time, and again after a task of
 	// the same Key ended. Nil means that the task must run.
