@@ -1,0 +1,106 @@
+package report
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Data is all that a report shows.
+type Data struct {
+	Run          Run
+	Boards       []Board
+	Competitions []Competition
+	Steps        []Step
+	Outputs      []Fact
+	Environment  []Fact
+	Pins         []Pin
+}
+
+// Run is the head of a report.
+type Run struct {
+	ID, Pipeline string
+	// Status is how the run ended; empty when it was killed.
+	Status   event.Status
+	Started  time.Time
+	Duration time.Duration
+	Version  string
+}
+
+// Board is a leaderboard: one row an agent or another group.
+type Board struct {
+	Title string
+	// By names what the rows are, such as "agent".
+	By   string
+	Rows []BoardRow
+}
+
+// BoardRow is one row of a leaderboard. Rates are percentages with their
+// standard error over seeds.
+type BoardRow struct {
+	Name                           string
+	Seeds, Competitions            int
+	AnyMedal, Gold, Silver, Bronze Rate
+	AboveMedian, Valid             Rate
+	MeanRank                       float64
+}
+
+// Rate is a percentage: mean and standard error of the mean over seeds. A
+// standard error of one seed is not known and shown as such.
+type Rate struct {
+	Mean, SEM float64
+	Known     bool
+}
+
+// Competition is the scores of one competition beside those of people.
+type Competition struct {
+	ID, Title, Metric string
+	LowerIsBetter     bool
+	Gold, Silver      float64
+	Bronze, Median    float64
+	// Human are the scores of the human leaderboard.
+	Human []float64
+	// Note says where the human scores come from.
+	Note   string
+	Scores []Score
+}
+
+// Score is one graded submission.
+type Score struct {
+	Agent string
+	Seed  string
+	// Value is the score; Scored says whether there is one.
+	Value  float64
+	Scored bool
+	// Medal is "gold", "silver", "bronze" or empty.
+	Medal       string
+	AboveMedian bool
+	Rank, Teams int
+	// Reason says why there is no score.
+	Reason string
+}
+
+// Step is one instance.
+type Step struct {
+	Address, Kind, Block string
+	Status               event.Status
+	// Started is zero for a step that was not executed.
+	Started  time.Time
+	Duration time.Duration
+	Attempts int
+	// Reasons say why it ran.
+	Reasons []string
+	Error   string
+	Action  string
+	// After are the addresses of the blocks it depends on.
+	After []string
+}
+
+// Fact is a name and a value.
+type Fact struct{ Name, Value string }
+
+// Pin is content that the run used or made, by digest.
+type Pin struct {
+	Address, Output, Digest string
+	Size                    int64
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+func render(t *testing.T, d Data) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	if path := os.Getenv("MLEFLOW_REPORT_FIXTURE"); path != "" {
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+func TestReportShowsEverything(t *testing.T) {
+	html := render(t, fixture())
+	for _, want := range []string{
+		"20260301-093000-7f3a", "83.3 ± 16.7", "demo-digits", "gold 0.989219", "run agent: exit status 1",
+		`column &#34;label&#34; is missing &lt;b&gt;`, "step.prepare.data", "from the cache", "first run", "201 of 200",
+		`class="plot"`, `class="timeline"`, `class="graph"`, "0000000000000000000000000000000000000000000000000000000000000002",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// TestReportIsSelfContained holds the report to its promise: no scripts, no
+// inline styles (the policy would drop them), nothing fetched from anywhere.
+func TestReportIsSelfContained(t *testing.T) {
+	html := render(t, fixture())
+	for _, pattern := range []string{`(?i)<script`, `(?i)<link`, `(?i)<img`, `(?i)<iframe`, `(?i)\sstyle="`, `(?i)\son\w+="`, `(?i)(src|href)="[^#]`, `(?i)url\(`, `@import`} {
+		if found := regexp.MustCompile(pattern).FindString(html); found != "" {
+			t.Errorf("the report holds %q", found)
+		}
+	}
+	if !strings.Contains(html, `content="default-src &#39;none&#39;; style-src &#39;sha256-`) {
+		t.Error("the content security policy is missing")
+	}
+}
+
+func TestReportOfNothing(t *testing.T) {
+	html := render(t, Data{Run: Run{ID: "r", Pipeline: "p.hcl", Status: event.Ran}})
+	for _, unwanted := range []string{`id="leaderboard"`, `id="timeline"`, `id="graph"`, "NaN", "<no value>"} {
+		if strings.Contains(html, unwanted) {
+			t.Errorf("an empty report holds %q", unwanted)
+		}
+	}
+}
+
+func TestReportOfManySteps(t *testing.T) {
+	d := Data{Run: Run{ID: "r", Pipeline: "p.hcl"}}
+	start := fixture().Run.Started
+	for range 20_000 {
+		d.Steps = append(d.Steps, Step{Address: "step.a.b", Block: "step.a.b", Kind: "a", Status: event.Ran, Started: start, Duration: 1000})
+	}
+	html := render(t, d)
+	if !strings.Contains(html, "15000 more are left out") {
+		t.Error("the limit on rows is not said")
+	}
+	if len(html) > 4<<20 {
+		t.Errorf("the report has %d bytes", len(html))
+	}
+}
+
+func TestNoNonFiniteCoordinates(t *testing.T) {
+	d := fixture()
+	for i := range d.Competitions {
+		d.Competitions[i].Human = []float64{0.5}
+		d.Competitions[i].Gold, d.Competitions[i].Silver, d.Competitions[i].Bronze, d.Competitions[i].Median = 0.5, 0.5, 0.5, 0.5
+		d.Competitions[i].Scores = nil
+	}
+	if found := regexp.MustCompile(`(d|x|y|width)="[^"]*(NaN|Inf)`).FindString(render(t, d)); found != "" {
+		t.Errorf("a drawing holds %q", found)
+	}
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// barsShown is how many executions a timeline draws; of more, the longest.
+const barsShown = 3000
+
+const (
+	timelineWidth = 960.0
+	laneHeight    = 18.0
+	axisHeight    = 22.0
+)
+
+// drawTimeline draws when each executed step ran: time to the right, steps
+// that ran at the same time in lanes below each other. It returns "" when
+// nothing ran.
+func drawTimeline(run Run, steps []Step, kinds []string) template.HTML {
+	bars := executed(steps)
+	if len(bars) == 0 {
+		return ""
+	}
+	start, end := bars[0].Started, bars[0].Started
+	for _, s := range bars {
+		if stop := s.Started.Add(s.Duration); stop.After(end) {
+			end = stop
+		}
+	}
+	if run.Started.Before(start) && !run.Started.IsZero() {
+		start = run.Started
+	}
+	total := max(end.Sub(start), time.Millisecond)
+	lanes := assignLanes(bars)
+	height := axisHeight + laneHeight*float64(slices.Max(lanes)+1)
+	var b strings.Builder
+	b.WriteString(svgOpen(timelineWidth, height, "timeline", "When each step ran"))
+	drawAxis(&b, total, height)
+	for i, s := range bars {
+		drawBar(&b, s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// executed lists the steps that ran, by start; of very many, the longest.
+func executed(steps []Step) []Step {
+	var bars []Step
+	for _, s := range steps {
+		if !s.Started.IsZero() {
+			bars = append(bars, s)
+		}
+	}
+	if len(bars) > barsShown {
+		slices.SortStableFunc(bars, func(a, b Step) int { return int(b.Duration - a.Duration) })
+		bars = bars[:barsShown]
+	}
+	slices.SortStableFunc(bars, func(a, b Step) int {
+		if c := a.Started.Compare(b.Started); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Address, b.Address)
+	})
+	return bars
+}
+
+// assignLanes puts each bar into the first lane that is free when it starts.
+func assignLanes(bars []Step) []int {
+	var freeAt []time.Time
+	lanes := make([]int, len(bars))
+	for i, s := range bars {
+		lane := slices.IndexFunc(freeAt, func(t time.Time) bool { return !t.After(s.Started) })
+		if lane < 0 {
+			lane = len(freeAt)
+			freeAt = append(freeAt, time.Time{})
+		}
+		freeAt[lane] = s.Started.Add(s.Duration)
+		lanes[i] = lane
+	}
+	return lanes
+}
+
+func drawAxis(b *strings.Builder, total time.Duration, height float64) {
+	step := tickStep(total)
+	for at := time.Duration(0); at <= total; at += step {
+		x := number(timelineWidth * float64(at) / float64(total))
+		fmt.Fprintf(b, `<path class="line grid" d="M%s %sV%s"/>`, x, number(axisHeight-6), number(height))
+		anchor := "middle"
+		switch {
+		case at == 0:
+			anchor = "start"
+		case at > total-step/4:
+			anchor = "end"
+		}
+		fmt.Fprintf(b, `<text class="ink" x="%s" y="11" font-size="11" text-anchor="%s">%s</text>`+"\n", x, anchor, view.Duration(at))
+	}
+}
+
+// tickStep returns a round distance that gives four to ten marks.
+func tickStep(total time.Duration) time.Duration {
+	for _, step := range []time.Duration{
+		time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+		time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+		time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	} {
+		if total/step <= 9 {
+			return step
+		}
+	}
+	return (total / 8).Round(time.Hour)
+}
+
+func drawBar(b *strings.Builder, s Step, lane int, offset, total time.Duration, color int) {
+	x := timelineWidth * float64(offset) / float64(total)
+	width := max(1.5, timelineWidth*float64(s.Duration)/float64(total))
+	x = min(x, timelineWidth-1.5)
+	y := axisHeight + laneHeight*float64(lane)
+	class := fmt.Sprintf("bar c%d", color%palette)
+	if s.Status == event.Failed {
+		class = "bar failed"
+	}
+	fmt.Fprintf(b, `<g><title>%s: %s, %s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"/>`,
+		html.EscapeString(s.Address), html.EscapeString(string(s.Status)), view.Duration(s.Duration), class, number(x), number(y+1), number(width), number(laneHeight-3))
+	if text := barText(s, int((width-8)/6.4)); text != "" {
+		fmt.Fprintf(b, `<text class="onbar" x="%s" y="%s" font-size="10.5">%s</text>`, number(x+4), number(y+laneHeight-5.5), html.EscapeString(text))
+	}
+	b.WriteString("</g>\n")
+}
+
+// barText is the most of an address that fits on a bar: all of it, its key, or
+// the end of its key.
+func barText(s Step, room int) string {
+	text := strings.TrimPrefix(s.Address, "step.")
+	if len([]rune(text)) <= room {
+		return text
+	}
+	_, key, keyed := strings.Cut(text, "[")
+	if !keyed || room < 5 {
+		return ""
+	}
+	runes := []rune(strings.Trim(key, `"]`))
+	if len(runes) > room {
+		runes = append([]rune("…"), runes[len(runes)-room+1:]...)
+	}
+	return string(runes)
+}
