@@ -27,8 +27,9 @@ func TryShared(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// Lock locks the file, waiting for as long as it takes.
-func Lock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
+// LockShared takes a lock that several may hold at a time, waiting for as
+// long as it takes.
+func LockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
 // Unlock ends the lock.
 func Unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }

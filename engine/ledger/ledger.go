@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// ErrNoRun says that no run is meant.
+var ErrNoRun = errors.New("no such run")
+
+// Ledger is a folder of runs and of pipelines' states.
+type Ledger struct{ dir string }
+
+// New returns the ledger in the folder, which need not exist yet.
+func New(dir string) *Ledger { return &Ledger{dir: dir} }
+
+func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }
+
+// Info is what is known of a run when it begins.
+type Info struct {
+	ID string `json:"id"`
+	// Pipeline is the absolute path of the pipeline's file.
+	Pipeline string `json:"pipeline"`
+	// Name is what people call the pipeline.
+	Name string   `json:"name,omitempty"`
+	Argv []string `json:"argv,omitempty"`
+	// Variables are the values of variables that are not sensitive, in JSON.
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	// Version is mleflow's.
+	Version string `json:"version,omitempty"`
+
+	Host        string   `json:"host,omitempty"`
+	OS          string   `json:"os,omitempty"`
+	CPUs        float64  `json:"cpus,omitempty"`
+	MemoryBytes int64    `json:"memory_bytes,omitempty"`
+	GPUs        []string `json:"gpus,omitempty"`
+	PID         int      `json:"pid,omitempty"`
+
+	Started time.Time `json:"started"`
+	// Resumed is the earlier run of the pipeline that did not end, if any.
+	Resumed string `json:"resumed,omitempty"`
+}
+
+// State is how a run stands.
+type State string
+
+// The states of a run.
+const (
+	// Running: its process lives.
+	Running State = "running"
+	// Finished: all steps went well.
+	Finished State = "finished"
+	// Failed: it ended with failures.
+	Failed State = "failed"
+	// Cancelled: a person stopped it.
+	Cancelled State = "cancelled"
+	// Interrupted: its process was killed.
+	Interrupted State = "interrupted"
+)
+
+// Entry is a run in a list.
+type Entry struct {
+	Info
+	State State `json:"state"`
+	// Finish is the last event of a run that ended by itself.
+	Finish *event.RunFinished `json:"finish,omitempty"`
+}
+
+// List returns all runs, newest first. Folders that are no runs are passed
+// over.
+func (l *Ledger) List() ([]Entry, error) {
+	ids, err := l.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	entries := make([]Entry, 0, len(ids))
+	for _, id := range ids {
+		if p, err := l.open(id); err == nil {
+			entries = append(entries, p.Entry())
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Started.Compare(a.Started) })
+	return entries, nil
+}
+
+// ids returns the ids of all runs, newest first.
+func (l *Ledger) ids() ([]string, error) {
+	found, err := os.ReadDir(l.runs())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var ids []string
+	for _, f := range found {
+		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
+			ids = append(ids, f.Name())
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+	return ids, nil
+}
+
+// Find opens the run of that id, the only one whose id begins with it, or the
+// newest for "latest" and "". An error is ErrNoRun or names the candidates.
+func (l *Ledger) Find(ref string) (*Past, error) {
+	ids, err := l.ids()
+	if err != nil {
+		return nil, fmt.Errorf("find run: %w", err)
+	}
+	if ref == "" || ref == "latest" {
+		return l.newest(ids)
+	}
+	match := slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, ref) })
+	switch {
+	case slices.Contains(match, ref):
+		return l.open(ref)
+	case len(match) == 1:
+		return l.open(match[0])
+	case len(match) > 1:
+		return nil, fmt.Errorf("find run %q: %d runs begin with it, the newest is %s; write more of the id", ref, len(match), match[0])
+	}
+	return nil, fmt.Errorf("find run %q: %w", ref, ErrNoRun)
+}
+
+func (l *Ledger) newest(ids []string) (*Past, error) {
+	for _, id := range ids {
+		if p, err := l.open(id); err == nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("find latest run: %w", ErrNoRun)
+}
+
+// newID returns an id that sorts by time to the millisecond: the second, then
+// the millisecond and some randomness in four hexadecimal digits.
+func newID(t time.Time) string {
+	t = t.UTC()
+	fraction := t.Nanosecond()/1e6*65 + rand.IntN(65)
+	return fmt.Sprintf("%s-%04x", t.Format("20060102T150405Z"), fraction)
+}

@@ -1,0 +1,288 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The greatest sizes of the two parts of a log that are kept.
+const (
+	logHead = 4 << 20
+	logTail = 4 << 20
+)
+
+// Log keeps what an attempt prints: the first 4 MiB and at least the last
+// 4 MiB, with a line between them that says how much is missing. The end is
+// written to two files in turn until Close appends it to the log, so that it
+// is there even if the process is killed. Files appear with the first byte.
+// It may be used by several goroutines.
+type Log struct {
+	mu         sync.Mutex
+	path       string
+	head, tail int64 // limits
+	out        *os.File
+	written    int64 // bytes given to Write
+	turn       int   // which of the two files
+	size       int64 // bytes in it
+	masker     *Masker
+	closed     bool
+}
+
+// Log returns the log of an attempt of an instance, with secrets masked. The
+// caller closes it.
+func (r *Run) Log(address string, attempt int) *Log {
+	l := newLog(filepath.Join(r.dir, "logs", logName(address, attempt)), logHead, logTail)
+	l.masker = NewMasker(rawLog{l}, r.secrets)
+	return l
+}
+
+func newLog(path string, head, tail int64) *Log {
+	l := &Log{path: path, head: head, tail: tail}
+	l.masker = NewMasker(rawLog{l}, nil)
+	return l
+}
+
+// logName is the file name for an attempt's log. Characters that could mean
+// something to a file system are escaped; a long address is cut and told
+// apart by its hash.
+func logName(address string, attempt int) string {
+	var b strings.Builder
+	for i := range len(address) {
+		c := address[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.' && i > 0, c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	name := b.String()
+	if len(name) > 200 {
+		sum := sha256.Sum256([]byte(address))
+		name = fmt.Sprintf("%s~%x", name[:180], sum[:8])
+	}
+	return name + "." + strconv.Itoa(attempt) + ".log"
+}
+
+// Write implements io.Writer. Secrets are masked.
+func (l *Log) Write(p []byte) (int, error) { return l.masker.Write(p) }
+
+// rawLog is a Log behind its masker.
+type rawLog struct{ *Log }
+
+func (l rawLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(p)
+	if l.closed {
+		return 0, fmt.Errorf("write log: %w", fs.ErrClosed)
+	}
+	for len(p) > 0 {
+		k, err := l.some(p)
+		if err != nil {
+			return n - len(p), fmt.Errorf("write log: %w", err)
+		}
+		p = p[k:]
+	}
+	return n, nil
+}
+
+// some writes as much of p as the file under way has room for.
+func (l *Log) some(p []byte) (int, error) {
+	if l.written < l.head {
+		p = p[:min(int64(len(p)), l.head-l.written)]
+	} else {
+		if l.written == l.head || l.size >= l.tail {
+			if err := l.rotate(); err != nil {
+				return 0, err
+			}
+		}
+		p = p[:min(int64(len(p)), l.tail-l.size)]
+	}
+	if l.out == nil {
+		if err := l.create(l.path); err != nil {
+			return 0, err
+		}
+	}
+	k, err := l.out.Write(p)
+	l.written += int64(k)
+	l.size += int64(k)
+	return k, err
+}
+
+// rotate begins the other of the two files of the end. It starts with the
+// number of bytes before it and the size of the log's first part.
+func (l *Log) rotate() error {
+	l.turn = 1 - l.turn
+	if err := l.create(tailPath(l.path, l.turn)); err != nil {
+		return err
+	}
+	l.size = 0
+	_, err := fmt.Fprintf(l.out, "%d %d\n", l.written, l.head)
+	return err
+}
+
+func tailPath(path string, turn int) string { return path + ".end" + strconv.Itoa(turn) }
+
+func (l *Log) create(path string) error {
+	l.closeFile()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
+			f, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+		}
+	}
+	l.out = f
+	return err
+}
+
+func (l *Log) closeFile() {
+	if l.out != nil {
+		l.out.Close()
+		l.out = nil
+	}
+}
+
+// Close joins the parts to one file.
+func (l *Log) Close() error {
+	flushed := l.masker.Flush()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.closeFile()
+	err := flushed
+	if l.written > l.head {
+		err = errors.Join(err, join(l.path))
+	}
+	if err != nil {
+		return fmt.Errorf("close log: %w", err)
+	}
+	return nil
+}
+
+// join appends the end of a log to its beginning: first to a copy, so that
+// the log is readable at any moment.
+func join(path string) error {
+	whole, err := os.CreateTemp(filepath.Dir(path), ".join-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(whole.Name())
+	defer whole.Close()
+	r, err := openLog(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := io.Copy(whole, r); err != nil {
+		return err
+	}
+	if err := errors.Join(whole.Chmod(0o644), whole.Close(), os.Rename(whole.Name(), path)); err != nil {
+		return err
+	}
+	return errors.Join(removeIfThere(tailPath(path, 0)), removeIfThere(tailPath(path, 1)))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Logs returns the numbers of the attempts of an instance that printed
+// something, ascending.
+func (p *Past) Logs(address string) []int {
+	var out []int
+	for n := 1; ; n++ {
+		if _, err := os.Stat(p.logPath(address, n)); err == nil {
+			out = append(out, n)
+		} else if n > 100 {
+			return out
+		}
+	}
+}
+
+func (p *Past) logPath(address string, attempt int) string {
+	return filepath.Join(p.dir, "logs", logName(address, attempt))
+}
+
+// OpenLog opens the log of an attempt. The error is fs.ErrNotExist if it
+// printed nothing.
+func (p *Past) OpenLog(address string, attempt int) (io.ReadCloser, error) {
+	r, err := openLog(p.logPath(address, attempt))
+	if err != nil {
+		return nil, fmt.Errorf("open log of %s: %w", address, err)
+	}
+	return r, nil
+}
+
+// part is one of the files of a log's end: the bytes from at on. head is the
+// size of the log's own file; a larger one has been joined with its end.
+type part struct {
+	at, head int64
+	text     []byte
+}
+
+// openLog reads a log of one or more files.
+func openLog(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	first, ok := readPart(path, 0)
+	second, more := readPart(path, 1)
+	if !ok && !more {
+		return f, nil
+	}
+	if more && (!ok || second.at < first.at) {
+		first, second = second, first
+	}
+	head, err := io.ReadAll(f)
+	f.Close()
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(assemble(head, first, second)), nil
+}
+
+// readPart reads one of the files of the end; a torn one is none.
+func readPart(path string, turn int) (part, bool) {
+	b, err := os.ReadFile(tailPath(path, turn))
+	if err != nil {
+		return part{}, false
+	}
+	line, text, ok := bytes.Cut(b, []byte("\n"))
+	p := part{text: text}
+	_, err = fmt.Sscanf(string(line), "%d %d", &p.at, &p.head)
+	return p, ok && err == nil
+}
+
+func assemble(head []byte, parts ...part) io.Reader {
+	var out bytes.Buffer
+	out.Write(head)
+	at := int64(len(head))
+	for _, p := range parts {
+		if len(p.text) == 0 || p.head != int64(len(head)) {
+			continue
+		}
+		if p.at > at {
+			fmt.Fprintf(&out, "\n[mleflow: %d bytes are left out here]\n", p.at-at)
+		}
+		out.Write(p.text)
+		at = p.at + int64(len(p.text))
+	}
+	return &out
+}

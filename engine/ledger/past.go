@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/internal/flock"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// Past is a run in the ledger, perhaps one that is still running.
+type Past struct {
+	Info Info
+	dir  string
+}
+
+func (l *Ledger) open(id string) (*Past, error) {
+	p := &Past{dir: filepath.Join(l.runs(), id)}
+	if err := p.readJSON("run.json", &p.Info); err != nil {
+		return nil, fmt.Errorf("open run %s: %w", id, err)
+	}
+	return p, nil
+}
+
+func (p *Past) readJSON(name string, v any) error {
+	b, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
+}
+
+// Dir returns the folder of the run.
+func (p *Past) Dir() string { return p.dir }
+
+// Plan returns the plan that the run followed.
+func (p *Past) Plan() (*plan.Plan, error) {
+	out := &plan.Plan{}
+	if err := p.readJSON("plan.json", out); err != nil {
+		return nil, fmt.Errorf("read plan of run %s: %w", p.Info.ID, err)
+	}
+	for i := range out.Steps {
+		a, err := addr.Parse(out.Steps[i].Name)
+		if err != nil {
+			return nil, fmt.Errorf("read plan of run %s: %w", p.Info.ID, err)
+		}
+		out.Steps[i].Address = a
+	}
+	return out, nil
+}
+
+// Sources returns the texts of the pipeline by the names they were given, as
+// slash-separated paths.
+func (p *Past) Sources() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	root := filepath.Join(p.dir, "pipeline")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == root {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		out[filepath.ToSlash(rel)], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pipeline of run %s: %w", p.Info.ID, err)
+	}
+	return out, nil
+}
+
+// Events reads the journal. Lines that cannot be read, such as a torn last
+// one, are passed over. Only an error of reading the file is yielded; it is
+// the last.
+func (p *Past) Events() iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for line, err := range p.lines() {
+			if err != nil {
+				yield(nil, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
+				return
+			}
+			if e, err := event.Decode(line); err == nil && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lines yields the journal's whole lines, valid until the next one.
+func (p *Past) lines() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		f, err := os.Open(p.journal())
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer f.Close()
+		r := bufio.NewReaderSize(f, 64<<10)
+		for {
+			line, err := readLine(r)
+			if err != nil && err != io.EOF {
+				yield(nil, err)
+			}
+			if err != nil || !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// readLine reads a line of any length, without its newline. What comes after
+// the last newline is no line.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		long := bytes.Clone(line)
+		line, err = r.ReadBytes('\n')
+		line = append(long, line...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return line[:len(line)-1], nil
+}
+
+func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
+
+// Entry says how the run stands.
+func (p *Past) Entry() Entry {
+	alive := p.alive() // before the journal: a run may end in between
+	e := Entry{Info: p.Info, Finish: p.finish()}
+	switch {
+	case e.Finish != nil:
+		e.State = stateOf(e.Finish.Status)
+	case alive:
+		e.State = Running
+	default:
+		e.State = Interrupted
+	}
+	return e
+}
+
+func stateOf(s event.Status) State {
+	switch s {
+	case event.Ran:
+		return Finished
+	case event.Cancelled:
+		return Cancelled
+	}
+	return Failed
+}
+
+// alive reports whether the run's process holds its lock.
+func (p *Past) alive() bool {
+	f, err := os.Open(filepath.Join(p.dir, "lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := flock.TryShared(f)
+	return !free && err == nil
+}
+
+// tail is where the last event of a journal is looked for.
+const tail = 256 << 10
+
+// finish returns the journal's RunFinished, which is in its last lines.
+func (p *Past) finish() *event.RunFinished {
+	f, err := os.Open(p.journal())
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > tail {
+		_, err = f.Seek(-tail, io.SeekEnd)
+		if err != nil {
+			return nil
+		}
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, tail))
+	if err != nil {
+		return nil
+	}
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	marker := []byte(`{"type":"run_finished"`)
+	at := bytes.LastIndex(b, marker)
+	if at < 0 {
+		return nil
+	}
+	line, _, _ := bytes.Cut(b[at:], []byte("\n"))
+	if e, err := event.Decode(line); err == nil {
+		if end, ok := e.(event.RunFinished); ok {
+			return &end
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/internal/flock"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// Opening is what a run is begun with.
+type Opening struct {
+	// Info describes the run. ID, Host, OS, PID and Started are filled in
+	// where they are empty.
+	Info Info
+	Plan *plan.Plan
+	// Sources are the texts of the pipeline's files by their name.
+	Sources map[string][]byte
+	// Secrets are masked in everything the run writes; nil masks nothing.
+	Secrets *Secrets
+}
+
+// Run is a run of this process. It implements event.Sink, and may be used by
+// several goroutines.
+type Run struct {
+	info    Info
+	dir     string
+	secrets *Secrets
+	lock    *os.File
+
+	mu       sync.Mutex
+	journal  *os.File
+	buf      []byte
+	progress map[string]time.Time
+	err      error
+}
+
+// Begin writes the folder of a new run and locks it.
+func (l *Ledger) Begin(o Opening) (*Run, error) {
+	r, err := l.begin(o)
+	if err != nil {
+		return nil, fmt.Errorf("begin run: %w", err)
+	}
+	return r, nil
+}
+
+func (l *Ledger) begin(o Opening) (*Run, error) {
+	if err := os.MkdirAll(l.runs(), 0o777); err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp(l.runs(), ".new-")
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{info: o.Info, secrets: o.Secrets, progress: map[string]time.Time{}}
+	fill(&r.info)
+	if err = r.create(tmp, o); err == nil {
+		err = r.publish(tmp, l.runs())
+	}
+	if err != nil {
+		r.closeFiles()
+		return nil, errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := l.stateFile(r.info.Pipeline).noteRun(r.info.ID); err != nil {
+		r.closeFiles()
+		return nil, err
+	}
+	return r, nil
+}
+
+func fill(i *Info) {
+	if i.Host == "" {
+		i.Host, _ = os.Hostname()
+	}
+	if i.OS == "" {
+		i.OS = runtime.GOOS + "/" + runtime.GOARCH
+	}
+	if i.PID == 0 {
+		i.PID = os.Getpid()
+	}
+	if i.Started.IsZero() {
+		i.Started = time.Now()
+	}
+	i.Started = i.Started.UTC().Round(0)
+}
+
+// create writes all files but run.json, whose content depends on the id.
+func (r *Run) create(tmp string, o Opening) (err error) {
+	if r.lock, err = os.Create(filepath.Join(tmp, "lock")); err != nil {
+		return err
+	}
+	if _, err := flock.Try(r.lock); err != nil {
+		return err
+	}
+	if o.Plan != nil {
+		if err := r.writeJSON(filepath.Join(tmp, "plan.json"), o.Plan); err != nil {
+			return err
+		}
+	}
+	for name, text := range o.Sources {
+		to := filepath.Join(tmp, "pipeline", sourceName(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, r.secrets.maskBytes(text), 0o666); err != nil {
+			return err
+		}
+	}
+	r.journal, err = os.OpenFile(filepath.Join(tmp, "events.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	return err
+}
+
+// sourceName keeps the name of a source below the folder it is written to.
+func sourceName(name string) string {
+	return filepath.Clean("/" + strings.ReplaceAll(filepath.ToSlash(name), ":", "_"))
+}
+
+// publish gives the run an id that no other has and its folder that name.
+func (r *Run) publish(tmp, runs string) error {
+	given := r.info.ID != ""
+	for {
+		if !given {
+			r.info.ID = newID(r.info.Started)
+		}
+		if err := r.writeJSON(filepath.Join(tmp, "run.json"), r.info); err != nil {
+			return err
+		}
+		r.dir = filepath.Join(runs, r.info.ID)
+		err := os.Rename(tmp, r.dir)
+		if err == nil || given || !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		r.info.Started = r.info.Started.Add(time.Millisecond)
+	}
+}
+
+func (r *Run) writeJSON(path string, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	return os.WriteFile(path, r.secrets.maskJSON(b.Bytes()), 0o666)
+}
+
+// ID returns the id of the run.
+func (r *Run) ID() string { return r.info.ID }
+
+// Info returns what the run was begun with.
+func (r *Run) Info() Info { return r.info }
+
+// progressEvery is how often the journal keeps the progress of a step.
+const progressEvery = 5 * time.Second
+
+// Emit appends an event to the journal. Lines that steps print are kept in
+// their logs and not here; of a step's progress only some is kept. What could
+// be lost when the process is killed is what can be told again: progress and
+// steps that were not executed. A failed write is returned by Close.
+func (r *Run) Emit(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e := e.(type) {
+	case event.StepLog:
+		return
+	case event.StepProgress:
+		if e.Time.Sub(r.progress[e.Address]) < progressEvery {
+			return
+		}
+		r.progress[e.Address] = e.Time
+	case event.StepFinished:
+		delete(r.progress, e.Address)
+	}
+	line, err := event.Encode(e)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.buf = append(r.buf, r.secrets.maskJSON(line)...)
+	r.buf = append(r.buf, '\n')
+	if mustFlush(e) || len(r.buf) > 64<<10 {
+		r.flush()
+	}
+}
+
+func mustFlush(e event.Event) bool {
+	switch e := e.(type) {
+	case event.StepProgress:
+		return false
+	case event.StepFinished:
+		return e.Status == event.Ran || e.Status == event.Failed
+	}
+	return true
+}
+
+// flush hands the buffered lines to the kernel. After a failed write nothing
+// more is written, so that at most the last line is torn.
+func (r *Run) flush() {
+	if r.err == nil && len(r.buf) > 0 && r.journal != nil {
+		_, err := r.journal.Write(r.buf)
+		r.fail(err)
+	}
+	r.buf = r.buf[:0]
+}
+
+func (r *Run) fail(err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("write journal: %w", err)
+	}
+}
+
+// Err returns the first error of writing the journal.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close writes the journal to the disk and unlocks the run. A run without the
+// event RunFinished is from then on an interrupted one.
+func (r *Run) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.journal != nil {
+		r.flush()
+		r.fail(r.journal.Sync())
+	}
+	r.closeFiles()
+	return r.err
+}
+
+func (r *Run) closeFiles() {
+	for _, f := range []**os.File{&r.journal, &r.lock} {
+		if *f != nil {
+			(*f).Close()
+			*f = nil
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Memory is what is remembered of an instance.
+type Memory struct {
+	// Action is the key it had when it last went well.
+	Action digest.ActionID
+	// Duration is how long its last execution took, 0 if unknown.
+	Duration time.Duration
+}
+
+// Pipeline is what is remembered of a pipeline: its state. It may be used by
+// several goroutines, and several processes may have the state of one
+// pipeline: each sees what had been written when it opened it.
+type Pipeline struct {
+	file stateFile
+
+	mu      sync.Mutex
+	byAddr  map[string]Memory
+	lastRun string
+	lines   int
+	out     *appender
+	buf     []byte
+}
+
+// Pipeline reads what is remembered of the pipeline with that absolute path.
+// Nothing is written before the first Put.
+func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
+	s := &Pipeline{file: l.stateFile(path)}
+	text, err := os.ReadFile(s.file.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read state of %s: %w", path, err)
+	}
+	s.parse(string(text))
+	return s, nil
+}
+
+// stateFile is the file of a pipeline's state. Each line is one of
+//
+//	run <id>
+//	<action> <milliseconds> <length of address> <address>
+//
+// and later lines win. Lines that are not whole are ignored; every write
+// begins with a newline, so that a torn line harms no other.
+type stateFile struct{ path, pipeline string }
+
+func (l *Ledger) stateFile(pipeline string) stateFile {
+	name := strings.TrimSuffix(filepath.Base(pipeline), filepath.Ext(pipeline))
+	if len(name) > 100 {
+		name = name[:100]
+	}
+	file := name + "-" + digest.Of([]byte(pipeline)).Short() + ".log"
+	return stateFile{filepath.Join(l.dir, "pipelines", file), pipeline}
+}
+
+func (s *Pipeline) parse(text string) {
+	s.byAddr = make(map[string]Memory, strings.Count(text, "\n"))
+	for len(text) > 0 {
+		line, rest, whole := strings.Cut(text, "\n")
+		text = rest
+		if line == "" || !whole {
+			continue
+		}
+		s.lines++
+		if id, ok := strings.CutPrefix(line, "run "); ok {
+			s.lastRun = id
+		} else if address, m, ok := parseMemory(line); ok {
+			s.byAddr[address] = m
+		}
+	}
+}
+
+func parseMemory(line string) (address string, m Memory, ok bool) {
+	key, line, _ := strings.Cut(line, " ")
+	millis, line, _ := strings.Cut(line, " ")
+	length, address, ok := strings.Cut(line, " ")
+	if n, err := strconv.Atoi(length); !ok || err != nil || n != len(address) {
+		return "", m, false
+	}
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil {
+		return "", m, false
+	}
+	m.Duration = time.Duration(n) * time.Millisecond
+	m.Action, err = digest.ParseActionID(key)
+	return address, m, err == nil
+}
+
+func appendMemory(buf []byte, address string, m Memory) []byte {
+	buf = fmt.Appendf(buf, "%s %d %d %s\n", m.Action, m.Duration.Milliseconds(), len(address), address)
+	return buf
+}
+
+// Last returns what is remembered of an instance.
+func (s *Pipeline) Last(address string) (Memory, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.byAddr[address]
+	return m, ok
+}
+
+// Len returns the number of instances that are remembered.
+func (s *Pipeline) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byAddr)
+}
+
+// LastRun returns the id of the newest run of the pipeline, or "".
+func (s *Pipeline) LastRun() string { return s.lastRun }
+
+// Put remembers an instance that went well. A zero duration keeps the one
+// that is remembered. What is known already is not written again; of the rest
+// what was executed is written at once.
+func (s *Pipeline) Put(address string, m Memory) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, known := s.byAddr[address]
+	executed := m.Duration > 0
+	if !executed {
+		m.Duration = old.Duration
+	}
+	m.Duration = m.Duration.Truncate(time.Millisecond)
+	if known && m == old {
+		return nil
+	}
+	if strings.Contains(address, "\n") {
+		return fmt.Errorf("remember %q: the address has a line break", address)
+	}
+	s.byAddr[address] = m
+	s.lines++
+	s.buf = appendMemory(s.buf, address, m)
+	if executed || len(s.buf) > 64<<10 {
+		return s.flush()
+	}
+	return nil
+}
+
+func (s *Pipeline) flush() (err error) {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	if s.out == nil {
+		if s.out, err = s.file.appender(); err != nil {
+			return err
+		}
+	}
+	err = s.out.write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// Close writes what is left and, when most lines have become outdated,
+// compacts the file unless another process is writing.
+func (s *Pipeline) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.flush()
+	if s.out == nil {
+		return err
+	}
+	err = errors.Join(err, s.out.close())
+	s.out = nil
+	if s.lines > 2*len(s.byAddr)+1000 {
+		err = errors.Join(err, s.file.compact())
+	}
+	return err
+}
+
+// compacted returns the content of the file with one line for each address,
+// in the order in which addresses first appeared.
+func compacted(text []byte) []byte {
+	s := &Pipeline{}
+	s.parse(string(text))
+	out := make([]byte, 0, len(text)/2)
+	if s.lastRun != "" {
+		out = append(out, "run "+s.lastRun+"\n"...)
+	}
+	done := make(map[string]bool, len(s.byAddr))
+	for line := range bytes.Lines(text) {
+		address, _, ok := parseMemory(string(bytes.TrimSuffix(line, []byte("\n"))))
+		if m, current := s.byAddr[address]; ok && current && !done[address] {
+			done[address] = true
+			out = appendMemory(out, address, m)
+		}
+	}
+	return out
+}
+
+// Unfinished returns the newest run of the pipeline if it was interrupted,
+// else nil.
+func (l *Ledger) Unfinished(s *Pipeline) *Past {
+	if s.LastRun() == "" {
+		return nil
+	}
+	p, err := l.open(s.LastRun())
+	if err != nil || p.Entry().State != Interrupted {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/engine/internal/flock"
+)
+
+// appender adds to a state file. As long as one is open the file is not
+// compacted.
+type appender struct {
+	file stateFile
+	lock *os.File
+	out  *os.File
+}
+
+func (f stateFile) appender() (*appender, error) {
+	a := &appender{file: f}
+	err := os.MkdirAll(filepath.Dir(f.path), 0o777)
+	if err == nil {
+		a.lock, err = f.openLock()
+	}
+	if err == nil {
+		err = flock.LockShared(a.lock)
+	}
+	if err == nil { // only now: a compaction replaces the file
+		a.out, err = os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	}
+	if err != nil {
+		return nil, errors.Join(f.wrap("write", err), a.close())
+	}
+	return a, nil
+}
+
+func (f stateFile) openLock() (*os.File, error) {
+	return os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+}
+
+func (f stateFile) wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s state of %s: %w", verb, f.pipeline, err)
+}
+
+// write appends whole lines in one call.
+func (a *appender) write(lines []byte) error {
+	_, err := a.out.Write(append([]byte{'\n'}, lines...))
+	return a.file.wrap("write", err)
+}
+
+func (a *appender) close() error {
+	var err error
+	if a.out != nil {
+		err = a.out.Close()
+	}
+	if a.lock != nil {
+		err = errors.Join(err, a.lock.Close())
+	}
+	return a.file.wrap("close", err)
+}
+
+// noteRun remembers the newest run of the pipeline.
+func (f stateFile) noteRun(id string) error {
+	a, err := f.appender()
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.write([]byte("run "+id+"\n")), a.close())
+}
+
+// compact replaces the file by a shorter one that says the same, unless
+// somebody is writing to it.
+func (f stateFile) compact() error {
+	lock, err := f.openLock()
+	if err != nil {
+		return f.wrap("compact", err)
+	}
+	defer lock.Close()
+	if free, err := flock.Try(lock); !free || err != nil {
+		return f.wrap("compact", err)
+	}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return f.wrap("compact", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(f.path), ".compact-")
+	if err != nil {
+		return f.wrap("compact", err)
+	}
+	_, err = tmp.Write(compacted(text))
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), f.path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return f.wrap("compact", err)
+}

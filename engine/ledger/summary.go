@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Summary is what a journal says, put together.
+type Summary struct {
+	Entry
+	// Start is the first event, nil if the run was killed before it.
+	Start *event.RunStarted
+	// Steps are the instances in the order they first appear.
+	Steps    []StepSummary
+	Outputs  []event.OutputValue
+	Warnings []event.Warning
+	// Last is the time of the last event.
+	Last time.Time
+	// Unreadable is the number of whole lines that are no events: written by
+	// a newer version, or damaged.
+	Unreadable int
+}
+
+// StepSummary is what happened to an instance.
+type StepSummary struct {
+	Address string
+	Kind    string
+	// Status is empty while the instance runs, and for ever when the run was
+	// killed then.
+	Status   event.Status
+	Action   string
+	Attempts int
+	// Started is the beginning of the last attempt, zero if there was none;
+	// Ended the end of the instance.
+	Started, Ended time.Time
+	Duration       time.Duration
+	Devices        []string
+	Error          string
+	Outputs        map[string]string
+	Retries        []event.StepRetry
+}
+
+// Step returns the summary of an instance, or nil.
+func (s *Summary) Step(address string) *StepSummary {
+	for i := range s.Steps {
+		if s.Steps[i].Address == address {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
+// Summary reads the journal.
+func (p *Past) Summary() (*Summary, error) {
+	b := &summariser{sum: &Summary{Entry: p.Entry()}, place: map[string]int{}}
+	for line, err := range p.lines() {
+		if err != nil {
+			return nil, err
+		}
+		e, err := event.Decode(line)
+		if err != nil {
+			b.sum.Unreadable++
+			continue
+		}
+		b.add(e)
+	}
+	return b.sum, nil
+}
+
+type summariser struct {
+	sum   *Summary
+	place map[string]int
+}
+
+func (b *summariser) add(e event.Event) {
+	b.sum.Last = e.When()
+	switch e := e.(type) {
+	case event.RunStarted:
+		b.sum.Start = &e
+	case event.StepStarted:
+		s := b.step(e.Address, e.Kind)
+		s.Started, s.Attempts, s.Devices = e.Time, e.Attempt, e.Devices
+	case event.StepRetry:
+		s := b.step(e.Address, "")
+		s.Retries = append(s.Retries, e)
+	case event.StepFinished:
+		s := b.step(e.Address, e.Kind)
+		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
+		s.Attempts = max(s.Attempts, e.Attempts)
+		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
+		s.Error, s.Outputs = e.Error, e.Outputs
+	case event.OutputValue:
+		b.sum.Outputs = append(b.sum.Outputs, e)
+	case event.Warning:
+		b.sum.Warnings = append(b.sum.Warnings, e)
+	}
+}
+
+func (b *summariser) step(address, kind string) *StepSummary {
+	i, ok := b.place[address]
+	if !ok {
+		i = len(b.sum.Steps)
+		b.place[address] = i
+		b.sum.Steps = append(b.sum.Steps, StepSummary{Address: address})
+	}
+	if kind != "" {
+		b.sum.Steps[i].Kind = kind
+	}
+	return &b.sum.Steps[i]
+}
