@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// ApplyOptions choose what to apply and how.
+type ApplyOptions struct {
+	PlanOptions
+	// Parallelism is the greatest number of steps running at a time; 0 is as
+	// many as the resources allow.
+	Parallelism int
+	// KeepGoing goes on with everything that does not depend on a failure.
+	KeepGoing bool
+	// RequireCached refuses to start if anything would have to run.
+	RequireCached bool
+	// Sink is told what happens; nil is nobody.
+	Sink event.Sink
+	// Args is the command line, for the ledger, without values of secrets.
+	Args []string
+}
+
+// Failure is a step that failed.
+type Failure struct {
+	Address string
+	Err     error
+}
+
+// Output is the value of an output block.
+type Output struct {
+	Name string
+	// Known is false when it depends on a step that did not end well.
+	Known bool
+	// Value is a text as it is, any other value in JSON.
+	Value string
+}
+
+// Result is how an apply ended.
+type Result struct {
+	// RunID names the run in the ledger; empty if nothing was started.
+	RunID string
+	// Status is event.Ran when all went well, else Failed or Cancelled.
+	Status   event.Status
+	Counts   Counts
+	Failures []Failure
+	Outputs  []Output
+	Wall     time.Duration
+}
+
+// Counts is the number of steps by how they ended.
+type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled int }
+
+// Mismatch reports whether a step failed because content was not what a pin
+// says.
+func (r *Result) Mismatch() bool {
+	for _, f := range r.Failures {
+		if errors.Is(f.Err, step.ErrMismatch) {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply plans and executes the pipeline. Diagnostics say what is wrong with
+// it before anything runs; failures of steps are in the result.
+func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
+	pl, diags := e.plan(ctx, p, opts.PlanOptions)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if opts.RequireCached {
+		if diags = append(diags, requireCached(&pl.Plan)...); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	r := newRun(e, p, pl, opts)
+	tasks, _ := r.tasksOf()
+	if err := sched.Check(tasks, e.opts.Capacity); err != nil {
+		return nil, append(diags, diag.General("Not enough resources", "%s.", err))
+	}
+	if err := r.open(); err != nil {
+		return nil, append(diags, diag.General("Run cannot be recorded", "%s.", err))
+	}
+	return r.execute(ctx, tasks), diags
+}
+
+func requireCached(pl *plan.Plan) (diags diag.List) {
+	for i := range pl.Steps {
+		s := &pl.Steps[i]
+		if s.Action == plan.Cached {
+			continue
+		}
+		if len(diags) == 10 {
+			return append(diags, diag.General("Not cached", "There are more."))
+		}
+		why := ""
+		if len(s.Reasons) > 0 {
+			why = ": " + s.Reasons[0].Text
+		}
+		diags = append(diags, diag.General("Not cached", "%s would not come from the cache%s. Apply without --require-cached to run it.", s.Name, why))
+	}
+	return diags
+}
+
+// tasksOf lists what has to be scheduled: the steps that will run, and those
+// that are decided when others have run. index maps a plan step to its task,
+// or to -1.
+func (r *run) tasksOf() (tasks []sched.Task, index []int) {
+	index = make([]int, len(r.pl.Steps))
+	for n := range r.pl.Steps {
+		s := &r.pl.Steps[n]
+		index[n] = -1
+		if s.Action == plan.Cached && r.pl.same[n] < 0 {
+			continue
+		}
+		index[n] = len(tasks)
+		t := r.task(n)
+		for _, a := range s.After {
+			if index[a] >= 0 {
+				t.After = append(t.After, index[a])
+			}
+		}
+		if same := r.pl.same[n]; same >= 0 {
+			t.After = append(t.After, index[same])
+		}
+		tasks = append(tasks, t)
+		r.steps = append(r.steps, n)
+	}
+	return tasks, index
+}
+
+func (r *run) task(n int) sched.Task {
+	s, inst := &r.pl.Steps[n], r.p.Instances[r.pl.instance[n]]
+	l := inst.Limits
+	t := sched.Task{
+		Name:   s.Name,
+		Weight: time.Duration(max(s.ExpectedMillis, 1)) * time.Millisecond,
+		Needs:  sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs},
+		Retry:  sched.Retry{Attempts: inst.Retry.Attempts, Base: inst.Retry.Backoff, Max: inst.Retry.MaxBackoff},
+		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
+	}
+	if !inst.Step.Kind.OwnsTimeout {
+		t.Timeout = l.Timeout
+	}
+	if s.Action == plan.Run {
+		t.Key = s.ActionID
+	} else {
+		t.Resolve = func(ctx context.Context) (sched.Resolution, error) { return r.resolve(ctx, n) }
+	}
+	return t
+}
+
+func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
+	r.announce()
+	for n := range r.pl.Steps {
+		if d := r.pl.decisions[n]; d != nil && d.record != nil {
+			r.ended(n, event.Cached, sched.Result{})
+		}
+	}
+	sum, err := sched.Run(ctx, tasks, sched.Options{
+		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
+		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
+		OnStart: r.onStart, OnRetry: r.onRetry, OnEnd: r.onEnd,
+	})
+	if err != nil {
+		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
+		r.result.Counts.Failed++
+	}
+	return r.finish(sum)
+}
+
+func (r *run) announce() {
+	c := r.pl.Counts()
+	var expected int64
+	for i := range r.pl.Steps {
+		if r.pl.Steps[i].Action != plan.Cached {
+			expected += r.pl.Steps[i].ExpectedMillis
+		}
+	}
+	r.sink.Emit(event.RunStarted{At: now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
+		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected})
+}
+
+func (r *run) finish(sum *sched.Summary) *Result {
+	res := &r.result
+	res.Wall = time.Since(r.started)
+	res.Status = event.Ran
+	switch {
+	case sum != nil && sum.Interrupted != nil:
+		res.Status = event.Cancelled
+	case res.Counts.Failed > 0:
+		res.Status = event.Failed
+	}
+	r.outputs()
+	c := res.Counts
+	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
+		Skipped: c.Skipped, Cancelled: c.Cancelled, DurationMillis: res.Wall.Milliseconds()})
+	if err := r.close(); err != nil {
+		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})
+	}
+	return res
+}
+
+// outputs evaluates the pipeline's output blocks. One that cannot be known,
+// because of a target or a failure, is reported as such.
+func (r *run) outputs() {
+	for _, o := range r.p.Pipeline.Outputs {
+		v, known, diags := r.p.OutputValue(o)
+		out := Output{Name: o.Name, Known: known && !diags.HasErrors()}
+		if out.Known {
+			out.Value = config.Text(v)
+			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value})
+		} else if diags.HasErrors() {
+			r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("output %q: %s", o.Name, diags[0].Detail)})
+		}
+		r.result.Outputs = append(r.result.Outputs, out)
+	}
+}
+
+func now() event.At { return event.At{Time: time.Now().UTC()} }
+
+// Explanation is all that is known of why an instance runs or does not.
+type Explanation struct {
+	Plan plan.Step
+	// Fields are what is in its key; nil while that is not known.
+	Fields []Field
+	// Last is the action of the last run, empty if there was none.
+	Last string
+}
+
+// Field is one labelled input of a key.
+type Field struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+	// Was is the value in the last run's key, when it differs.
+	Was string `json:"was,omitempty"`
+}
+
+// Explain plans the pipeline and tells all about one instance.
+func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Explanation, diag.List) {
+	i, ok := p.Find(a)
+	if !ok {
+		_, diags := addresses(p, []addr.Instance{{Step: a.Step, Key: a.Key, HasKey: true}}, "explain")
+		return nil, diags
+	}
+	pl, diags := e.plan(ctx, p, PlanOptions{})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	n := pl.at[i]
+	x := &Explanation{Plan: pl.Steps[n]}
+	last, _ := pl.state.Last(a.String())
+	if !last.IsZero() {
+		x.Last = last.String()
+	}
+	if pl.Steps[n].ActionID == "" {
+		return x, diags
+	}
+	d, more := e.decide(ctx, p, i, true)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return x, diags
+	}
+	was := map[string]string{}
+	if rec, err := e.lookup(ctx, last); err == nil && rec != nil {
+		for _, f := range rec.Fields {
+			was[f.Label] = f.Value
+		}
+	}
+	for _, f := range d.fields {
+		field := Field{Label: f.Label, Value: f.Value}
+		if w, had := was[f.Label]; had && w != f.Value {
+			field.Was = w
+		}
+		x.Fields = append(x.Fields, field)
+	}
+	return x, diags
+}

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// decision is what is known of an instance once its inputs are.
+type decision struct {
+	step   step.Step
+	id     digest.ActionID
+	fields []digest.Field
+	// record is what the action gave before; nil if it must run.
+	record *cache.Record
+}
+
+// decide computes the key of instance i and looks it up, unless fresh says
+// that an earlier result must not be used. It is the one place where run or
+// cached is decided, for plan and apply alike.
+func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*decision, diag.List) {
+	inst := p.Instances[i]
+	s, args, diags := construct(p, i)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	h, err := step.Key(inst.Step.Kind, args, s)
+	if err != nil {
+		return nil, diag.List{diag.Error(inst.Step.Range, "Step without a key", "%s: %s.", inst.Addr, err)}
+	}
+	d := &decision{step: s, id: h.Sum(), fields: h.Fields()}
+	if fresh {
+		return d, nil
+	}
+	d.record, err = e.lookup(ctx, d.id)
+	if err != nil {
+		return nil, diag.List{diag.Error(inst.Step.Range, "Cache cannot be read", "%s: %s.", inst.Addr, err)}
+	}
+	return d, nil
+}
+
+// lookup returns the record of an action, or nil.
+func (e *Engine) lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	rec, err := e.opts.Cache.Lookup(ctx, id)
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up action %s: %w", id.Short(), err)
+	}
+	return rec, nil
+}

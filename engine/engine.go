@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Cache is what the engine needs of a cache.
+type Cache interface {
+	cache.Store
+	cache.Index
+	cache.Locker
+	cache.Workspace
+}
+
+// Options are what an engine is made of.
+type Options struct {
+	Kinds *step.Registry
+	// Functions are added to the language.
+	Functions map[string]function.Function
+	// Version is the version of the program.
+	Version string
+	Cache   Cache
+	// Ledger remembers runs; nil remembers nothing.
+	Ledger *ledger.Ledger
+	// Capacity is what the machine has to lease.
+	Capacity sched.Capacity
+	// Devices keeps two processes from leasing one device; nil does not.
+	Devices *sched.DeviceLocks
+}
+
+// Engine plans and applies pipelines.
+type Engine struct{ opts Options }
+
+// New returns an engine. It touches nothing.
+func New(opts Options) *Engine { return &Engine{opts: opts} }
+
+// Program is a pipeline with the values of its variables, expanded.
+type Program struct {
+	*config.Graph
+	// Variables are the values given, as text, for the ledger; sensitive
+	// ones are left out.
+	Variables map[string]string
+}
+
+// Load reads, checks and expands the pipeline file at path. The program is
+// usable only without errors; its Pipeline is never nil, for snippets.
+func (e *Engine) Load(path string, in config.Inputs) (*Program, diag.List) {
+	p, diags := config.Load(path, e.language())
+	return e.expand(p, diags, in)
+}
+
+// Parse is Load for a text already read; path is the name shown in ranges.
+func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, diag.List) {
+	p, diags := config.Parse(path, src, e.language())
+	return e.expand(p, diags, in)
+}
+
+func (e *Engine) language() config.Options {
+	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version}
+}
+
+func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {
+	prog := &Program{Graph: &config.Graph{Pipeline: p}}
+	if diags.HasErrors() {
+		return prog, diags
+	}
+	values, more := p.Values(in)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return prog, diags
+	}
+	prog.Variables = config.Shown(values)
+	graph, more := p.Expand(values)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return prog, diags
+	}
+	prog.Graph = graph
+	return prog, diags
+}
+
+// Check constructs every step whose arguments are known, so that what a kind
+// refuses is found before anything runs.
+func (e *Engine) Check(p *Program) (diags diag.List) {
+	for i := range p.Instances {
+		if p.Known(i) {
+			_, _, more := construct(p, i)
+			diags = append(diags, more...)
+		}
+	}
+	return diags
+}
+
+// construct makes the step of instance i.
+func construct(p *Program, i int) (step.Step, step.Args, diag.List) {
+	args, diags := p.Args(i)
+	if diags.HasErrors() {
+		return nil, args, diags
+	}
+	inst := p.Instances[i]
+	s, err := inst.Step.Kind.New(args)
+	if err != nil {
+		return nil, args, diag.List{diag.Error(inst.Step.Range, "Invalid step", "%s: %s.", inst.Addr, err)}
+	}
+	return s, args, nil
+}

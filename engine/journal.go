@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// addressState is what the ledger remembers of addresses.
+type addressState interface {
+	// Last returns the action an address had last and how long it took; the
+	// zero ActionID if there is none.
+	Last(address string) (id digest.ActionID, millis int64)
+}
+
+type noState struct{}
+
+// Last implements addressState.
+func (noState) Last(string) (digest.ActionID, int64) { return digest.ActionID{}, 0 }
+
+// serial makes a sink safe for several goroutines.
+func serial(s event.Sink) event.Sink {
+	var mu sync.Mutex
+	return event.SinkFunc(func(ev event.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Emit(ev)
+	})
+}
+
+// lines passes a log on and emits each whole line as an event.
+type lines struct {
+	mu      sync.Mutex
+	to      io.WriteCloser
+	sink    event.Sink
+	address string
+	part    []byte
+}
+
+// maxLine is the greatest length of a line that is emitted; the log has all.
+const maxLine = 4096
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := p
+	for {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			break
+		}
+		l.emit(append(l.part, rest[:i]...))
+		l.part, rest = l.part[:0], rest[i+1:]
+	}
+	if room := maxLine - len(l.part); room > 0 {
+		l.part = append(l.part, rest[:min(room, len(rest))]...)
+	}
+	if l.to == nil {
+		return len(p), nil
+	}
+	return l.to.Write(p)
+}
+
+func (l *lines) emit(line []byte) {
+	text := strings.TrimSuffix(string(line[:min(len(line), maxLine)]), "\r")
+	l.sink.Emit(event.StepLog{At: now(), Address: l.address, Line: strings.ToValidUTF8(text, "\uFFFD")})
+}
+
+// Close implements io.Closer.
+func (l *lines) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.part) > 0 {
+		l.emit(l.part)
+	}
+	if l.to == nil {
+		return nil
+	}
+	return l.to.Close()
+}

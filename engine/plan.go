@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// PlanOptions choose what to plan.
+type PlanOptions struct {
+	// Targets limit the plan to these addresses (an instance, or a block for
+	// all of its instances) and what they depend on; none is everything.
+	Targets []addr.Instance
+	// Force lists addresses that run even if their result is in the cache.
+	Force []addr.Instance
+}
+
+// planned is a plan with what apply needs besides.
+type planned struct {
+	plan.Plan
+	// instance maps a plan step to its instance, and at the other way round
+	// (-1 for one that is not selected).
+	instance []int
+	at       []int
+	// decisions are nil for deferred steps.
+	decisions []*decision
+	// same is the plan step whose action is the same and runs first, or -1.
+	same   []int
+	forced map[int]bool
+	state  addressState
+}
+
+// Plan says what Apply would do. It touches neither the network nor anything
+// that runs steps, and writes nothing.
+func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
+	pl, diags := e.plan(ctx, p, opts)
+	if pl == nil {
+		return nil, diags
+	}
+	return &pl.Plan, diags
+}
+
+func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
+	selected, diags := selection(p, opts.Targets)
+	force, more := addresses(p, opts.Force, "-force")
+	if diags = append(diags, more...); diags.HasErrors() {
+		return nil, diags
+	}
+	state, err := e.state(p)
+	if err != nil {
+		return nil, append(diags, diag.General("State cannot be read", "%s.", err))
+	}
+	pl := newPlanned(p, selected, force, state)
+	first := map[digest.ActionID]int{}
+	for n := range pl.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, append(diags, diag.General("Interrupted", "%s.", err))
+		}
+		diags = append(diags, e.planStep(ctx, p, pl, n, first)...)
+	}
+	return pl, diags
+}
+
+func newPlanned(p *Program, selected []bool, force map[int]bool, state addressState) *planned {
+	pl := &planned{forced: force, state: state, at: make([]int, len(p.Instances))}
+	pl.Pipeline = p.Pipeline.Path
+	for i, inst := range p.Instances {
+		pl.at[i] = -1
+		if !selected[i] {
+			continue
+		}
+		pl.at[i] = len(pl.Steps)
+		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
+		if len(inst.Deps) > 0 {
+			s.After = make([]int, len(inst.Deps))
+			for d, dep := range inst.Deps {
+				s.After[d] = pl.at[dep]
+			}
+		}
+		pl.Steps = append(pl.Steps, s)
+		pl.instance = append(pl.instance, i)
+	}
+	pl.decisions = make([]*decision, len(pl.Steps))
+	pl.same = make([]int, len(pl.Steps))
+	return pl
+}
+
+func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, first map[digest.ActionID]int) diag.List {
+	s, i := &pl.Steps[n], pl.instance[n]
+	pl.same[n] = -1
+	last, millis := pl.state.Last(s.Name)
+	s.ExpectedMillis = millis
+	if waits := pl.undecided(s); len(waits) > 0 {
+		s.Action = plan.Deferred
+		s.Reasons = waits
+		if !p.Known(i) {
+			return nil
+		}
+		_, _, diags := construct(p, i)
+		return diags
+	}
+	kind := p.Instances[i].Step.Kind
+	fresh := pl.forced[i] || kind.Volatile
+	d, diags := e.decide(ctx, p, i, fresh)
+	if diags.HasErrors() {
+		return diags
+	}
+	pl.decisions[n] = d
+	s.ActionID = d.id.String()
+	switch earlier, twice := first[d.id]; {
+	case d.record != nil:
+		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
+		d.fields = nil
+		p.SetOutputs(i, d.record.Outputs)
+		return nil
+	case twice && !fresh:
+		s.Action = plan.Cached
+		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same action as %s, which runs first", pl.Steps[earlier].Name)}}
+		pl.same[n] = earlier
+		return nil
+	case pl.forced[i]:
+		s.Reasons = []plan.Reason{{Text: forced}}
+	case kind.Volatile:
+		s.Reasons = []plan.Reason{{Text: volatile}}
+	default:
+		s.Reasons = e.explainMiss(ctx, last, d)
+	}
+	s.Action = plan.Run
+	first[d.id] = n
+	return nil
+}
+
+// undecided lists why a step cannot be decided yet: what it depends on will
+// run or is itself deferred. At most three are named.
+func (pl *planned) undecided(s *plan.Step) []plan.Reason {
+	var reasons []plan.Reason
+	more := 0
+	for _, a := range s.After {
+		dep := &pl.Steps[a]
+		if dep.Action == plan.Cached && pl.same[a] < 0 {
+			continue
+		}
+		if len(reasons) == 3 {
+			more++
+			continue
+		}
+		text := "waits for " + dep.Name + ", which runs"
+		if dep.Action == plan.Deferred {
+			text = "waits for " + dep.Name + ", which is deferred"
+		}
+		reasons = append(reasons, plan.Reason{Text: text})
+	}
+	if more > 0 {
+		reasons = append(reasons, plan.Reason{Text: fmt.Sprintf("waits for %d more", more)})
+	}
+	return reasons
+}
+
+// selection marks the targets and everything they depend on.
+func selection(p *Program, targets []addr.Instance) ([]bool, diag.List) {
+	selected := make([]bool, len(p.Instances))
+	if len(targets) == 0 {
+		for i := range selected {
+			selected[i] = true
+		}
+		return selected, nil
+	}
+	roots, diags := addresses(p, targets, "-target")
+	for i := range roots {
+		selected[i] = true
+	}
+	// Instances come after what they depend on, so one pass backwards is enough.
+	for i := len(selected) - 1; i >= 0; i-- {
+		if selected[i] {
+			for _, d := range p.Instances[i].Deps {
+				selected[d] = true
+			}
+		}
+	}
+	return selected, diags
+}
+
+// addresses resolves the addresses given with a flag.
+func addresses(p *Program, list []addr.Instance, flag string) (map[int]bool, diag.List) {
+	found := map[int]bool{}
+	var diags diag.List
+	for _, a := range list {
+		matches := p.Select(a)
+		for _, i := range matches {
+			found[i] = true
+		}
+		if matches == nil {
+			diags = append(diags, diag.General("Unknown address", "%s %s: the pipeline has no such step.%s", flag, a, nearestAddress(p, a)))
+		}
+	}
+	return found, diags
+}
+
+func nearestAddress(p *Program, a addr.Instance) string {
+	var names []string
+	for _, s := range p.Pipeline.Steps {
+		names = append(names, s.Addr.String())
+		if a.HasKey && s.Addr == a.Step {
+			names = names[:0]
+			for _, i := range p.Select(addr.Single(s.Addr)) {
+				names = append(names, p.Instances[i].Addr.String())
+			}
+			break
+		}
+	}
+	if hint := diag.DidYouMean(a.String(), names); hint != "" {
+		return strings.ReplaceAll(hint, `\"`, `"`)
+	}
+	if len(names) > 5 {
+		names = append(names[:5:5], "…")
+	}
+	return " There are: " + strings.Join(names, ", ") + "."
+}

@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// run is one apply under way.
+type run struct {
+	e       *Engine
+	p       *Program
+	pl      *planned
+	opts    ApplyOptions
+	started time.Time
+	resumed string
+	sink    event.Sink
+	journal *ledger.Run
+	result  Result
+	// steps maps a task to its plan step.
+	steps []int
+	// found marks plan steps whose Do found that another process had done
+	// the work.
+	found []bool
+}
+
+func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
+	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), found: make([]bool, len(pl.Steps))}
+	r.sink = opts.Sink
+	if r.sink == nil {
+		r.sink = event.SinkFunc(func(event.Event) {})
+	}
+	return r
+}
+
+// resolve decides whether step n has anything to do, once all it depends on
+// is done. It is called again after a step of the same action has ended.
+func (r *run) resolve(ctx context.Context, n int) (sched.Resolution, error) {
+	i := r.pl.instance[n]
+	d := r.pl.decisions[n]
+	if d == nil {
+		var err error
+		if d, err = r.decideDeferred(ctx, n); err != nil {
+			return sched.Resolution{}, err
+		}
+	} else if !r.fresh(n) {
+		rec, err := r.e.lookup(ctx, d.id)
+		if err != nil {
+			return sched.Resolution{}, err
+		}
+		d.record = rec
+	}
+	if d.record != nil {
+		r.p.SetOutputs(i, d.record.Outputs)
+		return sched.Resolution{Done: true}, nil
+	}
+	return sched.Resolution{Key: d.id.String()}, nil
+}
+
+func (r *run) decideDeferred(ctx context.Context, n int) (*decision, error) {
+	d, diags := r.e.decide(ctx, r.p, r.pl.instance[n], r.fresh(n))
+	if diags.HasErrors() {
+		return nil, asError(diags)
+	}
+	r.pl.decisions[n] = d
+	return d, nil
+}
+
+// fresh says that step n must not use an earlier result.
+func (r *run) fresh(n int) bool {
+	i := r.pl.instance[n]
+	return r.pl.forced[i] || r.p.Instances[i].Step.Kind.Volatile
+}
+
+// asError joins what was found wrong with the arguments of a step that could
+// be evaluated only now.
+func asError(diags diag.List) error {
+	var errs []error
+	for _, d := range diags {
+		text := d.Summary + ": " + d.Detail
+		if d.Subject != nil {
+			text = fmt.Sprintf("%s:%d: %s", d.Subject.Filename, d.Subject.Start.Line, text)
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
+}
+
+// do is one attempt at step n.
+func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
+	d := r.pl.decisions[n]
+	unlock, err := r.e.opts.Cache.LockAction(ctx, d.id)
+	if err != nil {
+		return fmt.Errorf("lock action: %w", err)
+	}
+	defer unlock()
+	if !r.fresh(n) { // another process may have done it meanwhile
+		rec, err := r.e.lookup(ctx, d.id)
+		if err != nil {
+			return err
+		}
+		if rec != nil {
+			d.record, r.found[n] = rec, true
+			r.p.SetOutputs(r.pl.instance[n], rec.Outputs)
+			return nil
+		}
+	}
+	return r.attempt(ctx, n, l)
+}
+
+// attempt runs the step and records what it gave.
+func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
+	inst := r.p.Instances[r.pl.instance[n]]
+	d := r.pl.decisions[n]
+	dir, err := r.e.opts.Cache.TempDir("step-" + d.id.Short())
+	if err != nil {
+		return fmt.Errorf("make work folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
+	log := r.openLog(inst.Addr.String(), l.Attempt)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	limits := inst.Limits
+	env := &step.Env{
+		Address: inst.Addr.String(), Attempt: l.Attempt, Store: r.e.opts.Cache, WorkDir: dir, Log: log,
+		Progress: r.progress(inst.Addr.String()), Warn: r.warn(inst.Addr.String()),
+		Limits: limits, Devices: l.Devices, RunID: r.result.RunID,
+	}
+	args, diags := r.p.Args(r.pl.instance[n])
+	if diags.HasErrors() {
+		return asError(diags)
+	}
+	s, err := inst.Step.Kind.New(args)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	outputs, err := protect(ctx, s, env)
+	if err != nil {
+		return err
+	}
+	if err := checkOutputs(inst.Step.Kind, outputs); err != nil {
+		return err
+	}
+	return r.record(ctx, n, outputs, started)
+}
+
+// protect turns a panic of a step into its failure, so that one broken kind
+// does not take the other steps of the run with it.
+func protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind)", v)
+		}
+	}()
+	return s.Run(ctx, env)
+}
+
+// checkOutputs makes sure that a kind gives exactly what it declares.
+func checkOutputs(k *step.Kind, outputs cache.Outputs) error {
+	for i := range k.Outputs {
+		o := &k.Outputs[i]
+		v, ok := outputs[o.Name]
+		switch {
+		case !ok:
+			return fmt.Errorf("step kind %s gave no output %q (this is a bug in the step kind)", k.Name, o.Name)
+		case o.Type == step.ArtifactType && v.Ref.IsZero():
+			return fmt.Errorf("step kind %s gave output %q without content (this is a bug in the step kind)", k.Name, o.Name)
+		case o.Type != step.ArtifactType && !json.Valid(v.JSON):
+			return fmt.Errorf("step kind %s gave output %q that is not JSON (this is a bug in the step kind)", k.Name, o.Name)
+		}
+	}
+	if len(outputs) != len(k.Outputs) {
+		return fmt.Errorf("step kind %s gave outputs it does not declare (this is a bug in the step kind)", k.Name)
+	}
+	return nil
+}
+
+func (r *run) record(ctx context.Context, n int, outputs cache.Outputs, started time.Time) error {
+	i := r.pl.instance[n]
+	inst, d := r.p.Instances[i], r.pl.decisions[n]
+	rec := &cache.Record{
+		Action: d.id, Address: inst.Addr.String(), Kind: inst.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
+		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
+	}
+	// The work is done: not even an interruption should lose it.
+	if err := r.e.opts.Cache.Record(context.WithoutCancel(ctx), rec); err != nil {
+		return fmt.Errorf("record action: %w", err)
+	}
+	d.record = rec
+	r.p.SetOutputs(i, outputs)
+	return nil
+}
+
+func (r *run) onStart(task int, l sched.Lease) {
+	s := &r.pl.Steps[r.steps[task]]
+	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: s.ExpectedMillis,
+		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices})
+}
+
+func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
+	r.sink.Emit(event.StepRetry{At: now(), Address: r.pl.Steps[r.steps[task]].Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+}
+
+func (r *run) onEnd(task int, res sched.Result) {
+	n := r.steps[task]
+	status := event.Cancelled
+	switch res.Status {
+	case sched.Done:
+		status = event.Cached
+	case sched.Ran:
+		status = event.Ran
+		if r.found[n] {
+			status = event.Cached
+		}
+	case sched.Failed:
+		status = event.Failed
+	case sched.Skipped:
+		status = event.Skipped
+	}
+	r.ended(n, status, res)
+}
+
+// ended counts a step, remembers its action and tells how it ended.
+func (r *run) ended(n int, status event.Status, res sched.Result) {
+	s, d := &r.pl.Steps[n], r.pl.decisions[n]
+	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
+	c := &r.result.Counts
+	switch status {
+	case event.Ran:
+		c.Ran++
+	case event.Cached:
+		c.Cached++
+	case event.Failed:
+		c.Failed++
+		ev.Error = res.Err.Error()
+		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
+	case event.Skipped:
+		c.Skipped++
+		ev.Error = r.pl.Steps[r.steps[res.Cause]].Name
+	case event.Cancelled:
+		c.Cancelled++
+	}
+	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
+		ev.Action = d.id.String()
+		ev.Outputs = shownOutputs(d.record.Outputs)
+		r.remember(n, status)
+	}
+	r.sink.Emit(ev)
+}
+
+func shownOutputs(outputs cache.Outputs) map[string]string {
+	shown := make(map[string]string, len(outputs))
+	for name, v := range outputs {
+		if v.Ref.IsZero() {
+			shown[name] = string(v.JSON)
+			continue
+		}
+		shown[name] = string(v.Ref.Kind) + ":" + v.Ref.ID.String()
+	}
+	return shown
+}
+
+// progress limits a step's reports to ten a second, and always lets the last
+// one of each piece of work through.
+func (r *run) progress(address string) func(step.Progress) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(p step.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < 100*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		r.sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit})
+	}
+}
+
+func (r *run) warn(address string) func(string) {
+	return func(message string) {
+		r.sink.Emit(event.Warning{At: now(), Address: address, Message: message})
+	}
+}
