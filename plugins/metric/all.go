@@ -5,6 +5,7 @@ func All() *Registry {
 	return NewRegistry(
 		accuracy,
 		errorRate,
+		f1,
 		kappa,
 		logLoss,
 		mae,

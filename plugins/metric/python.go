@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/table"
 )
 
 // isPythonSpace reports whether Python's str.isspace holds for r.
@@ -163,4 +165,22 @@ func caseIgnorable(r rune) bool {
 		return true
 	}
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
+}
+
+// PythonInt returns Python's int() of a cell: floats are cut towards zero,
+// texts are parsed. Ok is false for missing cells, infinities, other texts and
+// numbers beyond 64 bits.
+func PythonInt(v table.Value) (n int64, ok bool) {
+	switch v.Kind() {
+	case table.Text:
+		return pythonInt(v.String())
+	case table.Float64:
+		f := v.Float()
+		return int64(f), f >= -0x1p63 && f < 0x1p63
+	case table.Uint64:
+		return v.Int(), v.Int() >= 0
+	case table.Int64, table.Bool:
+		return v.Int(), true
+	}
+	return 0, false
 }

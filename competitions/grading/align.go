@@ -1,0 +1,343 @@
+package grading
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// alignment says how rows of the submission are paired with the answers.
+type alignment string
+
+// Alignments are the values of the attribute align.
+var Alignments = []Choice{
+	{"sorted", "Both tables are sorted by id (pandas sort_values, not stable) and paired row by row. Ids are compared only if a requirement says so. The default where there is an id."},
+	{"position", "Row by row in the order of the files. The default without an id."},
+	{"join", "Every row of the answers with every row of the submission that has its id, in the order of the answers (pandas merge, inner)."},
+	{"overlap", "Rows of the submission with an unknown id are left out; both are sorted by id and paired row by row up to the end of the shorter one."},
+}
+
+// TargetPairings are the values of the attribute targets_by.
+var TargetPairings = []Choice{
+	{"name", "A target is the submission's column of that name. The default."},
+	{"place", "The n-th target is the n-th column of the submission other than the id, whatever its name; there may be no further columns."},
+}
+
+// sortedPair is a submission and its answers, each sorted by id.
+type sortedPair struct {
+	submission, answers *table.Table
+	answerRows          []int // row numbers of answers before sorting
+	submissionRows      []int
+}
+
+// sort sorts both tables once.
+func (s *subject) sort() (*sortedPair, error) {
+	if s.sorted != nil {
+		return s.sorted, nil
+	}
+	a, b, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	answerRows, err := s.answers.ArgSort(s.plan.ID)
+	if err != nil {
+		return nil, fmt.Errorf("sort answers by %q: %w", s.plan.ID, err)
+	}
+	rows := answerRows
+	if a.Len() != b.Len() || a.Kind() != b.Kind() || firstDifference(a, b) >= 0 {
+		if rows, err = s.submission.ArgSort(s.plan.ID); err != nil {
+			return nil, invalid("column %q cannot be sorted: %v", s.plan.ID, err)
+		}
+	}
+	s.sorted = &sortedPair{
+		submission: take(s.submission, rows), answers: take(s.answers, answerRows),
+		submissionRows: rows, answerRows: answerRows,
+	}
+	return s.sorted, nil
+}
+
+// take is Take, but keeps a table whose rows stay where they are.
+func take(t *table.Table, rows []int) *table.Table {
+	if len(rows) == t.Len() {
+		same := true
+		for i, r := range rows {
+			if i != r {
+				same = false
+				break
+			}
+		}
+		if same {
+			return t
+		}
+	}
+	return t.Take(rows)
+}
+
+// aligned pairs the rows and prepares the columns for the metric.
+func (s *subject) aligned() (metric.Input, error) {
+	p := s.plan
+	in := metric.Input{Truth: s.answers, Prediction: s.submission, ID: p.ID, Targets: p.Targets, TruthNames: p.Truth}
+	if p.align != "position" {
+		var err error
+		if in.Prediction, in.Truth, err = s.pairRows(); err != nil {
+			return in, err
+		}
+	}
+	if p.byPlace {
+		if err := nameByPlace(&in); err != nil {
+			return in, err
+		}
+	}
+	return in, p.cells.apply(&in)
+}
+
+func (s *subject) pairRows() (submission, answers *table.Table, err error) {
+	switch s.plan.align {
+	case "join":
+		return s.join()
+	case "overlap":
+		return s.overlap()
+	}
+	pair, err := s.sort()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.plan.only != nil {
+		return s.plan.only.apply(s, pair)
+	}
+	return pair.submission, pair.answers, nil
+}
+
+// join pairs as pandas' answers.merge(submission, on=id) does.
+func (s *subject) join() (submission, answers *table.Table, err error) {
+	submitted, known, err := s.ids()
+	if err != nil {
+		return nil, nil, err
+	}
+	at := rowsByKey(submitted)
+	var left, right []int
+	for i := range known.Len() {
+		for _, j := range at[keyOf(known.Value(i))] {
+			left, right = append(left, i), append(right, j)
+		}
+	}
+	return take(s.submission, right), take(s.answers, left), nil
+}
+
+func rowsByKey(c *table.Column) map[key][]int {
+	out := make(map[key][]int, c.Len())
+	for i := range c.Len() {
+		k := keyOf(c.Value(i))
+		out[k] = append(out[k], i)
+	}
+	return out
+}
+
+func (s *subject) overlap() (submission, answers *table.Table, err error) {
+	submitted, known, err := s.ids()
+	if err != nil {
+		return nil, nil, err
+	}
+	at := rowsByKey(known)
+	var keep []int
+	for i := range submitted.Len() {
+		if v := submitted.Value(i); !v.IsMissing() && at[keyOf(v)] != nil {
+			keep = append(keep, i)
+		}
+	}
+	kept := take(s.submission, keep)
+	if submission, err = kept.SortBy(s.plan.ID); err != nil {
+		return nil, nil, invalid("column %q cannot be sorted: %v", s.plan.ID, err)
+	}
+	if answers, err = s.answers.SortBy(s.plan.ID); err != nil {
+		return nil, nil, fmt.Errorf("sort answers: %w", err)
+	}
+	n := min(submission.Len(), answers.Len())
+	return submission.Slice(0, n), answers.Slice(0, n), nil
+}
+
+// nameByPlace gives the submission's columns other than the id the names of
+// the targets, by place.
+func nameByPlace(in *metric.Input) error {
+	var columns []*table.Column
+	for _, c := range in.Prediction.Columns() {
+		if c.Name() != in.ID {
+			columns = append(columns, c)
+		}
+	}
+	if len(columns) != len(in.Targets) {
+		return invalid("there are %d columns besides %q instead of %d", len(columns), in.ID, len(in.Targets))
+	}
+	renamed := make([]*table.Column, len(columns))
+	for i, c := range columns {
+		renamed[i] = c.Rename(in.Targets[i])
+	}
+	t, err := table.New(renamed...)
+	if err != nil {
+		return err
+	}
+	in.Prediction = t
+	return nil
+}
+
+// rowFilter says which rows of the answers are graded.
+type rowFilter struct {
+	column  string
+	equals  table.Value
+	sum     []string // with atLeast: rows whose sum over these is at least that
+	atLeast float64
+	byRow   bool // apply to the submission by row number instead of id
+}
+
+// rowFilter decodes the attribute only:
+//
+//	only = { column = "u_out", equals = 0 }
+//	only = { sum = local.classes, at_least = 0 }
+//	only = { column = "keep", equals = true, by = "row" }
+func (d *decoder) rowFilter() {
+	v, ok := d.value("only")
+	if !ok {
+		return
+	}
+	f, err := decodeRowFilter(v)
+	if err == nil && d.plan.align != "sorted" {
+		err = fmt.Errorf("it needs align = \"sorted\"")
+	}
+	if err != nil {
+		d.fail(d.body.Attributes["only"].Expr.Range(), "Wrong value for only", "%v. Write { column = name, equals = value } or { sum = names, at_least = number }.", err)
+		return
+	}
+	d.plan.only = f
+}
+
+func decodeRowFilter(v cty.Value) (*rowFilter, error) {
+	if !isObject(v) {
+		return nil, fmt.Errorf("expected an object")
+	}
+	o, err := objectOptions(v, "column", "equals", "sum", "at_least", "by")
+	if err != nil {
+		return nil, err
+	}
+	f := &rowFilter{}
+	by, err := o.text("by", "id")
+	if err != nil || !slices.Contains([]string{"id", "row"}, by) {
+		return nil, fmt.Errorf("by must be \"id\" or \"row\"")
+	}
+	f.byRow = by == "row"
+	if names, ok := o["sum"]; ok {
+		if f.sum, err = textList(names); err != nil {
+			return nil, err
+		}
+		f.atLeast, err = o.number("at_least", 0)
+		return f, err
+	}
+	if f.column, err = o.text("column", ""); err != nil || f.column == "" {
+		return nil, fmt.Errorf("it names no column")
+	}
+	f.equals, err = tableValue(o["equals"])
+	return f, err
+}
+
+func tableValue(v cty.Value) (table.Value, error) {
+	switch {
+	case v == cty.NilVal || v.IsNull():
+		return table.Value{}, fmt.Errorf("equals is missing")
+	case v.Type() == cty.Bool:
+		return table.BoolValue(v.True()), nil
+	case v.Type() == cty.String:
+		return table.TextValue(v.AsString()), nil
+	}
+	x, err := number(v)
+	return table.FloatValue(x), err
+}
+
+// apply keeps the rows of both sorted tables that the filter marks in the
+// answers. A row of the submission is kept if the answers' row with its id
+// (or, by row, with its number in the file) is.
+func (f *rowFilter) apply(s *subject, pair *sortedPair) (submission, answers *table.Table, err error) {
+	marks, err := f.marks(pair.answers)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows, kept []int
+	for i, m := range marks {
+		if m {
+			rows = append(rows, i)
+		}
+	}
+	lookup := f.lookup(s, pair, marks)
+	ids, _ := pair.submission.Column(s.plan.ID)
+	for i := range pair.submission.Len() {
+		mark, ok := lookup(i)
+		if !ok {
+			return nil, nil, invalid("column %q: the id %s is not asked for", s.plan.ID, cell(ids, i))
+		}
+		if mark {
+			kept = append(kept, i)
+		}
+	}
+	return pair.submission.Take(kept), pair.answers.Take(rows), nil
+}
+
+func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
+	marks := make([]bool, answers.Len())
+	if f.sum == nil {
+		c, err := answers.Column(f.column)
+		if err != nil {
+			return nil, fmt.Errorf("answers: %w", err)
+		}
+		want := keyOf(f.equals)
+		for i := range marks {
+			marks[i] = keyOf(c.Value(i)) == want
+		}
+		return marks, nil
+	}
+	sums := make([]float64, len(marks))
+	for _, name := range f.sum {
+		c, err := answers.Column(name)
+		if err != nil {
+			return nil, fmt.Errorf("answers: %w", err)
+		}
+		for i, x := range c.Floats() {
+			if x == x {
+				sums[i] += x
+			}
+		}
+	}
+	for i, sum := range sums {
+		marks[i] = sum >= f.atLeast
+	}
+	return marks, nil
+}
+
+// lookup returns a function from a row of the sorted submission to its mark.
+func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int) (bool, bool) {
+	if f.byRow {
+		byRow := make([]bool, len(marks))
+		for i, r := range pair.answerRows {
+			byRow[r] = marks[i]
+		}
+		return func(i int) (bool, bool) {
+			r := pair.submissionRows[i]
+			return r < len(byRow) && byRow[r], r < len(byRow)
+		}
+	}
+	known, _ := pair.answers.Column(s.plan.ID)
+	ids, _ := pair.submission.Column(s.plan.ID)
+	if ids.Len() == known.Len() && firstDifference(ids, known) < 0 {
+		return func(i int) (bool, bool) { return marks[i], true }
+	}
+	byID := make(map[key]bool, known.Len())
+	for i := range known.Len() {
+		byID[keyOf(known.Value(i))] = marks[i]
+	}
+	return func(i int) (bool, bool) {
+		v := ids.Value(i)
+		mark, ok := byID[keyOf(v)]
+		return mark, ok && !v.IsMissing()
+	}
+}

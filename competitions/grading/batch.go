@@ -1,0 +1,200 @@
+package grading
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Entry is one line of a list of submissions.
+type Entry struct {
+	Line           int // in the list, from 1
+	CompetitionID  string
+	SubmissionPath string
+}
+
+// Failure is an entry that could not be graded through no fault of the agent.
+type Failure struct {
+	Line           int    `json:"line"`
+	CompetitionID  string `json:"competition_id,omitempty"`
+	SubmissionPath string `json:"submission_path,omitempty"`
+	Reason         string `json:"reason"`
+}
+
+// Summary is the report on a list of submissions: the reference's totals and
+// reports, and the entries that could not be graded, which count nowhere.
+type Summary struct {
+	Runs            int `json:"total_runs"`
+	WithSubmissions int `json:"total_runs_with_submissions"`
+	Valid           int `json:"total_valid_submissions"`
+	Medals          int `json:"total_medals"`
+	Gold            int `json:"total_gold_medals"`
+	Silver          int `json:"total_silver_medals"`
+	Bronze          int `json:"total_bronze_medals"`
+	AboveMedian     int `json:"total_above_median"`
+
+	Reports  []Report  `json:"competition_reports"`
+	Failures []Failure `json:"failures"`
+}
+
+// ReadEntries reads a list of submissions: one JSON object a line with
+// competition_id and submission_path. Blank lines and lines that begin with #
+// or // are skipped; a line that is no such object becomes a failure and stops
+// nothing.
+func ReadEntries(r io.Reader) ([]Entry, []Failure, error) {
+	var entries []Entry
+	var failures []Failure
+	in := bufio.NewReader(r)
+	for line := 1; ; line++ {
+		text, err := in.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, fmt.Errorf("read list of submissions: %w", err)
+		}
+		text = strings.TrimSpace(text)
+		if text != "" && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "//") {
+			entry, bad := parseEntry(line, text)
+			if bad != nil {
+				failures = append(failures, *bad)
+			} else {
+				entries = append(entries, entry)
+			}
+		}
+		if err != nil {
+			return entries, failures, nil
+		}
+	}
+}
+
+func parseEntry(line int, text string) (Entry, *Failure) {
+	var fields struct {
+		CompetitionID  *string `json:"competition_id"`
+		SubmissionPath *any    `json:"submission_path"`
+	}
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return Entry{}, &Failure{Line: line, Reason: fmt.Sprintf("not a JSON object: %v", err)}
+	}
+	switch {
+	case fields.CompetitionID == nil:
+		return Entry{}, &Failure{Line: line, Reason: "competition_id is missing"}
+	case fields.SubmissionPath == nil:
+		// The reference writes null where a run left no submission.
+		return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: "None"}, nil
+	}
+	return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: fmt.Sprint(*fields.SubmissionPath)}, nil
+}
+
+// Batch is what GradeAll needs besides the list.
+type Batch struct {
+	Catalog *competitions.Catalog
+	Metrics *metric.Registry
+	DataDir string
+	Created time.Time
+	Workers int          // at once; 0 for one a processor
+	Done    func(Report) // called, one at a time, after each report; may be nil
+}
+
+// GradeAll grades every entry, several at once, and sums up in the order of
+// the list. Only a cancelled context is an error.
+func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure) (Summary, error) {
+	results := make([]result, len(entries))
+	var lock sync.Mutex
+	forEach(len(entries), b.Workers, func(i int) {
+		results[i] = b.gradeEntry(ctx, entries[i])
+		if b.Done != nil && results[i].failure == nil {
+			lock.Lock()
+			defer lock.Unlock()
+			b.Done(results[i].report)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return Summary{}, fmt.Errorf("grade submissions: %w", err)
+	}
+	var reports []Report
+	for _, r := range results {
+		if r.failure != nil {
+			failures = append(failures, *r.failure)
+		} else {
+			reports = append(reports, r.report)
+		}
+	}
+	s := Summarize(reports)
+	s.Failures = append(s.Failures, failures...)
+	return s, nil
+}
+
+type result struct {
+	report  Report
+	failure *Failure
+}
+
+func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
+	def, err := b.Catalog.Get(e.CompetitionID)
+	var report Report
+	if err == nil {
+		report, err = Grade(ctx, def, b.Metrics, Request{
+			Submission: e.SubmissionPath, Answers: AnswersPath(b.DataDir, def), Created: b.Created,
+		})
+	}
+	if err != nil {
+		return result{failure: &Failure{Line: e.Line, CompetitionID: e.CompetitionID, SubmissionPath: e.SubmissionPath, Reason: err.Error()}}
+	}
+	return result{report: report}
+}
+
+// forEach calls f for 0 to n-1, at most workers at once.
+func forEach(n, workers int, f func(int)) {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var wait sync.WaitGroup
+	for range min(workers, n) {
+		wait.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+// Summarize counts what the reports hold.
+func Summarize(reports []Report) Summary {
+	s := Summary{Runs: len(reports), Reports: append([]Report{}, reports...), Failures: []Failure{}}
+	for _, r := range reports {
+		s.WithSubmissions += count(r.SubmissionExists)
+		s.Valid += count(r.ValidSubmission)
+		s.Gold += count(r.GoldMedal)
+		s.Silver += count(r.SilverMedal)
+		s.Bronze += count(r.BronzeMedal)
+		s.AboveMedian += count(r.AboveMedian)
+	}
+	s.Medals = s.Gold + s.Silver + s.Bronze
+	return s
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// FileName returns the name under which a batch's report is kept.
+func FileName(created time.Time) string {
+	return created.UTC().Format("2006-01-02T15-04-05") + "-GMT_grading_report.json"
+}

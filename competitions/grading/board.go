@@ -1,0 +1,228 @@
+package grading
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Flags is what the leaderboard needs of one report. It reads our reports and
+// the reference's.
+type Flags struct {
+	CompetitionID    string `json:"competition_id"`
+	GoldMedal        bool   `json:"gold_medal"`
+	SilverMedal      bool   `json:"silver_medal"`
+	BronzeMedal      bool   `json:"bronze_medal"`
+	AboveMedian      bool   `json:"above_median"`
+	SubmissionExists bool   `json:"submission_exists"`
+	ValidSubmission  bool   `json:"valid_submission"`
+}
+
+// Flags returns what the leaderboard needs of the report.
+func (r Report) Flags() Flags {
+	return Flags{
+		CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
+		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
+	}
+}
+
+// ReadFlags reads a grading report: an object with competition_reports. The
+// reports are sorted by competition, which keeps several reports of one
+// competition in the order of the file, as the reference does.
+func ReadFlags(r io.Reader) ([]Flags, error) {
+	var file struct {
+		Reports *[]Flags `json:"competition_reports"`
+	}
+	if err := json.NewDecoder(r).Decode(&file); err != nil {
+		return nil, fmt.Errorf("read grading report: %w", err)
+	}
+	if file.Reports == nil {
+		return nil, fmt.Errorf("read grading report: the file holds no competition_reports")
+	}
+	out := *file.Reports
+	for i, f := range out {
+		if f.CompetitionID == "" {
+			return nil, fmt.Errorf("read grading report: report %d names no competition", i+1)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Flags) int { return strings.Compare(a.CompetitionID, b.CompetitionID) })
+	return out, nil
+}
+
+// Seeds says how reports are arranged into seeds.
+type Seeds struct {
+	Count      int  // how many seeds to use; 0 for all that are complete
+	PadMissing bool // let a missing report count as no submission
+}
+
+// Arrange returns for every seed one report per competition, in the order of
+// ids: seed n takes the n-th report of each. Without padding there are as many
+// seeds as the competition with the fewest reports has, with padding as many
+// as the one with the most; reports beyond, and of other competitions, are
+// left out. Count may ask for fewer, not for more.
+func (s Seeds) Arrange(reports []Flags, ids []string) ([][]Flags, error) {
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("arrange seeds: no competitions given")
+	}
+	byID := map[string][]Flags{}
+	for _, r := range reports {
+		byID[r.CompetitionID] = append(byID[r.CompetitionID], r)
+	}
+	count, err := s.available(byID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("arrange seeds: %w", err)
+	}
+	seeds := make([][]Flags, count)
+	for i := range seeds {
+		for _, id := range ids {
+			if i < len(byID[id]) {
+				seeds[i] = append(seeds[i], byID[id][i])
+			} else {
+				seeds[i] = append(seeds[i], Flags{CompetitionID: id})
+			}
+		}
+	}
+	return seeds, nil
+}
+
+func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
+	fewest, most := math.MaxInt, 0
+	var missing []string
+	for _, id := range ids {
+		n := len(byID[id])
+		fewest, most = min(fewest, n), max(most, n)
+		if n == 0 {
+			missing = append(missing, id)
+		}
+	}
+	count := fewest
+	if s.PadMissing {
+		count = most
+	}
+	switch {
+	case len(missing) > 0 && !s.PadMissing:
+		return 0, fmt.Errorf("no report for %s", list(missing))
+	case count == 0:
+		return 0, fmt.Errorf("there are no reports")
+	case s.Count > count:
+		return 0, fmt.Errorf("%d seeds are asked for, but there are %d complete ones", s.Count, count)
+	case s.Count > 0:
+		count = s.Count
+	}
+	return count, nil
+}
+
+// percentages are the figures of a seed, by the reference's names.
+var percentages = []struct {
+	name  string
+	holds func(Flags) bool
+}{
+	{"submission_exists_percentage", func(f Flags) bool { return f.SubmissionExists }},
+	{"valid_submissions_percentage", func(f Flags) bool { return f.ValidSubmission }},
+	{"above_median_percentage", func(f Flags) bool { return f.AboveMedian }},
+	{"gold_medal_percentage", func(f Flags) bool { return f.GoldMedal }},
+	{"silver_medal_percentage", func(f Flags) bool { return f.SilverMedal }},
+	{"bronze_medal_percentage", func(f Flags) bool { return f.BronzeMedal }},
+	{"any_medal_percentage", func(f Flags) bool { return f.GoldMedal || f.SilverMedal || f.BronzeMedal }},
+}
+
+// PercentageNames returns the names of a split's figures.
+func PercentageNames() []string {
+	names := make([]string, len(percentages))
+	for i, p := range percentages {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Estimate is the mean of a figure over seeds with its standard error (sample
+// standard deviation by the root of the number of seeds; 0 for one seed) and
+// the interval of 1.96 standard errors around it.
+type Estimate struct {
+	Mean    Number `json:"mean"`
+	SEM     Number `json:"sem"`
+	CILower Number `json:"ci_lower"`
+	CIUpper Number `json:"ci_upper"`
+}
+
+// NewEstimate estimates from one value a seed, as numpy.mean and
+// scipy.stats.sem(ddof=1) do. No values give NaN.
+func NewEstimate(values []float64) Estimate {
+	mean := metric.Mean(values)
+	sem := 0.0
+	if len(values) > 1 {
+		squares := make([]float64, len(values))
+		for i, v := range values {
+			d := v - mean
+			squares[i] = float64(d * d)
+		}
+		sem = math.Sqrt(metric.Sum(squares)/float64(len(values)-1)) / math.Sqrt(float64(len(values)))
+	}
+	margin := float64(1.96 * sem)
+	return Estimate{Mean: Number(mean), SEM: Number(sem), CILower: Number(mean - margin), CIUpper: Number(mean + margin)}
+}
+
+// Split is the figures of one split of the competitions, by name.
+type Split map[string]Estimate
+
+// Aggregate returns the figures of arranged seeds.
+func Aggregate(seeds [][]Flags) Split {
+	out := make(Split, len(percentages))
+	for _, p := range percentages {
+		values := make([]float64, len(seeds))
+		for i, seed := range seeds {
+			held := 0
+			for _, f := range seed {
+				held += count(p.holds(f))
+			}
+			values[i] = float64(held) / float64(len(seed)) * 100
+		}
+		out[p.name] = NewEstimate(values)
+	}
+	return out
+}
+
+// Board is the leaderboard of one agent.
+type Board struct {
+	Seeds         int               `json:"seeds"`           // the fewest of any split
+	SeedsPerSplit map[string]int    `json:"seeds_per_split"` // by split
+	Splits        map[string]Split  `json:"splits"`
+	Skipped       map[string]string `json:"skipped,omitempty"` // splits that cannot be built, with the reason
+}
+
+// SplitIDs names a split and its competitions.
+type SplitIDs struct {
+	Name string
+	IDs  []string
+}
+
+// NewBoard aggregates the reports for every split. A split that cannot be
+// built is skipped with the reason; if none can, the first reason is an error.
+func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
+	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Skipped: map[string]string{}}
+	var first error
+	for _, split := range splits {
+		arranged, err := seeds.Arrange(reports, split.IDs)
+		if err != nil {
+			b.Skipped[split.Name] = err.Error()
+			if first == nil {
+				first = fmt.Errorf("split %s: %w", split.Name, err)
+			}
+			continue
+		}
+		b.Splits[split.Name] = Aggregate(arranged)
+		b.SeedsPerSplit[split.Name] = len(arranged)
+		if b.Seeds == 0 || len(arranged) < b.Seeds {
+			b.Seeds = len(arranged)
+		}
+	}
+	if len(b.Splits) == 0 {
+		return Board{}, first
+	}
+	return b, nil
+}

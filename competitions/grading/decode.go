@@ -1,0 +1,234 @@
+package grading
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// The attributes of a grade block.
+var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "targets", "targets_by", "truth"}
+
+// Decode reads a definition's grade block against its locals and parameters:
+//
+//	grade {
+//	  metric  = "log_loss"
+//	  id      = "id"
+//	  targets = local.classes
+//	  params  = { … }                 # of the metric
+//	  truth   = ["toxicity"]          # the targets' names in the answers, if others
+//	  cells   = "text"                # how cells are compared: see CellForms
+//	  align   = "sorted"              # how rows are paired: see Alignments
+//	  only    = { column = "keep", equals = true }
+//	  require { columns = ["id"]  same_rows = true  between = [0, 1]  same_ids = true }
+//	}
+//
+// All mistakes are reported, with their ranges.
+func Decode(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value) (*Plan, hcl.Diagnostics) {
+	context, diags := def.EvalContext(params)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	body, ok := def.Grade.Body.(*hclsyntax.Body)
+	if !ok {
+		return nil, append(diags, diag.General("No grade block", "Competition %s declares no grade block.", def.ID))
+	}
+	d := decoder{context: context, body: body, plan: &Plan{}, diags: diags}
+	d.grade(metrics)
+	if d.diags.HasErrors() {
+		return nil, d.diags
+	}
+	return d.plan, d.diags
+}
+
+// decoder collects a plan and the mistakes found on the way.
+type decoder struct {
+	context *hcl.EvalContext
+	body    *hclsyntax.Body
+	plan    *Plan
+	diags   hcl.Diagnostics
+}
+
+func (d *decoder) fail(r hcl.Range, summary, format string, args ...any) {
+	d.diags = append(d.diags, diag.Error(r, summary, format, args...))
+}
+
+func (d *decoder) grade(metrics *metric.Registry) {
+	for _, attr := range inOrder(d.body) {
+		if !slices.Contains(gradeAttributes, attr.Name) {
+			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", competitions.Suggest(attr.Name, gradeAttributes))
+		}
+	}
+	d.plan.ID = d.text("id", "")
+	d.plan.Targets = d.texts("targets", nil)
+	d.plan.Truth = d.texts("truth", d.plan.Targets)
+	if attr := d.body.Attributes["truth"]; attr != nil && len(d.plan.Truth) != len(d.plan.Targets) {
+		d.fail(attr.Expr.Range(), "Wrong number of columns", "There are %d targets, but %d columns of the answers.", len(d.plan.Targets), len(d.plan.Truth))
+	}
+	if d.plan.ID == "" {
+		d.plan.align = alignment(d.choice("align", "position", Alignments))
+	} else {
+		d.plan.align = alignment(d.choice("align", "sorted", Alignments))
+	}
+	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
+	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
+	d.rowFilter()
+	d.metric(metrics)
+	d.requirements()
+}
+
+func (d *decoder) metric(metrics *metric.Registry) {
+	attr := d.body.Attributes["metric"]
+	if attr == nil {
+		d.fail(d.body.MissingItemRange(), "No metric", "A grade block names its metric: metric = \"accuracy\".")
+		return
+	}
+	name := d.text("metric", "")
+	found, err := metrics.Lookup(name)
+	if err != nil {
+		d.fail(attr.Expr.Range(), "Unknown metric "+name, "%s", competitions.Suggest(name, metrics.Names()))
+		return
+	}
+	d.plan.Metric = found
+	args, at := d.metricArgs(attr)
+	if d.plan.scorer, err = metrics.Build(name, args); err != nil {
+		d.fail(at, "Wrong parameters of metric "+name, "%v.", err)
+	}
+}
+
+func (d *decoder) metricArgs(name *hclsyntax.Attribute) (metric.Args, hcl.Range) {
+	attr := d.body.Attributes["params"]
+	if attr == nil {
+		return nil, name.Expr.Range()
+	}
+	v, ok := d.value("params")
+	if !ok {
+		return nil, attr.Expr.Range()
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		d.fail(attr.Expr.Range(), "Wrong value for params", "Expected an object: params = { name = value }.")
+		return nil, attr.Expr.Range()
+	}
+	args := metric.Args{}
+	for key, item := range v.AsValueMap() {
+		x, err := plainValue(item)
+		if err != nil {
+			d.fail(attr.Expr.Range(), "Wrong value of parameter "+key, "%v.", err)
+			continue
+		}
+		args[key] = x
+	}
+	return args, attr.Expr.Range()
+}
+
+// requirements decodes the require blocks, attributes in the order of the
+// file.
+func (d *decoder) requirements() {
+	for _, block := range d.body.Blocks {
+		if block.Type != "require" || len(block.Labels) > 0 {
+			d.fail(block.DefRange(), "Unknown block "+block.Type, "A grade block holds attributes and blocks require { … } without a label.")
+			continue
+		}
+		for _, inner := range block.Body.Blocks {
+			d.fail(inner.DefRange(), "Unexpected block "+inner.Type, "A require block holds attributes only.")
+		}
+		for _, attr := range inOrder(block.Body) {
+			d.requirement(attr)
+		}
+	}
+}
+
+func (d *decoder) requirement(attr *hclsyntax.Attribute) {
+	known := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == attr.Name })
+	if known < 0 {
+		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", competitions.Suggest(attr.Name, RuleNames()))
+		return
+	}
+	v, ok := d.evaluate(attr)
+	if !ok {
+		return
+	}
+	check, err := rules[known].build(v, d.plan)
+	if err != nil {
+		d.fail(attr.Expr.Range(), "Wrong value of requirement "+attr.Name, "%v. %s", err, rules[known].Doc)
+		return
+	}
+	if check != nil {
+		d.plan.requirements = append(d.plan.requirements, requirement{name: attr.Name, check: check})
+	}
+}
+
+func (d *decoder) evaluate(attr *hclsyntax.Attribute) (cty.Value, bool) {
+	v, diags := attr.Expr.Value(d.context)
+	if d.diags = append(d.diags, diags...); diags.HasErrors() {
+		return cty.NilVal, false
+	}
+	if v.IsNull() || !v.IsWhollyKnown() {
+		d.fail(attr.Expr.Range(), "Wrong value for "+attr.Name, "The value must be known and not null.")
+		return cty.NilVal, false
+	}
+	return v, true
+}
+
+// value evaluates an attribute of the grade block; false if it is not there.
+func (d *decoder) value(name string) (cty.Value, bool) {
+	attr, ok := d.body.Attributes[name]
+	if !ok {
+		return cty.NilVal, false
+	}
+	return d.evaluate(attr)
+}
+
+func (d *decoder) text(name, otherwise string) string {
+	v, ok := d.value(name)
+	if !ok {
+		return otherwise
+	}
+	if v.Type() != cty.String {
+		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "Expected a text in quotes.")
+		return otherwise
+	}
+	return v.AsString()
+}
+
+func (d *decoder) texts(name string, otherwise []string) []string {
+	v, ok := d.value(name)
+	if !ok {
+		return otherwise
+	}
+	list, err := textList(v)
+	if err != nil {
+		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "%v.", err)
+		return otherwise
+	}
+	return list
+}
+
+func (d *decoder) choice(name, otherwise string, from []Choice) string {
+	v := d.text(name, otherwise)
+	names := make([]string, len(from))
+	for i, c := range from {
+		names[i] = c.Name
+	}
+	if !slices.Contains(names, v) {
+		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "%s", competitions.Suggest(v, names))
+	}
+	return v
+}
+
+// A Choice is one of the values that an attribute may have.
+type Choice struct{ Name, Doc string }
+
+func inOrder(body *hclsyntax.Body) []*hclsyntax.Attribute {
+	return slices.SortedFunc(maps.Values(body.Attributes), func(a, b *hclsyntax.Attribute) int {
+		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)
+	})
+}

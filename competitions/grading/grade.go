@@ -1,0 +1,100 @@
+package grading
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Request is one submission to grade.
+type Request struct {
+	Submission string               // path of the file
+	Name       string               // what the report calls the file; "" for Submission
+	Answers    string               // path of the answers
+	Params     map[string]cty.Value // overrides of the definition's parameters
+	Created    time.Time            // time of the report
+}
+
+// Grade scores a submission as the definition says. The report says whether
+// there is a score and why not; an error means that the grader failed
+// (definition, answers, cancelled context), which is never the submission's
+// fault.
+func Grade(ctx context.Context, def *competitions.Definition, metrics *metric.Registry, q Request) (Report, error) {
+	plan, diags := Decode(def, metrics, q.Params)
+	if diags.HasErrors() {
+		return Report{}, fmt.Errorf("grade %s: %w", def.ID, diags)
+	}
+	if err := ctx.Err(); err != nil {
+		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
+	}
+	report, err := plan.grade(def, q)
+	if err != nil {
+		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
+	}
+	return report, nil
+}
+
+// AnswersPath returns where the reference's layout keeps a competition's
+// answers: DIR/<id>/prepared/<answers>.
+func AnswersPath(dataDir string, def *competitions.Definition) string {
+	return filepath.Join(dataDir, def.ID, "prepared", filepath.FromSlash(def.Layout.Answers))
+}
+
+func (p *Plan) grade(def *competitions.Definition, q Request) (Report, error) {
+	name := q.Name
+	if name == "" {
+		name = q.Submission
+	}
+	report := newReport(def, name, q.Created)
+	if err := findSubmission(q.Submission); err != nil {
+		report.refuse(Missing, err)
+		return report, nil
+	}
+	report.SubmissionExists = true
+	score, err := p.gradeFile(q)
+	var bad *Invalid
+	switch {
+	case errors.As(err, &bad):
+		report.refuse(InvalidScore, bad)
+	case err != nil:
+		return Report{}, err
+	default:
+		report.score(score, def.Medals)
+	}
+	return report, nil
+}
+
+func (p *Plan) gradeFile(q Request) (metric.Score, error) {
+	answers, err := table.ReadCSVFile(q.Answers, table.ReadOptions{})
+	if err != nil {
+		return metric.Score{}, fmt.Errorf("read answers: %w", err)
+	}
+	submission, err := table.ReadCSVFile(q.Submission, table.ReadOptions{})
+	if err != nil {
+		return metric.Score{}, invalid("the file cannot be read as a table: %v", err)
+	}
+	return p.Score(submission, answers)
+}
+
+// findSubmission tells whether there is a regular file whose name ends in
+// .csv, in either case.
+func findSubmission(path string) *Invalid {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return &Invalid{Reason: "there is no such file"}
+	case !strings.EqualFold(filepath.Ext(path), ".csv"):
+		return &Invalid{Reason: "the file's name does not end in .csv"}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package grading
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Plan is a decoded grade block. It is read-only and may be used by several
+// goroutines at once.
+type Plan struct {
+	Metric  metric.Metric
+	ID      string   // the id column; "" if rows are paired by position
+	Targets []string // the columns that are scored
+	Truth   []string // the same columns in the answers
+
+	requirements []requirement
+	align        alignment
+	only         *rowFilter
+	cells        cellForm
+	byPlace      bool
+	scorer       metric.Scorer
+}
+
+// requirement is one attribute of a require block, ready to be checked.
+type requirement struct {
+	name  string
+	check func(*subject) error
+}
+
+// Invalid says why a submission has no score: the agent's fault.
+type Invalid struct {
+	Rule   string // the requirement that does not hold; "" if the metric refused
+	Reason string // what is wrong, in words an agent may see
+}
+
+func (e *Invalid) Error() string { return "invalid submission: " + e.Reason }
+
+func invalid(format string, args ...any) error {
+	return &Invalid{Reason: fmt.Sprintf(format, args...)}
+}
+
+// subject is one submission on its way through a plan.
+type subject struct {
+	plan       *Plan
+	submission *table.Table
+	answers    *table.Table
+	sorted     *sortedPair
+}
+
+// Score checks the requirements in order, pairs the rows and applies the
+// metric. An *Invalid error is the submission's fault, any other is not.
+func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
+	s := &subject{plan: p, submission: submission, answers: answers}
+	for _, r := range p.requirements {
+		if err := r.check(s); err != nil {
+			return metric.Score{}, blame(err, r.name)
+		}
+	}
+	score, err := p.measure(s)
+	return score, blame(err, "")
+}
+
+func (p *Plan) measure(s *subject) (metric.Score, error) {
+	in, err := s.aligned()
+	if err != nil {
+		return metric.Score{}, err
+	}
+	return p.scorer.Score(in)
+}
+
+// blame turns the metric's refusals into *Invalid and names the requirement.
+func blame(err error, rule string) error {
+	if err == nil {
+		return nil
+	}
+	var bad *Invalid
+	if errors.As(err, &bad) {
+		if bad.Rule == "" {
+			bad.Rule = rule
+		}
+		return err
+	}
+	var refused *metric.Unscorable
+	if errors.As(err, &refused) {
+		return &Invalid{Rule: rule, Reason: refused.Error()}
+	}
+	return err
+}
+
+// column returns a column of the submission; its lack is the agent's fault.
+func (s *subject) column(name string) (*table.Column, error) {
+	c, err := s.submission.Column(name)
+	if err != nil {
+		return nil, invalid("column %q is missing", name)
+	}
+	return c, nil
+}
+
+// ids returns the id columns of submission and answers.
+func (s *subject) ids() (submitted, known *table.Column, err error) {
+	if submitted, err = s.column(s.plan.ID); err != nil {
+		return nil, nil, err
+	}
+	if known, err = s.answers.Column(s.plan.ID); err != nil {
+		return nil, nil, fmt.Errorf("answers: %w", err)
+	}
+	return submitted, known, nil
+}

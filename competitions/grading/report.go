@@ -1,0 +1,128 @@
+package grading
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Outcome is what became of a submission.
+type Outcome string
+
+// The outcomes.
+const (
+	Scored       Outcome = "scored"  // it has a score, finite or not
+	InvalidScore Outcome = "invalid" // the file is there, but has no score
+	Missing      Outcome = "missing" // there is no such file, or it is not a .csv
+)
+
+// Number is a float that JSON spells as Python does, and the texts "nan",
+// "inf" and "-inf" where it is not finite.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	text := table.FormatFloat(float64(n))
+	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+		text = strconv.Quote(text)
+	}
+	return []byte(text), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	text := string(data)
+	if len(data) > 0 && data[0] == '"' {
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("read score: %s is not a number", data)
+	}
+	*n = Number(v)
+	return nil
+}
+
+// Report is the result of grading one submission: the reference's fields and
+// ours.
+type Report struct {
+	CompetitionID string  `json:"competition_id"`
+	Score         *Number `json:"score"` // rounded to five decimals; nil if there is none
+	Thresholds
+	Medals
+	SubmissionExists bool   `json:"submission_exists"`
+	ValidSubmission  bool   `json:"valid_submission"`
+	LowerIsBetter    bool   `json:"is_lower_better"`
+	CreatedAt        string `json:"created_at"`
+	SubmissionPath   string `json:"submission_path"`
+	Detail
+}
+
+// Thresholds are the leaderboard scores that earn a medal.
+type Thresholds struct {
+	Gold   Number `json:"gold_threshold"`
+	Silver Number `json:"silver_threshold"`
+	Bronze Number `json:"bronze_threshold"`
+	Median Number `json:"median_threshold"`
+}
+
+// Medals is what the score earns; of the three at most one is true.
+type Medals struct {
+	AnyMedal    bool `json:"any_medal"`
+	GoldMedal   bool `json:"gold_medal"`
+	SilverMedal bool `json:"silver_medal"`
+	BronzeMedal bool `json:"bronze_medal"`
+	AboveMedian bool `json:"above_median"`
+}
+
+// Detail are the fields that the reference does not have.
+type Detail struct {
+	ExactScore         *Number `json:"exact_score"` // full precision
+	Outcome            Outcome `json:"outcome"`
+	Reason             string  `json:"reason"` // why there is no score; "" if there is
+	Rule               string  `json:"rule,omitempty"`
+	Rank               *int    `json:"rank"` // place among the teams; nil if there is no score
+	Teams              int     `json:"teams"`
+	CompetitionVersion string  `json:"competition_version"`
+	NonFinite          bool    `json:"non_finite"`
+}
+
+// newReport returns a report without a score.
+func newReport(def *competitions.Definition, submission string, created time.Time) Report {
+	t := def.Medals.Thresholds
+	return Report{
+		CompetitionID:  def.ID,
+		Thresholds:     Thresholds{Gold: Number(t.Gold), Silver: Number(t.Silver), Bronze: Number(t.Bronze), Median: Number(t.Median)},
+		LowerIsBetter:  def.Medals.LowerIsBetter,
+		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
+		SubmissionPath: submission,
+		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version},
+	}
+}
+
+// score enters a score and what it earns.
+func (r *Report) score(s metric.Score, medals competitions.Medals) {
+	rounded, exact := Number(s.Rounding.Round(s.Value)), Number(s.Value)
+	standing := medals.Rank(float64(rounded))
+	r.Score, r.ExactScore = &rounded, &exact
+	r.Outcome, r.ValidSubmission = Scored, true
+	r.Medals = Medals{
+		AnyMedal: standing.Any(), GoldMedal: standing.Gold, SilverMedal: standing.Silver,
+		BronzeMedal: standing.Bronze, AboveMedian: standing.AboveMedian,
+	}
+	r.Rank = &standing.Rank
+	r.NonFinite = math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || math.IsInf(float64(rounded), 0)
+}
+
+// refuse enters why there is no score.
+func (r *Report) refuse(outcome Outcome, err *Invalid) {
+	r.Outcome, r.Reason, r.Rule = outcome, err.Reason, err.Rule
+}

@@ -1,0 +1,205 @@
+package grading
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+var sameIDsRule = Rule{
+	Name: "same_ids", Value: "true",
+	Doc: "Sorted by id, submission and answers have the same ids row by row. Numbers compare by value (1.0 equals 1), texts exactly; a missing id equals nothing.",
+	build: needsID(func(s *subject) error {
+		pair, err := s.sort()
+		if err != nil {
+			return err
+		}
+		a, _ := pair.submission.Column(s.plan.ID)
+		b, _ := pair.answers.Column(s.plan.ID)
+		if a.Len() != b.Len() {
+			return invalid("there are %d ids instead of %d", a.Len(), b.Len())
+		}
+		if row := firstDifference(a, b); row >= 0 {
+			return invalid("column %q does not hold the ids that are asked for: %s is unknown, repeated or stands where another is missing", s.plan.ID, cell(a, row))
+		}
+		return nil
+	}),
+}
+
+var sameIDOrderRule = Rule{
+	Name: "same_id_order", Value: "true",
+	Doc: "Row by row, submission and answers have the same ids in the order of the files.",
+	build: needsID(func(s *subject) error {
+		a, b, err := s.ids()
+		if err != nil {
+			return err
+		}
+		if a.Len() != b.Len() {
+			return invalid("there are %d ids instead of %d", a.Len(), b.Len())
+		}
+		if row := firstDifference(a, b); row >= 0 {
+			return invalid("column %q: row %d holds %s instead of the id that belongs there", s.plan.ID, row+1, cell(a, row))
+		}
+		return nil
+	}),
+}
+
+var sameIDSetRule = Rule{
+	Name: "same_id_set", Value: "true",
+	Doc: "Every id of the answers occurs and no other; how often does not matter.",
+	build: needsID(func(s *subject) error {
+		if err := checkKnown(s); err != nil {
+			return err
+		}
+		return checkAll(s)
+	}),
+}
+
+var knownIDsRule = Rule{
+	Name: "known_ids", Value: "true",
+	Doc:   "No id occurs that the answers do not have; some may lack.",
+	build: needsID(checkKnown),
+}
+
+var allIDsRule = Rule{
+	Name: "all_ids", Value: "true",
+	Doc:   "Every id of the answers occurs; others may.",
+	build: needsID(checkAll),
+}
+
+var uniqueIDsRule = Rule{
+	Name: "unique_ids", Value: "true",
+	Doc: "No id occurs twice.",
+	build: needsID(func(s *subject) error {
+		ids, err := s.column(s.plan.ID)
+		if err != nil {
+			return err
+		}
+		seen := make(map[key]bool, ids.Len())
+		for i := range ids.Len() {
+			k := keyOf(ids.Value(i))
+			if seen[k] {
+				return invalid("column %q: %s occurs twice", s.plan.ID, cell(ids, i))
+			}
+			seen[k] = true
+		}
+		return nil
+	}),
+}
+
+func checkKnown(s *subject) error {
+	submitted, known, err := s.ids()
+	if err != nil {
+		return err
+	}
+	if row := firstOutside(submitted, known); row >= 0 {
+		return invalid("column %q: row %d: the id %s is not asked for", s.plan.ID, row+1, cell(submitted, row))
+	}
+	return nil
+}
+
+func checkAll(s *subject) error {
+	submitted, known, err := s.ids()
+	if err != nil {
+		return err
+	}
+	if row := firstOutside(known, submitted); row >= 0 {
+		return invalid("column %q lacks the id %s", s.plan.ID, cell(known, row))
+	}
+	return nil
+}
+
+// firstOutside returns the first row of a whose id b does not have, -1 if
+// there is none.
+func firstOutside(a, b *table.Column) int {
+	if a.Len() == b.Len() && firstDifference(a, b) < 0 {
+		return -1
+	}
+	have := make(map[key]bool, b.Len())
+	for i := range b.Len() {
+		have[keyOf(b.Value(i))] = true
+	}
+	for i := range a.Len() {
+		if v := a.Value(i); v.IsMissing() || !have[keyOf(v)] {
+			return i
+		}
+	}
+	return -1
+}
+
+// key is a value as Python's sets tell values apart: numbers and booleans by
+// value, texts by text.
+type key struct {
+	sort   byte
+	number uint64
+	text   string
+}
+
+func keyOf(v table.Value) key {
+	switch v.Kind() {
+	case table.Text:
+		return key{sort: 't', text: v.String()}
+	case table.Float64:
+		if f := v.Float(); f == float64(int64(f)) && f > -0x1p63 && f < 0x1p63 {
+			return key{sort: 'n', number: uint64(int64(f))}
+		}
+		return key{sort: 'f', text: v.String()}
+	case table.Int64, table.Uint64, table.Bool:
+		return key{sort: 'n', number: uint64(v.Int())}
+	}
+	return key{}
+}
+
+// firstDifference returns the first row where the columns, of one length,
+// differ as numpy's != tells, -1 if there is none: numbers compare by value, a
+// missing cell differs from everything.
+func firstDifference(a, b *table.Column) int {
+	switch {
+	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
+		return unequal(a.Ints(), b.Ints())
+	case a.Kind() == table.Text && b.Kind() == table.Text:
+		for i := range a.Len() {
+			if a.Text(i) != b.Text(i) || a.IsMissing(i) || b.IsMissing(i) {
+				return i
+			}
+		}
+		return -1
+	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
+		for i := range a.Len() {
+			if v := a.Value(i); v.IsMissing() || keyOf(v) != keyOf(b.Value(i)) {
+				return i
+			}
+		}
+		return -1
+	case a.Kind() == table.Text || b.Kind() == table.Text:
+		if a.Len() > 0 {
+			return 0
+		}
+		return -1
+	}
+	return unequal(a.Floats(), b.Floats())
+}
+
+func unequal[T int64 | float64](a, b []T) int {
+	for i, x := range a {
+		if x != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// cell spells a cell for a message.
+func cell(c *table.Column, row int) string {
+	if c.IsMissing(row) {
+		return "a missing cell"
+	}
+	text := c.Text(row)
+	if r := []rune(text); len(r) > 40 {
+		text = string(r[:40]) + "…"
+	}
+	if c.Kind() == table.Text {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}

@@ -1,0 +1,138 @@
+package grading
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+var columnsRule = Rule{
+	Name: "columns", Value: "list of names",
+	Doc: "These columns are there; others may be. The first that is not, in the order of the list, is the reason.",
+	build: func(v cty.Value, _ *Plan) (func(*subject) error, error) {
+		names, err := textList(v)
+		return func(s *subject) error {
+			for _, name := range names {
+				if _, err := s.column(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, err
+	},
+}
+
+var exactColumnsRule = Rule{
+	Name: "exact_columns", Value: "true (id and targets) or a list of names",
+	Doc: "These columns are there and no others, in any order.",
+	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		names, on, err := columnsOrTargets(v, p)
+		if err != nil || !on {
+			return nil, err
+		}
+		if !isList(v) && p.ID != "" {
+			names = append([]string{p.ID}, names...)
+		}
+		return func(s *subject) error { return exactly(s.submission.Names(), names) }, nil
+	},
+}
+
+func exactly(have, want []string) error {
+	for _, name := range want {
+		if !slices.Contains(have, name) {
+			return invalid("column %q is missing", name)
+		}
+	}
+	known := make(map[string]bool, len(want))
+	for _, name := range want {
+		known[name] = true
+	}
+	for _, name := range have {
+		if !known[name] {
+			return invalid("column %q must not be there (expected: %s)", name, list(want))
+		}
+	}
+	return nil
+}
+
+// list joins names for a message, the first few of many.
+func list(names []string) string {
+	if len(names) > 12 {
+		return strings.Join(names[:12], ", ") + fmt.Sprintf(", … (%d)", len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+var columnCountRule = Rule{
+	Name: "column_count", Value: "true (id and targets) or a number",
+	Doc: "There are exactly so many columns.",
+	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		count := len(p.Targets)
+		if p.ID != "" {
+			count++
+		}
+		if v.Type() == cty.Number {
+			x, _ := number(v)
+			count = int(x)
+		} else if on, err := truth(v); err != nil || !on {
+			return nil, err
+		}
+		return func(s *subject) error {
+			if have := len(s.submission.Columns()); have != count {
+				return invalid("there are %d columns instead of %d", have, count)
+			}
+			return nil
+		}, nil
+	},
+}
+
+var columnOrderRule = Rule{
+	Name: "column_order", Value: "true (id and targets) or a list of names",
+	Doc: "The columns are exactly these, in this order.",
+	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		names, on, err := columnsOrTargets(v, p)
+		if err != nil || !on {
+			return nil, err
+		}
+		if !isList(v) && p.ID != "" {
+			names = append([]string{p.ID}, names...)
+		}
+		return func(s *subject) error {
+			have := s.submission.Names()
+			for i, name := range names {
+				if i >= len(have) || have[i] != name {
+					return invalid("column %s must be %q", strconv.Itoa(i+1), name)
+				}
+			}
+			if len(have) > len(names) {
+				return invalid("column %q must not be there", have[len(names)])
+			}
+			return nil
+		}, nil
+	},
+}
+
+var sameRowsRule = Rule{
+	Name: "same_rows", Value: "true",
+	Doc: "There are as many rows as answers.",
+	build: flag(func(s *subject) error {
+		if have, want := s.submission.Len(), s.answers.Len(); have != want {
+			return invalid("there are %d rows instead of %d", have, want)
+		}
+		return nil
+	}),
+}
+
+var notEmptyRule = Rule{
+	Name: "not_empty", Value: "true",
+	Doc: "There is at least one row and one column.",
+	build: flag(func(s *subject) error {
+		if s.submission.Len() == 0 || len(s.submission.Columns()) == 0 {
+			return invalid("the table is empty")
+		}
+		return nil
+	}),
+}

@@ -1,0 +1,301 @@
+package grading
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// eachColumn is the build function of a rule that looks at the targets or at
+// the columns of a list, one after the other.
+func eachColumn(check func(*table.Column) error) func(cty.Value, *Plan) (func(*subject) error, error) {
+	return func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		names, on, err := columnsOrTargets(v, p)
+		if err != nil || !on {
+			return nil, err
+		}
+		return func(s *subject) error {
+			for _, name := range names {
+				c, err := s.column(name)
+				if err != nil {
+					return err
+				}
+				if err := check(c); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
+}
+
+var numericRule = Rule{
+	Name: "numeric", Value: "true (the targets) or a list of names",
+	Doc: "The columns hold numbers, truth values and missing cells only.",
+	build: eachColumn(func(c *table.Column) error {
+		if c.Kind() != table.Text && c.Kind() != table.Mixed {
+			return nil
+		}
+		for i := range c.Len() {
+			if v := c.Value(i); v.Kind() == table.Text {
+				return invalid("column %q: row %d: %s is not a number", c.Name(), i+1, cell(c, i))
+			}
+		}
+		return nil
+	}),
+}
+
+var textRule = Rule{
+	Name: "text", Value: "true (the targets) or a list of names",
+	Doc: "The cells of these columns are texts: none is missing, and a column that reads as numbers or truth values is refused.",
+	build: eachColumn(func(c *table.Column) error {
+		for i := range c.Len() {
+			if v := c.Value(i); v.Kind() != table.Text {
+				return invalid("column %q: row %d: %s is not a text", c.Name(), i+1, cell(c, i))
+			}
+		}
+		return nil
+	}),
+}
+
+var noMissingRule = Rule{
+	Name: "no_missing", Value: "true (the targets) or a list of names",
+	Doc: "No cell of these columns is missing.",
+	build: eachColumn(func(c *table.Column) error {
+		for i := range c.Len() {
+			if c.IsMissing(i) {
+				return invalid("column %q: row %d is missing", c.Name(), i+1)
+			}
+		}
+		return nil
+	}),
+}
+
+var finiteRule = Rule{
+	Name: "finite", Value: "true (the targets) or a list of names",
+	Doc: "The columns hold numbers, none missing and none infinite.",
+	build: eachColumn(func(c *table.Column) error {
+		v, err := floats(c)
+		if err != nil {
+			return err
+		}
+		for i, x := range v {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return invalid("column %q: row %d: %s is not a finite number", c.Name(), i+1, cell(c, i))
+			}
+		}
+		return nil
+	}),
+}
+
+// floats returns a column of numbers or truth values.
+func floats(c *table.Column) ([]float64, error) {
+	if c.Kind() == table.Text || c.Kind() == table.Mixed {
+		for i := range c.Len() {
+			if c.Value(i).Kind() == table.Text {
+				return nil, invalid("column %q: row %d: %s is not a number", c.Name(), i+1, cell(c, i))
+			}
+		}
+	}
+	return c.Floats(), nil
+}
+
+var betweenRule = Rule{
+	Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
+	Doc: "Every cell of the targets, or of the columns named, is a number in this range, both ends included. A missing cell is refused unless missing = \"skip\".",
+	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		r, err := decodeRange(v, p)
+		if err != nil {
+			return nil, err
+		}
+		return r.check, nil
+	},
+}
+
+type valueRange struct {
+	min, max float64
+	skip     bool // missing cells pass
+	columns  []string
+}
+
+func decodeRange(v cty.Value, p *Plan) (valueRange, error) {
+	r := valueRange{columns: p.Targets}
+	if isList(v) && v.LengthInt() == 2 {
+		ends := v.AsValueSlice()
+		var err error
+		if r.min, err = number(ends[0]); err != nil {
+			return r, err
+		}
+		r.max, err = number(ends[1])
+		return r, err
+	}
+	if !isObject(v) {
+		return r, fmt.Errorf("expected [lowest, highest] or an object")
+	}
+	o, err := objectOptions(v, "min", "max", "missing", "columns")
+	if err != nil {
+		return r, err
+	}
+	return r, r.fill(o)
+}
+
+func (r *valueRange) fill(o options) (err error) {
+	if r.min, err = o.number("min", math.Inf(-1)); err != nil {
+		return err
+	}
+	if r.max, err = o.number("max", math.Inf(1)); err != nil {
+		return err
+	}
+	missing, err := o.text("missing", "refuse")
+	if err != nil {
+		return err
+	}
+	if missing != "refuse" && missing != "skip" {
+		return fmt.Errorf("missing must be \"refuse\" or \"skip\"")
+	}
+	r.skip = missing == "skip"
+	if v, ok := o["columns"]; ok {
+		r.columns, err = textList(v)
+	}
+	return err
+}
+
+func (r valueRange) check(s *subject) error {
+	for _, name := range r.columns {
+		c, err := s.column(name)
+		if err != nil {
+			return err
+		}
+		if err := r.checkColumn(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r valueRange) checkColumn(c *table.Column) error {
+	v, err := floats(c)
+	if err != nil {
+		return err
+	}
+	for i, x := range v {
+		if x >= r.min && x <= r.max || r.skip && math.IsNaN(x) {
+			continue
+		}
+		return invalid("column %q: row %d: %s is not between %v and %v", c.Name(), i+1, cell(c, i), r.min, r.max)
+	}
+	return nil
+}
+
+var rowsSumToRule = Rule{
+	Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
+	Doc: "In every row the targets, or the columns named, add up to value, missing cells counting 0: |sum - value| <= atol + rtol·|value| (numpy.isclose; defaults 1e-6 and 1e-5), or, with decimals, the sum rounded to so many equals value.",
+	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+		r, err := decodeRowSum(v, p)
+		if err != nil {
+			return nil, err
+		}
+		return r.check, nil
+	},
+}
+
+type rowSum struct {
+	value, atol, rtol float64
+	decimals          int // -1: compare with tolerances
+	columns           func(*subject) []string
+}
+
+func decodeRowSum(v cty.Value, p *Plan) (rowSum, error) {
+	r := rowSum{decimals: -1, atol: 1e-6, rtol: 1e-5, columns: func(*subject) []string { return p.Targets }}
+	if !isObject(v) {
+		var err error
+		r.value, err = number(v)
+		return r, err
+	}
+	o, err := objectOptions(v, "value", "atol", "rtol", "decimals", "columns")
+	if err != nil {
+		return r, err
+	}
+	decimals := -1.0
+	for name, into := range map[string]*float64{"value": &r.value, "atol": &r.atol, "rtol": &r.rtol, "decimals": &decimals} {
+		otherwise := *into
+		if name == "value" {
+			otherwise = 1
+		}
+		if *into, err = o.number(name, otherwise); err != nil {
+			return r, err
+		}
+	}
+	r.decimals = int(decimals)
+	return r, r.chooseColumns(o)
+}
+
+func (r *rowSum) chooseColumns(o options) error {
+	v, ok := o["columns"]
+	if !ok {
+		return nil
+	}
+	if isList(v) {
+		names, err := textList(v)
+		r.columns = func(*subject) []string { return names }
+		return err
+	}
+	which, err := o.text("columns", "")
+	switch {
+	case err != nil:
+		return err
+	case which == "after_first":
+		r.columns = func(s *subject) []string { return s.submission.Names()[min(1, len(s.submission.Names())):] }
+	case which == "all_but_id":
+		r.columns = func(s *subject) []string { return without(s.submission.Names(), s.plan.ID) }
+	default:
+		return fmt.Errorf("columns must be a list, \"after_first\" or \"all_but_id\"")
+	}
+	return nil
+}
+
+func without(names []string, name string) []string {
+	var out []string
+	for _, n := range names {
+		if n != name {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (r rowSum) check(s *subject) error {
+	sums := make([]float64, s.submission.Len())
+	for _, name := range r.columns(s) {
+		c, err := s.column(name)
+		if err != nil {
+			return err
+		}
+		v, err := floats(c)
+		if err != nil {
+			return err
+		}
+		for i, x := range v {
+			if x == x {
+				sums[i] += x
+			}
+		}
+	}
+	for i, sum := range sums {
+		if !r.close(sum) {
+			return invalid("row %d adds up to %v instead of %v", i+1, sum, r.value)
+		}
+	}
+	return nil
+}
+
+func (r rowSum) close(sum float64) bool {
+	if r.decimals >= 0 {
+		return metric.RoundNumpy(sum, r.decimals) == r.value
+	}
+	return math.Abs(sum-r.value) <= r.atol+float64(r.rtol*math.Abs(r.value))
+}
