@@ -1,0 +1,332 @@
+package prep
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// evaluator computes expressions in which columns are values.
+type evaluator struct {
+	locals    *localSet
+	params    map[string]cty.Value
+	functions map[string]function.Function
+	verbs     map[string]transform.Verb
+	input     *transform.Input
+}
+
+// scope holds the variables of for expressions.
+type scope struct {
+	parent *scope
+	names  map[string]cty.Value
+}
+
+func (s *scope) lookup(name string) (cty.Value, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.names[name]; ok {
+			return v, true
+		}
+	}
+	return cty.NilVal, false
+}
+
+// operators maps HCL's operations to those on columns.
+var operators = map[*hclsyntax.Operation]transform.Op{
+	hclsyntax.OpAdd: transform.Add, hclsyntax.OpSubtract: transform.Subtract, hclsyntax.OpMultiply: transform.Multiply,
+	hclsyntax.OpDivide: transform.Divide, hclsyntax.OpModulo: transform.Modulo,
+	hclsyntax.OpEqual: transform.Equal, hclsyntax.OpNotEqual: transform.NotEqual,
+	hclsyntax.OpLessThan: transform.Less, hclsyntax.OpLessThanOrEqual: transform.LessEqual,
+	hclsyntax.OpGreaterThan: transform.Greater, hclsyntax.OpGreaterThanOrEqual: transform.GreaterEqual,
+	hclsyntax.OpLogicalAnd: transform.And, hclsyntax.OpLogicalOr: transform.Or,
+}
+
+// value computes an expression.
+func (e *evaluator) value(expr hclsyntax.Expression, s *scope) (cty.Value, hcl.Diagnostics) {
+	switch x := expr.(type) {
+	case *hclsyntax.LiteralValueExpr:
+		return x.Val, nil
+	case *hclsyntax.ParenthesesExpr:
+		return e.value(x.Expression, s)
+	case *hclsyntax.TemplateWrapExpr:
+		return e.value(x.Wrapped, s)
+	case *hclsyntax.ScopeTraversalExpr:
+		return e.reference(x, s)
+	case *hclsyntax.RelativeTraversalExpr:
+		v, diags := e.value(x.Source, s)
+		if diags.HasErrors() {
+			return v, diags
+		}
+		return traverse(v, x.Traversal)
+	case *hclsyntax.FunctionCallExpr:
+		return e.call(x, s)
+	case *hclsyntax.BinaryOpExpr:
+		return e.binary(x, s)
+	case *hclsyntax.UnaryOpExpr:
+		return e.unary(x, s)
+	case *hclsyntax.ConditionalExpr:
+		return e.conditional(x, s)
+	case *hclsyntax.TemplateExpr:
+		return e.template(x, s)
+	case *hclsyntax.TupleConsExpr:
+		return e.tuple(x, s)
+	case *hclsyntax.ObjectConsExpr, *hclsyntax.ForExpr:
+		return e.collection(expr, s)
+	case *hclsyntax.ObjectConsKeyExpr:
+		return e.objectKey(x, s)
+	case *hclsyntax.IndexExpr:
+		return e.index(x, s)
+	}
+	return fail(expr.Range(), "Not available here", "This kind of expression cannot be used in a prepare block.")
+}
+
+func fail(r hcl.Range, summary, detail string, args ...any) (cty.Value, hcl.Diagnostics) {
+	return cty.DynamicVal, hcl.Diagnostics{diag.Error(r, summary, detail, args...)}
+}
+
+// reference resolves local.x, param.x or a variable of a for expression.
+func (e *evaluator) reference(x *hclsyntax.ScopeTraversalExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	root := x.Traversal.RootName()
+	if v, ok := s.lookup(root); ok {
+		return traverse(v, x.Traversal[1:])
+	}
+	if root != "local" && root != "param" {
+		return fail(x.Range(), "Unknown name "+root, "Write local.%s for a local, param.%s for a parameter.", root, root)
+	}
+	if len(x.Traversal) < 2 {
+		return fail(x.Range(), "Incomplete reference", "Write %s.<name>.", root)
+	}
+	step, ok := x.Traversal[1].(hcl.TraverseAttr)
+	if !ok {
+		return fail(x.Range(), "Incomplete reference", "Write %s.<name>.", root)
+	}
+	v, diags := e.named(root, step)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	return traverse(v, x.Traversal[2:])
+}
+
+func (e *evaluator) named(root string, step hcl.TraverseAttr) (cty.Value, hcl.Diagnostics) {
+	if root == "local" {
+		return e.locals.get(e, step)
+	}
+	if v, ok := e.params[step.Name]; ok {
+		return v, nil
+	}
+	return fail(step.SrcRange, "Unknown parameter "+step.Name, "%s", competitions.Suggest(step.Name, sortedKeys(e.params)))
+}
+
+// traverse follows attributes and indexes; an attribute of a table is a column.
+func traverse(v cty.Value, steps hcl.Traversal) (cty.Value, hcl.Diagnostics) {
+	for _, step := range steps {
+		r := step.SourceRange()
+		var diags hcl.Diagnostics
+		switch t := step.(type) {
+		case hcl.TraverseAttr:
+			v, diags = attribute(v, t.Name, r)
+		case hcl.TraverseIndex:
+			v, diags = element(v, t.Key, r)
+		default:
+			return fail(r, "Not available here", "This kind of reference cannot be used in a prepare block.")
+		}
+		if diags.HasErrors() {
+			return v, diags
+		}
+	}
+	return v, nil
+}
+
+func attribute(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
+	switch t := v.Type(); {
+	case t == tableType:
+		return column(v.EncapsulatedValue().(*table.Table), name, r)
+	case t == rowsType:
+		rows := *v.EncapsulatedValue().(*transform.Rows)
+		if f, ok := rows.(transform.Columned); ok {
+			c, err := f.Column(name)
+			if err != nil {
+				return fail(r, "No field "+name, "%v.", err)
+			}
+			return fromColumn(c), nil
+		}
+	case t.IsObjectType() && !t.HasAttribute(name):
+		return fail(r, "No attribute "+name, "%s", competitions.Suggest(name, sortedKeys(t.AttributeTypes())))
+	}
+	return hcl.GetAttr(v, name, &r)
+}
+
+func column(t *table.Table, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
+	c, err := t.Column(name)
+	if err != nil {
+		return fail(r, "No column "+name, "%s", competitions.Suggest(name, t.Names()))
+	}
+	return fromColumn(c), nil
+}
+
+func element(v, key cty.Value, r hcl.Range) (cty.Value, hcl.Diagnostics) {
+	if key.Type() == cty.String && !key.IsNull() && v.Type().IsCapsuleType() {
+		return attribute(v, key.AsString(), r)
+	}
+	return hcl.Index(v, key, &r)
+}
+
+func (e *evaluator) index(x *hclsyntax.IndexExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.value(x.Collection, s)
+	key, more := e.value(x.Key, s)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	return element(v, key, x.SrcRange)
+}
+
+func (e *evaluator) binary(x *hclsyntax.BinaryOpExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	a, diags := e.value(x.LHS, s)
+	b, more := e.value(x.RHS, s)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	if a.Type() != columnType && b.Type() != columnType {
+		return e.plainCall(x.Op.Impl, x.SrcRange, a, b)
+	}
+	left, errLeft := toOperand(a)
+	right, errRight := toOperand(b)
+	for _, err := range []error{errLeft, errRight} {
+		if err != nil {
+			return fail(x.SrcRange, "Wrong operand", "%v.", err)
+		}
+	}
+	c, err := transform.Operate(operators[x.Op], left, right)
+	if err != nil {
+		return fail(x.SrcRange, "Wrong operand", "%v.", err)
+	}
+	return fromColumn(c), nil
+}
+
+// plainCall applies a function of the standard library to plain values.
+func (e *evaluator) plainCall(f function.Function, r hcl.Range, args ...cty.Value) (cty.Value, hcl.Diagnostics) {
+	params := f.Params()
+	for i, a := range args {
+		if a.Type() == cellType {
+			cell := a.EncapsulatedValue().(*table.Value)
+			a = cty.NumberFloatVal(cell.Float())
+		}
+		args[i] = a
+		if i < len(params) {
+			converted, err := convert.Convert(a, params[i].Type)
+			if err != nil {
+				return fail(r, "Wrong operand", "Expected a %s, not %s.", params[i].Type.FriendlyName(), describe(a))
+			}
+			args[i] = converted
+		}
+	}
+	v, err := f.Call(args)
+	if err != nil {
+		return fail(r, "Wrong argument", "%v.", err)
+	}
+	return v, nil
+}
+
+func (e *evaluator) unary(x *hclsyntax.UnaryOpExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.value(x.Val, s)
+	if diags.HasErrors() {
+		return v, diags
+	}
+	c, ok := asColumn(v)
+	if !ok {
+		return e.plainCall(x.Op.Impl, x.SrcRange, v)
+	}
+	var err error
+	if x.Op == hclsyntax.OpLogicalNot {
+		c, err = transform.Not(c)
+	} else {
+		c, err = transform.Operate(transform.Multiply, transform.Operand{Column: c}, transform.Operand{Value: table.IntValue(-1)})
+	}
+	if err != nil {
+		return fail(x.SrcRange, "Wrong operand", "%v.", err)
+	}
+	return fromColumn(c), nil
+}
+
+// conditional computes one branch, or both where the condition is a column.
+func (e *evaluator) conditional(x *hclsyntax.ConditionalExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	cond, diags := e.value(x.Condition, s)
+	if diags.HasErrors() {
+		return cond, diags
+	}
+	c, ok := asColumn(cond)
+	if !ok {
+		if cond.Type() != cty.Bool || cond.IsNull() {
+			return fail(x.Condition.Range(), "Not a condition", "Expected true or false, not %s.", describe(cond))
+		}
+		if cond.True() {
+			return e.value(x.TrueResult, s)
+		}
+		return e.value(x.FalseResult, s)
+	}
+	yes, diags := e.operand(x.TrueResult, s)
+	no, more := e.operand(x.FalseResult, s)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	chosen, err := transform.Choose(c, yes, no)
+	if err != nil {
+		return fail(x.SrcRange, "Wrong condition", "%v.", err)
+	}
+	return fromColumn(chosen), nil
+}
+
+func (e *evaluator) operand(expr hclsyntax.Expression, s *scope) (transform.Operand, hcl.Diagnostics) {
+	v, diags := e.value(expr, s)
+	if diags.HasErrors() {
+		return transform.Operand{}, diags
+	}
+	o, err := toOperand(v)
+	if err != nil {
+		_, diags = fail(expr.Range(), "Wrong value", "%v.", err)
+	}
+	return o, diags
+}
+
+// template joins texts and cells.
+func (e *evaluator) template(x *hclsyntax.TemplateExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	parts := make([]transform.Operand, len(x.Parts))
+	columns := false
+	for i, p := range x.Parts {
+		o, diags := e.operand(p, s)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		parts[i] = o
+		columns = columns || o.Column != nil
+	}
+	if !columns {
+		text := ""
+		for _, o := range parts {
+			text += o.Value.String()
+		}
+		return cty.StringVal(text), nil
+	}
+	c, err := transform.Join(parts)
+	if err != nil {
+		return fail(x.SrcRange, "Cannot fill template", "%v.", err)
+	}
+	return fromColumn(c), nil
+}
+
+func (e *evaluator) tuple(x *hclsyntax.TupleConsExpr, s *scope) (cty.Value, hcl.Diagnostics) {
+	items := make([]cty.Value, len(x.Exprs))
+	var diags hcl.Diagnostics
+	for i, expr := range x.Exprs {
+		v, more := e.value(expr, s)
+		diags = append(diags, more...)
+		items[i] = v
+	}
+	return cty.TupleVal(items), diags
+}

@@ -1,0 +1,121 @@
+package prep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Folder is a sink that writes into a directory. The outputs appear at its
+// final place when Publish is called, all at once; Discard drops them.
+type Folder struct {
+	final   string
+	partial string
+	made    sync.Map
+}
+
+// NewFolder returns a sink whose outputs will be published as the directory
+// final, which must not lie inside a file. They are written beside it first.
+func NewFolder(final string) (*Folder, error) {
+	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
+		return nil, fmt.Errorf("create folder: %w", err)
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(final), "."+filepath.Base(final)+".partial-")
+	if err != nil {
+		return nil, fmt.Errorf("create folder: %w", err)
+	}
+	if err := os.Chmod(partial, 0o755); err != nil {
+		return nil, errors.Join(fmt.Errorf("create folder: %w", err), os.RemoveAll(partial))
+	}
+	return &Folder{final: final, partial: partial}, nil
+}
+
+// Publish puts the outputs at their final place, replacing what lay there.
+func (f *Folder) Publish() error {
+	old := f.partial + ".old"
+	err := os.Rename(f.final, old)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w", f.final, err)
+	}
+	if err := os.Rename(f.partial, f.final); err != nil {
+		return fmt.Errorf("publish %s: %w", f.final, err)
+	}
+	return os.RemoveAll(old)
+}
+
+// Discard removes outputs that were not published. It is safe after Publish.
+func (f *Folder) Discard() error { return os.RemoveAll(f.partial) }
+
+// Folder implements Sink.
+func (f *Folder) Folder(_ context.Context, path string) error {
+	return f.mkdir(filepath.Join(f.partial, filepath.FromSlash(path)))
+}
+
+func (f *Folder) mkdir(dir string) error {
+	if _, ok := f.made.Load(dir); ok {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f.made.Store(dir, true)
+	return nil
+}
+
+// Create implements Sink.
+func (f *Folder) Create(_ context.Context, path string) (File, error) {
+	file, err := f.create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &folderFile{File: file}, nil
+}
+
+func (f *Folder) create(path string) (*os.File, error) {
+	name := filepath.Join(f.partial, filepath.FromSlash(path))
+	if err := f.mkdir(filepath.Dir(name)); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// Copy implements Sink.
+func (f *Folder) Copy(_ context.Context, path string, from Source) (err error) {
+	in, err := from.FS.Open(from.Name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := f.create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// folderFile is a file of a Folder; it is dropped unless committed.
+type folderFile struct {
+	*os.File
+	done bool
+}
+
+// Commit implements File.
+func (f *folderFile) Commit() error {
+	f.done = true
+	return f.File.Close()
+}
+
+// Close implements File.
+func (f *folderFile) Close() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	return errors.Join(f.File.Close(), os.Remove(f.Name()))
+}

@@ -1,0 +1,202 @@
+package prep
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// outputKind is a kind of output block.
+type outputKind struct {
+	// name is the block type; attrs are its attributes, the first required
+	// ones first.
+	name     string
+	attrs    []string
+	required int
+	// nested says that the block holds further outputs.
+	nested bool
+	// doc describes the kind for the reference pages.
+	doc   string
+	write func(r *runner, it *item) hcl.Diagnostics
+}
+
+// outputKinds lists the kinds of output blocks.
+func outputKinds() []outputKind {
+	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, archiveOutput}
+}
+
+// OutputDoc describes a kind of output block for reference pages.
+type OutputDoc struct {
+	Name, Doc  string
+	Attributes []string
+}
+
+// OutputDocs returns the kinds of output blocks.
+func OutputDocs() []OutputDoc {
+	var out []OutputDoc
+	for _, k := range outputKinds() {
+		out = append(out, OutputDoc{Name: k.name, Doc: k.doc, Attributes: k.attrs})
+	}
+	return out
+}
+
+// item is one output block of a definition.
+type item struct {
+	kind   outputKind
+	dest   string
+	block  *hclsyntax.Block
+	inside []*item
+}
+
+// decodeOutputs decodes the output blocks of a body; dest is the folder they
+// are relative to.
+func decodeOutputs(body *hclsyntax.Body, folder string) ([]*item, hcl.Diagnostics) {
+	var items []*item
+	var diags hcl.Diagnostics
+	for _, name := range sortedKeys(body.Attributes) {
+		diags = append(diags, diag.Error(body.Attributes[name].NameRange, "Unexpected attribute "+name, "Only outputs are allowed here: table \"train.csv\" { … }."))
+	}
+	seen := map[string]hcl.Range{}
+	for _, b := range body.Blocks {
+		it, more := decodeOutput(b, folder)
+		diags = append(diags, more...)
+		if more.HasErrors() {
+			continue
+		}
+		if first, ok := seen[it.dest]; ok {
+			diags = append(diags, diag.Error(b.LabelRanges[0], "Second output "+b.Labels[0], "The first is at line %d; an output is declared once.", first.Start.Line))
+			continue
+		}
+		seen[it.dest] = b.LabelRanges[0]
+		items = append(items, it)
+	}
+	return items, diags
+}
+
+func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
+	kinds := outputKinds()
+	at := slices.IndexFunc(kinds, func(k outputKind) bool { return k.name == b.Type })
+	if at < 0 {
+		var names []string
+		for _, k := range kinds {
+			names = append(names, k.name)
+		}
+		return nil, hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown output "+b.Type, "%s", competitions.Suggest(b.Type, names))}
+	}
+	it := &item{kind: kinds[at], block: b}
+	if len(b.Labels) != 1 {
+		return nil, hcl.Diagnostics{diag.Error(b.DefRange(), "Wrong number of labels", "Write the destination in quotes: %s \"train.csv\" { … }.", b.Type)}
+	}
+	if err := checkPath(b.Labels[0]); err != nil {
+		return nil, hcl.Diagnostics{diag.Error(b.LabelRanges[0], "Wrong destination", "%v.", err)}
+	}
+	it.dest = folder + b.Labels[0]
+	diags := it.checkAttributes()
+	if it.kind.nested {
+		inner := *b.Body
+		inner.Attributes = nil
+		var more hcl.Diagnostics
+		it.inside, more = decodeOutputs(&inner, "")
+		return it, append(diags, more...)
+	}
+	for _, inner := range b.Body.Blocks {
+		diags = append(diags, diag.Error(inner.TypeRange, "Unexpected block "+inner.Type, "Output %s holds attributes only.", b.Type))
+	}
+	return it, diags
+}
+
+func (it *item) checkAttributes() hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, name := range sortedKeys(it.block.Body.Attributes) {
+		if !slices.Contains(it.kind.attrs, name) {
+			diags = append(diags, diag.Error(it.block.Body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", competitions.Suggest(name, it.kind.attrs)))
+		}
+	}
+	for _, name := range it.kind.attrs[:it.kind.required] {
+		if it.block.Body.Attributes[name] == nil {
+			diags = append(diags, diag.Error(it.block.DefRange(), "Missing attribute "+name, "Output %s needs %s = ….", it.kind.name, name))
+		}
+	}
+	return diags
+}
+
+// reader evaluates the attributes of an item and collects what is wrong.
+type reader struct {
+	e     *evaluator
+	it    *item
+	diags hcl.Diagnostics
+}
+
+func (r *runner) read(it *item) *reader { return &reader{e: r.evaluator, it: it} }
+
+func (r *reader) has(name string) bool { return r.it.block.Body.Attributes[name] != nil }
+
+func (r *reader) at(name string) hcl.Range {
+	if attr := r.it.block.Body.Attributes[name]; attr != nil {
+		return attr.Expr.Range()
+	}
+	return r.it.block.DefRange()
+}
+
+// read evaluates an attribute into a Go value; it stays as it is when the
+// attribute is absent.
+func (r *reader) read(name string, convert func(cty.Value) error) {
+	attr := r.it.block.Body.Attributes[name]
+	if attr == nil {
+		return
+	}
+	v, diags := r.e.value(attr.Expr, nil)
+	if r.diags = append(r.diags, diags...); diags.HasErrors() {
+		return
+	}
+	if err := convert(v); err != nil {
+		r.fail(name, "Wrong value for "+name, err)
+	}
+}
+
+func (r *reader) fail(name, summary string, err error) {
+	r.diags = append(r.diags, diag.Error(r.at(name), summary, "%v.", err))
+}
+
+func (r *reader) text(name string, out *string) {
+	r.read(name, func(v cty.Value) error { return intoGo(v, out) })
+}
+
+func (r *reader) flag(name string, out *bool) {
+	r.read(name, func(v cty.Value) error { return intoGo(v, out) })
+}
+
+func (r *reader) rows(name string) (rows transform.Rows) {
+	r.read(name, func(v cty.Value) (err error) {
+		rows, err = toRows(v)
+		return err
+	})
+	return rows
+}
+
+// table evaluates an attribute as a table; a column becomes a table of it.
+func (r *reader) table(name string) *table.Table {
+	switch rows := r.rows(name).(type) {
+	case transform.TableRows:
+		return rows.Table
+	case transform.ColumnRows:
+		t, err := table.New(rows.Column)
+		if err != nil {
+			r.fail(name, "Wrong value for "+name, err)
+		}
+		return t
+	case nil:
+	default:
+		r.diags = append(r.diags, diag.Error(r.at(name), "Wrong value for "+name, "Expected a table or a column."))
+	}
+	return nil
+}
+
+func (r *reader) failed() bool { return r.diags.HasErrors() }

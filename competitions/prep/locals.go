@@ -1,0 +1,98 @@
+package prep
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// localSet holds the locals that a prepare block sees: plain values of the
+// competition, and expressions of the block itself, each computed once.
+type localSet struct {
+	given map[string]cty.Value
+	own   map[string]*local
+}
+
+type local struct {
+	attr  *hclsyntax.Attribute
+	once  sync.Once
+	value cty.Value
+	diags hcl.Diagnostics
+}
+
+func (l *localSet) names() []string { return append(sortedKeys(l.given), sortedKeys(l.own)...) }
+
+// get computes a local when it is first asked for.
+func (l *localSet) get(e *evaluator, step hcl.TraverseAttr) (cty.Value, hcl.Diagnostics) {
+	if v, ok := l.given[step.Name]; ok {
+		return v, nil
+	}
+	own, ok := l.own[step.Name]
+	if !ok {
+		return fail(step.SrcRange, "Unknown local "+step.Name, "%s", competitions.Suggest(step.Name, l.names()))
+	}
+	own.once.Do(func() { own.value, own.diags = e.value(own.attr.Expr, nil) })
+	return own.value, own.diags
+}
+
+// declare adds the locals of a block.
+func (l *localSet) declare(body *hclsyntax.Body) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, b := range body.Blocks {
+		diags = append(diags, diag.Error(b.TypeRange, "Unexpected block "+b.Type, "A locals block holds name = value only."))
+	}
+	for _, name := range sortedKeys(body.Attributes) {
+		attr := body.Attributes[name]
+		if _, ok := l.given[name]; ok {
+			diags = append(diags, diag.Error(attr.NameRange, "Second local "+name, "The competition has a local of that name; choose another."))
+			continue
+		}
+		if first, ok := l.own[name]; ok {
+			diags = append(diags, diag.Error(attr.NameRange, "Second local "+name, "The first is at line %d.", first.attr.NameRange.Start.Line))
+			continue
+		}
+		l.own[name] = &local{attr: attr}
+	}
+	return diags
+}
+
+// acyclic reports locals that need themselves.
+func (l *localSet) acyclic() hcl.Diagnostics {
+	done := map[string]bool{}
+	for _, name := range sortedKeys(l.own) {
+		if cycle := l.findCycle(name, nil, done); cycle != nil {
+			return hcl.Diagnostics{diag.Error(l.own[cycle[0]].attr.NameRange, "Locals refer to each other in a circle",
+				"%s. Break the circle.", strings.Join(cycle, " → "))}
+		}
+	}
+	return nil
+}
+
+func (l *localSet) findCycle(name string, path []string, done map[string]bool) []string {
+	own, ok := l.own[name]
+	if at := slices.Index(path, name); at >= 0 {
+		return append(path[at:], name)
+	}
+	if !ok || done[name] {
+		return nil
+	}
+	for _, t := range own.attr.Expr.Variables() {
+		if t.RootName() != "local" || len(t) < 2 {
+			continue
+		}
+		if step, ok := t[1].(hcl.TraverseAttr); ok {
+			if cycle := l.findCycle(step.Name, append(path, name), done); cycle != nil {
+				return cycle
+			}
+		}
+	}
+	done[name] = true
+	return nil
+}

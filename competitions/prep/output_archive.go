@@ -1,0 +1,112 @@
+package prep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/archive"
+)
+
+var archiveOutput = outputKind{
+	name: "archive", attrs: []string{"format", "store"}, nested: true,
+	doc: "An archive whose members are the outputs declared inside it, with destinations relative to the archive. " +
+		"format is \"zip\", \"tar\", \"tar.gz\" or \"7z\" and follows from the name where it is left out; store = true leaves zip members uncompressed. " +
+		"Members have no times, so the same members give the same bytes.",
+	write: writeArchive,
+}
+
+func writeArchive(r *runner, it *item) hcl.Diagnostics {
+	in := r.read(it)
+	format := archive.FormatOf(it.dest)
+	var named string
+	var opts archive.PackOptions
+	in.text("format", &named)
+	in.flag("store", &opts.Store)
+	if named != "" {
+		format = archive.Format(named)
+	}
+	if in.failed() {
+		return in.diags
+	}
+	var inner hcl.Diagnostics
+	err := r.createFile(it.dest, func(w io.Writer) error {
+		packer, err := archive.NewPacker(w, format, opts)
+		if err != nil {
+			return err
+		}
+		sub := *r
+		sub.sink, sub.copiers = &archiveSink{packer: packer}, 1
+		for _, member := range it.inside {
+			if inner = member.kind.write(&sub, member); inner.HasErrors() {
+				return inner
+			}
+		}
+		return packer.Close()
+	})
+	switch {
+	case inner.HasErrors():
+		return inner
+	case err != nil:
+		return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)}
+	}
+	return nil
+}
+
+// archiveSink is a sink whose files are the members of an archive. Members
+// are written one after the other.
+type archiveSink struct{ packer archive.Packer }
+
+// Create implements Sink.
+func (s *archiveSink) Create(_ context.Context, path string) (File, error) {
+	w, err := s.packer.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &member{Writer: w}, nil
+}
+
+// Copy implements Sink.
+func (s *archiveSink) Copy(_ context.Context, path string, from Source) error {
+	in, err := from.FS.Open(from.Name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	w, err := s.packer.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, in); err != nil {
+		return fmt.Errorf("pack %s: %w", path, err)
+	}
+	return nil
+}
+
+// Folder implements Sink.
+func (s *archiveSink) Folder(_ context.Context, path string) error { return s.packer.Folder(path) }
+
+// member is a file of an archive. It cannot be dropped once begun, so closing
+// it uncommitted spoils the archive, which is then dropped as a whole.
+type member struct {
+	io.Writer
+	committed bool
+}
+
+// Commit implements File.
+func (m *member) Commit() error {
+	m.committed = true
+	return nil
+}
+
+// Close implements File.
+func (m *member) Close() error {
+	if !m.committed {
+		return errors.New("member was not finished")
+	}
+	return nil
+}

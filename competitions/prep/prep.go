@@ -1,0 +1,157 @@
+package prep
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// Version changes whenever the same definition and raw data may give other
+// bytes than before; the engine's keys hold it.
+const Version = "1"
+
+// Options say what to prepare from and where to.
+type Options struct {
+	// Raw is the unpacked download.
+	Raw fs.FS
+	// Out gets the outputs.
+	Out Sink
+	// Params overrides parameters of the definition.
+	Params map[string]cty.Value
+	// Work is a folder for unpacked archives; empty means a new folder of the
+	// system's temporary one. What Run puts there it removes.
+	Work string
+	// Parallelism is how many outputs are written at once, and how many files
+	// each of them copies at once; 0 means the number of processors.
+	Parallelism int
+	// Progress, where set, is told how far each output is, one call at a time.
+	Progress func(Progress)
+}
+
+// Check decodes a definition's prepare block and reports what is wrong with
+// it as far as that shows without data.
+func Check(def *competitions.Definition) hcl.Diagnostics {
+	_, diags := decode(def, nil)
+	return diags
+}
+
+// Run prepares a competition. Mistakes of the definition and of the data are
+// diagnostics (hcl.Diagnostics as error); the sink then holds a part of the
+// outputs and must be discarded.
+func Run(ctx context.Context, def *competitions.Definition, o Options) (err error) {
+	block, diags := decode(def, o.Params)
+	if diags.HasErrors() {
+		return diags
+	}
+	if o.Parallelism <= 0 {
+		o.Parallelism = runtime.GOMAXPROCS(0)
+	}
+	work, err := os.MkdirTemp(o.Work, "prepare-")
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", def.ID, err)
+	}
+	defer os.RemoveAll(work)
+	raw, closeRaw, diags := block.mount(ctx, o.Raw, work)
+	defer closeRaw()
+	if diags.HasErrors() {
+		return diags
+	}
+	input := &transform.Input{Context: ctx, Raw: raw}
+	block.evaluator.input = input
+	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: newProgress(o.Progress), copiers: o.Parallelism}
+	return r.run(ctx, block.outputs, o.Parallelism)
+}
+
+// run writes all outputs. The first failure stops the others; of failures
+// that happened at once, the one declared first is reported.
+func (r *runner) run(ctx context.Context, outputs []*item, parallelism int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	r.ctx = ctx
+	found := make([]hcl.Diagnostics, len(outputs))
+	for i, it := range outputs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			found[i] = it.kind.write(r, it)
+			if found[i].HasErrors() {
+				return found[i]
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if err == nil {
+		return nil
+	}
+	for _, diags := range found {
+		if diags.HasErrors() && !isCancelled(diags) {
+			return diags
+		}
+	}
+	return err
+}
+
+func isCancelled(diags hcl.Diagnostics) bool {
+	for _, d := range diags {
+		if d.Detail != context.Canceled.Error()+"." {
+			return false
+		}
+	}
+	return true
+}
+
+// block is a decoded prepare block.
+type block struct {
+	evaluator *evaluator
+	outputs   []*item
+	extract   *hclsyntax.Attribute
+}
+
+func decode(def *competitions.Definition, params map[string]cty.Value) (*block, hcl.Diagnostics) {
+	ctx, diags := def.EvalContext(params)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	body, ok := def.Prepare.Body.(*hclsyntax.Body)
+	if !ok {
+		return nil, hcl.Diagnostics{diag.Error(def.Prepare.Range, "No prepare block", "The competition needs a block prepare { … }.")}
+	}
+	locals := &localSet{given: ctx.Variables["local"].AsValueMap(), own: map[string]*local{}}
+	out := &block{evaluator: &evaluator{
+		locals: locals, params: ctx.Variables["param"].AsValueMap(), functions: ctx.Parent().Functions, verbs: verbsByName(),
+	}}
+	for _, name := range sortedKeys(body.Attributes) {
+		if name != "extract" {
+			diags = append(diags, diag.Error(body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", competitions.Suggest(name, []string{"extract"})))
+		}
+	}
+	out.extract = body.Attributes["extract"]
+	for _, b := range body.Blocks {
+		var more hcl.Diagnostics
+		var items []*item
+		switch b.Type {
+		case "locals":
+			more = locals.declare(b.Body)
+		case "public", "private":
+			items, more = decodeOutputs(b.Body, b.Type+"/")
+			out.outputs = append(out.outputs, items...)
+		default:
+			more = hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown block "+b.Type, "%s", competitions.Suggest(b.Type, []string{"locals", "public", "private"}))}
+		}
+		diags = append(diags, more...)
+	}
+	return out, append(diags, locals.acyclic()...)
+}

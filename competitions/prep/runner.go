@@ -1,0 +1,84 @@
+package prep
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// runner holds what the outputs of one run share.
+type runner struct {
+	ctx       context.Context
+	evaluator *evaluator
+	raw       fs.FS
+	sink      Sink
+	progress  *progress
+	// copiers is how many files one output copies at once.
+	copiers int
+}
+
+// create writes one output file.
+func (r *runner) create(it *item, write func(io.Writer) error) hcl.Diagnostics {
+	r.progress.start(it.dest, 1)
+	if err := r.createFile(it.dest, write); err != nil {
+		return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)}
+	}
+	r.progress.finish(it.dest)
+	return nil
+}
+
+func (r *runner) createFile(dest string, write func(io.Writer) error) (err error) {
+	f, err := r.sink.Create(r.ctx, dest)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f}, 1<<18)
+	if err := write(buf); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// contextWriter stops writing when the run is cancelled.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w *contextWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
+}
+
+// intoLines reads a column or a list as texts.
+func intoLines(out *[]string) func(cty.Value) error {
+	return func(v cty.Value) error {
+		if rows, ok := asColumn(v); ok {
+			*out = rows.Texts()
+			return nil
+		}
+		return intoGo(v, out)
+	}
+}
+
+func verbsByName() map[string]transform.Verb {
+	out := map[string]transform.Verb{}
+	for _, v := range transform.Verbs() {
+		out[v.Name] = v
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package prep
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// The opaque types of the language.
+var (
+	tableType  = cty.Capsule("table", reflect.TypeFor[table.Table]())
+	columnType = cty.Capsule("column", reflect.TypeFor[table.Column]())
+	rowsType   = cty.Capsule("rows", reflect.TypeFor[transform.Rows]())
+	cellType   = cty.Capsule("float", reflect.TypeFor[table.Value]())
+)
+
+// fromCell returns a cell as a value of the language. A float that is a whole
+// number stays a float, which plain numbers do not tell apart.
+func fromCell(v table.Value) cty.Value {
+	switch v.Kind() {
+	case table.Text:
+		return cty.StringVal(v.String())
+	case table.Bool:
+		return cty.BoolVal(v.Bool())
+	case table.Int64:
+		return cty.NumberIntVal(v.Int())
+	case table.Uint64:
+		return cty.NumberVal(new(big.Float).SetUint64(uint64(v.Int())))
+	case table.Missing:
+		return cty.NullVal(cty.Number)
+	}
+	return cty.CapsuleVal(cellType, &v)
+}
+
+// toCell returns a single value of the language as a cell.
+func toCell(v cty.Value) (table.Value, error) {
+	switch t := v.Type(); {
+	case v.IsNull():
+		return table.Value{}, nil
+	case t == cty.String:
+		return table.TextValue(v.AsString()), nil
+	case t == cty.Bool:
+		return table.BoolValue(v.True()), nil
+	case t == cty.Number:
+		return toNumber(v.AsBigFloat()), nil
+	case t == cellType:
+		return *v.EncapsulatedValue().(*table.Value), nil
+	}
+	return table.Value{}, fmt.Errorf("expected a number, a text or a condition, not %s", describe(v))
+}
+
+func toNumber(f *big.Float) table.Value {
+	if n, accuracy := f.Int64(); f.IsInt() && accuracy == big.Exact {
+		return table.IntValue(n)
+	}
+	if n, accuracy := f.Uint64(); f.IsInt() && accuracy == big.Exact {
+		return table.UintValue(n)
+	}
+	d, _ := f.Float64()
+	return table.FloatValue(d)
+}
+
+func fromColumn(c *table.Column) cty.Value { return cty.CapsuleVal(columnType, c) }
+
+func asColumn(v cty.Value) (*table.Column, bool) {
+	if v.Type() != columnType || v.IsNull() {
+		return nil, false
+	}
+	return v.EncapsulatedValue().(*table.Column), true
+}
+
+// toOperand returns a column or a single value as an operand.
+func toOperand(v cty.Value) (transform.Operand, error) {
+	if c, ok := asColumn(v); ok {
+		return transform.Operand{Column: c}, nil
+	}
+	cell, err := toCell(v)
+	return transform.Operand{Value: cell}, err
+}
+
+func fromOperand(o transform.Operand) cty.Value {
+	if o.Column != nil {
+		return fromColumn(o.Column)
+	}
+	return fromCell(o.Value)
+}
+
+// toCells returns a column or a list as cells.
+func toCells(v cty.Value) ([]table.Value, error) {
+	if c, ok := asColumn(v); ok {
+		return c.Values(), nil
+	}
+	if v.IsNull() || !v.CanIterateElements() || v.Type().IsObjectType() || v.Type().IsMapType() {
+		return nil, fmt.Errorf("expected a column or a list, not %s", describe(v))
+	}
+	cells := make([]table.Value, 0, v.LengthInt())
+	for _, item := range v.AsValueSlice() {
+		cell, err := toCell(item)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+func fromCells(cells []table.Value) cty.Value {
+	out := make([]cty.Value, len(cells))
+	for i, c := range cells {
+		out[i] = fromCell(c)
+	}
+	return cty.TupleVal(out)
+}
+
+// toRows returns anything with rows.
+func toRows(v cty.Value) (transform.Rows, error) {
+	switch {
+	case v.IsNull():
+	case v.Type() == tableType:
+		return transform.TableRows{Table: v.EncapsulatedValue().(*table.Table)}, nil
+	case v.Type() == columnType:
+		return transform.ColumnRows{Column: v.EncapsulatedValue().(*table.Column)}, nil
+	case v.Type() == rowsType:
+		return *v.EncapsulatedValue().(*transform.Rows), nil
+	case v.Type().IsTupleType(), v.Type().IsListType():
+		cells, err := toCells(v)
+		return transform.ListRows(cells), err
+	}
+	return nil, fmt.Errorf("expected a table, a column or a list, not %s", describe(v))
+}
+
+func fromRows(r transform.Rows) cty.Value {
+	switch r := r.(type) {
+	case transform.TableRows:
+		return cty.CapsuleVal(tableType, r.Table)
+	case transform.ColumnRows:
+		return fromColumn(r.Column)
+	case transform.ListRows:
+		return fromCells(r)
+	}
+	return cty.CapsuleVal(rowsType, &r)
+}
+
+// describe names what a value is, for messages.
+func describe(v cty.Value) string {
+	switch t := v.Type(); {
+	case v.IsNull():
+		return "null"
+	case t == tableType, t == columnType:
+		return "a " + t.FriendlyName()
+	case t.IsObjectType():
+		return "an object"
+	case t.IsTupleType():
+		return "a list"
+	default:
+		return "a " + t.FriendlyName()
+	}
+}
+
+// isOpaque reports whether a value is or holds a value that only verbs take.
+func isOpaque(v cty.Value) bool {
+	if v.Type().IsCapsuleType() {
+		return true
+	}
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() || v.Type().IsListType() || v.Type().IsMapType() {
+		return false
+	}
+	for _, item := range v.AsValueSlice() {
+		if isOpaque(item) {
+			return true
+		}
+	}
+	return false
+}

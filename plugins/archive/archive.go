@@ -1,0 +1,239 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrUnsafe says that an archive would write where or what it must not.
+	ErrUnsafe = errors.New("unsafe archive")
+	// ErrFormat says that the bytes are not a whole archive of the format, or
+	// use a feature that is not supported.
+	ErrFormat = errors.New("not a readable archive")
+)
+
+// Format is an archive format.
+type Format string
+
+// The formats.
+const (
+	Zip      Format = "zip"
+	Tar      Format = "tar"
+	TarGzip  Format = "tar.gz"
+	TarZstd  Format = "tar.zst"
+	SevenZip Format = "7z"
+)
+
+// FormatOf returns the format that a file name says, or "".
+func FormatOf(name string) Format {
+	lower := strings.ToLower(name)
+	for _, s := range []struct {
+		suffix string
+		format Format
+	}{{".zip", Zip}, {".tar", Tar}, {".tar.gz", TarGzip}, {".tgz", TarGzip}, {".tar.zst", TarZstd}, {".tzst", TarZstd}, {".7z", SevenZip}} {
+		if strings.HasSuffix(lower, s.suffix) {
+			return s.format
+		}
+	}
+	return ""
+}
+
+// Sniff returns the format that the first bytes of a file show, or "". A
+// plain tar shows only from byte 257 on.
+func Sniff(head []byte) Format {
+	has := func(at int, magic string) bool {
+		return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
+	}
+	switch {
+	case has(0, "PK\x03\x04"), has(0, "PK\x05\x06"):
+		return Zip
+	case has(0, "7z\xbc\xaf\x27\x1c"):
+		return SevenZip
+	case has(0, "\x1f\x8b"):
+		return TarGzip
+	case has(0, "\x28\xb5\x2f\xfd"):
+		return TarZstd
+	case has(257, "ustar"):
+		return Tar
+	}
+	return ""
+}
+
+// Limits bound what an archive may hold.
+type Limits struct {
+	// Entries is the largest number of entries.
+	Entries int
+	// Bytes is the largest total size of the unpacked files.
+	Bytes int64
+}
+
+// DefaultLimits admit every known data set: 50 million entries, 4 TiB.
+func DefaultLimits() Limits { return Limits{Entries: 50_000_000, Bytes: 4 << 40} }
+
+// Entry is a file or folder of an archive.
+type Entry struct {
+	// Name is clean, relative and slash-separated.
+	Name   string
+	Folder bool
+	// Size is the file's size as the archive says, -1 when it does not say.
+	Size int64
+	// Executable says that the owner may execute the file.
+	Executable bool
+}
+
+// Source is an archive's bytes.
+type Source struct {
+	io.ReaderAt
+	Size int64
+}
+
+// Walk calls visit for every entry in the order of the archive, with a reader
+// of the file's bytes, which is valid during the call only and need not be
+// read. All names are checked first where the format lists them ahead.
+func Walk(ctx context.Context, src Source, format Format, limits Limits, visit func(Entry, io.Reader) error) error {
+	g := &guard{limits: limits, seen: map[string]bool{}}
+	var err error
+	switch format {
+	case Zip:
+		err = walkZip(ctx, src, g, visit)
+	case Tar, TarGzip, TarZstd:
+		err = walkTar(ctx, src, format, g, visit)
+	case SevenZip:
+		err = walkSevenZip(ctx, src, g, visit)
+	default:
+		return fmt.Errorf("read archive: %w: format %q is not known", ErrFormat, format)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s archive: %w", format, err)
+	}
+	return nil
+}
+
+// guard checks entries before they are used.
+type guard struct {
+	limits Limits
+	count  int
+	bytes  int64
+	// seen maps a name to whether it is a folder.
+	seen map[string]bool
+}
+
+// admit checks an entry and cleans its name.
+func (g *guard) admit(e *Entry) error {
+	if g.count++; g.count > g.limits.Entries {
+		return fmt.Errorf("%w: more than %d entries", ErrUnsafe, g.limits.Entries)
+	}
+	if e.Folder {
+		e.Name = strings.TrimRight(e.Name, "/")
+	}
+	e.Name = strings.TrimPrefix(e.Name, "./")
+	if e.Folder && (e.Name == "" || e.Name == ".") {
+		e.Name = "."
+		return nil
+	}
+	if err := CheckName(e.Name); err != nil {
+		return err
+	}
+	if err := g.place(e); err != nil {
+		return err
+	}
+	if e.Size > 0 {
+		return g.grow(e.Size)
+	}
+	return nil
+}
+
+// place makes sure that a name is used once, and for one kind of thing.
+func (g *guard) place(e *Entry) error {
+	if folder, ok := g.seen[e.Name]; ok && !(folder && e.Folder) {
+		return fmt.Errorf("%w: name %q occurs twice", ErrUnsafe, e.Name)
+	}
+	g.seen[e.Name] = e.Folder
+	for dir := parent(e.Name); dir != ""; dir = parent(dir) {
+		folder, ok := g.seen[dir]
+		if ok && !folder {
+			return fmt.Errorf("%w: %q is a file and a folder", ErrUnsafe, dir)
+		}
+		if ok {
+			break
+		}
+		g.seen[dir] = true
+	}
+	return nil
+}
+
+func (g *guard) grow(n int64) error {
+	if n < 0 || g.bytes > g.limits.Bytes-n {
+		return fmt.Errorf("%w: more than %d bytes unpacked", ErrUnsafe, g.limits.Bytes)
+	}
+	g.bytes += n
+	return nil
+}
+
+func parent(name string) string {
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 {
+		return ""
+	}
+	return name[:at]
+}
+
+// CheckName refuses a name that is not a plain relative path: see the package
+// documentation.
+func CheckName(name string) error {
+	bad := func(why string) error { return fmt.Errorf("%w: name %q %s", ErrUnsafe, name, why) }
+	switch {
+	case name == "":
+		return bad("is empty")
+	case len(name) > 4096:
+		return fmt.Errorf("%w: a name of %d bytes is too long", ErrUnsafe, len(name))
+	case !utf8.ValidString(name):
+		return bad("is not UTF-8")
+	case name[0] == '/':
+		return bad("is absolute")
+	case len(name) > 1 && name[1] == ':':
+		return bad("has a drive letter")
+	case strings.ContainsRune(name, '\\'):
+		return bad("holds a backslash")
+	}
+	for _, c := range name {
+		if c < 0x20 || c == 0x7f {
+			return bad("holds a control character")
+		}
+	}
+	for _, part := range strings.Split(name, "/") {
+		switch {
+		case part == "..":
+			return bad("leaves its folder")
+		case part == "" || part == ".":
+			return bad("has an empty part")
+		case len(part) > 255:
+			return bad("has a part longer than 255 bytes")
+		}
+	}
+	return nil
+}
+
+// exactReader fails unless the file has exactly the size that was announced.
+type exactReader struct {
+	r    io.Reader
+	left int64
+	name string
+}
+
+func (x *exactReader) Read(p []byte) (int, error) {
+	n, err := x.r.Read(p)
+	if x.left -= int64(n); x.left < 0 {
+		return 0, fmt.Errorf("%w: %q is longer than the archive says", ErrUnsafe, x.name)
+	}
+	if err == io.EOF && x.left > 0 {
+		return n, fmt.Errorf("%w: %q is shorter than the archive says", ErrFormat, x.name)
+	}
+	return n, err
+}

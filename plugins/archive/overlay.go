@@ -1,0 +1,209 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Overlay is a folder with archives laid over it: an fs.FS. Where two hold the
+// same name, the one mounted last is read. It is safe for concurrent reading
+// once everything is mounted.
+type Overlay struct {
+	layers  []layer
+	closers []io.Closer
+}
+
+// layer is a file system seen below a folder.
+type layer struct {
+	fs     fs.FS
+	folder string
+}
+
+// NewOverlay returns an overlay of one folder.
+func NewOverlay(base fs.FS) *Overlay { return &Overlay{layers: []layer{{base, "."}}} }
+
+// Mount lays the entries of the archive name, itself a file of the overlay,
+// below folder ("." for the top). Archives that cannot be read in place are
+// unpacked into a new folder below work.
+func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
+	if !fs.ValidPath(folder) {
+		return fmt.Errorf("mount %s: %q is not a relative folder", name, folder)
+	}
+	f, err := o.Open(name)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", name, err)
+	}
+	src, keep, err := sourceOf(f, work)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", name, errors.Join(err, f.Close()))
+	}
+	o.closers = append(o.closers, keep)
+	tree, err := mountFS(ctx, src, name, work)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", name, err)
+	}
+	o.layers = append(o.layers, layer{tree, folder})
+	return nil
+}
+
+// Close closes the mounted archives.
+func (o *Overlay) Close() error {
+	var errs []error
+	for _, c := range o.closers {
+		errs = append(errs, c.Close())
+	}
+	o.closers = nil
+	return errors.Join(errs...)
+}
+
+// sourceOf makes a file readable at any place, by a copy in work if need be.
+func sourceOf(f fs.File, work string) (Source, io.Closer, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return Source{}, f, err
+	}
+	if at, ok := f.(io.ReaderAt); ok {
+		return Source{at, info.Size()}, f, nil
+	}
+	spool, err := os.CreateTemp(work, "archive-")
+	if err != nil {
+		return Source{}, f, err
+	}
+	n, err := io.Copy(spool, f)
+	return Source{spool, n}, spool, errors.Join(err, f.Close())
+}
+
+func mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) {
+	head := make([]byte, 512)
+	n, err := src.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	format := Sniff(head[:n])
+	if format == "" {
+		format = FormatOf(name)
+	}
+	if format == Zip {
+		return newZipFS(src)
+	}
+	dir, err := os.MkdirTemp(work, "unpacked-")
+	if err != nil {
+		return nil, err
+	}
+	if err := Unpack(ctx, src, format, DefaultLimits(), dir); err != nil {
+		return nil, err
+	}
+	return os.DirFS(dir), nil
+}
+
+// below returns name relative to the layer's folder; above says that name is
+// a folder on the way to it.
+func (l layer) below(name string) (rel string, above, ok bool) {
+	switch {
+	case l.folder == "." || l.folder == name:
+		if l.folder == name {
+			return ".", false, true
+		}
+		return name, false, true
+	case strings.HasPrefix(name, l.folder+"/"):
+		return name[len(l.folder)+1:], false, true
+	case name == "." || strings.HasPrefix(l.folder, name+"/"):
+		return "", true, false
+	}
+	return "", false, false
+}
+
+// Open implements fs.FS. A folder lists the entries of all layers.
+func (o *Overlay) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	for _, l := range slices.Backward(o.layers) {
+		rel, _, ok := l.below(name)
+		if !ok {
+			continue
+		}
+		f, err := l.fs.Open(rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return f, err
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Stat implements fs.StatFS.
+func (o *Overlay) Stat(name string) (fs.FileInfo, error) {
+	for _, l := range slices.Backward(o.layers) {
+		if rel, _, ok := l.below(name); ok {
+			if info, err := fs.Stat(l.fs, rel); !errors.Is(err, fs.ErrNotExist) {
+				return info, err
+			}
+		}
+	}
+	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (o *Overlay) ReadDir(name string) ([]fs.DirEntry, error) {
+	byName := map[string]fs.DirEntry{}
+	found := false
+	for _, l := range o.layers {
+		rel, above, ok := l.below(name)
+		if above {
+			found = true
+			child, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(l.folder, name), "/"), "/")
+			if name == "." {
+				child, _, _ = strings.Cut(l.folder, "/")
+			}
+			byName[child] = folderEntry(child)
+		}
+		if !ok {
+			continue
+		}
+		entries, err := fs.ReadDir(l.fs, rel)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = true
+		for _, e := range entries {
+			byName[e.Name()] = e
+		}
+	}
+	if !found {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
+	}
+	out := make([]fs.DirEntry, 0, len(byName))
+	for _, e := range byName {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return out, nil
+}
+
+// Resolve returns the file system that holds a file, and its name there, so
+// that a store can recognise raw files.
+func (o *Overlay) Resolve(name string) (fs.FS, string) {
+	for _, l := range slices.Backward(o.layers) {
+		if rel, _, ok := l.below(name); ok {
+			if _, err := fs.Stat(l.fs, rel); err == nil {
+				return l.fs, rel
+			}
+		}
+	}
+	return o, name
+}
+
+// folderEntry returns the entry of a folder that exists only as the place of
+// a mounted archive.
+func folderEntry(name string) fs.DirEntry { return fs.FileInfoToDirEntry(folderInfo(path.Base(name))) }

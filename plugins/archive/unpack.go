@@ -1,0 +1,39 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Unpack writes an archive's entries below a folder, which must exist. A file
+// that is there already is an error: nothing is replaced.
+func Unpack(ctx context.Context, src Source, format Format, limits Limits, folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("unpack archive: %w", err)
+	}
+	defer root.Close()
+	return Walk(ctx, src, format, limits, func(e Entry, r io.Reader) error {
+		name := filepath.FromSlash(e.Name)
+		if e.Folder {
+			return root.MkdirAll(name, 0o755)
+		}
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if e.Executable {
+			mode = 0o755
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, r)
+		return errors.Join(err, f.Close())
+	})
+}

@@ -1,0 +1,13 @@
+package transform
+
+// registry lists every verb; each is declared in the file that implements it.
+var registry = []Verb{
+	csvVerb, linesVerb, filesVerb,
+	trainTestSplitVerb, sampleVerb,
+	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb,
+	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, oneHotVerb, mapValuesVerb,
+	sequenceVerb, numberGroupsVerb, countWithinVerb, randomIntegersVerb,
+	textVerb, integerVerb, realVerb, lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
+	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb,
+	countVerb, meanVerb, sumVerb, minimumVerb, maximumVerb, listVerb,
+}

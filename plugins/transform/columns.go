@@ -1,0 +1,295 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/random"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+var tableVerb = Verb{
+	Name: "table", Params: []string{"columns"},
+	Summary: "A table of the given columns, in the order in which they are written; a single value fills every row.",
+	Func: func(fields Fields) (*table.Table, error) {
+		n := -1
+		for _, f := range fields {
+			if f.Value.Column != nil {
+				n = max(n, f.Value.Len())
+			}
+		}
+		empty, err := table.New()
+		if err != nil {
+			return nil, err
+		}
+		return withFields(empty, fields, max(n, 0))
+	},
+}
+
+var withVerb = Verb{
+	Name: "with", Params: []string{"table", "columns"},
+	Summary: "The table with columns added at the end, in the order in which they are written; a column whose name the table has is replaced in its place.",
+	Detail:  "A single value fills every row: a whole number gives integers, any other number floats, \"\" an empty text. A name with blanks is written in quotes.",
+	Source:  "table[name] = value",
+	Func: func(t *table.Table, fields Fields) (*table.Table, error) {
+		return withFields(t, fields, t.Len())
+	},
+}
+
+func withFields(t *table.Table, fields Fields, n int) (*table.Table, error) {
+	cols := make([]*table.Column, len(fields))
+	for i, f := range fields {
+		if have := f.Value.Len(); have >= 0 && have != n {
+			return nil, fmt.Errorf("column %q has %d rows, the table has %d", f.Name, have, n)
+		}
+		cols[i] = f.Value.column(f.Name, n)
+	}
+	return t.With(cols...)
+}
+
+var selectVerb = Verb{
+	Name: "select", Params: []string{"table", "columns…"},
+	Summary: "The named columns in that order; a list stands for its names.",
+	Func: func(t *table.Table, columns ...[]string) (*table.Table, error) {
+		return t.Select(slices.Concat(columns...)...)
+	},
+}
+
+var dropVerb = Verb{
+	Name: "drop", Params: []string{"table", "columns…"},
+	Summary: "The table without the named columns; a list stands for its names. Each must be there.",
+	Func: func(t *table.Table, columns ...[]string) (*table.Table, error) {
+		return t.Drop(slices.Concat(columns...)...)
+	},
+}
+
+var renameVerb = Verb{
+	Name: "rename", Params: []string{"table", "names"},
+	Summary: "The table with columns renamed: { old = \"new\" }. Their places stay.",
+	Func: func(t *table.Table, names Fields) (*table.Table, error) {
+		cols := slices.Clone(t.Columns())
+		for _, f := range names {
+			at := slices.Index(t.Names(), f.Name)
+			if at < 0 {
+				return nil, &table.NoColumnError{Name: f.Name, Have: t.Names()}
+			}
+			cols[at] = cols[at].Rename(f.Value.Value.String())
+		}
+		return table.New(cols...)
+	},
+}
+
+var fillVerb = Verb{
+	Name: "fill", Params: []string{"table", "columns", "value"},
+	Summary: "The table with every row of the named columns set to one value; columns that are not there are added at the end.",
+	Source:  "table[columns] = value",
+	Func: func(t *table.Table, columns []string, v table.Value) (*table.Table, error) {
+		cols := make([]*table.Column, len(columns))
+		for i, name := range columns {
+			cols[i] = constant(name, v, t.Len())
+		}
+		return t.With(cols...)
+	},
+}
+
+var fillMissingVerb = Verb{
+	Name: "fill_missing", Params: []string{"column", "value"},
+	Summary: "The column with its missing cells set to a value.",
+	Source:  "pandas.Series.fillna",
+	Func: func(c *table.Column, v table.Value) *table.Column {
+		if c.MissingCount() == 0 {
+			return c
+		}
+		cells := c.Values()
+		for i := range cells {
+			if cells[i].IsMissing() {
+				cells[i] = v
+			}
+		}
+		if c.Kind() == table.Float64 && isNumeric(v.Kind()) {
+			return floatsOf(c.Name(), cells)
+		}
+		return table.FromValues(c.Name(), cells)
+	},
+}
+
+func floatsOf(name string, cells []table.Value) *table.Column {
+	out := make([]float64, len(cells))
+	for i, v := range cells {
+		out[i] = v.Float()
+	}
+	return table.FromFloats(name, out)
+}
+
+var oneHotVerb = Verb{
+	Name: "one_hot", Params: []string{"table", "column", "classes"},
+	Summary: "The table with the column replaced by one column for each class, 1 where the cell is that class and 0 elsewhere; they come last, in the order of the classes.",
+	Detail:  "A cell that is no class gives zeros throughout. The new columns hold integers.",
+	Source:  "pandas.get_dummies with a fixed class list",
+	Func: func(t *table.Table, column string, classes []string) (*table.Table, error) {
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		place := map[string]int{}
+		flags := make([][]int64, len(classes))
+		for k, class := range classes {
+			place[class] = k
+			flags[k] = make([]int64, t.Len())
+		}
+		for i := range c.Len() {
+			if k, ok := place[c.Text(i)]; ok && !c.IsMissing(i) {
+				flags[k][i] = 1
+			}
+		}
+		rest, err := t.Drop(column)
+		if err != nil {
+			return nil, err
+		}
+		cols := slices.Clone(rest.Columns())
+		for k, class := range classes {
+			cols = append(cols, table.FromInts(class, flags[k]))
+		}
+		return table.New(cols...)
+	},
+}
+
+var mapValuesVerb = Verb{
+	Name: "map_values", Params: []string{"column", "from", "to"},
+	Summary: "The column with each cell that is the n-th value of from replaced by the n-th value of to.",
+	Detail:  "All cells are replaced at once, so a new value that equals another old one stays. A cell that is not in from becomes missing. The first of equal values in from counts.",
+	Source:  "pandas.Series.map(dict(zip(from, to)))",
+	Func: func(c *table.Column, from, to []table.Value) (*table.Column, error) {
+		if len(from) != len(to) {
+			return nil, fmt.Errorf("map_values: from has %d values, to has %d", len(from), len(to))
+		}
+		place := map[key]int{}
+		for i, v := range from {
+			if _, ok := place[keyOf(v)]; !ok {
+				place[keyOf(v)] = i
+			}
+		}
+		cells := make([]table.Value, c.Len())
+		for i := range cells {
+			if k, ok := place[keyOf(c.Value(i))]; ok {
+				cells[i] = to[k]
+			}
+		}
+		return table.FromValues(c.Name(), cells), nil
+	},
+}
+
+var joinVerb = Verb{
+	Name: "join_on", Params: []string{"left", "right", "column"},
+	Summary: "The rows of the left table with the further columns of the right table's row that has the same cell in the column.",
+	Detail:  "The order of the left table is kept. A row without partner is missing there; several partners give a row each, in their order. A further column whose name the left table has is an error.",
+	Source:  "pandas.merge(left, right, on=column, how=\"left\")",
+	Func:    joinOn,
+}
+
+func joinOn(left, right *table.Table, column string) (*table.Table, error) {
+	lc, err := left.Column(column)
+	if err != nil {
+		return nil, err
+	}
+	rc, err := right.Column(column)
+	if err != nil {
+		return nil, err
+	}
+	partners := map[key][]int{}
+	for i := range rc.Len() {
+		k := keyOf(rc.Value(i))
+		partners[k] = append(partners[k], i)
+	}
+	var rowsLeft, rowsRight []int
+	for i := range lc.Len() {
+		found := partners[keyOf(lc.Value(i))]
+		if found == nil {
+			found = []int{-1}
+		}
+		for _, j := range found {
+			rowsLeft, rowsRight = append(rowsLeft, i), append(rowsRight, j)
+		}
+	}
+	rest, err := right.Drop(column)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range rest.Names() {
+		if left.Has(name) {
+			return nil, fmt.Errorf("join_on: both tables have a column %q; drop or rename one", name)
+		}
+	}
+	return left.Take(rowsLeft).With(rest.Take(rowsRight).Columns()...)
+}
+
+// SequenceOptions are the options of sequence.
+type SequenceOptions struct {
+	Start int `verb:"start"`
+}
+
+var sequenceVerb = Verb{
+	Name: "sequence", Params: []string{"rows", "options"},
+	Summary: "A column of whole numbers, one for each row: 0, 1, 2, … or from start on.",
+	Func: func(rows Rows, o *SequenceOptions) *table.Column {
+		out := make([]int64, rows.Len())
+		for i := range out {
+			out[i] = int64(o.Start + i)
+		}
+		return table.FromInts("sequence", out)
+	},
+}
+
+var numberGroupsVerb = Verb{
+	Name: "number_groups", Params: []string{"column", "options"},
+	Summary: "A column that numbers the distinct cells of a column in order of first appearance: 0, 1, 2, … or from start on.",
+	Source:  "pandas.factorize",
+	Func: func(c *table.Column, o *SequenceOptions) *table.Column {
+		number := map[key]int64{}
+		out := make([]int64, c.Len())
+		for i := range out {
+			k := keyOf(c.Value(i))
+			n, ok := number[k]
+			if !ok {
+				n = int64(o.Start + len(number))
+				number[k] = n
+			}
+			out[i] = n
+		}
+		return table.FromInts(c.Name(), out)
+	},
+}
+
+var countWithinVerb = Verb{
+	Name: "count_within", Params: []string{"column", "options"},
+	Summary: "A column that counts, for each row, the earlier rows with the same cell: 0 for the first of each, or from start on.",
+	Source:  "pandas.Series.groupby.cumcount",
+	Func: func(c *table.Column, o *SequenceOptions) *table.Column {
+		seen := map[key]int64{}
+		out := make([]int64, c.Len())
+		for i := range out {
+			k := keyOf(c.Value(i))
+			out[i] = int64(o.Start) + seen[k]
+			seen[k]++
+		}
+		return table.FromInts(c.Name(), out)
+	},
+}
+
+// RandomOptions are the options of random_integers.
+type RandomOptions struct {
+	RandomState int `verb:"random_state"`
+}
+
+var randomIntegersVerb = Verb{
+	Name: "random_integers", Params: []string{"rows", "low", "high", "options"},
+	Summary: "A column of random whole numbers, low or more and below high, one for each row.",
+	Source:  "numpy.random.RandomState(random_state).randint(low, high, size=n)",
+	Func: func(rows Rows, low, high int, o *RandomOptions) (*table.Column, error) {
+		out, err := random.NewRandomState(uint32(o.RandomState)).Integers(int64(low), int64(high), rows.Len())
+		if err != nil {
+			return nil, fmt.Errorf("random_integers: %w", err)
+		}
+		return table.FromInts("random", out), nil
+	},
+}
