@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -179,7 +180,7 @@ func (p *parser) inferRest(c *chunk) {
 
 func (s *schema) columnName(i int) string {
 	if i < s.leading {
-		return "index"
+		return strconv.Itoa(i)
 	}
 	return s.names[i-s.leading]
 }

@@ -1,10 +1,13 @@
 package table
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 var pow10 = func() (p [309]float64) {
 	for i := range p {
-		p[i] = math.Pow10(i)
+		p[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64) // math.Pow10 is not exact
 	}
 	return p
 }()

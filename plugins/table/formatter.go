@@ -30,8 +30,8 @@ func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
 	if f.comma == '"' || f.comma == '\n' || f.comma == '\r' || f.comma >= 0x80 {
 		return nil, fmt.Errorf("%q cannot be a separator", rune(f.comma))
 	}
-	for _, c := range []byte{f.comma, '"', '\n', '\r'} {
-		f.special[c] = true
+	for _, c := range []byte{f.comma, '"', '\n'} {
+		f.special[c] = true // not '\r': csv of Python up to 3.12 leaves it bare
 	}
 	var err error
 	if f.float, err = parseFloatFormat(o.FloatFormat); err != nil {

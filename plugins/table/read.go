@@ -233,7 +233,7 @@ func (r *ragged) check(chunks []*chunk) error {
 	if len(chunks) == 0 {
 		return nil
 	}
-	if r.named > r.fields && (r.header || chunks[0].rows == 1) {
+	if r.header && r.named > r.fields {
 		return fmt.Errorf("%w: %d and %d", errNames, r.named, r.fields)
 	}
 	width := r.fields

@@ -11,7 +11,7 @@ type Quoting uint8
 
 // The quoting styles of Python's csv module.
 const (
-	QuoteMinimal    Quoting = iota // fields with a separator, a quote or a line break
+	QuoteMinimal    Quoting = iota // fields with a separator, a quote or a line feed
 	QuoteNonNumeric                // all fields but numbers
 	QuoteAll                       // all fields
 )
@@ -29,7 +29,8 @@ type WriteOptions struct {
 
 // WriteCSV writes t to w as pandas does: "\n" ends a line, floats are written
 // as FormatFloat spells them, truth values True and False, quotes in quoted
-// fields doubled. It formats on all cores and holds a few thousand rows of
+// fields doubled. A carriage return alone is not quoted, as in Python before
+// 3.13, though readers then take it for a line end. It formats on all cores and holds a few thousand rows of
 // text at a time.
 func WriteCSV(w io.Writer, t *Table, o WriteOptions) error {
 	f, err := newFormatter(t, o)
