@@ -260,7 +260,7 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 	}
 	n := pl.at[i]
 	x := &Explanation{Plan: pl.Steps[n]}
-	last, _ := pl.state.Last(a.String())
+	last := pl.memory.last(a.String()).Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}

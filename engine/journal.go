@@ -6,21 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/event"
 )
-
-// addressState is what the ledger remembers of addresses.
-type addressState interface {
-	// Last returns the action an address had last and how long it took; the
-	// zero ActionID if there is none.
-	Last(address string) (id digest.ActionID, millis int64)
-}
-
-type noState struct{}
-
-// Last implements addressState.
-func (noState) Last(string) (digest.ActionID, int64) { return digest.ActionID{}, 0 }
 
 // serial makes a sink safe for several goroutines.
 func serial(s event.Sink) event.Sink {

@@ -2,20 +2,41 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// state loads what the ledger remembers of the pipeline's addresses.
-func (e *Engine) state(p *Program) (addressState, error) {
+// memory is what the ledger remembers of a pipeline's addresses; a nil state
+// remembers nothing.
+type memory struct{ state *ledger.Pipeline }
+
+// memory loads what is remembered of the pipeline.
+func (e *Engine) memory(p *Program) (memory, error) {
 	if e.opts.Ledger == nil {
-		return noState{}, nil
+		return memory{}, nil
 	}
-	return noState{}, nil
+	path, err := filepath.Abs(p.Pipeline.Path)
+	if err != nil {
+		return memory{}, fmt.Errorf("find pipeline: %w", err)
+	}
+	state, err := e.opts.Ledger.Pipeline(path)
+	return memory{state}, err
+}
+
+// last returns the action an address had when it last went well, zero if
+// there was none, and how long its last execution took.
+func (m memory) last(address string) ledger.Memory {
+	if m.state == nil {
+		return ledger.Memory{}
+	}
+	known, _ := m.state.Last(address)
+	return known
 }
 
 // open begins the run in the ledger and joins its journal to the sink.
@@ -34,6 +55,9 @@ func (r *run) open() error {
 			return err
 		}
 	}
+	if past := r.e.opts.Ledger.Unfinished(r.pl.memory.state); past != nil {
+		r.resumed = past.Info.ID
+	}
 	c := r.e.opts.Capacity
 	r.journal, err = r.e.opts.Ledger.Begin(ledger.Opening{
 		Info: ledger.Info{
@@ -51,11 +75,12 @@ func (r *run) open() error {
 	return nil
 }
 
+// close ends the run in the ledger.
 func (r *run) close() error {
 	if r.journal == nil {
 		return nil
 	}
-	return r.journal.Close()
+	return errors.Join(r.pl.memory.state.Close(), r.journal.Close())
 }
 
 // openLog returns where an attempt's output goes.
@@ -67,6 +92,19 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	return l
 }
 
-// remember keeps the action of an address, to explain the next change.
+// remember keeps the action of an address, to explain the next change. The
+// duration is that of the attempt that made the record.
 func (r *run) remember(n int, status event.Status) {
+	if r.journal == nil {
+		return
+	}
+	m := ledger.Memory{Action: r.pl.decisions[n].id}
+	if status == event.Ran {
+		// At least a millisecond: zero means that it was not executed.
+		m.Duration = time.Duration(max(1, r.pl.decisions[n].record.DurationMillis)) * time.Millisecond
+	}
+	if err := r.pl.memory.state.Put(r.pl.Steps[n].Name, m); err != nil && r.memoryErr == nil {
+		r.memoryErr = err
+		r.sink.Emit(event.Warning{At: now(), Address: r.pl.Steps[n].Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not explain changes: %s", err)})
+	}
 }

@@ -32,7 +32,7 @@ type planned struct {
 	// same is the plan step whose action is the same and runs first, or -1.
 	same   []int
 	forced map[int]bool
-	state  addressState
+	memory memory
 }
 
 // Plan says what Apply would do. It touches neither the network nor anything
@@ -51,11 +51,11 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	if diags = append(diags, more...); diags.HasErrors() {
 		return nil, diags
 	}
-	state, err := e.state(p)
+	memory, err := e.memory(p)
 	if err != nil {
 		return nil, append(diags, diag.General("State cannot be read", "%s.", err))
 	}
-	pl := newPlanned(p, selected, force, state)
+	pl := newPlanned(p, selected, force, memory)
 	first := map[digest.ActionID]int{}
 	for n := range pl.Steps {
 		if err := ctx.Err(); err != nil {
@@ -66,8 +66,8 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	return pl, diags
 }
 
-func newPlanned(p *Program, selected []bool, force map[int]bool, state addressState) *planned {
-	pl := &planned{forced: force, state: state, at: make([]int, len(p.Instances))}
+func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
+	pl := &planned{forced: force, memory: m, at: make([]int, len(p.Instances))}
 	pl.Pipeline = p.Pipeline.Path
 	for i, inst := range p.Instances {
 		pl.at[i] = -1
@@ -93,8 +93,8 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, state addressSt
 func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, first map[digest.ActionID]int) diag.List {
 	s, i := &pl.Steps[n], pl.instance[n]
 	pl.same[n] = -1
-	last, millis := pl.state.Last(s.Name)
-	s.ExpectedMillis = millis
+	last := pl.memory.last(s.Name)
+	s.ExpectedMillis = last.Duration.Milliseconds()
 	if waits := pl.undecided(s); len(waits) > 0 {
 		s.Action = plan.Deferred
 		s.Reasons = waits
@@ -128,7 +128,7 @@ func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, f
 	case kind.Volatile:
 		s.Reasons = []plan.Reason{{Text: volatile}}
 	default:
-		s.Reasons = e.explainMiss(ctx, last, d)
+		s.Reasons = e.explainMiss(ctx, last.Action, d)
 	}
 	s.Action = plan.Run
 	first[d.id] = n

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
@@ -22,9 +23,13 @@ import (
 type bench struct {
 	cache *memory.Cache
 	rec   *enginetest.Recorder
+	// actions are those of the last apply, by address.
+	actions map[string]digest.ActionID
 }
 
-func newBench() *bench { return &bench{cache: memory.New(), rec: &enginetest.Recorder{}} }
+func newBench() *bench {
+	return &bench{cache: memory.New(), rec: &enginetest.Recorder{}, actions: map[string]digest.ActionID{}}
+}
 
 // load parses a pipeline with the given versions of the kinds.
 func (b *bench) load(t *testing.T, src string, versions map[string]int) (*engine.Engine, *engine.Program) {
@@ -79,7 +84,7 @@ func editsOfOne(t *testing.T, rng *rand.Rand, size, n int) int {
 func (b *bench) evict(m *enginetest.Model, rng *rand.Rand, past []enginetest.Instance) string {
 	for range 1 + rng.IntN(3) {
 		inst := past[rng.IntN(len(past))]
-		b.cache.Evict(func(address string) bool { return address == inst.Address })
+		b.cache.Evict(b.actions[inst.Address], "quota")
 		m.Forget(inst)
 	}
 	return " and evictions"
@@ -97,6 +102,7 @@ func (b *bench) check(t *testing.T, m *enginetest.Model, what string) []enginete
 	res, diags := e.Apply(context.Background(), p, engine.ApplyOptions{Sink: event.SinkFunc(func(ev event.Event) {
 		if f, ok := ev.(event.StepFinished); ok {
 			finished = append(finished, f)
+			b.actions[f.Address], _ = digest.ParseActionID(f.Action)
 		}
 	})})
 	if diags.HasErrors() || res.Status != event.Ran {

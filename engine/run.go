@@ -28,6 +28,8 @@ type run struct {
 	sink    event.Sink
 	journal *ledger.Run
 	result  Result
+	// memoryErr is the first error of writing the state.
+	memoryErr error
 	// steps maps a task to its plan step.
 	steps []int
 	// found marks plan steps whose Do found that another process had done
