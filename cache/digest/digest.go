@@ -2,7 +2,10 @@ package digest
 
 import (
 	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -117,6 +120,28 @@ func (w *Writer) Size() int64 { return w.n }
 func (w *Writer) ID() (id ContentID) {
 	w.h.Sum(id[:0])
 	return id
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler: what the Writer has seen,
+// in a form that UnmarshalBinary continues from. It is for short-lived use by
+// the same program, not for exchange.
+func (w *Writer) MarshalBinary() ([]byte, error) {
+	data, err := w.h.(encoding.BinaryMarshaler).MarshalBinary()
+	return binary.BigEndian.AppendUint64(data, uint64(w.n)), err
+}
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (w *Writer) UnmarshalBinary(data []byte) error {
+	if len(data) < 8 {
+		return errors.New("restore digest: too short")
+	}
+	cut := len(data) - 8
+	h := sha256.New()
+	if err := h.(encoding.BinaryUnmarshaler).UnmarshalBinary(data[:cut]); err != nil {
+		return fmt.Errorf("restore digest: %w", err)
+	}
+	w.h, w.n = h, int64(binary.BigEndian.Uint64(data[cut:]))
+	return nil
 }
 
 // Copy is io.Copy that also returns the identity of what was copied.

@@ -1,0 +1,145 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// readTree calls fn for the entries of a tree without verifying its digest.
+func (c *Cache) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
+	f, err := os.Open(c.objectPath(id, false))
+	if err != nil {
+		return c.objectError("open", id, err)
+	}
+	defer f.Close()
+	d := tree.NewDecoder(f)
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.objectError("read", id, err)
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+}
+
+// breakage finds out what leads to broken objects. It remembers its answers
+// for trees.
+type breakage struct {
+	c *Cache
+	// broken tells of one object.
+	broken func(digest.ContentID) bool
+	trees  map[digest.ContentID]bool
+}
+
+// leads reports whether ref, or anything below it, is broken.
+func (b *breakage) leads(ctx context.Context, ref cache.Ref) (bool, error) {
+	if b.broken(ref.ID) {
+		return true, nil
+	}
+	if ref.Kind != cache.Tree {
+		return false, nil
+	}
+	if answer, ok := b.trees[ref.ID]; ok {
+		return answer, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	answer, err := b.below(ctx, ref.ID)
+	if err == nil {
+		b.trees[ref.ID] = answer
+	}
+	return answer, err
+}
+
+func (b *breakage) below(ctx context.Context, id digest.ContentID) (bool, error) {
+	found := false
+	err := b.c.readTree(id, func(e tree.Entry) error {
+		broken, err := b.leads(ctx, e.Ref())
+		if broken {
+			found = true
+			return io.EOF
+		}
+		return err
+	})
+	switch {
+	case found, errors.Is(err, cache.ErrNotFound), errors.Is(err, tree.ErrInvalid):
+		return true, nil
+	}
+	return false, err
+}
+
+// dropBroken drops every record that leads to one of the objects.
+func (c *Cache) dropBroken(ctx context.Context, ids map[digest.ContentID]bool) error {
+	b := &breakage{c: c, broken: func(id digest.ContentID) bool { return ids[id] }, trees: make(map[digest.ContentID]bool)}
+	_, err := c.dropWhere(ctx, "corrupt", func(rec *cache.Record) (bool, error) {
+		for _, v := range rec.Outputs {
+			if v.Ref.IsZero() {
+				continue
+			}
+			if broken, err := b.leads(ctx, v.Ref); broken || err != nil {
+				return broken, err
+			}
+		}
+		return false, nil
+	})
+	return err
+}
+
+// dropWhere drops the records that the predicate picks, and returns them. A
+// record that was replaced meanwhile stays.
+func (c *Cache) dropWhere(ctx context.Context, reason string, pick func(*cache.Record) (bool, error)) ([]digest.ActionID, error) {
+	chosen := make(map[digest.ActionID]int64)
+	err := c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+		picked, err := pick(rec)
+		if picked {
+			chosen[rec.Action] = e.at
+		}
+		return err
+	})
+	if err != nil || len(chosen) == 0 {
+		return nil, err
+	}
+	return c.drop(chosen, reason)
+}
+
+// drop drops the records that are still at the given places of the log.
+func (c *Cache) drop(chosen map[digest.ActionID]int64, reason string) ([]digest.ActionID, error) {
+	var dropped []digest.ActionID
+	err := c.index.locked(func() error {
+		dropped = c.index.unchanged(chosen)
+		var lines []byte
+		for _, id := range dropped {
+			lines = frame{kind: frameDrop, id: id, millis: c.now().UnixMilli(), payload: []byte(reason)}.append(lines)
+		}
+		if len(lines) == 0 {
+			return nil
+		}
+		return c.index.append(lines)
+	})
+	return dropped, err
+}
+
+// unchanged returns the actions whose record is still at its place of the log.
+func (ix *index) unchanged(chosen map[digest.ActionID]int64) []digest.ActionID {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	var same []digest.ActionID
+	for _, id := range sortedActions(chosen) {
+		if e, ok := ix.entries[id]; ok && e.at == chosen[id] {
+			same = append(same, id)
+		}
+	}
+	return same
+}

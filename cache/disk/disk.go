@@ -1,0 +1,219 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// Options say how to open a cache.
+type Options struct {
+	// Quota is the most bytes the objects may take; 0 sets no limit. Content
+	// is counted once however often it is used.
+	Quota int64
+	// ReadOnly opens the cache for reading, whatever the folder permits.
+	ReadOnly bool
+	// AccessEvery is how precisely the last use of a record is remembered;
+	// 0 means an hour.
+	AccessEvery time.Duration
+	// Progress, when set, is told of long work that Open has to do, such as
+	// verifying what was written before the machine went down.
+	Progress func(done, total int64)
+}
+
+// Cache is an open cache folder. It is safe for concurrent use, together with
+// any number of other processes.
+type Cache struct {
+	dir      string
+	opts     Options
+	readOnly bool
+	// started is when this process opened the cache, in seconds.
+	started int64
+	hooks   hooks
+
+	state  *state
+	lease  *lease
+	index  *index
+	shards [256]shard
+
+	// folder is the cache folder itself, for syncing its file system.
+	folder *os.File
+	// deleting is locked shared to find an object present and keep it, and
+	// exclusively to remove objects.
+	deletingMu sync.Mutex
+	deleting   *os.File
+
+	quotaMu sync.Mutex
+	// futile is when an attempt to make room last found nothing to remove.
+	futile time.Time
+
+	twins sync.Mutex // serialises making executable twins and fresh inodes
+	// noClone is set once the file system turned out not to share blocks.
+	noClone atomic.Bool
+
+	stop    context.CancelFunc
+	workers sync.WaitGroup
+	closeMu sync.Mutex
+	closed  bool
+}
+
+var (
+	_ cache.Store       = (*Cache)(nil)
+	_ cache.Index       = (*Cache)(nil)
+	_ cache.Placer      = (*Cache)(nil)
+	_ cache.RandomStore = (*Cache)(nil)
+	_ cache.Locker      = (*Cache)(nil)
+	_ cache.Workspace   = (*Cache)(nil)
+)
+
+// hooks let tests put faults where the world would.
+type hooks struct {
+	now    func() time.Time
+	bootID string
+	write  func(f *os.File, p []byte) (int, error)
+	link   func(from, to string) error
+	// unnamed is false where the file system has no unnamed files.
+	unnamed bool
+	// at is called at named points where a crash would matter.
+	at func(point string)
+}
+
+func (h hooks) withDefaults() hooks {
+	if h.now == nil {
+		h.now = time.Now
+	}
+	if h.bootID == "" {
+		h.bootID = systemBootID()
+	}
+	if h.write == nil {
+		h.write = func(f *os.File, p []byte) (int, error) { return f.Write(p) }
+	}
+	if h.link == nil {
+		h.link = os.Link
+	}
+	if h.at == nil {
+		h.at = func(string) {}
+	}
+	return h
+}
+
+// Open opens the cache in the folder dir, which is made when it is missing. A
+// folder that cannot be written to is opened for reading: everything that
+// would write then fails with cache.ErrReadOnly.
+func Open(dir string, opts Options) (*Cache, error) {
+	return open(dir, opts, hooks{unnamed: true})
+}
+
+func open(dir string, opts Options, h hooks) (*Cache, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open cache %s: %w", dir, err)
+	}
+	if opts.AccessEvery <= 0 {
+		opts.AccessEvery = time.Hour
+	}
+	c := &Cache{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly}
+	if err := c.open(); err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("open cache %s: %w", dir, err)
+	}
+	return c, nil
+}
+
+func (c *Cache) open() error {
+	if !c.readOnly {
+		if err := os.MkdirAll(c.dir, 0o777); err != nil {
+			return err
+		}
+		c.readOnly = !writable(c.dir)
+	}
+	if err := checkFormat(c.dir, c.readOnly); err != nil {
+		return err
+	}
+	var err error
+	if c.folder, err = os.Open(c.dir); err != nil {
+		return err
+	}
+	if c.state, err = openState(c.path(stateName), c.readOnly); err != nil {
+		return err
+	}
+	unmapAfter(c, c.state.page)
+	if c.lease, err = c.openLease(); err != nil {
+		return err
+	}
+	if c.index, err = c.openIndex(); err != nil {
+		return err
+	}
+	if c.readOnly {
+		return nil
+	}
+	if c.deleting, err = c.openLock("delete"); err != nil {
+		return err
+	}
+	if err := c.recoverBoot(); err != nil {
+		return err
+	}
+	var ctx context.Context
+	ctx, c.stop = context.WithCancel(context.Background())
+	c.startCleaning(ctx)
+	return nil
+}
+
+// Dir returns the cache folder.
+func (c *Cache) Dir() string { return c.dir }
+
+// ReadOnly reports whether the cache cannot be written to.
+func (c *Cache) ReadOnly() bool { return c.readOnly }
+
+// Close remembers what was used, ends the process's leases and removes its
+// work folders. Nothing may use c afterwards.
+func (c *Cache) Close() error {
+	c.closeMu.Lock()
+	defer c.closeMu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	if c.stop != nil {
+		c.stop()
+	}
+	c.workers.Wait()
+	var errs []error
+	if c.index != nil {
+		errs = append(errs, c.flushUses())
+		if !c.readOnly {
+			errs = append(errs, c.syncIfMuch())
+		}
+		errs = append(errs, c.index.close())
+	}
+	if c.lease != nil {
+		errs = append(errs, c.lease.close())
+	}
+	for _, f := range []*os.File{c.folder, c.deleting} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close cache %s: %w", c.dir, err)
+	}
+	return nil
+}
+
+// now returns the time; tests set it.
+func (c *Cache) now() time.Time { return c.hooks.now() }
+
+// writing returns an error unless the cache can be written to.
+func (c *Cache) writing(verb string) error {
+	if c.readOnly {
+		return fmt.Errorf("%s: %w: %s", verb, cache.ErrReadOnly, c.dir)
+	}
+	return nil
+}

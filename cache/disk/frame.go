@@ -1,0 +1,182 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"hash/fnv"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// logHeader starts the index log and carries its version.
+const logHeader = "mleflow index 1\n"
+
+// The types of frames in the index log.
+const (
+	frameRecord = 'r' // payload: a record
+	frameDrop   = 'd' // payload: why the record was dropped
+	frameUses   = 'u' // payload: the digests of actions that were used
+)
+
+// A frame is one line:
+//
+//	r <action> <address hash> <unix ms> <payload length> <crc> <payload>
+//
+// with every field before the payload at a fixed place, so that a scan only
+// looks there. The checksum covers everything before it and the payload.
+const (
+	frameIDAt      = 2
+	frameAddressAt = frameIDAt + 2*digest.Size + 1
+	frameTimeAt    = frameAddressAt + 16 + 1
+	frameLengthAt  = frameTimeAt + 16 + 1
+	frameCRCAt     = frameLengthAt + 8 + 1
+	framePayloadAt = frameCRCAt + 8 + 1
+	// maxPayload bounds a record; more is refused when it is written.
+	maxPayload = 64 << 20
+)
+
+// frame is one entry of the index log.
+type frame struct {
+	kind    byte
+	id      digest.ActionID
+	address uint64 // hash of the address
+	millis  int64
+	payload []byte
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// addressHash returns what stands for an address in a frame.
+func addressHash(address string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(address))
+	return h.Sum64()
+}
+
+// append appends the line of f.
+func (f frame) append(buf []byte) []byte {
+	start := len(buf)
+	buf = append(buf, f.kind, ' ')
+	buf = hex.AppendEncode(buf, f.id[:])
+	buf = appendHex64(append(buf, ' '), f.address)
+	buf = appendHex64(append(buf, ' '), uint64(f.millis))
+	buf = appendHex32(append(buf, ' '), uint32(len(f.payload)))
+	buf = append(buf, ' ')
+	sum := crc32.Update(crc32.Checksum(buf[start:], castagnoli), castagnoli, f.payload)
+	buf = append(appendHex32(buf, sum), ' ')
+	buf = append(buf, f.payload...)
+	return append(buf, '\n')
+}
+
+func appendHex64(buf []byte, v uint64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], v)
+	return hex.AppendEncode(buf, b[:])
+}
+
+func appendHex32(buf []byte, v uint32) []byte {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], v)
+	return hex.AppendEncode(buf, b[:])
+}
+
+// parseFrame reads the frame at the start of data and returns its length in
+// bytes; 0 means that no whole and right frame is there. The payload aliases
+// data.
+func parseFrame(data []byte) (frame, int) {
+	var f frame
+	if len(data) <= framePayloadAt {
+		return f, 0
+	}
+	f.kind = data[0]
+	if f.kind != frameRecord && f.kind != frameDrop && f.kind != frameUses {
+		return f, 0
+	}
+	for _, at := range [...]int{1, frameAddressAt - 1, frameTimeAt - 1, frameLengthAt - 1, frameCRCAt - 1, framePayloadAt - 1} {
+		if data[at] != ' ' {
+			return f, 0
+		}
+	}
+	length, ok := parseHex(data[frameLengthAt : frameLengthAt+8])
+	end := framePayloadAt + int(length)
+	if !ok || length > maxPayload || end >= len(data) || data[end] != '\n' {
+		return f, 0
+	}
+	sum, ok := parseHex(data[frameCRCAt : frameCRCAt+8])
+	f.payload = data[framePayloadAt:end:end]
+	if !ok || crc32.Update(crc32.Checksum(data[:frameCRCAt], castagnoli), castagnoli, f.payload) != uint32(sum) {
+		return f, 0
+	}
+	return f, f.parseHeader(data, end+1)
+}
+
+// parseHeader reads the fields that the checksum has vouched for, and returns
+// n, or 0 when they are not numbers after all.
+func (f *frame) parseHeader(data []byte, n int) int {
+	address, ok1 := parseHex(data[frameAddressAt : frameAddressAt+16])
+	millis, ok2 := parseHex(data[frameTimeAt : frameTimeAt+16])
+	_, err := hex.Decode(f.id[:], data[frameIDAt:frameIDAt+2*digest.Size])
+	if !ok1 || !ok2 || err != nil {
+		return 0
+	}
+	f.address, f.millis = address, int64(millis)
+	return n
+}
+
+// parseHex reads a hexadecimal number of up to 16 digits.
+func parseHex(b []byte) (uint64, bool) {
+	var v uint64
+	for _, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return 0, false
+		}
+		v = v<<4 | uint64(c)
+	}
+	return v, true
+}
+
+// scanFrames calls fn for every frame from offset from on and returns the
+// offset after the last good one, and how many bytes before it belong to no
+// frame. Bytes that are no frame are skipped up to the next line that starts
+// one: a writer that died half-way left them. Bad bytes at the end may be a
+// frame that is being written, and are left for the next scan.
+func scanFrames(data []byte, from int, fn func(f frame, at, n int)) (end, bad int) {
+	for at := from; at < len(data); {
+		f, n := parseFrame(data[at:])
+		if n == 0 {
+			skip := nextFrame(data[at:])
+			if skip == 0 {
+				return at, bad
+			}
+			bad += skip
+			at += skip
+			continue
+		}
+		fn(f, at, n)
+		at += n
+		from = at
+	}
+	return from, bad
+}
+
+// nextFrame returns the distance to the next line that is a frame; 0 means
+// that there is none.
+func nextFrame(data []byte) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 {
+			return 0
+		}
+		at += i + 1
+		if _, n := parseFrame(data[at:]); n > 0 {
+			return at
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// smallBlob is how many bytes an ingest keeps in memory before it makes a
+// file: a small blob that is in the store already never touches the disk.
+const smallBlob = 64 << 10
+
+var smallBuffers = sync.Pool{New: func() any { return new([smallBlob]byte) }}
+
+// ingest is a blob being written without a key.
+type ingest struct {
+	c    *Cache
+	ctx  context.Context // of the Ingest, for making room while writing
+	hash *digest.Writer
+	// small holds the bytes until there is a file.
+	small *[smallBlob]byte
+	n     int
+	file  *os.File
+	named bool
+	// reserved is what the ingest counts for in the quota.
+	reserved int64
+	err      error
+}
+
+// Ingest implements cache.Store. Two ingests of one key take turns: the
+// second waits until the first is closed, also across processes, and then
+// continues what that left.
+func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
+	if err := c.writing("ingest object"); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if key != "" {
+		return c.openKeyed(ctx, key)
+	}
+	return &ingest{c: c, ctx: ctx, hash: digest.NewWriter(), small: smallBuffers.Get().(*[smallBlob]byte)}, nil
+}
+
+var errClosed = errors.New("ingest is closed")
+
+// Write implements io.Writer.
+func (in *ingest) Write(p []byte) (int, error) {
+	if in.err != nil {
+		return 0, in.err
+	}
+	if in.file == nil {
+		if in.n+len(p) <= smallBlob {
+			copy(in.small[in.n:], p)
+			in.n += len(p)
+			return len(p), nil
+		}
+		if err := in.spill(); err != nil {
+			return 0, in.fail(err)
+		}
+	}
+	if err := in.append(p); err != nil {
+		return 0, in.fail(err)
+	}
+	return len(p), nil
+}
+
+// spill moves the bytes from memory to a file.
+func (in *ingest) spill() (err error) {
+	if in.file, in.named, err = in.c.tempFile(); err != nil {
+		return err
+	}
+	return in.append(in.small[:in.n])
+}
+
+// append writes to the file.
+func (in *ingest) append(p []byte) error {
+	if err := in.c.reserve(in.ctx, int64(len(p))); err != nil {
+		return err
+	}
+	in.reserved += int64(len(p))
+	if _, err := in.c.hooks.write(in.file, p); err != nil {
+		return err
+	}
+	_, _ = in.hash.Write(p)
+	return nil
+}
+
+func (in *ingest) fail(err error) error {
+	in.err = fmt.Errorf("ingest object: %w", in.c.explain(err))
+	return in.err
+}
+
+// Offset implements cache.Ingest.
+func (in *ingest) Offset() int64 {
+	if in.file == nil {
+		return int64(in.n)
+	}
+	return in.hash.Size()
+}
+
+// Reset implements cache.Ingest.
+func (in *ingest) Reset() error {
+	if errors.Is(in.err, errClosed) {
+		return in.err
+	}
+	err := in.dropFile()
+	in.err, in.n, in.hash = nil, 0, digest.NewWriter()
+	return err
+}
+
+func (in *ingest) dropFile() error {
+	in.c.release(in.reserved)
+	in.reserved = 0
+	if in.file == nil {
+		return nil
+	}
+	f := in.file
+	in.file = nil
+	err := f.Close()
+	if in.named {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// Commit implements cache.Ingest.
+func (in *ingest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
+	if in.err != nil {
+		return cache.Ref{}, in.err
+	}
+	if err := ctx.Err(); err != nil {
+		return cache.Ref{}, err
+	}
+	if in.file == nil {
+		_, _ = in.hash.Write(in.small[:in.n])
+	}
+	ref := cache.Ref{Kind: cache.Blob, ID: in.hash.ID(), Size: in.hash.Size()}
+	if err := checkWant(ref, want); err != nil {
+		return cache.Ref{}, in.fail(err)
+	}
+	if err := in.publish(ctx, ref); err != nil {
+		return cache.Ref{}, in.fail(err)
+	}
+	return ref, in.Close()
+}
+
+// checkWant returns cache.ErrCorrupt unless ref is what was wanted.
+func checkWant(ref, want cache.Ref) error {
+	if !want.ID.IsZero() && want.ID != ref.ID {
+		return fmt.Errorf("%w: its digest is %s, not %s", cache.ErrCorrupt, ref.ID, want.ID)
+	}
+	if want.Size != 0 && want.Size != ref.Size {
+		return fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, ref.Size, want.Size)
+	}
+	return nil
+}
+
+func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
+	if in.file == nil {
+		present, err := in.c.keepPresent(ref.ID, ref.Size)
+		if present || err != nil {
+			return err
+		}
+		in.ctx = ctx
+		hash := in.hash
+		in.hash = digest.NewWriter()
+		err = in.spill()
+		in.hash = hash
+		if err != nil {
+			return err
+		}
+	}
+	fresh, err := in.c.publishOnce(in.file, in.named, ref)
+	if err == nil && fresh {
+		in.c.published(in.reserved)
+		in.reserved = 0
+	}
+	return err
+}
+
+// publishOnce publishes a complete file unless the object is there already;
+// fresh tells which.
+func (c *Cache) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
+	for range 3 {
+		present, err := c.keepPresent(ref.ID, ref.Size)
+		if present || err != nil {
+			return false, err
+		}
+		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {
+			return fresh, err
+		}
+	}
+	return false, errors.New("the object keeps appearing and disappearing")
+}
+
+// Close implements cache.Ingest.
+func (in *ingest) Close() error {
+	if errors.Is(in.err, errClosed) {
+		return nil
+	}
+	in.err = errClosed
+	smallBuffers.Put(in.small)
+	in.small = nil
+	return in.dropFile()
+}

@@ -1,0 +1,311 @@
+package disk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// checkpointEvery is how many bytes of a keyed ingest may be lost when the
+// machine goes down.
+const checkpointEvery = 256 << 20
+
+// keyedIngest is a blob being written that outlives its process. Its file is
+// locked while it is open.
+type keyedIngest struct {
+	c    *Cache
+	ctx  context.Context // of the Ingest, for making room while writing
+	hash *digest.Writer
+	lock *os.File
+	file *os.File
+	// saved is the offset of the last checkpoint.
+	saved int64
+	err   error
+}
+
+// checkpoint is the file beside a keyed ingest: how far its bytes are hashed.
+type checkpoint struct {
+	// Boot is when the checkpoint was made; in the same boot the file may
+	// have grown since, in a later one only Offset bytes are believed.
+	Boot   string `json:"boot"`
+	Offset int64  `json:"offset"`
+	// Synced says that the bytes are on disk.
+	Synced bool   `json:"synced"`
+	Hash   []byte `json:"hash"`
+}
+
+func (c *Cache) openKeyed(ctx context.Context, key string) (*keyedIngest, error) {
+	path := c.path(ingestName, digest.Of([]byte(key)).String())
+	lock, file, err := c.lockKeyed(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("ingest object: %w", c.explain(err))
+	}
+	in := &keyedIngest{c: c, ctx: ctx, hash: digest.NewWriter(), lock: lock, file: file}
+	if err := in.resume(); err != nil {
+		file.Close()
+		lock.Close()
+		return nil, fmt.Errorf("resume ingest: %w", err)
+	}
+	return in, nil
+}
+
+// lockKeyed opens and locks the file at path. The holder of a lock may have
+// removed the file before it let go, and one that died while it published may
+// have left a name of the object itself, which must not be written to.
+func (c *Cache) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
+	for {
+		lock, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := flockContext(ctx, lock, unix.LOCK_EX); err != nil {
+			lock.Close()
+			return nil, nil, err
+		}
+		file, err := reopenKeyed(lock, path)
+		if file != nil {
+			return lock, file, nil
+		}
+		lock.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// reopenKeyed opens a locked file for writing; nil says to start over.
+func reopenKeyed(lock *os.File, path string) (*os.File, error) {
+	if same, err := isAt(lock, path); !same || err != nil {
+		return nil, err
+	}
+	f, err := statPath(path)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	if f.links > 1 {
+		return nil, os.Remove(path)
+	}
+	if err := lock.Chmod(0o600); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR, 0)
+}
+
+// isAt reports whether path still names the open file f.
+func isAt(f *os.File, path string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(path)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	return os.SameFile(mine, named), nil
+}
+
+// resume believes the bytes in the file as far as they are known to be what
+// was written, and hashes those after the last checkpoint.
+func (in *keyedIngest) resume() error {
+	info, err := in.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	cp, ok := in.readCheckpoint(size)
+	if !ok {
+		// Without a checkpoint only this boot's writes could be believed, and
+		// nothing tells whether they are of this boot.
+		return in.restart()
+	}
+	if cp.Boot != in.c.hooks.bootID {
+		if !cp.Synced {
+			return in.restart()
+		}
+		if err := in.cut(cp.Offset); err != nil {
+			return err
+		}
+		size = cp.Offset
+	}
+	in.saved = cp.Offset
+	if _, err := in.file.Seek(cp.Offset, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.CopyN(in.hash, in.file, size-cp.Offset)
+	return err
+}
+
+// readCheckpoint restores the hash of the last checkpoint, if there is a
+// usable one.
+func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
+	var cp checkpoint
+	data, err := os.ReadFile(in.checkpointPath())
+	if err != nil || json.Unmarshal(data, &cp) != nil || cp.Offset < 0 || cp.Offset > size {
+		return cp, false
+	}
+	if in.hash.UnmarshalBinary(cp.Hash) != nil || in.hash.Size() != cp.Offset {
+		in.hash = digest.NewWriter()
+		return cp, false
+	}
+	return cp, true
+}
+
+func (in *keyedIngest) checkpointPath() string { return in.file.Name() + ".state" }
+
+// save writes a checkpoint; sync makes it hold when the machine goes down.
+func (in *keyedIngest) save(sync bool) error {
+	hash, err := in.hash.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if sync {
+		if err := in.file.Sync(); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(checkpoint{Boot: in.c.hooks.bootID, Offset: in.hash.Size(), Synced: sync, Hash: hash})
+	if err != nil {
+		return err
+	}
+	in.saved = in.hash.Size()
+	if sync {
+		return writeFileAtomic(in.checkpointPath(), data)
+	}
+	tmp := in.checkpointPath() + ".new"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, in.checkpointPath())
+}
+
+// Write implements io.Writer.
+func (in *keyedIngest) Write(p []byte) (int, error) {
+	if in.err != nil {
+		return 0, in.err
+	}
+	if in.hash.Size() == 0 {
+		if err := in.save(false); err != nil {
+			return 0, in.fail(err)
+		}
+	}
+	if err := in.c.reserve(in.ctx, int64(len(p))); err != nil {
+		return 0, in.fail(err)
+	}
+	n, err := in.c.hooks.write(in.file, p)
+	_, _ = in.hash.Write(p[:n])
+	if err != nil {
+		in.c.release(int64(len(p) - n))
+		return n, in.fail(err)
+	}
+	if in.hash.Size()-in.saved >= checkpointEvery {
+		if err := in.save(true); err != nil {
+			return n, in.fail(err)
+		}
+	}
+	return n, nil
+}
+
+func (in *keyedIngest) fail(err error) error {
+	in.err = fmt.Errorf("ingest object: %w", in.c.explain(err))
+	return in.err
+}
+
+// Offset implements cache.Ingest.
+func (in *keyedIngest) Offset() int64 { return in.hash.Size() }
+
+// Reset implements cache.Ingest.
+func (in *keyedIngest) Reset() error {
+	if errors.Is(in.err, errClosed) {
+		return in.err
+	}
+	in.err = nil
+	return in.restart()
+}
+
+// restart drops all bytes.
+func (in *keyedIngest) restart() error {
+	in.hash, in.saved = digest.NewWriter(), 0
+	if err := in.cut(0); err != nil {
+		return err
+	}
+	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return ignoreMissing(os.Remove(in.checkpointPath()))
+}
+
+// cut shortens the file.
+func (in *keyedIngest) cut(size int64) error {
+	info, err := in.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := in.file.Truncate(size); err != nil {
+		return err
+	}
+	in.c.release(info.Size() - size)
+	return nil
+}
+
+// Commit implements cache.Ingest.
+func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
+	if in.err != nil {
+		return cache.Ref{}, in.err
+	}
+	if err := ctx.Err(); err != nil {
+		return cache.Ref{}, err
+	}
+	ref := cache.Ref{Kind: cache.Blob, ID: in.hash.ID(), Size: in.hash.Size()}
+	if err := checkWant(ref, want); err != nil {
+		return cache.Ref{}, in.fail(err)
+	}
+	if err := in.publish(ref); err != nil {
+		return cache.Ref{}, in.fail(err)
+	}
+	return ref, in.Close()
+}
+
+// publish links the file to its object name before it removes its own, so
+// that a crash in between costs nothing.
+func (in *keyedIngest) publish(ref cache.Ref) error {
+	fresh, err := in.c.publishOnce(in.file, true, ref)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(os.Remove(in.file.Name()), ignoreMissing(os.Remove(in.checkpointPath())))
+	if fresh {
+		in.c.published(ref.Size)
+	} else {
+		in.c.release(ref.Size)
+	}
+	return err
+}
+
+// Close implements cache.Ingest: it keeps the bytes for the next ingest of
+// the key.
+func (in *keyedIngest) Close() error {
+	if errors.Is(in.err, errClosed) {
+		return nil
+	}
+	failed := in.err
+	in.err = errClosed
+	var err error
+	if _, statErr := os.Lstat(in.file.Name()); statErr == nil {
+		err = in.save(false)
+		if failed != nil && err != nil {
+			err = nil // the first failure has been told
+		}
+	} else if !errors.Is(statErr, fs.ErrNotExist) {
+		err = statErr
+	}
+	return errors.Join(err, in.file.Close(), in.lock.Close())
+}

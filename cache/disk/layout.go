@@ -1,0 +1,129 @@
+package disk
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// formatLine is the content of the file "format": the version of the layout.
+const formatLine = "mleflow cache 1\n"
+
+// The names in a cache folder.
+const (
+	formatName     = "format"
+	stateName      = "state"
+	syncName       = "sync"
+	objectsName    = "objects"
+	indexName      = "index"
+	leasesName     = "leases"
+	tmpName        = "tmp"
+	ingestName     = "ingest"
+	pinsName       = "pins"
+	quarantineName = "quarantine"
+	locksName      = "locks"
+)
+
+var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName}
+
+// path joins names to the cache folder.
+func (c *Cache) path(names ...string) string {
+	return c.dir + "/" + strings.Join(names, "/")
+}
+
+// objectPath returns the path of an object, or of its executable twin.
+func (c *Cache) objectPath(id digest.ContentID, executable bool) string {
+	buf := make([]byte, 0, len(c.dir)+len("/objects/ab/")+2*digest.Size+1)
+	buf = append(buf, c.dir...)
+	buf = append(buf, "/objects/"...)
+	buf = hex.AppendEncode(buf, id[:1])
+	buf = append(buf, '/')
+	buf = hex.AppendEncode(buf, id[:])
+	if executable {
+		buf = append(buf, 'x')
+	}
+	return string(buf)
+}
+
+// shardPath returns the folder of the objects whose digest starts with b.
+func (c *Cache) shardPath(b byte) string {
+	return c.dir + "/objects/" + hex.EncodeToString([]byte{b})
+}
+
+// checkFormat reads the version of the layout; a folder without one is made a
+// cache when it is empty or an unfinished cache.
+func checkFormat(dir string, readOnly bool) error {
+	data, err := os.ReadFile(filepath.Join(dir, formatName))
+	switch {
+	case err == nil && string(data) == formatLine:
+		return nil
+	case err == nil:
+		return fmt.Errorf("its format is %q and this program knows %q: use the version of mleflow that wrote it, or another folder",
+			firstLine(data), strings.TrimSpace(formatLine))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case readOnly:
+		return errors.New("it is not a cache (it has no format file) and cannot be made one, since it is read-only")
+	}
+	return initialise(dir)
+}
+
+func firstLine(data []byte) string {
+	line, _, _ := strings.Cut(string(data[:min(len(data), 64)]), "\n")
+	return line
+}
+
+// initialise makes dir a cache. Several processes may do so at once; the
+// format file comes last.
+func initialise(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if !slices.Contains(folderNames, d.Name()) && !strings.HasPrefix(d.Name(), formatName) {
+			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it holds %q): choose an empty folder", d.Name())
+		}
+	}
+	for _, name := range folderNames {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
+}
+
+// writeFileAtomic writes a small file durably, whole or not at all.
+func writeFileAtomic(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// writable reports whether the folder can be written to.
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }

@@ -1,0 +1,165 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// A lease file is a header and a bitmap: one bit stands for every digest, of
+// an action or of content, that hashes to it. A set bit keeps what it stands
+// for from being removed while the process lives; that it may stand for
+// something else too only keeps that longer.
+const (
+	leaseHeader = 4096
+	leaseBits   = 1 << 21
+	leaseSize   = leaseHeader + leaseBits/8
+)
+
+// lease says that a process is alive and what it uses. The file is locked as
+// long as the process lives; the bits are shared memory.
+type lease struct {
+	id    string
+	file  *os.File
+	words []atomic.Uint32
+	// hold, instead of the bits, keeps everything from being removed: for
+	// processes that cannot write a lease.
+	hold *os.File
+}
+
+// openLease registers the process. A cache that cannot be written to, or has
+// no space left for a lease, is held as a whole.
+func (c *Cache) openLease() (*lease, error) {
+	if c.readOnly {
+		return c.holdAll()
+	}
+	l, err := c.newLease()
+	if err != nil && isFull(err) {
+		return c.holdAll()
+	}
+	return l, err
+}
+
+func (c *Cache) holdAll() (*lease, error) {
+	c.started = c.now().Unix()
+	f, err := c.openLock("hold")
+	if c.readOnly && errors.Is(err, fs.ErrNotExist) {
+		return &lease{}, nil // nobody has ever collected garbage here
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, unix.LOCK_SH); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return &lease{hold: f}, nil
+}
+
+func (c *Cache) newLease() (*lease, error) {
+	l := &lease{id: rand.Text()}
+	// The file gets its name once it is locked, so that nobody takes it for
+	// that of a dead process.
+	tmp := c.path(leasesName, "."+l.id)
+	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp)
+	l.file = f
+	if err = flock(f, unix.LOCK_EX); err == nil {
+		err = reserveBlocks(f, leaseSize)
+	}
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		_, err = f.WriteAt(make([]byte, leaseSize), 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write %s: %w", tmp, err)
+	}
+	if err := c.mapLease(l); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if err := os.Rename(tmp, c.path(leasesName, l.id)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// mapLease writes the header and maps the bits.
+func (c *Cache) mapLease(l *lease) error {
+	c.started = c.now().Unix()
+	var start [8]byte
+	binary.LittleEndian.PutUint64(start[:], uint64(c.started))
+	if _, err := l.file.WriteAt(start[:], 0); err != nil {
+		return fmt.Errorf("write lease: %w", err)
+	}
+	page, err := unix.Mmap(int(l.file.Fd()), 0, leaseSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map lease: %w", err)
+	}
+	unmapAfter(c, page)
+	l.words = bitWords(page[leaseHeader:])
+	return nil
+}
+
+// unmapAfter unmaps a page once c is garbage, so that a late use after Close
+// is no memory fault.
+func unmapAfter(c *Cache, page []byte) {
+	runtime.AddCleanup(c, func(p []byte) { _ = unix.Munmap(p) }, page)
+}
+
+func bitWords(b []byte) []atomic.Uint32 {
+	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
+
+// bitOf places a digest in the bitmap.
+func bitOf(id [digest.Size]byte) (word int, mask uint32) {
+	bit := binary.LittleEndian.Uint32(id[:]) % leaseBits
+	return int(bit / 32), 1 << (bit % 32)
+}
+
+// use marks a digest as used by this process.
+func (l *lease) use(id [digest.Size]byte) {
+	if l.words == nil {
+		return
+	}
+	word, mask := bitOf(id)
+	if w := &l.words[word]; w.Load()&mask == 0 {
+		w.Or(mask)
+	}
+}
+
+// uses reports whether a digest may have been marked.
+func (l *lease) uses(id [digest.Size]byte) bool {
+	if l.words == nil {
+		return false
+	}
+	word, mask := bitOf(id)
+	return l.words[word].Load()&mask != 0
+}
+
+// close ends the lease.
+func (l *lease) close() error {
+	if l.hold != nil {
+		return l.hold.Close()
+	}
+	if l.file == nil {
+		return nil
+	}
+	path := l.file.Name()
+	path = path[:len(path)-len(l.id)-1] + l.id
+	return errors.Join(os.Remove(path), l.file.Close())
+}

@@ -1,0 +1,59 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// flock takes or leaves a lock on a whole file; how is as for flock(2).
+func flock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// tryFlock reports whether it got the lock at once.
+func tryFlock(f *os.File, how int) (bool, error) {
+	err := flock(f, how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// flockContext waits for a lock until ctx ends.
+func flockContext(ctx context.Context, f *os.File, how int) error {
+	return poll(ctx, func() (bool, error) { return tryFlock(f, how) })
+}
+
+// poll calls try until it succeeds, more and more rarely.
+func poll(ctx context.Context, try func() (bool, error)) error {
+	wait := 500 * time.Microsecond
+	for {
+		ok, err := try()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait = min(wait*3/2, 100*time.Millisecond)
+	}
+}
+
+// openLock opens a file of the folder locks, making it when it can.
+func (c *Cache) openLock(name string) (*os.File, error) {
+	if c.readOnly {
+		return os.Open(c.path(locksName, name))
+	}
+	return os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
+}

@@ -1,0 +1,108 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// logView is the index log as bytes: mapped into memory, so that a large log
+// costs none until it is read, or read where it cannot be mapped.
+type logView struct {
+	file   *os.File
+	data   []byte // data[:size] may be read
+	size   int64
+	mapped bool
+}
+
+// openView opens the log at path. Nil means that there is none.
+func openView(path string, readOnly bool) (*logView, error) {
+	flags := os.O_RDWR | os.O_APPEND
+	if readOnly {
+		flags = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &logView{file: f}
+	return v, v.grow()
+}
+
+// current reports whether path still names the viewed file.
+func (v *logView) current(path string) (bool, error) {
+	if v == nil {
+		return false, nil
+	}
+	return isAt(v.file, path)
+}
+
+// grow makes what was appended visible. The file never shrinks.
+func (v *logView) grow() error {
+	info, err := v.file.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	if size < v.size {
+		return fmt.Errorf("read %s: it shrank from %d to %d bytes; something else wrote to it", v.file.Name(), v.size, size)
+	}
+	if size > int64(len(v.data)) {
+		if err := v.remap(size); err != nil {
+			return err
+		}
+	}
+	v.size = size
+	return nil
+}
+
+// remap makes at least size bytes addressable. A mapping is made larger than
+// the file, so that it rarely has to be made again; the part behind the end
+// is not touched before the file has grown there.
+func (v *logView) remap(size int64) error {
+	room := max(2*size, 1<<20)
+	data, err := unix.Mmap(int(v.file.Fd()), 0, int(room), unix.PROT_READ, unix.MAP_SHARED)
+	if err == nil {
+		v.unmap()
+		v.data, v.mapped = data, true
+		return nil
+	}
+	grown := make([]byte, size)
+	if _, err := v.file.ReadAt(grown, 0); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", v.file.Name(), err)
+	}
+	v.unmap()
+	v.data, v.mapped = grown, false
+	return nil
+}
+
+func (v *logView) unmap() {
+	if v.mapped {
+		_ = unix.Munmap(v.data)
+	}
+	v.data, v.mapped = nil, false
+}
+
+// bytes returns what is visible.
+func (v *logView) bytes() []byte {
+	if v == nil {
+		return nil
+	}
+	return v.data[:v.size]
+}
+
+func (v *logView) close() error {
+	if v == nil {
+		return nil
+	}
+	v.unmap()
+	v.size = 0
+	return v.file.Close()
+}

@@ -1,0 +1,140 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Lookup implements cache.Index. What it returns stays in the cache as long
+// as this process lives.
+func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	// The mark comes first: whoever drops the record afterwards sees it, and
+	// whoever dropped it before is noticed by refresh.
+	c.lease.use(id)
+	rec, err := c.find(id)
+	if err != nil {
+		return nil, fmt.Errorf("look up action %s: %w", id.Short(), err)
+	}
+	for _, v := range rec.Outputs {
+		if v.Ref.IsZero() {
+			continue
+		}
+		c.lease.use(v.Ref.ID)
+		if !c.present(v.Ref.ID) {
+			return nil, c.lostOutput(ctx, rec, v.Ref)
+		}
+	}
+	return rec, nil
+}
+
+// find returns the record of an action as the index has it.
+func (c *Cache) find(id digest.ActionID) (*cache.Record, error) {
+	if err := c.index.refresh(); err != nil {
+		return nil, err
+	}
+	c.index.mu.RLock()
+	defer c.index.mu.RUnlock()
+	rec, ok, err := c.index.record(id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, cache.ErrNotFound
+	}
+	return rec, nil
+}
+
+// lostOutput drops a record whose content is gone although nobody removed it
+// in order, and returns cache.ErrNotFound.
+func (c *Cache) lostOutput(ctx context.Context, rec *cache.Record, ref cache.Ref) error {
+	if !c.readOnly {
+		if err := c.dropBroken(ctx, map[digest.ContentID]bool{ref.ID: true}); err != nil {
+			return fmt.Errorf("look up action %s: %w", rec.Action.Short(), err)
+		}
+	}
+	return fmt.Errorf("look up action %s: its output %s: %w", rec.Action.Short(), ref.ID.Short(), cache.ErrNotFound)
+}
+
+// Record implements cache.Index.
+func (c *Cache) Record(_ context.Context, rec *cache.Record) error {
+	if err := c.writing("record action"); err != nil {
+		return err
+	}
+	if err := c.record(rec); err != nil {
+		return fmt.Errorf("record action %s: %w", rec.Action.Short(), c.explain(err))
+	}
+	return nil
+}
+
+func (c *Cache) record(rec *cache.Record) error {
+	payload, err := encodeRecord(nil, rec)
+	if err != nil {
+		return err
+	}
+	c.lease.use(rec.Action)
+	for name, v := range rec.Outputs {
+		if v.Ref.IsZero() {
+			continue
+		}
+		c.lease.use(v.Ref.ID)
+		if _, err := c.stat(v.Ref.ID, false); err != nil {
+			return fmt.Errorf("output %q: %w", name, c.objectError("find", v.Ref.ID, err))
+		}
+	}
+	line := frame{
+		kind: frameRecord, id: rec.Action, address: addressHash(rec.Address),
+		millis: c.now().UnixMilli(), payload: payload,
+	}.append(nil)
+	return c.index.locked(func() error { return c.index.append(line) })
+}
+
+// Evicted implements cache.Index.
+func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone, error) {
+	if err := c.index.refresh(); err != nil {
+		return cache.Tombstone{}, err
+	}
+	c.index.mu.RLock()
+	defer c.index.mu.RUnlock()
+	t, ok := c.index.tombs[id]
+	if !ok {
+		return t, fmt.Errorf("find tombstone of action %s: %w", id.Short(), cache.ErrNotFound)
+	}
+	return t, nil
+}
+
+// Latest returns the newest record of an address whatever its action, to
+// explain what changed since, or cache.ErrNotFound. Its content may be gone.
+func (c *Cache) Latest(_ context.Context, address string) (*cache.Record, error) {
+	if err := c.index.refresh(); err != nil {
+		return nil, err
+	}
+	rec, err := c.index.newest(address)
+	if err != nil {
+		return nil, fmt.Errorf("find record of %s: %w", address, err)
+	}
+	return rec, nil
+}
+
+func (ix *index) newest(address string) (*cache.Record, error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if ix.latest == nil {
+		ix.latest = make(map[uint64]digest.ActionID, len(ix.entries))
+		for id, e := range ix.entries {
+			if other, ok := ix.latest[e.address]; !ok || ix.entries[other].at < e.at {
+				ix.latest[e.address] = id
+			}
+		}
+	}
+	rec, ok, err := ix.record(ix.latest[addressHash(address)])
+	if err != nil {
+		return nil, err
+	}
+	if !ok || rec.Address != address {
+		return nil, cache.ErrNotFound
+	}
+	return rec, nil
+}

@@ -1,0 +1,126 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Has implements cache.Store.
+func (c *Cache) Has(_ context.Context, id digest.ContentID) (int64, error) {
+	f, err := c.stat(id, false)
+	if err != nil {
+		return 0, c.objectError("find", id, err)
+	}
+	return f.size, nil
+}
+
+// objectError wraps what went wrong with an object; a missing file becomes
+// cache.ErrNotFound.
+func (c *Cache) objectError(verb string, id digest.ContentID, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cache.ErrNotFound
+	}
+	return fmt.Errorf("%s object %s: %w", verb, id.Short(), err)
+}
+
+// isFull reports whether a disk or a user's share of it is full.
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// explain adds what a person can do about an error of the system.
+func (c *Cache) explain(err error) error {
+	if isFull(err) {
+		return fmt.Errorf("the disk of the cache %s is full; free space, or run 'mleflow cache gc --max-size SIZE': %w", c.dir, err)
+	}
+	return err
+}
+
+// keepPresent reports whether the object is there, and makes sure that it
+// stays while this process lives. An object that was written to since it was
+// published is verified, and replaced by the caller when it is wrong.
+func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
+	f, err := c.stat(id, false)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	if f.since >= c.started && f.size == size && f.sealed(id) {
+		return true, nil
+	}
+	c.deletingMu.Lock()
+	defer c.deletingMu.Unlock()
+	if err := flock(c.deleting, unix.LOCK_SH); err != nil {
+		return false, fmt.Errorf("lock cache: %w", err)
+	}
+	defer func() { _ = flock(c.deleting, unix.LOCK_UN) }()
+	if f, err = c.stat(id, false); err != nil {
+		return false, ignoreMissing(err)
+	}
+	if !f.sealed(id) || f.size != size {
+		if ok, err := c.intact(id, false); !ok {
+			return false, errors.Join(err, c.quarantine(id, false))
+		}
+	}
+	return true, c.touch(id, false)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// intact reads an object and reports whether it has the content its name
+// says. A missing one does not.
+func (c *Cache) intact(id digest.ContentID, executable bool) (bool, error) {
+	f, err := os.Open(c.objectPath(id, executable))
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	defer f.Close()
+	got, _, err := digest.Copy(discard{}, f)
+	return err == nil && got == id, err
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// publish gives a complete private file the name of the object id, for good.
+// It reports false when the object was there already.
+func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable bool) (bool, error) {
+	if err := c.sealFile(f, id, executable); err != nil {
+		return false, err
+	}
+	c.hooks.at("publish")
+	to := c.objectPath(id, executable)
+	err := c.linkObject(f, named, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.Mkdir(c.shardPath(id[0]), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return false, err
+		}
+		err = c.linkObject(f, named, to)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, &os.LinkError{Op: "publish", Old: f.Name(), New: to, Err: err}
+	}
+	c.shards[id[0]].add(id)
+	return true, nil
+}
+
+func (c *Cache) linkObject(f *os.File, named bool, to string) error {
+	if named {
+		return unix.Link(f.Name(), to)
+	}
+	return linkFile(f, to)
+}

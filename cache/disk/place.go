@@ -1,0 +1,220 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Place implements cache.Placer. A link that must be executable is one to the
+// object's executable twin, since links share one mode; the twin is made
+// when it is first needed.
+func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if !p.Private && !p.Writable {
+		linked, err := c.placeLink(ctx, ref, path, p.Executable)
+		if linked || err != nil {
+			return cache.Linked, err
+		}
+	}
+	return c.placeCopy(ctx, ref, path, p.FileMode())
+}
+
+// placeLink reports false when the file system or its rules do not allow a
+// link, but a copy may do.
+func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, executable bool) (bool, error) {
+	for range 3 {
+		f, err := c.checkSealed(ctx, ref.ID, executable)
+		if executable && errors.Is(err, cache.ErrNotFound) {
+			if c.readOnly {
+				return false, nil
+			}
+			if err := c.makeTwin(ctx, ref.ID); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if f.size != ref.Size {
+			return false, fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, f.size, ref.Size)
+		}
+		err = c.hooks.link(c.objectPath(ref.ID, executable), path)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EMLINK):
+			if c.readOnly {
+				return false, nil
+			}
+			if err := c.freshInode(ctx, ref.ID, executable, f.inode); err != nil {
+				return false, err
+			}
+		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EPERM), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EACCES):
+			return false, nil
+		case errors.Is(err, fs.ErrNotExist):
+			if _, statErr := c.stat(ref.ID, executable); statErr == nil {
+				return false, c.explain(err) // the destination's folder is missing
+			}
+		default:
+			return false, c.explain(err)
+		}
+	}
+	return false, nil
+}
+
+// makeTwin makes the executable twin of an object.
+func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
+	c.twins.Lock()
+	defer c.twins.Unlock()
+	if _, err := c.stat(id, true); err == nil {
+		return nil
+	}
+	return c.duplicate(ctx, id, func(f *os.File, named bool, size int64) error {
+		fresh, err := c.publish(f, named, id, true)
+		if err == nil && fresh {
+			c.state.used.Add(size)
+		}
+		return err
+	})
+}
+
+// freshInode replaces the file of an object by an equal one that has no
+// links yet, when the file is still the one that has too many.
+func (c *Cache) freshInode(ctx context.Context, id digest.ContentID, executable bool, full uint64) error {
+	c.twins.Lock()
+	defer c.twins.Unlock()
+	f, err := c.stat(id, executable)
+	if err != nil || f.inode != full {
+		return c.ignoreNotFound(id, err)
+	}
+	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
+		if err := c.sealFile(f, id, executable); err != nil {
+			return err
+		}
+		dir, err := c.processDir()
+		if err != nil {
+			return err
+		}
+		// A link never replaces, so the new file needs a name to be renamed.
+		tmp := dir + "/" + id.String()
+		if named {
+			tmp = f.Name()
+		} else if err := ignoreMissing(os.Remove(tmp)); err != nil {
+			return err
+		} else if err := linkFile(f, tmp); err != nil {
+			return err
+		}
+		return os.Rename(tmp, c.objectPath(id, executable))
+	})
+}
+
+func (c *Cache) ignoreNotFound(id digest.ContentID, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return c.objectError("find", id, err)
+}
+
+// duplicate copies an object, verified, to a private file and gives it to use.
+func (c *Cache) duplicate(ctx context.Context, id digest.ContentID, use func(f *os.File, named bool, size int64) error) error {
+	r, err := c.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, named, err := c.tempFile()
+	if err != nil {
+		return c.explain(err)
+	}
+	defer f.Close()
+	if named {
+		defer os.Remove(f.Name())
+	}
+	size, err := io.Copy(hookedWriter{c, f}, r)
+	if err == nil {
+		err = use(f, named, size)
+	}
+	if err != nil {
+		return c.explain(fmt.Errorf("duplicate object %s: %w", id.Short(), err))
+	}
+	return nil
+}
+
+type hookedWriter struct {
+	c *Cache
+	f *os.File
+}
+
+func (w hookedWriter) Write(p []byte) (int, error) { return w.c.hooks.write(w.f, p) }
+
+// placeCopy makes a private file: a clone where the file system can, else a
+// copy that is verified while it is read.
+func (c *Cache) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			os.Remove(path)
+			err = c.explain(err)
+		}
+	}()
+	if how, err = c.fillCopy(ctx, ref, f); err != nil {
+		return 0, err
+	}
+	return how, f.Chmod(mode)
+}
+
+func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) (cache.Placed, error) {
+	if cloned, err := c.cloneInto(ctx, ref.ID, f); cloned || err != nil {
+		return cache.Cloned, err
+	}
+	r, err := c.Open(ctx, ref.ID)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	n, err := io.Copy(hookedWriter{c, f}, r)
+	if err == nil && n != ref.Size {
+		err = fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, n, ref.Size)
+	}
+	return cache.Copied, err
+}
+
+// cloneInto reports whether f now shares the blocks of the object.
+func (c *Cache) cloneInto(ctx context.Context, id digest.ContentID, f *os.File) (bool, error) {
+	if c.noClone.Load() {
+		return false, nil
+	}
+	if _, err := c.checkSealed(ctx, id, false); err != nil {
+		return false, err
+	}
+	src, err := os.Open(c.objectPath(id, false))
+	if err != nil {
+		return false, c.objectError("open", id, err)
+	}
+	defer src.Close()
+	if err := clone(f, src); err != nil {
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
+			c.noClone.Store(true)
+		}
+		return false, nil
+	}
+	return true, nil
+}

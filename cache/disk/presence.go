@@ -1,0 +1,109 @@
+package disk
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// shard knows which objects of one folder are present. It answers only for
+// records in the index, which are dropped before their objects; whoever needs
+// to know of any object asks the file system.
+type shard struct {
+	asked atomic.Int32
+	// list holds the second to ninth byte of every name, sorted, once it
+	// pays to list the folder.
+	list atomic.Pointer[[]uint64]
+
+	mu    sync.Mutex
+	added []uint64 // published by this process since the list was made
+}
+
+func shardKey(id digest.ContentID) uint64 { return binary.BigEndian.Uint64(id[1:]) }
+
+// present reports whether an object that a record names is there.
+func (c *Cache) present(id digest.ContentID) bool {
+	s := &c.shards[id[0]]
+	if s.has(id) {
+		return true
+	}
+	if _, err := c.stat(id, false); err != nil {
+		return false
+	}
+	// One listing costs as much as asking for about an eighth of the names.
+	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*8) && s.list.Load() == nil {
+		s.load(c.shardPath(id[0]))
+	}
+	return true
+}
+
+func (s *shard) has(id digest.ContentID) bool {
+	list := s.list.Load()
+	if list == nil {
+		return false
+	}
+	key := shardKey(id)
+	if _, ok := slices.BinarySearch(*list, key); ok {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.added, key)
+}
+
+// load lists the folder.
+func (s *shard) load(path string) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	list := make([]uint64, 0, len(names))
+	for _, name := range names {
+		var id digest.ContentID
+		if len(name) != 2*digest.Size {
+			continue
+		}
+		if _, err := hex.Decode(id[:9], []byte(name[:18])); err == nil {
+			list = append(list, shardKey(id))
+		}
+	}
+	slices.Sort(list)
+	s.list.Store(&list)
+}
+
+// add notes an object that this process published.
+func (s *shard) add(id digest.ContentID) {
+	if s.list.Load() == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.added) < 64 {
+		s.added = append(s.added, shardKey(id))
+	}
+}
+
+// forget makes the shard ask the file system again.
+func (s *shard) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list.Store(nil)
+	s.asked.Store(0)
+	s.added = nil
+}
+
+func (c *Cache) forgetShards() {
+	for i := range c.shards {
+		c.shards[i].forget()
+	}
+}

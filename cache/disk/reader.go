@@ -1,0 +1,162 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Open implements cache.Store. An object that turns out wrong is moved to the
+// quarantine, and the records that lead to it are dropped, before Read
+// returns cache.ErrCorrupt.
+func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(c.objectPath(id, false))
+	if err != nil {
+		return nil, c.objectError("open", id, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, c.objectError("open", id, err)
+	}
+	return &reader{c: c, ctx: ctx, f: f, id: id, size: info.Size(), hash: digest.NewWriter()}, nil
+}
+
+// reader reads an object and verifies it.
+type reader struct {
+	c    *Cache
+	ctx  context.Context // of Open: reading stops when it ends
+	f    *os.File
+	id   digest.ContentID
+	size int64
+	hash *digest.Writer
+	done bool
+	err  error
+}
+
+// Read implements io.Reader. The last bytes are only given out when all are
+// right.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.f.Read(p)
+	_, _ = r.hash.Write(p[:n])
+	if err != nil && err != io.EOF {
+		r.err = fmt.Errorf("read object %s: %w", r.id.Short(), err)
+		return n, r.err
+	}
+	if !r.done && (err == io.EOF || r.hash.Size() >= r.size) {
+		r.done = true
+		if r.hash.ID() != r.id {
+			r.err = r.c.corrupt(r.ctx, r.id)
+			return 0, r.err
+		}
+	}
+	if err == io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (r *reader) Close() error { return r.f.Close() }
+
+// corrupt sets a wrong object aside, drops what leads to it, and returns the
+// error that says so.
+func (c *Cache) corrupt(ctx context.Context, id digest.ContentID) error {
+	err := fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
+	if c.readOnly {
+		return err
+	}
+	if ok, checkErr := c.intact(id, false); ok || checkErr != nil {
+		// Replaced or repaired meanwhile, or the device fails; what this
+		// reader got is wrong all the same.
+		return err
+	}
+	if moveErr := c.quarantine(id, false); moveErr != nil {
+		return fmt.Errorf("%w; and setting it aside failed: %w", err, moveErr)
+	}
+	if dropErr := c.dropBroken(context.WithoutCancel(ctx), map[digest.ContentID]bool{id: true}); dropErr != nil {
+		return fmt.Errorf("%w; and dropping its records failed: %w", err, dropErr)
+	}
+	return err
+}
+
+// quarantine moves an object out of sight. One that is gone is fine.
+func (c *Cache) quarantine(id digest.ContentID, executable bool) error {
+	from := c.objectPath(id, executable)
+	f, err := statPath(from)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	to := c.path(quarantineName, fmt.Sprintf("%s.%d", id, c.now().UnixNano()))
+	if err := ignoreMissing(os.Rename(from, to)); err != nil {
+		return err
+	}
+	c.shards[id[0]].forget()
+	c.removed(f.size, executable)
+	return nil
+}
+
+// OpenAt implements cache.RandomStore. The object must be sealed; one that
+// was written to is verified first.
+func (c *Cache) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
+	if _, err := c.checkSealed(ctx, id, false); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(c.objectPath(id, false))
+	if err != nil {
+		return nil, c.objectError("open", id, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, c.objectError("open", id, err)
+	}
+	return randomReader{f, info.Size()}, nil
+}
+
+type randomReader struct {
+	*os.File
+	size int64
+}
+
+func (r randomReader) Size() int64 { return r.size }
+
+// checkSealed returns the facts of an object after making sure, by its seal
+// or else by reading it, that it is what was published.
+func (c *Cache) checkSealed(ctx context.Context, id digest.ContentID, executable bool) (facts, error) {
+	f, err := c.stat(id, executable)
+	if err != nil {
+		return f, c.objectError("find", id, err)
+	}
+	if f.sealed(id) {
+		return f, nil
+	}
+	ok, err := c.intact(id, executable)
+	if err != nil {
+		return f, c.objectError("verify", id, err)
+	}
+	if ok {
+		if !c.readOnly {
+			err = c.touch(id, executable)
+		}
+		return f, err
+	}
+	if executable {
+		// Only the twin is wrong: it can be made again.
+		return f, c.quarantine(id, true)
+	}
+	return f, c.corrupt(ctx, id)
+}

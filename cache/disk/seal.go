@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// sealOf returns the nanoseconds of the modification time of an object that
+// nobody wrote to. A write sets the time to now, and hits the same
+// nanosecond once in a billion.
+func sealOf(id digest.ContentID) int64 {
+	return int64(binary.BigEndian.Uint32(id[digest.Size-4:]) % 1_000_000_000)
+}
+
+// facts are what one stat tells of an object.
+type facts struct {
+	size int64
+	// since is when the object was published or last found present by an
+	// ingest, in seconds of Unix time.
+	since  int64
+	nsec   int64
+	links  uint64
+	inode  uint64
+	device uint64
+}
+
+// sealed reports whether the object was not written to since it was published.
+func (f facts) sealed(id digest.ContentID) bool { return f.nsec == sealOf(id) }
+
+func statPath(path string) (facts, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return facts{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return factsOf(&st), nil
+}
+
+func factsOf(st *unix.Stat_t) facts {
+	return facts{
+		size: st.Size, since: int64(st.Mtim.Sec), nsec: int64(st.Mtim.Nsec), //nolint:unconvert // 32 bits on some platforms
+		links: uint64(st.Nlink), inode: st.Ino, device: uint64(st.Dev), //nolint:unconvert // likewise
+	}
+}
+
+// stat returns the facts of an object.
+func (c *Cache) stat(id digest.ContentID, executable bool) (facts, error) {
+	return statPath(c.objectPath(id, executable))
+}
+
+// stamp returns the time for an object that is published or found now. It is
+// never before the start of this process as its lease tells it.
+func (c *Cache) stamp(id digest.ContentID) unix.Timespec {
+	sec := max(c.now().Unix(), c.started)
+	return unix.NsecToTimespec(sec*int64(time.Second) + sealOf(id))
+}
+
+// touch says that an object is wanted now, which keeps it from being removed
+// as unused.
+func (c *Cache) touch(id digest.ContentID, executable bool) error {
+	ts := c.stamp(id)
+	path := c.objectPath(id, executable)
+	err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return fmt.Errorf("touch %s: %w", path, err)
+	}
+	return nil
+}
+
+// sealFile gives an open file that is still private the mode and time of the
+// object id.
+func (c *Cache) sealFile(f *os.File, id digest.ContentID, executable bool) error {
+	mode := uint32(0o444)
+	if executable {
+		mode = 0o555
+	}
+	if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
+		return fmt.Errorf("chmod %s: %w", f.Name(), err)
+	}
+	if err := futimens(int(f.Fd()), c.stamp(id)); err != nil {
+		return fmt.Errorf("set time of %s: %w", f.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// stateSize is the length of the file "state".
+const stateSize = 4096
+
+// state is the page of counters that all processes of a cache share through
+// a mapped file. It only holds what can be computed again.
+type state struct {
+	page []byte
+	// changes counts appends to the index, so that readers notice them
+	// without asking the kernel.
+	changes *atomic.Int64
+	// used is the bytes of objects, of kept ingests and of those in work.
+	used *atomic.Int64
+	// objects is the number of objects.
+	objects *atomic.Int64
+	// unsynced is the bytes published since the last sync marker.
+	unsynced *atomic.Int64
+}
+
+// openState maps the shared page. A read-only cache without one gets a
+// private page.
+func openState(path string, readOnly bool) (*state, error) {
+	flags, prot := os.O_RDWR|os.O_CREATE, unix.PROT_READ|unix.PROT_WRITE
+	if readOnly {
+		flags, prot = os.O_RDONLY, unix.PROT_READ
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if readOnly && errors.Is(err, fs.ErrNotExist) {
+		return newState(make([]byte, stateSize)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !readOnly {
+		if err := extend(f); err != nil {
+			return nil, fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	page, err := unix.Mmap(int(f.Fd()), 0, stateSize, prot, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %s (the cache must be on a file system that can share memory, such as a local disk): %w", path, err)
+	}
+	return newState(page), nil
+}
+
+// extend gives the file its length, with blocks behind it, so that a full
+// disk is noticed now and not by a fault later.
+func extend(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() >= stateSize {
+		return err
+	}
+	if err := flock(f, unix.LOCK_EX); err != nil {
+		return err
+	}
+	if info, err = f.Stat(); err != nil || info.Size() >= stateSize {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, stateSize), 0)
+	return err
+}
+
+func newState(page []byte) *state {
+	word := func(i int) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&page[8*i])) }
+	return &state{page: page, changes: word(0), used: word(1), objects: word(2), unsynced: word(3)}
+}

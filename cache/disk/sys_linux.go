@@ -1,0 +1,67 @@
+package disk
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// futimens sets both times of an open file.
+func futimens(fd int, ts unix.Timespec) error {
+	times := [2]unix.Timespec{ts, ts}
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// openUnnamed makes a file without a name in dir.
+func openUnnamed(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir+"/(unnamed)"), nil
+}
+
+// linkFile gives an open file a (further) name.
+func linkFile(f *os.File, path string) error {
+	from := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
+	return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+}
+
+// reserveBlocks makes sure that the first size bytes of f have blocks.
+func reserveBlocks(f *os.File, size int64) error {
+	return unix.Fallocate(int(f.Fd()), 0, 0, size)
+}
+
+// clone makes dst share the blocks of src, where the file system can.
+func clone(dst, src *os.File) error {
+	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))
+}
+
+// syncFileSystem writes everything that the file system of f has in memory.
+func syncFileSystem(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+
+// systemBootID returns what changes whenever the machine starts, or "".
+func systemBootID() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// lockRange tries to lock one byte of f, for this open file alone.
+func lockRange(f *os.File, at int64) (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: at, Len: 1}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
+	if err == unix.EAGAIN || err == unix.EACCES {
+		return false, nil
+	}
+	return err == nil, err
+}

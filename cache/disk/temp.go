@@ -1,0 +1,73 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempFile makes a private file for content that is not complete. It has no
+// name where the file system can do that, so that a crash leaves nothing.
+func (c *Cache) tempFile() (f *os.File, named bool, err error) {
+	if c.hooks.unnamed {
+		f, err = openUnnamed(c.path(tmpName))
+		if err == nil {
+			return f, false, nil
+		}
+		if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EINVAL) {
+			return nil, false, err
+		}
+	}
+	dir, err := c.processDir()
+	if err != nil {
+		return nil, false, err
+	}
+	f, err = os.CreateTemp(dir, "object-")
+	return f, true, err
+}
+
+// processDir returns the folder of this process's temporary files.
+func (c *Cache) processDir() (string, error) {
+	if c.lease.id == "" {
+		return "", fmt.Errorf("make work folder: the disk of the cache %s is full", c.dir)
+	}
+	dir := c.path(tmpName, c.lease.id)
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+// TempDir implements cache.Workspace. The folder's name starts with name,
+// made safe.
+func (c *Cache) TempDir(name string) (string, error) {
+	if err := c.writing("make work folder"); err != nil {
+		return "", err
+	}
+	dir, err := c.processDir()
+	if err != nil {
+		return "", c.explain(err)
+	}
+	work, err := os.MkdirTemp(dir, safeName(name)+"-")
+	if err != nil {
+		return "", c.explain(fmt.Errorf("make work folder: %w", err))
+	}
+	return work, os.Chmod(work, 0o755)
+}
+
+// safeName keeps the letters, digits and few signs of a name that may appear
+// in a file name everywhere.
+func safeName(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	return "w" + strings.TrimLeft(safe[:min(len(safe), 60)], ".")
+}
