@@ -20,10 +20,28 @@ type Args struct {
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts decode into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := gocty.FromCtyValue(a.Value, dst); err != nil {
+	if err := gocty.FromCtyValue(untypedNulls(a.Value), dst); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil
+}
+
+// untypedNulls replaces null content in arguments and blocks by nulls without
+// a type, because gocty v1.19 refuses a null capsule for a pointer.
+func untypedNulls(v cty.Value) cty.Value {
+	if v.IsNull() || !v.Type().IsObjectType() {
+		return v
+	}
+	attrs := v.AsValueMap()
+	for name, a := range attrs {
+		switch {
+		case a.IsNull() && a.Type().IsCapsuleType():
+			attrs[name] = cty.NullVal(cty.DynamicPseudoType)
+		case a.Type().IsObjectType():
+			attrs[name] = untypedNulls(a)
+		}
+	}
+	return cty.ObjectVal(attrs)
 }
 
 // Type returns the type of the object that a kind's Args.Value has.
