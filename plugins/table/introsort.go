@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-const smallSort = 16
+const smallSort = 15 // places less one
 
 // introsort sorts order by the values it points at, leaving equal ones where
 // numpy's argsort (npy_aquicksort) leaves them: quicksort with the median of
-// three as pivot, the smaller part first, insertion sort for up to 16 places
+// three as pivot, the smaller part first, insertion sort for at most 16 places
 // and heapsort once the depth exceeds twice the logarithm of the length.
 func introsort[T cmp.Ordered](v []T, order []int32) {
 	type span struct{ lo, hi, depth int }
