@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-//go:embed */competition.hcl */data/*
+//go:embed */competition.hcl */*.txt */data/*
 var shipped embed.FS
 
 // Catalog is a read-only list of definitions, sorted by ID.

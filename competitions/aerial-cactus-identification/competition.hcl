@@ -1,0 +1,80 @@
+competition "aerial-cactus-identification" {
+  title        = "Aerial Cactus Identification"
+  category     = "image-classification"
+  complexity   = "low"
+  kind         = "code"
+  opened       = "2019-03-08"
+  closed       = "2019-07-08"
+  size_gb      = 0.0254
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell whether a small aerial photograph of a Mexican nature reserve shows a columnar cactus. A submission gives the
+    probability for each picture; the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "aerial-cactus-identification"
+    md5  = "72018554bfbb009f2145f56121380078"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/aerial-cactus-identification/description.md"
+    sha256 = "4d89ec66b6f100519a552c5be47b128b21d4b857ba076576970606d29e25c778"
+  }
+
+  prepare {
+    extract = ["train.zip"]
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.19, random_state = 0 })
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "sample_submission.csv" { rows = fill(local.parts.test, ["has_cactus"], 0.5) }
+      archive "train.zip" {
+        files "{id}" {
+          from = "train/{id}"
+          each = local.parts.train
+        }
+      }
+      archive "test.zip" {
+        files "{id}" {
+          from = "train/{id}"
+          each = local.parts.test
+        }
+      }
+    }
+    private {
+      table "test.csv" { rows = local.parts.test }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "id"
+    targets = ["has_cactus"]
+    require {
+      columns   = ["id", "has_cactus"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "14c675bde0de98994efafac8e008277e"
+      "train.csv"             = "4f5f752b84f8836c852f4f70e988a545"
+    }
+    private = {
+      "test.csv" = "ebdb02d62dbaf60270a9b3a8617840af"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

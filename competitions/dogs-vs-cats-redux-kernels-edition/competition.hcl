@@ -1,0 +1,93 @@
+competition "dogs-vs-cats-redux-kernels-edition" {
+  title        = "Dogs vs. Cats Redux: Kernels Edition"
+  category     = "image-classification"
+  complexity   = "low"
+  kind         = "code"
+  opened       = "2016-02-09"
+  closed       = "2017-02-03"
+  size_gb      = 0.85
+  metric_name  = "log-loss"
+  sample_score = 0.69315
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell dogs from cats in photographs. A submission gives the probability that a picture shows a dog; the score is the
+    log loss.
+  EOT
+
+  source "kaggle" {
+    slug = "dogs-vs-cats-redux-kernels-edition"
+    md5  = "73dbbb43cbd91b769244408ff2a4fd6d"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/dogs-vs-cats-redux-kernels-edition/description.md"
+    sha256 = "9bdf6af7b3a740c9b360eebcb1d045760854a5e7f69b694ee66d50001c20b942"
+  }
+
+  prepare {
+    extract = ["train.zip"]
+    locals {
+      pictures = files("train/*.jpg")
+      parts    = train_test_split(local.pictures, { test_size = 0.1, random_state = 0 })
+
+      animal  = contains_text(local.parts.train.name, "cat") ? "cat" : "dog"
+      train   = with(local.parts.train, { new = "${local.animal}.${count_within(local.animal)}.jpg" })
+      test    = with(local.parts.test, { id = sequence(local.parts.test, { start = 1 }) })
+      is_dog  = contains_text(local.test.name, "dog") ? 1 : 0
+      answers = table({ id = local.test.id, label = local.is_dog })
+    }
+    public {
+      table "sample_submission.csv" { rows = fill(local.answers, ["label"], 0.5) }
+      files "train/{new}" {
+        from = "{path}"
+        each = local.train
+      }
+      files "test/{id}.jpg" {
+        from = "{path}"
+        each = local.test
+      }
+      archive "train.zip" {
+        files "{new}" {
+          from = "{path}"
+          each = local.train
+        }
+      }
+      archive "test.zip" {
+        files "{id}.jpg" {
+          from = "{path}"
+          each = local.test
+        }
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "log_loss"
+    id      = "id"
+    targets = ["label"]
+    require {
+      columns     = ["id", "label"]
+      same_id_set = true
+      same_rows   = true
+      between     = [0, 1]
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "cfe8f41567220b6fcbbdc4eb4df7230f"
+    }
+    private = {
+      "answers.csv" = "98f293fd3f37f967c17aa9263e866c30"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

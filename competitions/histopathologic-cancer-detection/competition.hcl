@@ -1,0 +1,79 @@
+competition "histopathologic-cancer-detection" {
+  title        = "Histopathologic Cancer Detection"
+  category     = "image-other"
+  complexity   = "low"
+  kind         = "code"
+  opened       = "2018-16-11"
+  closed       = "2019-30-03"
+  size_gb      = 7.76
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell whether the centre of a small patch of a lymph node scan holds tumour tissue. A submission gives the probability
+    for each patch; the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "histopathologic-cancer-detection"
+    md5  = "a49ad4e5cf84b7df1ccb1f58526d2e21"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/histopathologic-cancer-detection/description.md"
+    sha256 = "00a703c776bba4215bbb8d45bcd3e27428e60f7a38b0e9444c9b6e64c69d59db"
+  }
+
+  prepare {
+    locals {
+      labels     = csv("train_labels.csv")
+      test_files = length(files("test/*.tif"))
+      ids        = train_test_split(local.labels.id, { test_size = local.test_files / (local.test_files + length(local.labels)), random_state = 0 })
+      train      = where_in(local.labels, "id", local.ids.train)
+      test       = where_in(local.labels, "id", local.ids.test)
+    }
+    public {
+      table "train_labels.csv" { rows = local.train }
+      table "sample_submission.csv" { rows = fill(local.test, ["label"], 0) }
+      files "train/{id}.tif" {
+        from = "train/{id}.tif"
+        each = local.train
+      }
+      files "test/{id}.tif" {
+        from = "train/{id}.tif"
+        each = local.test
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "id"
+    targets = ["label"]
+    require {
+      columns   = ["id", "label"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "8016b8be0087d487ff38ac46f646a01d"
+      "train_labels.csv"      = "806d8b128caeeaf4d0091bd6034cd0fb"
+    }
+    private = {
+      "answers.csv" = "949d1acc553f3a04b89262f6e24e9fc7"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,69 @@
+competition "jigsaw-toxic-comment-classification-challenge" {
+  title        = "Toxic Comment Classification Challenge"
+  category     = "text-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2017-19-12"
+  closed       = "2018-20-03"
+  size_gb      = 0.06
+  metric_name  = "column-wise ROC AUC"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Rate comments from talk pages for six kinds of toxicity: toxic, severe toxic, obscene, threat, insult and identity
+    hate. A submission gives a probability for each; the score is the mean of the six areas under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "jigsaw-toxic-comment-classification-challenge"
+    md5  = "a0159f30626e4c6a590f09d597c147d6"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/jigsaw-toxic-comment-classification-challenge/description.md"
+    sha256 = "7eb0b4ccac0ded8aeefe02d148f1fdb9ad6fea2eff0552217fcaf07b5f0b5d65"
+  }
+
+  locals {
+    labels = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
+  }
+
+  prepare {
+    extract = ["train.csv.zip", "test.csv.zip", "test_labels.csv.zip", "sample_submission.csv.zip"]
+    public {
+      table "train.csv" { rows = csv("train.csv") }
+      table "test.csv" { rows = csv("test.csv") }
+      table "sample_submission.csv" { rows = fill(csv("sample_submission.csv"), local.labels, 0.5) }
+    }
+    private {
+      table "test.csv" { rows = csv("test_labels.csv") }
+    }
+  }
+
+  grade {
+    metric     = "roc_auc"
+    id         = "id"
+    targets    = local.labels
+    targets_by = "place"
+    require {
+      columns = concat(["id"], local.labels)
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "2af5ed06d19b00c13c0573b474edb165"
+      "test.csv"              = "d21e68ec9e3728be456aa0f477be230c"
+      "train.csv"             = "7ed6a529f1671bd558cf581831d3462b"
+    }
+    private = {
+      "test.csv" = "c23029ecede85b3adfbc2527e7812b84"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,83 @@
+competition "nomad2018-predict-transparent-conductors" {
+  title        = "Nomad2018 Predicting Transparent Conductors"
+  category     = "tabular"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2017-18-12"
+  closed       = "2018-15-02"
+  size_gb      = 0.00624
+  metric_name  = "mean-column-wise-rmsle"
+  sample_score = 0.21174
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Predict two properties of a transparent conductor, the energy of its formation and its band gap, from its composition
+    and crystal structure. The score is the mean of the two root mean squared logarithmic errors.
+  EOT
+
+  source "kaggle" {
+    slug = "nomad2018-predict-transparent-conductors"
+    md5  = "faf192f27aa208d8da5ab99d41bd9e39"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/nomad2018-predict-transparent-conductors/description.md"
+    sha256 = "d70aa4ad5bd3c2d460b750ae26b7f3572271dcab50499f4c8de66f7d6c45e1ad"
+  }
+
+  locals {
+    targets = ["formation_energy_ev_natom", "bandgap_energy_ev"]
+  }
+
+  prepare {
+    extract = { "train.zip" = "train", "train.csv.zip" = "train.csv" }
+    locals {
+      parts = train_test_split(csv("train.csv/train.csv"), { test_size = 0.1, random_state = 0 })
+      train = with(local.parts.train, { id = sequence(local.parts.train, { start = 1 }) })
+      test  = with(local.parts.test, { id = sequence(local.parts.test, { start = 1 }) })
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = drop(local.test, local.targets) }
+      table "sample_submission.csv" {
+        rows = table({ id = local.test.id, formation_energy_ev_natom = 0.1779, bandgap_energy_ev = 1.8892 })
+      }
+      files "train/{new}/geometry.xyz" {
+        from = "train/train/{old}/geometry.xyz"
+        each = table({ new = local.train.id, old = local.parts.train.id })
+      }
+      files "test/{new}/geometry.xyz" {
+        from = "train/train/{old}/geometry.xyz"
+        each = table({ new = local.test.id, old = local.parts.test.id })
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "rmsle"
+    targets = local.targets
+    require {
+      columns   = local.targets
+      same_rows = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "f6ca859f7a81041cad0594cf31f171d9"
+      "test.csv"              = "be4e478c19d962eae8ffde95163fe8b1"
+      "train.csv"             = "27ef5faad359d2dd4ac872fab5c9010d"
+    }
+    private = {
+      "test.csv" = "fc17cf7adf422874ce65f2b1b1265d98"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

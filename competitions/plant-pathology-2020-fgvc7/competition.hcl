@@ -1,0 +1,81 @@
+competition "plant-pathology-2020-fgvc7" {
+  title        = "Plant Pathology 2020 - FGVC7"
+  category     = "image-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2020-09-03"
+  closed       = "2020-26-05"
+  size_gb      = 0.8
+  metric_name  = "mean-column-wise-roc-auc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Diagnose apple leaves from photographs: healthy, rust, scab or several diseases at once. A submission gives a
+    probability for each of the four; the score is the mean of the four areas under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "plant-pathology-2020-fgvc7"
+    md5  = "741d4c394bd458d56b8ebf905bb3918a"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/plant-pathology-2020-fgvc7/description.md"
+    sha256 = "7f8f8f91d7d67bfe28b7600765dda4e19fa3faccd256ded4877fff8fa493319e"
+  }
+
+  locals {
+    classes = ["healthy", "multiple_diseases", "rust", "scab"]
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+      train = with(local.parts.train, { image_id = "Train_${sequence(local.parts.train)}" })
+      test  = with(local.parts.test, { image_id = "Test_${sequence(local.parts.test)}" })
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = select(local.test, "image_id") }
+      table "sample_submission.csv" { rows = fill(select(local.test, "image_id"), local.classes, 0.25) }
+      files "images/{new}.jpg" {
+        from = "images/{old}.jpg"
+        each = table({
+          new = concat(local.train.image_id, local.test.image_id)
+          old = concat(local.parts.train.image_id, local.parts.test.image_id)
+        })
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "image_id"
+    targets = local.classes
+    require {
+      same_rows     = true
+      exact_columns = true
+      same_ids      = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "7a67fc684abd73d9d1afc554e8d5cf07"
+      "test.csv"              = "4a6cc8292989880ba253a124634efff1"
+      "train.csv"             = "f99c8adb1be7d3f0a5c96fe804fcf3f3"
+    }
+    private = {
+      "test.csv" = "8835c3fd71013bd15ea81566d4f85d7b"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

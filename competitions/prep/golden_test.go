@@ -1,0 +1,159 @@
+package prep_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/archive"
+)
+
+// goldenFolder holds a case for each competition: a miniature raw data set
+// and what the reference's preparer (openai/mle-bench at the commit that the
+// definitions name) wrote from it, with pandas 1.5.3, numpy 1.24.2 and
+// scikit-learn 1.2.1 made to behave as pandas 2.2 and scikit-learn 1.5.
+const goldenFolder = "../testdata/golden"
+
+// goldenParams are the sizes that the cases scale down.
+var goldenParams = map[string]map[string]cty.Value{
+	"tabular-playground-series-may-2022": {"test_size": cty.NumberIntVal(67)},
+}
+
+// goldenExempt are outputs that differ from the reference on purpose.
+var goldenExempt = map[string][]string{
+	// The reference's 7z files hold one empty folder by mistake; ours hold the
+	// pictures. No score depends on it.
+	"invasive-species-monitoring": {"public/train.7z", "public/test.7z"},
+}
+
+// preparedFile is what prepared.json says about a file.
+type preparedFile struct {
+	MD5     string             `json:"md5"`
+	Members map[string]*string `json:"members"`
+}
+
+// TestGolden prepares every case and compares every file with the reference's.
+func TestGolden(t *testing.T) {
+	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no golden cases (%v)", err)
+	}
+	for _, path := range cases {
+		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			golden(t, id, path)
+		})
+	}
+}
+
+func golden(t *testing.T, id, path string) {
+	dir := unpack(t, path)
+	var want map[string]preparedFile
+	readJSON(t, filepath.Join(dir, id, "prepared.json"), &want)
+	def := shipped(t, id)
+	out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams[id]})
+	got := map[string]preparedFile{}
+	err := fs.WalkDir(os.DirFS(out), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			got[name] = describeFile(t, filepath.Join(out, name), want[name])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range goldenExempt[id] {
+		delete(want, name)
+		delete(got, name)
+	}
+	for name, w := range want {
+		if w.Members != nil {
+			w.MD5 = ""
+			want[name] = w
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("prepared files (-want +got):\n%s", diff)
+	}
+}
+
+// describeFile returns the sum of a file, or of the members of an archive
+// where that is what is wanted.
+func describeFile(t *testing.T, path string, want preparedFile) preparedFile {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Members == nil {
+		return preparedFile{MD5: sumOf(data)}
+	}
+	members := map[string]*string{}
+	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
+	err = archive.Walk(context.Background(), src, archive.Sniff(data), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+		if e.Folder {
+			return nil
+		}
+		content, err := io.ReadAll(r)
+		sum := sumOf(content)
+		members[e.Name] = &sum
+		return err
+	})
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	for name, sum := range want.Members {
+		if sum == nil {
+			members[name] = nil
+		}
+	}
+	return preparedFile{Members: members}
+}
+
+func sumOf(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func unpack(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	src := archive.Source{ReaderAt: f, Size: info.Size()}
+	if err := archive.Unpack(context.Background(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func readJSON(t *testing.T, path string, out any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		t.Fatal(err)
+	}
+}

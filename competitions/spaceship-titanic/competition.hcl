@@ -1,0 +1,65 @@
+competition "spaceship-titanic" {
+  title        = "Spaceship Titanic"
+  complexity   = "dev"
+  kind         = "simple"
+  metric_name  = "accuracy"
+  sample_score = 0.50345
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    A space liner hit an anomaly and about half of its passengers were transported elsewhere. From a passenger's record
+    (home planet, cabin, age, spending on board …) tell whether that happened to them. The score is the share of
+    passengers told rightly.
+  EOT
+
+  source "kaggle" {
+    slug = "spaceship-titanic"
+    md5  = "67c177886736583aff9b947e121395a9"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/spaceship-titanic/description.md"
+    sha256 = "ee35380587404b263ef8b38d9a2fff4196563abb2e12bc086b02c9808b7f37cb"
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "test.csv" { rows = drop(local.parts.test, "Transported") }
+      table "sample_submission.csv" { rows = table({ PassengerId = local.parts.test.PassengerId, Transported = false }) }
+    }
+    private {
+      table "test.csv" { rows = local.parts.test }
+    }
+  }
+
+  grade {
+    metric  = "accuracy"
+    id      = "PassengerId"
+    targets = ["Transported"]
+    require {
+      same_rows = true
+      columns   = ["Transported", "PassengerId"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "5414b5da6ebcff454de1c9ed39b73774"
+      "test.csv"              = "8186bd4048aece25f1ed45708f8f34e1"
+      "train.csv"             = "564a1614ecef9d9611cec4efdce4c412"
+    }
+    private = {
+      "test.csv" = "1cb99c65efecaba968128577722a83ef"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,80 @@
+competition "tabular-playground-series-may-2022" {
+  title        = "Tabular Playground Series - May 2022"
+  category     = "tabular"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2022-01-05"
+  closed       = "2022-31-05"
+  size_gb      = 0.57
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Predict the state of a made-up manufacturing process, 0 or 1, from 31 features whose interactions matter. A submission
+    gives the probability of state 1; the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "tabular-playground-series-may-2022"
+    md5  = "2cad1cd0e611cc4e7a1e780e81d3e2ea"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tabular-playground-series-may-2022/description.md"
+    sha256 = "a64340a1c829f6e2c3ee8411cfa3089a4418571fee7186c91b5be2ef241bfcff"
+  }
+
+  param "test_size" {
+    default     = 100000
+    description = "number of rows in the test part"
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = param.test_size, random_state = 0 })
+      train = with(local.parts.train, { id = sequence(local.parts.train) })
+      test  = with(local.parts.test, { id = sequence(local.parts.test, { start = length(local.train) }) })
+      gold  = select(local.test, "id", "target")
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = drop(local.test, "target") }
+      table "sample_submission.csv" { rows = fill(local.gold, ["target"], 0.5) }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+      table "gold_submission.csv" { rows = local.gold }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "id"
+    targets = ["target"]
+    require {
+      columns   = ["id", "target"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "353457517aa847e701141e00a7a774eb"
+      "test.csv"              = "a15b39583b2c38e02f986251d0292851"
+      "train.csv"             = "40ef2671fc5bde862789ff7cfcc48c20"
+    }
+    private = {
+      "gold_submission.csv" = "fd2e8a542de49e4f4b46ea1a174db71a"
+      "test.csv"            = "0ad7146d50d6a3043b98e9471835db59"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

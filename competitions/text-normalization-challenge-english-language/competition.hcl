@@ -1,0 +1,101 @@
+competition "text-normalization-challenge-english-language" {
+  title        = "Text Normalization Challenge - English Language"
+  category     = "sequence-to-sequence"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2017-05-09"
+  closed       = "2017-20-11"
+  size_gb      = 0.01
+  metric_name  = "accuracy"
+  sample_score = 0.93326
+  answers      = "private/answers.csv"
+  sample       = "private/sample_submission.csv"
+
+  description = <<-EOT
+    Turn written English into the words that a reader would speak: numbers, dates, measures and abbreviations, token by
+    token, where most tokens stay as they are. The score is the share of tokens that come out exactly right.
+  EOT
+
+  source "kaggle" {
+    slug = "text-normalization-challenge-english-language"
+    md5  = "49579a7cd2984841d1f09bea3824b22a"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/text-normalization-challenge-english-language/description.md"
+    sha256 = "3877defc16e7a8c586d9a3e4166ca7e0591799302aea6e24d38b932654142e59"
+  }
+
+  prepare {
+    extract = ["en_train.csv.zip"]
+    locals {
+      tokens    = csv("en_train.csv")
+      sentences = train_test_split(unique(local.tokens.sentence_id), { test_size = 0.1, random_state = 0 })
+
+      old_train = where_in(local.tokens, "sentence_id", local.sentences.train)
+      old_test  = where_in(local.tokens, "sentence_id", local.sentences.test)
+
+      train = with(local.old_train, { sentence_id = number_groups(local.old_train.sentence_id) })
+      test  = with(local.old_test, { sentence_id = number_groups(local.old_test.sentence_id) })
+
+      id     = "${local.test.sentence_id}_${local.test.token_id}"
+      sample = table({ id = local.id, after = local.test.before })
+    }
+    public {
+      archive "en_train.csv.zip" {
+        store = true
+        table "en_train.csv" {
+          rows  = local.train
+          quote = "nonnumeric"
+        }
+      }
+      archive "en_test_2.csv.zip" {
+        store = true
+        table "en_test_2.csv" {
+          rows  = select(local.test, "sentence_id", "token_id", "before")
+          quote = "nonnumeric"
+        }
+      }
+      archive "en_sample_submission_2.csv.zip" {
+        store = true
+        table "en_sample_submission_2.csv" {
+          rows  = local.sample
+          quote = "nonnumeric"
+        }
+      }
+    }
+    private {
+      table "answers.csv" {
+        rows  = table({ id = local.id, after = local.test.after })
+        quote = "nonnumeric"
+      }
+      table "sample_submission.csv" {
+        rows  = local.sample
+        quote = "nonnumeric"
+      }
+    }
+  }
+
+  grade {
+    metric  = "accuracy"
+    id      = "id"
+    targets = ["after"]
+    cells   = "text"
+    require {
+      same_rows = true
+      columns   = ["after", "id"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    private = {
+      "answers.csv"           = "9cdf7a9f064c7476c74b8e7b90c72398"
+      "sample_submission.csv" = "e4d1b5d86abed38e6ef37cb7996c3f2c"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

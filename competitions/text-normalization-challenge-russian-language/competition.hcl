@@ -1,0 +1,101 @@
+competition "text-normalization-challenge-russian-language" {
+  title        = "Text Normalization Challenge - Russian Language"
+  category     = "sequence-to-sequence"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2017-05-09"
+  closed       = "2017-20-11"
+  size_gb      = 0.01
+  metric_name  = "accuracy"
+  sample_score = 0.87501
+  answers      = "private/answers.csv"
+  sample       = "private/sample_submission.csv"
+
+  description = <<-EOT
+    Turn written Russian into the words that a reader would speak: numbers, dates, measures and abbreviations, token by
+    token, where most tokens stay as they are. The score is the share of tokens that come out exactly right.
+  EOT
+
+  source "kaggle" {
+    slug = "text-normalization-challenge-russian-language"
+    md5  = "cbe64d0eb83f22f1838806121fc5c6e2"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/text-normalization-challenge-russian-language/description.md"
+    sha256 = "fb6eff07eae86287a6bf6d76bf7d79f3b3d2db4f2d1d6a2579bcaf1fbc602710"
+  }
+
+  prepare {
+    extract = ["ru_train.csv.zip"]
+    locals {
+      tokens    = csv("ru_train.csv")
+      sentences = train_test_split(unique(local.tokens.sentence_id), { test_size = 0.1, random_state = 0 })
+
+      old_train = where_in(local.tokens, "sentence_id", local.sentences.train)
+      old_test  = where_in(local.tokens, "sentence_id", local.sentences.test)
+
+      train = with(local.old_train, { sentence_id = number_groups(local.old_train.sentence_id) })
+      test  = with(local.old_test, { sentence_id = number_groups(local.old_test.sentence_id) })
+
+      id     = "${local.test.sentence_id}_${local.test.token_id}"
+      sample = table({ id = local.id, after = local.test.before })
+    }
+    public {
+      archive "ru_train.csv.zip" {
+        store = true
+        table "ru_train.csv" {
+          rows  = local.train
+          quote = "nonnumeric"
+        }
+      }
+      archive "ru_test_2.csv.zip" {
+        store = true
+        table "ru_test_2.csv" {
+          rows  = select(local.test, "sentence_id", "token_id", "before")
+          quote = "nonnumeric"
+        }
+      }
+      archive "ru_sample_submission_2.csv.zip" {
+        store = true
+        table "ru_sample_submission_2.csv" {
+          rows  = local.sample
+          quote = "nonnumeric"
+        }
+      }
+    }
+    private {
+      table "answers.csv" {
+        rows  = table({ id = local.id, after = local.test.after })
+        quote = "nonnumeric"
+      }
+      table "sample_submission.csv" {
+        rows  = local.sample
+        quote = "nonnumeric"
+      }
+    }
+  }
+
+  grade {
+    metric  = "accuracy"
+    id      = "id"
+    targets = ["after"]
+    cells   = "text"
+    require {
+      same_rows = true
+      columns   = ["after", "id"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    private = {
+      "answers.csv"           = "22913afbc4db4599fa201655efb4906b"
+      "sample_submission.csv" = "d815d621314754ed7b886b5d16f91d93"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

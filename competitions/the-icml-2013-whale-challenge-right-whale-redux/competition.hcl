@@ -1,0 +1,89 @@
+competition "the-icml-2013-whale-challenge-right-whale-redux" {
+  title        = "The ICML 2013 Whale Challenge - Right Whale Redux"
+  category     = "audio-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2013-10-05"
+  closed       = "2013-17-06"
+  size_gb      = 0.29314
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sampleSubmission.csv"
+
+  description = <<-EOT
+    Tell whether a two-second sound recorded under water holds the call of a North Atlantic right whale. The recordings
+    of two days are for training, those of two later days are the test. A submission gives the probability of a call;
+    the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "the-icml-2013-whale-challenge-right-whale-redux"
+    md5  = "31d4fe71434eaa84fb0003374e6a30cc"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/the-icml-2013-whale-challenge-right-whale-redux/description.md"
+    sha256 = "ca33f11018e50c789f153f8b66f936cec035de916cc22ed823654b0d946fba2b"
+  }
+
+  prepare {
+    extract = ["train2.zip"]
+    locals {
+      clips = with(files("train2/*.aif"), { day = before(local.names, "_") })
+      names = files("train2/*.aif").name
+      days  = sort(unique(local.clips.day))
+
+      old_train = where_in(local.clips, "day", head(local.days, 2))
+      old_test  = where_in(local.clips, "day", tail(local.days, 2))
+
+      train = with(local.old_train, { new = "${before(local.old_train.name, "TRAIN")}TRAIN${sequence(local.old_train)}_${part(local.old_train.name, "_", -1)}" })
+      test  = with(local.old_test, { clip = "${before(local.old_test.name, "TRAIN")}Test${sequence(local.old_test)}.aif" })
+
+      answers = table({ clip = local.test.clip, probability = ends_with(local.test.stem, "_1") ? 1 : 0 })
+    }
+    public {
+      archive "train2.zip" {
+        files "train2/{new}" {
+          from = "{path}"
+          each = local.train
+        }
+      }
+      archive "test2.zip" {
+        files "test2/{clip}" {
+          from = "{path}"
+          each = local.test
+        }
+      }
+      table "sampleSubmission.csv" { rows = fill(local.answers, ["probability"], 0) }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "clip"
+    targets = ["probability"]
+    require {
+      columns   = ["clip", "probability"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sampleSubmission.csv" = "76160a892fbd2db6d847bd444f576cee"
+    }
+    private = {
+      "test.csv" = "199fdb3b74d7e1bc30fabc4fe4c66743"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
