@@ -40,13 +40,24 @@ var numericRule = Rule{
 		if c.Kind() != table.Text && c.Kind() != table.Mixed {
 			return nil
 		}
-		for i := range c.Len() {
-			if v := c.Value(i); v.Kind() == table.Text {
-				return invalid("column %q: row %d: %s is not a number", c.Name(), i+1, cell(c, i))
-			}
+		if row := firstWord(c); row >= 0 {
+			return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 		}
 		return nil
 	}),
+}
+
+// firstWord returns the first row that holds a text which is no number, -1 if
+// there is none.
+func firstWord(c *table.Column) int {
+	for i := range c.Len() {
+		if v := c.Value(i); v.Kind() == table.Text {
+			if _, ok := metric.PythonFloat(v.String()); !ok {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 var textRule = Rule{
@@ -95,11 +106,8 @@ var finiteRule = Rule{
 // floats returns a column of numbers or truth values.
 func floats(c *table.Column) ([]float64, error) {
 	if c.Kind() == table.Text || c.Kind() == table.Mixed {
-		for i := range c.Len() {
-			if c.Value(i).Kind() == table.Text {
-				return nil, invalid("column %q: row %d: %s is not a number", c.Name(), i+1, cell(c, i))
-			}
-		}
+		row := max(firstWord(c), 0)
+		return nil, invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 	}
 	return c.Floats(), nil
 }

@@ -39,7 +39,7 @@ func anyFloats(c *table.Column) ([]float64, error) {
 		if v.Kind() != table.Text {
 			continue
 		}
-		x, ok := pythonFloat(v.String())
+		x, ok := PythonFloat(v.String())
 		if !ok {
 			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + ": " + quote(v.String()) + " is not a number"}
 		}

@@ -76,8 +76,10 @@ func digitValue(r rune) (byte, bool) {
 	return 0, false
 }
 
-// pythonFloat reads s as Python's float(s) does.
-func pythonFloat(s string) (float64, bool) {
+// PythonFloat reads s as Python's float(s) does: white space around,
+// underscores between digits, any Unicode decimal digits, inf, infinity and
+// nan in any case are allowed, hexadecimal numbers are not.
+func PythonFloat(s string) (float64, bool) {
 	s = strings.TrimFunc(s, isPythonSpace)
 	if s == "" {
 		return 0, false

@@ -1,0 +1,126 @@
+package grading
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+func TestReadEntries(t *testing.T) {
+	in := strings.Join([]string{
+		`# a comment`,
+		`  // another`,
+		``,
+		`{"competition_id": "toy", "submission_path": "a.csv"}`,
+		`{"competition_id": "toy", "submission_path": null}`,
+		`{"submission_path": "a.csv"}`,
+		`not json`,
+		`["toy", "a.csv"]`,
+		`{"competition_id": "toy", "submission_path": "b.csv", "more": 1}` + "\r",
+	}, "\n")
+	entries, failures, err := ReadEntries(strings.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Entry{{4, "toy", "a.csv"}, {5, "toy", "None"}, {9, "toy", "b.csv"}}
+	if diff := cmp.Diff(want, entries); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var lines []int
+	for _, f := range failures {
+		lines = append(lines, f.Line)
+	}
+	if diff := cmp.Diff([]int{6, 7, 8}, lines); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+// One bad entry of any kind never loses the batch.
+func TestGradeAll(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	competition := func(id string) string {
+		return `competition "` + id + `" {
+  title       = "Toy"
+  complexity  = "dev"
+  description = "A toy."
+  answers     = "private/test.csv"
+  sample      = "public/sample_submission.csv"
+  prepare {}
+  grade {` + accuracyBlock + `
+  }
+  medals { scores = ` + leaderboard + ` }
+}
+`
+	}
+	catalog, diags := competitions.Load(fstest.MapFS{
+		"toy/competition.hcl":    {Data: []byte(competition("toy"))},
+		"absent/competition.hcl": {Data: []byte(competition("absent"))},
+	})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	write("toy/prepared/private/test.csv", "id,label\n1,x\n2,y\n")
+	gold := write("gold.csv", "id,label\n1,x\n2,y\n")
+	bad := write("bad.csv", "id,label\n1,x\n")
+	binary := write("binary.csv", "id,label\n1,\xff\xfe\n2,y\n")
+	entries := []Entry{
+		{1, "toy", bad}, {2, "toy", gold}, {3, "none", gold}, {4, "toy", filepath.Join(dir, "no.csv")},
+		{5, "absent", gold}, {6, "toy", binary}, {7, "toy", gold},
+	}
+	batch := Batch{Catalog: catalog, Metrics: metric.All(), DataDir: dir, Created: time.Unix(0, 0).UTC(), Workers: 3}
+	done := 0
+	batch.Done = func(Report) { done++ }
+	got, err := batch.GradeAll(context.Background(), entries, []Failure{{Line: 9, Reason: "not JSON"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outcomes []Outcome
+	for _, r := range got.Reports {
+		outcomes = append(outcomes, r.Outcome)
+	}
+	if diff := cmp.Diff([]Outcome{InvalidScore, Scored, Missing, InvalidScore, Scored}, outcomes); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	var failed []int
+	for _, f := range got.Failures {
+		failed = append(failed, f.Line)
+	}
+	if diff := cmp.Diff([]int{9, 3, 5}, failed); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	counts := []int{got.Runs, got.WithSubmissions, got.Valid, got.Medals, got.Gold, got.Silver, got.Bronze, got.AboveMedian, done}
+	if diff := cmp.Diff([]int{5, 4, 2, 2, 2, 0, 0, 2, 5}, counts); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := batch.GradeAll(cancelled, entries, nil); err == nil {
+		t.Error("a cancelled batch gives a summary")
+	}
+}
+
+func TestFileName(t *testing.T) {
+	if got := FileName(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("x", 3600))); got != "2026-01-02T02-04-05-GMT_grading_report.json" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,68 @@
+package grading
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+func TestDecodeDiagnostics(t *testing.T) {
+	for _, c := range []struct{ name, block, want string }{
+		{"no metric", `targets = ["x"]`, "No metric"},
+		{"unknown metric", `metric = "acuracy"`, "Did you mean accuracy?"},
+		{"unknown attribute", "metric = \"accuracy\"\ntarget = [\"x\"]", "Did you mean targets?"},
+		{"unknown rule", "metric = \"accuracy\"\nrequire { same_row = true }", "Did you mean same_rows?"},
+		{"unknown block", "metric = \"accuracy\"\nrequires { same_rows = true }", "Unknown block requires"},
+		{"nested block", "metric = \"accuracy\"\nrequire {\n x {}\n}", "Unexpected block x"},
+		{"wrong parameter", "metric = \"kappa\"\nparams = { weight = \"quadratic\" }", `no parameter is named "weight" (known: weights)`},
+		{"wrong choice", "metric = \"kappa\"\nparams = { weights = \"cubic\" }", `must be one of none, linear, quadratic`},
+		{"wrong kind", "metric = \"kappa\"\nparams = { weights = 2 }", `must be a text`},
+		{"missing parameter", "metric = \"f1\"", `parameter "average" (text) is missing`},
+		{"wrong align", "metric = \"accuracy\"\nalign = \"sortd\"", "Did you mean sorted?"},
+		{"wrong cells", "metric = \"accuracy\"\ncells = \"float\"", "Wrong value for cells"},
+		{"targets no list", "metric = \"accuracy\"\ntargets = \"x\"", "expected a list of texts"},
+		{"truth of other length", "metric = \"accuracy\"\ntargets = [\"x\"]\ntruth = [\"a\", \"b\"]", "There are 1 targets, but 2 columns"},
+		{"rule without id", "metric = \"accuracy\"\nrequire { same_ids = true }", "names no id column"},
+		{"rule of wrong type", "metric = \"accuracy\"\nrequire { same_rows = 1 }", "expected true or false"},
+		{"range of wrong type", "metric = \"accuracy\"\nrequire { between = 1 }", "expected [lowest, highest] or an object"},
+		{"range with unknown field", "metric = \"accuracy\"\nrequire { between = { low = 1 } }", `no field is named "low"`},
+		{"filter without id", "metric = \"accuracy\"\nonly = { column = \"x\", equals = 1 }", `it needs align = "sorted"`},
+		{"filter without column", "metric = \"accuracy\"\nid = \"id\"\nonly = { equals = 1 }", "it names no column"},
+		{"unknown local", "metric = \"accuracy\"\ntargets = local.none", "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, diags := Decode(define(t, c.block, leaderboard), metric.All(), nil)
+			if !diags.HasErrors() || !strings.Contains(diags.Error(), c.want) {
+				t.Errorf("got %v, want %q in it", diags, c.want)
+			}
+			for _, d := range diags {
+				if d.Subject == nil || d.Subject.Filename == "" {
+					t.Errorf("%v has no range", d)
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeReportsAllMistakes(t *testing.T) {
+	_, diags := Decode(define(t, "metric = \"x\"\nalgn = 1\nrequire {\n  a = 1\n  b = 2\n}", leaderboard), metric.All(), nil)
+	if len(diags) != 4 {
+		t.Errorf("got %d diagnostics, want 4: %v", len(diags), diags)
+	}
+}
+
+func TestRulesAreDocumented(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if r.Name == "" || r.Doc == "" || r.Value == "" || seen[r.Name] {
+			t.Errorf("rule %q lacks documentation or is there twice", r.Name)
+		}
+		seen[r.Name] = true
+	}
+	if diff := cmp.Diff(len(rules), len(RuleNames())); diff != "" {
+		t.Error(diff)
+	}
+}
