@@ -105,7 +105,7 @@ var finiteRule = Rule{
 
 // floats returns a column of numbers or truth values.
 func floats(c *table.Column) ([]float64, error) {
-	if c.Kind() == table.Text || c.Kind() == table.Mixed {
+	if c.Len() > 0 && (c.Kind() == table.Text || c.Kind() == table.Mixed) {
 		row := max(firstWord(c), 0)
 		return nil, invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 	}
