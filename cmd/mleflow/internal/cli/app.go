@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -28,12 +29,37 @@ type app struct {
 	// started says that the command line was understood and a command's own
 	// run function was reached; errors before that are wrong usage.
 	started bool
+
+	noticeMu sync.Mutex
+	notice   func(string)
+}
+
+// say tells the person something while a command runs.
+func (a *app) say(text string) {
+	a.noticeMu.Lock()
+	defer a.noticeMu.Unlock()
+	if a.notice != nil {
+		a.notice(text)
+		return
+	}
+	fmt.Fprintln(a.stderr, "\n"+text)
+}
+
+// setNotice lets a view that owns the terminal show what say tells; nil gives
+// that back.
+func (a *app) setNotice(show func(string)) {
+	a.noticeMu.Lock()
+	defer a.noticeMu.Unlock()
+	a.notice = show
 }
 
 // Main runs the command line and returns the exit status.
 func Main(args []string) int {
+	if len(args) > 0 && hidden[args[0]] != nil {
+		return hidden[args[0]](args[1:])
+	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
-	ctx, stop := interruptible(context.Background(), a.stderr)
+	ctx, stop := interruptible(context.Background(), a.say)
 	defer stop()
 	return a.main(ctx, args)
 }

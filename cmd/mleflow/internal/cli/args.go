@@ -7,9 +7,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// verbatimVerbs take all that follows them as it is.
-var verbatimVerbs = map[string]bool{"agent": true}
-
 // normalise lets long flags be written with one dash, as Terraform's users
 // do: -var k=v becomes --var k=v. Only names that some command knows are
 // rewritten; the value of a flag and what follows "--" are left alone.
@@ -18,7 +15,7 @@ func normalise(root *cobra.Command, args []string) []string {
 	out := make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		if arg == "--" || verbatimVerbs[arg] {
+		if arg == "--" {
 			return append(out, args[i:]...)
 		}
 		name, isLong := longName(arg, flags)

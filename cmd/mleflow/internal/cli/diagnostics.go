@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -13,6 +15,7 @@ func (a *app) showDiagnostics(list diag.List, files diag.Sources) {
 	if len(list) == 0 {
 		return
 	}
+	list = merge(list)
 	var err error
 	if a.json {
 		err = diag.WriteJSON(a.stderr, list)
@@ -22,4 +25,34 @@ func (a *app) showDiagnostics(list diag.List, files diag.Sources) {
 	if err != nil {
 		fmt.Fprintln(a.stderr, list.Error())
 	}
+}
+
+// merge shows a mistake that many instances of a block share once, with the
+// first instance's detail and the number of the others.
+func merge(list diag.List) diag.List {
+	type place struct {
+		summary string
+		at      hcl.Range
+	}
+	var out diag.List
+	first := map[place]*hcl.Diagnostic{}
+	more := map[*hcl.Diagnostic]int{}
+	for _, d := range list {
+		if d.Subject == nil {
+			out = append(out, d)
+			continue
+		}
+		key := place{d.Summary, *d.Subject}
+		if known := first[key]; known != nil {
+			more[known]++
+			continue
+		}
+		shown := *d
+		first[key] = &shown
+		out = append(out, &shown)
+	}
+	for d, n := range more {
+		d.Detail += fmt.Sprintf(" (And %d more here.)", n)
+	}
+	return out
 }

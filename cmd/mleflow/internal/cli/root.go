@@ -24,6 +24,7 @@ func newRoot(a *app) *cobra.Command {
 			return cmd.Help()
 		}),
 	}
+	cobra.EnableCommandSorting = false
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID(groupMachine)
 	flags := root.PersistentFlags()
@@ -49,6 +50,7 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupPipeline, newInit(a), newFmt(a))
+	add(groupPipeline, newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newExplain(a), newGraph(a))
+	add(groupRuns, newRuns(a), newShow(a), newLogs(a))
 	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))
 }

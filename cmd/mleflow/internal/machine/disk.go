@@ -33,12 +33,12 @@ func (m Machine) probe() (string, error) {
 	return probe, nil
 }
 
-// existing returns the cache folder or the nearest folder above it that
-// exists.
+// existing returns the cache folder or the nearest thing above it that
+// exists, which should be a folder.
 func (m Machine) existing() string {
 	dir := m.CacheDir
 	for {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if _, err := os.Lstat(dir); err == nil {
 			return dir
 		}
 		parent := filepath.Dir(dir)

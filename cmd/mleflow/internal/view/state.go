@@ -113,4 +113,3 @@ func (s *State) Running() []*Running {
 	})
 	return out
 }
-

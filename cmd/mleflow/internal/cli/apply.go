@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type applyOptions struct {
+	in            inputFlags
+	sel           selectFlags
+	parallelism   int
+	keepGoing     bool
+	requireCached bool
+}
+
+func newApply(a *app) *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply FILE.hcl",
+		Short: "Run what changed and print the outputs",
+		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json one event a line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.",
+		Args:  oneFile,
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if o.parallelism < 0 {
+				return usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
+			}
+			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
+				return runApply(cmd.Context(), a, o, b, p)
+			})
+		}),
+	}
+	o.in.register(cmd)
+	o.sel.register(cmd)
+	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
+	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "go on with all that does not depend on a failed step")
+	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
+	return cmd
+}
+
+func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine.Program) error {
+	planOptions, err := o.sel.options()
+	if err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
+		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
+		RequireCached: o.requireCached, Sink: progress, Args: os.Args,
+	})
+	progress.close()
+	if err := a.settle(diags, p); err != nil {
+		return err
+	}
+	if err := progress.conclude(); err != nil {
+		return err
+	}
+	return outcome(res)
+}
+
+// outcome maps how a run ended to an error whose text was shown already.
+func outcome(res *engine.Result) error {
+	switch {
+	case res.Status == event.Cancelled:
+		return fmt.Errorf("%w: %w", errSilent, context.Canceled)
+	case res.Mismatch():
+		return fmt.Errorf("%w: %w", errSilent, step.ErrMismatch)
+	case res.Status == event.Failed:
+		return fmt.Errorf("%w: steps failed", errSilent)
+	}
+	for _, f := range res.Failures {
+		return fmt.Errorf("%s: %w", f.Address, f.Err)
+	}
+	return nil
+}
+
+// progress is the event view of one apply, chosen by where it is shown.
+type progress struct {
+	app   *app
+	state *view.State
+	live  *view.Live
+	lines *view.JSON
+	plain *view.Plain
+}
+
+func (a *app) newProgress() *progress {
+	p := &progress{app: a, state: view.NewState()}
+	terminal, isFile := a.stderr.(*os.File)
+	switch {
+	case a.json:
+		p.lines = view.NewJSON(a.stdout)
+	case isFile && view.IsTerminal(terminal) && a.env("TERM") != "dumb":
+		p.live = view.NewLive(terminal, a.errStyle())
+		a.setNotice(p.live.Say)
+	default:
+		p.plain = view.NewPlain(a.stderr, a.errStyle(), a.verbose)
+	}
+	return p
+}
+
+// Emit implements event.Sink. The engine calls it for one event at a time.
+func (p *progress) Emit(e event.Event) {
+	p.state.Apply(e)
+	switch {
+	case p.lines != nil:
+		p.lines.Emit(e)
+	case p.live != nil:
+		p.live.Emit(e)
+	default:
+		p.plain.Emit(e)
+	}
+}
+
+// close ends the live view, if there is one.
+func (p *progress) close() {
+	if p.live != nil {
+		p.app.setNotice(nil)
+		p.live.Close()
+	}
+}
+
+// conclude prints the summary and the outputs: the result of the command.
+func (p *progress) conclude() error {
+	if p.lines != nil {
+		if err := p.lines.Err(); err != nil {
+			return fmt.Errorf("write events: %w", errors.Join(err))
+		}
+		return nil
+	}
+	view.Summary(p.app.stdout, p.state, p.app.outStyle())
+	view.Outputs(p.app.stdout, p.state.Outputs, p.app.outStyle())
+	return nil
+}

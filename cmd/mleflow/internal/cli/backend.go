@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/sched"
+)
+
+// backend is the engine with what it stands on, opened for one command.
+type backend struct {
+	engine *engine.Engine
+	cache  *disk.Cache
+	ledger *ledger.Ledger
+}
+
+// openBackend opens the cache and the ledger and wires the engine.
+func (a *app) openBackend() (*backend, error) {
+	store, err := a.openCache()
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{cache: store, ledger: ledger.New(store.Dir())}
+	parts, err := concretes()
+	if err != nil {
+		_ = store.Close()
+		return nil, err
+	}
+	b.engine = engine.New(engine.Options{
+		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
+		Cache: store, Ledger: b.ledger, Capacity: sched.Machine(),
+	})
+	return b, nil
+}
+
+func (b *backend) Close() error { return b.cache.Close() }
+
+func (a *app) openCache() (*disk.Cache, error) {
+	folder, err := a.cacheFolder()
+	if err != nil {
+		return nil, err
+	}
+	store, err := disk.Open(folder, disk.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%w; choose another folder with --cache-dir or MLEFLOW_CACHE_DIR", err)
+	}
+	return store, nil
+}
+
+// bareEngine is an engine without cache and ledger, for what only reads a
+// pipeline.
+func bareEngine() (*engine.Engine, error) {
+	parts, err := concretes()
+	if err != nil {
+		return nil, err
+	}
+	return engine.New(engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version}), nil
+}
+
+// openLedger returns the record of runs, for commands that only read it.
+func (a *app) openLedger() (*ledger.Ledger, error) {
+	folder, err := a.cacheFolder()
+	if err != nil {
+		return nil, err
+	}
+	return ledger.New(filepath.Clean(folder)), nil
+}
+
+// deviceLocks makes all processes of the machine that use this cache share
+// the GPUs.
+func (b *backend) deviceLocks() (*sched.DeviceLocks, error) {
+	return sched.OpenDeviceLocks(filepath.Join(b.cache.Dir(), "devices"), sched.Machine().Devices)
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+func newExplain(a *app) *cobra.Command {
+	var in inputFlags
+	cmd := &cobra.Command{
+		Use:   "explain FILE.hcl ADDRESS",
+		Short: "Tell all about one step: why it would run and what its key is made of",
+		Long:  "Say whether an instance would run and why, what is in its key field by field with\nthe values of the last run where they differ, and in which runs it took part.\n\nQuote addresses with keys for the shell: 'step.grade.score[\"digits/0\"]'.",
+		Args:  cobra.ExactArgs(2),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			address, err := addr.Parse(args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			return a.withProgram(cmd.Context(), args[0], in, func(b *backend, p *engine.Program) error {
+				x, diags := b.engine.Explain(cmd.Context(), p, address)
+				if err := a.settle(diags, p); err != nil {
+					return err
+				}
+				return a.showExplanation(x)
+			})
+		}),
+	}
+	in.register(cmd)
+	return cmd
+}
+
+// explanationJSON is the form of explain --json.
+type explanationJSON struct {
+	plan.Step
+	Last   string         `json:"last_action_id,omitempty"`
+	Fields []engine.Field `json:"fields"`
+}
+
+func (a *app) showExplanation(x *engine.Explanation) error {
+	if a.json {
+		if x.Plan.Reasons == nil {
+			x.Plan.Reasons = []plan.Reason{}
+		}
+		if x.Fields == nil {
+			x.Fields = []engine.Field{}
+		}
+		return writeJSON(a.stdout, explanationJSON{x.Plan, x.Last, x.Fields})
+	}
+	view.Explanation(a.stdout, x, a.outStyle())
+	return nil
+}

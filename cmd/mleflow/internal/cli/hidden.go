@@ -1,0 +1,13 @@
+package cli
+
+import (
+	"github.com/mleflow/mleflow/plugins/agent"
+	"github.com/mleflow/mleflow/plugins/executor/process"
+)
+
+// hidden are the sub-commands that mleflow starts itself with. They take the
+// rest of the line as it is and are dispatched before anything is set up.
+var hidden = map[string]func(args []string) int{
+	agent.Command:            agent.Main,
+	process.SuperviseCommand: func([]string) int { return process.Supervise() },
+}

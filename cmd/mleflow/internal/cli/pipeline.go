@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// inputFlags are -var and -var-file in the order they were written.
+type inputFlags struct{ assignments []config.Assignment }
+
+func (f *inputFlags) register(cmd *cobra.Command) {
+	cmd.Flags().Var(assignmentFlag{&f.assignments, false}, "var", "give a variable its value, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().Var(assignmentFlag{&f.assignments, true}, "var-file", "read values of variables from an HCL `FILE`; may be repeated")
+}
+
+// assignmentFlag appends to the common list, so that the order of the two
+// flags is kept.
+type assignmentFlag struct {
+	list *[]config.Assignment
+	file bool
+}
+
+func (assignmentFlag) String() string { return "" }
+func (assignmentFlag) Type() string   { return "string" }
+
+func (f assignmentFlag) Set(text string) error {
+	a := config.Assignment{Text: text}
+	if f.file {
+		a = config.Assignment{File: text}
+	}
+	*f.list = append(*f.list, a)
+	return nil
+}
+
+// selectFlags are -target and -force.
+type selectFlags struct{ targets, forced []string }
+
+func (f *selectFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only this step or instance `ADDRESS` and what it needs; may be repeated")
+	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run this step or instance `ADDRESS` even if it is cached; may be repeated")
+}
+
+func (f *selectFlags) options() (engine.PlanOptions, error) {
+	targets, err := addresses("target", f.targets)
+	if err != nil {
+		return engine.PlanOptions{}, err
+	}
+	forced, err := addresses("force", f.forced)
+	return engine.PlanOptions{Targets: targets, Force: forced}, err
+}
+
+func addresses(flag string, texts []string) ([]addr.Instance, error) {
+	var out []addr.Instance
+	for _, text := range texts {
+		a, err := addr.Parse(text)
+		if err != nil {
+			return nil, usagef("flag -%s: %w", flag, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// load reads the pipeline and shows what is only a warning.
+func (a *app) load(e *engine.Engine, path string, in inputFlags) (*engine.Program, error) {
+	p, diags := e.Load(path, config.Inputs{Environ: a.environ, Assignments: in.assignments})
+	return p, a.settle(diags, p)
+}
+
+// settle returns diagnostics as an error if one of them is, and shows the
+// warnings otherwise.
+func (a *app) settle(diags diag.List, p *engine.Program) error {
+	var files diag.Sources
+	if p != nil && p.Pipeline != nil {
+		files = p.Pipeline.Files
+	}
+	if err := checked(diags, files); err != nil {
+		return err
+	}
+	a.showDiagnostics(diags, files)
+	return nil
+}
+
+// withProgram opens the backend, loads the pipeline and calls run.
+func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run func(*backend, *engine.Program) error) (err error) {
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	p, err := a.load(b.engine, path, in)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("load pipeline: %w", err)
+	}
+	return run(b, p)
+}
+
+// oneFile checks that a command got its pipeline file.
+func oneFile(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("name the pipeline file, such as pipelines/demo.hcl")
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("one pipeline file is expected, got %d arguments: %q", len(args), args)
+}

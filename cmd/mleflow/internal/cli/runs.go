@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+func newRuns(a *app) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs of this cache, newest first",
+		Args:  cobra.NoArgs,
+		RunE: a.action(func(*cobra.Command, []string) error {
+			l, err := a.openLedger()
+			if err != nil {
+				return err
+			}
+			entries, err := l.List()
+			if err != nil {
+				return err
+			}
+			if limit > 0 && len(entries) > limit {
+				entries = entries[:limit]
+			}
+			return a.showRuns(entries)
+		}),
+	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
+	return cmd
+}
+
+func (a *app) showRuns(entries []ledger.Entry) error {
+	if a.json {
+		if entries == nil {
+			entries = []ledger.Entry{}
+		}
+		return writeJSON(a.stdout, map[string]any{"runs": entries})
+	}
+	if len(entries) == 0 {
+		fmt.Fprintln(a.stdout, "No runs yet.")
+		return nil
+	}
+	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed")
+	for _, e := range entries {
+		row := []string{e.ID, string(e.State), filepath.Base(e.Pipeline), e.Started.Local().Format("2006-01-02 15:04:05")}
+		if f := e.Finish; f != nil {
+			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
+		}
+		t.Row(row...)
+	}
+	return t.Write(a.stdout, a.outStyle())
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show [RUN]",
+		Short: "Show what a run did",
+		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			sum, err := past.Summary()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return writeJSON(a.stdout, showJSON(sum))
+			}
+			return a.showRun(sum)
+		}),
+	}
+}
+
+// findRun opens the run that the first argument names, or the latest.
+func (a *app) findRun(args []string) (*ledger.Past, error) {
+	l, err := a.openLedger()
+	if err != nil {
+		return nil, err
+	}
+	ref := "latest"
+	if len(args) > 0 {
+		ref = args[0]
+	}
+	past, err := l.Find(ref)
+	if errors.Is(err, ledger.ErrNoRun) {
+		return nil, usagef("%w; mleflow runs lists them", err)
+	}
+	return past, err
+}
+
+func (a *app) showRun(sum *ledger.Summary) error {
+	style := a.outStyle()
+	fmt.Fprintf(a.stdout, "%s\n", style.Bold("Run "+sum.ID))
+	fmt.Fprintf(a.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", sum.Pipeline,
+		sum.Started.Local().Format("2006-01-02 15:04:05"), sum.Host, sum.Version, sum.State)
+	if sum.Resumed != "" {
+		fmt.Fprintf(a.stdout, "continues %s\n", sum.Resumed)
+	}
+	if err := a.showSteps(sum, style); err != nil {
+		return err
+	}
+	for _, w := range sum.Warnings {
+		fmt.Fprintf(a.stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
+	}
+	state := view.NewState()
+	state.Start.Run = sum.ID
+	for _, s := range sum.Steps {
+		if s.Status == event.Failed {
+			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
+		}
+	}
+	state.Finish = sum.Finish
+	fmt.Fprintln(a.stdout)
+	view.Summary(a.stdout, state, style)
+	view.Outputs(a.stdout, sum.Outputs, style)
+	return nil
+}
+
+func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {
+	t := view.NewTable("Step", "Outcome", ">Took", ">Attempts")
+	left := 0
+	for _, s := range sum.Steps {
+		if s.Started.IsZero() && !a.verbose {
+			left++
+			continue
+		}
+		outcome := string(s.Status)
+		if outcome == "" {
+			outcome = "did not end"
+		}
+		row := []string{s.Address, outcome}
+		if !s.Started.IsZero() {
+			row = append(row, view.Duration(s.Duration), fmt.Sprint(s.Attempts))
+		}
+		t.Row(row...)
+	}
+	if t.Len() > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := t.Write(a.stdout, style); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(a.stdout, "\n%s not executed (-v lists them).\n", view.Plural(left, "step"))
+	}
+	return nil
+}
+
+// runJSON is the form of show --json.
+type runJSON struct {
+	ledger.Entry
+	Steps    []stepJSON          `json:"steps"`
+	Outputs  []event.OutputValue `json:"outputs"`
+	Warnings []event.Warning     `json:"warnings"`
+}
+
+type stepJSON struct {
+	Address        string            `json:"address"`
+	Kind           string            `json:"kind"`
+	Status         event.Status      `json:"status"`
+	Action         string            `json:"action,omitempty"`
+	Attempts       int               `json:"attempts"`
+	DurationMillis int64             `json:"duration_ms"`
+	Error          string            `json:"error,omitempty"`
+	Outputs        map[string]string `json:"outputs,omitempty"`
+}
+
+func showJSON(sum *ledger.Summary) runJSON {
+	out := runJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings}
+	for _, s := range sum.Steps {
+		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
+			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs})
+	}
+	if out.Outputs == nil {
+		out.Outputs = []event.OutputValue{}
+	}
+	if out.Warnings == nil {
+		out.Warnings = []event.Warning{}
+	}
+	return out
+}

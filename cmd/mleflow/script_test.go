@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli"
+)
+
+// TestMain lets the scripts run this test's own binary as mleflow.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"mleflow": func() { os.Exit(cli.Main(os.Args[1:])) },
+	})
+}
+
+// TestScript runs every script of testdata/script: the real command line in an
+// empty folder with a cache of its own. Set UPDATE_GOLDEN to rewrite what the
+// scripts compare with (make golden).
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		Setup:               isolate,
+		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"shape": shape, "status": status, "tally": tally,
+		},
+	})
+}
+
+func isolate(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
+	env.Setenv("MLEFLOW_CACHE_DIR", filepath.Join(env.WorkDir, "cache"))
+	env.Setenv("TZ", "UTC")
+	return os.MkdirAll(home, 0o755)
+}
+
+// changing are the parts of an output that differ from run to run.
+var changing = []struct {
+	pattern *regexp.Regexp
+	name    string
+}{
+	{regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{4}`), "RUN"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "NOW"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "NOW"},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "DIGEST"},
+	{regexp.MustCompile(`"(duration|expected)_ms":\d+,?`), ""},
+	{regexp.MustCompile(` *\b\d+\.\d\ds\b`), " TIME"},
+	{regexp.MustCompile(` +\n`), "\n"},
+}
+
+// shape copies an output to the file "shaped", with names in place of what
+// differs from run to run, to be compared: shape stdout|stderr.
+func shape(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: shape stdout|stderr")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "WORK")
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.name)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("shaped"), []byte(text), 0o644))
+}
+
+// status runs mleflow and checks its exit status: status N ARGS...
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N ARGS...")
+	}
+	err := ts.Exec("mleflow", args[1:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("mleflow %s: exit status %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+// tally checks how many lines a file has, which steps append to when they
+// really run: tally FILE N.
+func tally(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tally FILE N")
+	}
+	text, err := os.ReadFile(ts.MkAbs(args[0]))
+	if err != nil && !os.IsNotExist(err) {
+		ts.Fatalf("%v", err)
+	}
+	if n := strings.Count(string(text), "\n"); args[1] != strconv.Itoa(n) {
+		ts.Fatalf("%s has %d lines, want %s:\n%s", args[0], n, args[1], text)
+	}
+}
