@@ -38,7 +38,7 @@ type Spec struct {
 	Env map[string]string
 	// Dir is the working directory as the guest sees it.
 	Dir string
-	// Mounts are the folders of the host that the guest needs.
+	// Mounts are the folders and files of the host that the guest needs.
 	Mounts []Mount
 	// Stdin is the standard input; nil is empty. Stdout, when set, gets the
 	// standard output instead of the log.
@@ -50,7 +50,7 @@ type Spec struct {
 	Network Network
 }
 
-// Mount is a folder of the host and where the guest sees it. A runtime that
+// Mount is a folder or file of the host and where the guest sees it. A runtime that
 // does not map folders shows it at Host; see Runtime.Path.
 type Mount struct {
 	Host, Guest string

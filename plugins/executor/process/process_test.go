@@ -73,7 +73,9 @@ func TestKilledOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	bufio.NewReader(out).ReadString('\n')
-	awaitFile(t, filepath.Join(dir, "3"))
+	for _, name := range []string{"parent", "0", "1", "2", "3"} {
+		awaitFile(t, filepath.Join(dir, name))
+	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
 	awaitStill(t, dir, "parent", "0", "1", "2", "3")

@@ -270,7 +270,8 @@ func (s *supervision) finish() {
 		exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
 	exit.PeakMemoryBytes = s.peak
-	if children := usage.Maxrss * 1024; children > s.own {
+	// A command too short to be sampled has at most what the kernel says.
+	if children := usage.Maxrss * 1024; children > s.own || s.peak == 0 {
 		exit.PeakMemoryBytes = max(s.peak, children)
 	}
 	exit.Reason, exit.Code = executor.Exited, s.status.ExitStatus()

@@ -1,0 +1,241 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// caps bound what is taken from one folder of an agent.
+type caps struct {
+	bytes   int64
+	entries int
+	depth   int
+}
+
+var (
+	submissionCaps = caps{bytes: 8 << 30, entries: 200_000, depth: 32}
+	keptCaps       = caps{bytes: 2 << 30, entries: 200_000, depth: 32}
+)
+
+// maxNotes is how many things left out are named; more are counted.
+const maxNotes = 20
+
+// harvester takes files that an agent left into the store. It trusts nothing
+// it finds.
+type harvester struct {
+	store cache.Store
+	mask  *masker
+	// notes say what was left out and why.
+	notes []string
+	more  int
+}
+
+func (h *harvester) note(format string, args ...any) {
+	if len(h.notes) < maxNotes {
+		h.notes = append(h.notes, fmt.Sprintf(format, args...))
+	} else {
+		h.more++
+	}
+}
+
+// left returns what was left out.
+func (h *harvester) left() []string {
+	if h.more > 0 {
+		return append(slices.Clip(h.notes), fmt.Sprintf("and %d more", h.more))
+	}
+	return h.notes
+}
+
+// folder is one folder being harvested.
+type folder struct {
+	*harvester
+	name  string
+	root  *os.Root
+	caps  caps
+	first string
+	b     *tree.Builder
+	has   map[string]bool
+}
+
+// harvest adds what lies in home/name to b and returns the paths of the files.
+// The file called first is taken before any other, so that the caps cannot be
+// used up by others.
+func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {
+	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}}
+	info, err := home.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		h.note("%s: the folder was removed", name)
+		return f.has, nil
+	case err != nil:
+		return nil, fmt.Errorf("harvest %s: %w", name, err)
+	case !info.IsDir():
+		h.note("%s: replaced by %s", name, typeName(info.Mode()))
+		return f.has, nil
+	}
+	unlock(home, name, info)
+	if f.root, err = home.OpenRoot(name); err != nil {
+		return nil, fmt.Errorf("harvest %s: %w", name, err)
+	}
+	defer f.root.Close()
+	return f.has, f.walk(ctx, ".", 1)
+}
+
+// unlock gives the owner the rights to read and remove a folder back.
+func unlock(root *os.Root, name string, info fs.FileInfo) {
+	if info.Mode().Perm()&0o700 != 0o700 {
+		_ = root.Chmod(name, info.Mode().Perm()|0o700)
+	}
+}
+
+func (f *folder) walk(ctx context.Context, dir string, depth int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := f.list(dir)
+	if err != nil {
+		f.note("%s/%s: %v", f.name, dir, err)
+		return nil
+	}
+	for _, e := range entries {
+		path := e.Name()
+		if dir != "." {
+			path = dir + "/" + path
+		}
+		if err := f.entry(ctx, path, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the entries of a folder, sorted, the first file before all.
+func (f *folder) list(dir string) ([]fs.DirEntry, error) {
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(f.caps.entries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if dir == "." {
+		if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == f.first }); i > 0 {
+			entries = slices.Concat(entries[i:i+1], entries[:i], entries[i+1:])
+		}
+	}
+	return entries, nil
+}
+
+func (f *folder) entry(ctx context.Context, path string, depth int) error {
+	info, err := f.root.Lstat(path)
+	switch {
+	case err != nil:
+		f.note("%s/%s: %v", f.name, path, err)
+		return nil
+	case f.caps.entries == 0:
+		f.note("%s/%s: too many files", f.name, path)
+		return nil
+	}
+	f.caps.entries--
+	switch {
+	case info.Mode().IsRegular():
+		return f.file(ctx, path)
+	case info.IsDir() && depth < f.caps.depth:
+		unlock(f.root, path, info)
+		if err := f.b.AddDir(path); err != nil {
+			f.note("%s/%s: %v", f.name, path, err)
+			return nil
+		}
+		return f.walk(ctx, path, depth+1)
+	case info.IsDir():
+		f.note("%s/%s: too deep", f.name, path)
+	default:
+		f.note("%s/%s: %s", f.name, path, typeName(info.Mode()))
+	}
+	return nil
+}
+
+// file copies a file into the store. Opening follows no link and waits for no
+// one, whatever the path has become since it was looked at.
+func (f *folder) file(ctx context.Context, path string) error {
+	src, err := f.open(path)
+	if err != nil {
+		f.note("%s/%s: %v", f.name, path, err)
+		return nil
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		f.note("%s/%s: not a file", f.name, path)
+		return nil
+	}
+	if info.Size() > f.caps.bytes {
+		f.note("%s/%s: %d bytes, more than the %d that are left", f.name, path, info.Size(), f.caps.bytes)
+		return nil
+	}
+	ref, err := f.put(ctx, io.LimitReader(src, f.caps.bytes))
+	if err != nil {
+		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
+	}
+	f.caps.bytes -= ref.Size
+	if err := f.b.Add(path, ref, info.Mode()&0o100 != 0); err != nil {
+		f.note("%s/%s: %v", f.name, path, err)
+		return nil
+	}
+	f.has[path] = true
+	return nil
+}
+
+func (f *folder) open(path string) (*os.File, error) {
+	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	src, err := f.root.OpenFile(path, flags, 0)
+	if errors.Is(err, fs.ErrPermission) && f.root.Chmod(path, 0o600) == nil {
+		return f.root.OpenFile(path, flags, 0)
+	}
+	return src, err
+}
+
+func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
+	in, err := f.store.Ingest(ctx, "")
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	defer in.Close()
+	w := f.mask.writer(in)
+	if _, err := io.Copy(w, src); err != nil {
+		return cache.Ref{}, err
+	}
+	if err := w.Close(); err != nil {
+		return cache.Ref{}, err
+	}
+	return in.Commit(ctx, cache.Ref{})
+}
+
+func typeName(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a file"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}

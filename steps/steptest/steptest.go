@@ -1,0 +1,280 @@
+// Package steptest is a bench for the tests of step kinds: it decodes
+// arguments as the engine does and runs a step on a cache in memory.
+package steptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Bench runs steps of one kind.
+type Bench struct {
+	Kind  *step.Kind
+	Store cache.Store
+	// Limits are the limits of the steps that run.
+	Limits step.Limits
+
+	mu       sync.Mutex
+	log      bytes.Buffer
+	warnings []string
+}
+
+// New returns a bench for a kind on a new cache in memory.
+func New(kind step.Kind) *Bench {
+	return &Bench{Kind: &kind, Store: memory.New(), Limits: step.Limits{CPUs: 1}}
+}
+
+// Args returns the arguments that the engine would decode from a block with
+// these values: converted to the types of the schema, defaults filled in. A
+// nested block is an object.
+func (b *Bench) Args(t testing.TB, values map[string]cty.Value) step.Args {
+	t.Helper()
+	object := map[string]cty.Value{}
+	for i := range b.Kind.Args {
+		object[b.Kind.Args[i].Name] = attr(t, &b.Kind.Args[i], values)
+	}
+	for _, block := range b.Kind.Blocks {
+		given, ok := values[block.Name]
+		if !ok {
+			object[block.Name] = cty.NullVal(block.Type())
+			continue
+		}
+		inner := map[string]cty.Value{}
+		for i := range block.Args {
+			inner[block.Args[i].Name] = attr(t, &block.Args[i], given.AsValueMap())
+		}
+		object[block.Name] = cty.ObjectVal(inner)
+	}
+	for name := range values {
+		if _, ok := object[name]; !ok {
+			t.Fatalf("kind %s has no argument %q", b.Kind.Name, name)
+		}
+	}
+	return step.Args{Value: cty.ObjectVal(object), Limits: b.Limits}
+}
+
+func attr(t testing.TB, a *step.Attr, values map[string]cty.Value) cty.Value {
+	t.Helper()
+	v, ok := values[a.Name]
+	switch {
+	case ok:
+		out, err := convert.Convert(v, a.Type)
+		if err != nil {
+			t.Fatalf("argument %s: %v", a.Name, err)
+		}
+		return out
+	case a.Required:
+		t.Fatalf("argument %s is required", a.Name)
+	case a.Default != (cty.Value{}):
+		return a.Default
+	}
+	return cty.NullVal(a.Type)
+}
+
+// Run runs a step with these arguments in a new work folder.
+func (b *Bench) Run(t testing.TB, values map[string]cty.Value) (cache.Outputs, error) {
+	t.Helper()
+	return b.RunIn(t, t.Context(), WorkDir(t), values)
+}
+
+// WorkDir returns an empty folder that is removed after the test, read-only
+// folders below it included.
+func WorkDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if err := tree.Remove(filepath.Join(dir, e.Name())); err != nil {
+				t.Errorf("clean up: %v", err)
+			}
+		}
+	})
+	return dir
+}
+
+// RunIn is Run with a context and a work folder.
+func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[string]cty.Value) (cache.Outputs, error) {
+	t.Helper()
+	s, err := b.Kind.New(b.Args(t, values))
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.Run(ctx, b.env(dir))
+	if err == nil {
+		b.check(t, out)
+	}
+	return out, err
+}
+
+// env returns the world of an attempt in dir.
+func (b *Bench) env(dir string) *step.Env {
+	return &step.Env{
+		Address: "step." + b.Kind.Name + ".test", Attempt: 1, RunID: "test-run",
+		Store: b.Store, WorkDir: dir, Limits: b.Limits,
+		Log:      lockedWriter{b},
+		Progress: func(step.Progress) {},
+		Warn: func(text string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.warnings = append(b.warnings, text)
+		},
+	}
+}
+
+// check sees that a step gave exactly the outputs that its kind declares.
+func (b *Bench) check(t testing.TB, out cache.Outputs) {
+	t.Helper()
+	for _, o := range b.Kind.Outputs {
+		v, ok := out[o.Name]
+		switch {
+		case !ok:
+			t.Errorf("output %q is missing", o.Name)
+		case (o.Type == step.ArtifactType) == v.Ref.IsZero():
+			t.Errorf("output %q: content and small value are mixed up: %+v", o.Name, v)
+		}
+	}
+	if len(out) != len(b.Kind.Outputs) {
+		t.Errorf("the step gave %d outputs, its kind declares %d", len(out), len(b.Kind.Outputs))
+	}
+}
+
+// Key returns the key's fields of a step with these arguments.
+func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string {
+	t.Helper()
+	args := b.Args(t, values)
+	s, err := b.Kind.New(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := step.Key(b.Kind, args, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]string{}
+	for _, f := range h.Fields() {
+		fields[f.Label] = f.Value
+	}
+	return fields
+}
+
+// Log returns what the steps logged so far.
+func (b *Bench) Log() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.log.String()
+}
+
+// Warnings returns what the steps warned of so far.
+func (b *Bench) Warnings() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.warnings
+}
+
+type lockedWriter struct{ b *Bench }
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	return w.b.log.Write(p)
+}
+
+// Artifact returns a reference to stored content as an argument.
+func Artifact(ref cache.Ref) cty.Value {
+	return step.NewArtifact(&step.Artifact{From: "step.test.input", Output: "tree", Ref: ref})
+}
+
+// Blob stores a text and returns it as an argument.
+func (b *Bench) Blob(t testing.TB, text string) cty.Value {
+	t.Helper()
+	ref, err := cache.PutBytes(t.Context(), b.Store, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Artifact(ref)
+}
+
+// Tree stores files by path and returns the tree as an argument.
+func (b *Bench) Tree(t testing.TB, files map[string]string) cty.Value {
+	t.Helper()
+	return Artifact(b.TreeRef(t, files))
+}
+
+// TreeRef stores files by path and returns the tree.
+func (b *Bench) TreeRef(t testing.TB, files map[string]string) cache.Ref {
+	t.Helper()
+	var tb tree.Builder
+	for path, text := range files {
+		ref, err := cache.PutBytes(t.Context(), b.Store, []byte(text))
+		if err == nil {
+			err = tb.Add(path, ref, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref, err := tb.Build(t.Context(), b.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// Files reads a tree back, by path. Folders are there with a slash at the end,
+// when they are empty.
+func (b *Bench) Files(t testing.TB, ref cache.Ref) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := tree.Walk(t.Context(), b.Store, ref, func(path string, e tree.Entry) error {
+		if e.IsDir() {
+			if e.Files == 0 {
+				files[path+"/"] = ""
+			}
+			return nil
+		}
+		files[path] = b.Text(t, e.Ref())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// Text reads a blob back.
+func (b *Bench) Text(t testing.TB, ref cache.Ref) string {
+	t.Helper()
+	r, err := b.Store.Open(t.Context(), ref.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Decode reads a small output into dst.
+func Decode(t testing.TB, v cache.Value, dst any) {
+	t.Helper()
+	if err := json.Unmarshal(v.JSON, dst); err != nil {
+		t.Fatal(err)
+	}
+}
