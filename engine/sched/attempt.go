@@ -130,7 +130,7 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 		base = time.Second
 	}
 	if limit <= 0 {
-		limit = 5 * time.Minute
+		limit = max(base, 5*time.Minute)
 	}
 	wait := base
 	for n := 1; n < attempts && wait < limit; n++ {

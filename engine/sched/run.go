@@ -259,7 +259,7 @@ func (s *scheduler) stop() {
 
 // dispatch starts what can start.
 func (s *scheduler) dispatch() {
-	if s.dirty && !s.stopping {
+	if s.dirty {
 		s.queue.dispatch(s.pool.free, s.o.Parallelism-s.running, s.start)
 		s.arm()
 	}

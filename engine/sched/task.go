@@ -57,7 +57,7 @@ type Retry struct {
 	Attempts int
 	// Base is the wait after the first attempt; it doubles each time, up to
 	// Max. A random part of up to half is taken off. Zero values stand for
-	// one second and five minutes.
+	// one second, and for five minutes or Base if that is more.
 	Base, Max time.Duration
 }
 

@@ -1,0 +1,181 @@
+package sched
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be another process: with MLEFLOW_TEST_LOCK
+// set to a folder it leases one of two devices, says which, and waits for its
+// standard input to end.
+func TestMain(m *testing.M) {
+	dir := os.Getenv("MLEFLOW_TEST_LOCK")
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	locks, err := OpenDeviceLocks(dir, devices)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	o := Options{Capacity: Capacity{Devices: devices}, Locks: locks}
+	_, err = Run(context.Background(), []Task{{Name: "hold", Needs: Resources{GPUs: 1}, Do: func(_ context.Context, l Lease) error {
+		fmt.Println(l.Devices[0])
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	}}}, o)
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+var devices = []string{"nvidia.com/gpu=0", "nvidia.com/gpu=1"}
+
+// holder starts a process that leases a device and returns its name.
+func holder(t *testing.T, dir string) (*exec.Cmd, io.Closer, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MLEFLOW_TEST_LOCK="+dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, in, strings.TrimSpace(line)
+}
+
+func openLocks(t *testing.T, dir string) *DeviceLocks {
+	t.Helper()
+	l, err := OpenDeviceLocks(dir, devices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// Several processes never lease the same device, and a killed one holds none.
+func TestLocksBetweenProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "locks")
+	first, _, a := holder(t, dir)
+	_, second, b := holder(t, dir)
+	if a != devices[0] || b != devices[1] {
+		t.Fatalf("the processes lease %s and %s", a, b)
+	}
+	var got []string
+	done := make(chan error)
+	go func() {
+		_, err := Run(context.Background(), []Task{{Name: "third", Needs: Resources{GPUs: 2}, Do: func(_ context.Context, l Lease) error {
+			got = l.Devices
+			return nil
+		}}}, Options{Capacity: Capacity{Devices: devices}, Locks: openLocks(t, dir)})
+		done <- err
+	}()
+	select {
+	case <-done:
+		t.Fatalf("leased %v although other processes hold them", got)
+	case <-time.After(20 * time.Millisecond):
+	}
+	first.Process.Kill()
+	second.Close()
+	if err := <-done; err != nil || len(got) != 2 {
+		t.Errorf("leased %v (%v), want both devices", got, err)
+	}
+}
+
+// Runs of one process that share the table exclude each other too, as do
+// tables of one folder.
+func TestLocksWithinProcess(t *testing.T) {
+	dir := t.TempDir()
+	shared, other := openLocks(t, dir), openLocks(t, dir)
+	var mu sync.Mutex
+	users := map[string]int{}
+	task := Task{Name: "x", Needs: Resources{GPUs: 1}, Do: func(_ context.Context, l Lease) error {
+		mu.Lock()
+		users[l.Devices[0]]++
+		if n := users[l.Devices[0]]; n > 1 {
+			t.Errorf("%d tasks use %s", n, l.Devices[0])
+		}
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		users[l.Devices[0]]--
+		mu.Unlock()
+		return nil
+	}}
+	var wait sync.WaitGroup
+	for _, locks := range []*DeviceLocks{shared, shared, other} {
+		wait.Go(func() {
+			s, err := Run(context.Background(), []Task{task, task, task}, Options{Capacity: Capacity{Devices: devices}, Locks: locks})
+			if err != nil || s.Ran != 3 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// All or nothing: who cannot get both devices holds neither.
+func TestLocksAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	mine, theirs := openLocks(t, dir), openLocks(t, dir)
+	unlock, ok := theirs.try(devices[1])
+	if !ok {
+		t.Fatal("cannot lock")
+	}
+	p := newPool(Capacity{Devices: devices}, mine)
+	if taken, ok := p.take(amounts{gpus: 2}); ok {
+		t.Fatalf("took %v", taken)
+	}
+	if p.free.gpus != 2 || p.retryAt.IsZero() {
+		t.Errorf("%d devices free, want 2 and a time to try again", p.free.gpus)
+	}
+	if _, ok := theirs.try(devices[0]); !ok {
+		t.Error("the first device is still locked")
+	}
+	unlock()
+}
+
+func TestLocksMissing(t *testing.T) {
+	locks := openLocks(t, t.TempDir())
+	_, err := Run(t.Context(), nil, Options{Capacity: Capacity{Devices: []string{"gpu9"}}, Locks: locks})
+	if err == nil || err.Error() != "schedule tasks: device gpu9 has no lock" {
+		t.Errorf("error %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDeviceLocks(file, nil); err == nil || !strings.HasPrefix(err.Error(), "open device locks: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLockName(t *testing.T) {
+	if got, want := lockName("nvidia.com/gpu=0:1"), "nvidia.com%2fgpu=0%3a1.lock"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if lockName("a/b") == lockName("a%2fb") {
+		t.Error("two devices share a file")
+	}
+}
