@@ -1,6 +1,8 @@
 package grading
 
 import (
+	"strings"
+
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -13,8 +15,11 @@ type cellForm string
 var CellForms = []Choice{
 	{"raw", "As they were read. The default."},
 	{"text", "As Python's str spells them: a missing cell is the text nan, 5 is 5, 1.0 is 1.0, true is True."},
-	{"filled", "Missing cells become the empty text; a column with such a cell is one of texts."},
+	{"filled", "Missing cells become the empty text; a column of numbers with such a cell mixes both, which metrics of texts refuse."},
+	{"filled_text", "Missing cells become the empty text, all others are spelled as text does."},
+	{"filled_list", "As filled, then as a Python list becomes an array: with a missing cell the whole column is spelled."},
 	{"list", "As a Python list of mixed cells becomes an array: missing cells in a column of texts are the text nan."},
+	{"first_int", "As int, but of a text only the first word is read, and floats are refused."},
 	{"int", "As Python's int() reads them: floats are cut towards zero, texts are parsed; what int refuses makes the submission invalid."},
 }
 
@@ -50,6 +55,10 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 	case "text":
 		return spelled(c, "nan"), nil
 	case "filled":
+		return filled(c), nil
+	case "filled_text":
+		return spelled(c, ""), nil
+	case "filled_list":
 		if c.MissingCount() > 0 {
 			return spelled(c, ""), nil
 		}
@@ -58,7 +67,9 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 			return spelled(c, "nan"), nil
 		}
 	case "int":
-		return integers(c)
+		return integers(c, metric.PythonInt)
+	case "first_int":
+		return integers(c, firstInt)
 	}
 	return c, nil
 }
@@ -77,13 +88,46 @@ func spelled(c *table.Column, missing string) *table.Column {
 	return table.FromTexts(c.Name(), texts, nil)
 }
 
-func integers(c *table.Column) (*table.Column, error) {
+// filled returns the column with the empty text in place of missing cells.
+func filled(c *table.Column) *table.Column {
+	missing := c.MissingCount()
+	if missing == 0 {
+		return c
+	}
+	if missing == c.Len() || c.Kind() == table.Text {
+		return spelled(c, "")
+	}
+	values := c.Values()
+	for i, v := range values {
+		if v.IsMissing() {
+			values[i] = table.TextValue("")
+		}
+	}
+	return table.FromValues(c.Name(), values)
+}
+
+// firstInt reads a whole number, or the first word of a text.
+func firstInt(v table.Value) (int64, bool) {
+	switch v.Kind() {
+	case table.Float64:
+		return 0, false
+	case table.Text:
+		first := strings.FieldsFunc(v.String(), metric.IsPythonSpace)
+		if len(first) == 0 {
+			return 0, false
+		}
+		return metric.PythonInt(table.TextValue(first[0]))
+	}
+	return metric.PythonInt(v)
+}
+
+func integers(c *table.Column, read func(table.Value) (int64, bool)) (*table.Column, error) {
 	if c.Kind() == table.Int64 {
 		return c, nil
 	}
 	out := make([]int64, c.Len())
 	for i := range out {
-		n, ok := metric.PythonInt(c.Value(i))
+		n, ok := read(c.Value(i))
 		if !ok {
 			return nil, invalid("column %q: row %d: %s is not a whole number", c.Name(), i+1, cell(c, i))
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // The attributes of a grade block.
-var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "targets", "targets_by", "truth"}
+var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rounding", "targets", "targets_by", "truth"}
 
 // Decode reads a definition's grade block against its locals and parameters:
 //
@@ -27,6 +27,7 @@ var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params
 //	  truth   = ["toxicity"]          # the targets' names in the answers, if others
 //	  cells   = "text"                # how cells are compared: see CellForms
 //	  align   = "sorted"              # how rows are paired: see Alignments
+//	  rounding = "python"             # how the score is rounded, if not as the metric says: see Roundings
 //	  only    = { column = "keep", equals = true }
 //	  require { columns = ["id"]  same_rows = true  between = [0, 1]  same_ids = true }
 //	}
@@ -80,6 +81,9 @@ func (d *decoder) grade(metrics *metric.Registry) {
 	}
 	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
 	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
+	if rounding := d.choice("rounding", "metric", Roundings); rounding != "metric" {
+		d.plan.rounding = roundings[rounding]
+	}
 	d.rowFilter()
 	d.metric(metrics)
 	d.requirements()

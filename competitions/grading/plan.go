@@ -21,7 +21,20 @@ type Plan struct {
 	only         *rowFilter
 	cells        cellForm
 	byPlace      bool
+	rounding     *metric.Rounding // nil: as the metric says
 	scorer       metric.Scorer
+}
+
+// Roundings are the values of the attribute rounding.
+var Roundings = []Choice{
+	{"metric", "As Python rounds the type of number that the metric's source returns. The default."},
+	{"numpy", "As numpy.round: times 10^5, to the nearest whole number, divided again."},
+	{"python", "As Python's round of a float: to the nearest decimal number of its exact value."},
+}
+
+var roundings = map[string]*metric.Rounding{
+	"numpy":  new(metric.NumpyRounding),
+	"python": new(metric.PythonRounding),
 }
 
 // requirement is one attribute of a require block, ready to be checked.
@@ -60,6 +73,9 @@ func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
 		}
 	}
 	score, err := p.measure(s)
+	if p.rounding != nil {
+		score.Rounding = *p.rounding
+	}
 	return score, blame(err, "")
 }
 

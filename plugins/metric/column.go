@@ -140,4 +140,4 @@ func texts(c *table.Column) []string {
 
 // words splits as Python's str.split() does: at runs of Unicode white space,
 // to which Python counts U+001C to U+001F.
-func words(s string) []string { return strings.FieldsFunc(s, isPythonSpace) }
+func words(s string) []string { return strings.FieldsFunc(s, IsPythonSpace) }

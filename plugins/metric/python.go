@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
-// isPythonSpace reports whether Python's str.isspace holds for r.
-func isPythonSpace(r rune) bool {
+// IsPythonSpace reports whether Python's str.isspace holds for r.
+func IsPythonSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }
 
@@ -19,7 +19,7 @@ func isPythonSpace(r rune) bool {
 // underscores between digits and any Unicode decimal digits allowed. Ok is
 // false for what int refuses and for numbers beyond 64 bits.
 func pythonInt(s string) (n int64, ok bool) {
-	digits, ok := plainDigits(strings.TrimFunc(s, isPythonSpace))
+	digits, ok := plainDigits(strings.TrimFunc(s, IsPythonSpace))
 	if !ok {
 		return 0, false
 	}
@@ -80,7 +80,7 @@ func digitValue(r rune) (byte, bool) {
 // underscores between digits, any Unicode decimal digits, inf, infinity and
 // nan in any case are allowed, hexadecimal numbers are not.
 func PythonFloat(s string) (float64, bool) {
-	s = strings.TrimFunc(s, isPythonSpace)
+	s = strings.TrimFunc(s, IsPythonSpace)
 	if s == "" {
 		return 0, false
 	}

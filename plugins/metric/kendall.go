@@ -1,0 +1,83 @@
+package metric
+
+import "slices"
+
+var kendallTau = Metric{
+	Name:   "kendall_tau",
+	Better: Higher,
+	Doc: `Kendall's tau over all rows together, where a cell is a list of words in order: 1 - 4·inversions / Σ n(n-1), n being the length of a row's list.
+Inversions are counted in the places that the true words have in the predicted list. A list of another length, or without one of the true words, has no score; neither has a file in which no row has two words.`,
+	Source: "Kendall 1938; metric of the AI4Code competition",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreKendall), nil },
+}
+
+func scoreKendall(in Input) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	inversions, pairs := 0, 0
+	for i := range truth {
+		t, p := words(truth[i]), words(pred[i])
+		if len(t) != len(p) {
+			return Score{}, unscorable("row %d: there are %d words instead of %d", i+1, len(p), len(t))
+		}
+		ranks, ok := placesOf(t, p)
+		if !ok {
+			return Score{}, unscorable("row %d: a word that must be there is missing", i+1)
+		}
+		inversions += Inversions(ranks)
+		pairs += len(t) * (len(t) - 1)
+	}
+	if pairs == 0 {
+		return Score{}, unscorable("no row has two words to order")
+	}
+	return Score{Value: 1 - float64(4*inversions)/float64(pairs), Rounding: PythonRounding}, nil
+}
+
+// placesOf returns the first place in list of each of the words.
+func placesOf(of, list []string) ([]int, bool) {
+	at := make(map[string]int, len(list))
+	for i := len(list) - 1; i >= 0; i-- {
+		at[list[i]] = i
+	}
+	out := make([]int, len(of))
+	for i, w := range of {
+		place, ok := at[w]
+		if !ok {
+			return nil, false
+		}
+		out[i] = place
+	}
+	return out, true
+}
+
+// Inversions returns the number of pairs in the wrong order: i < j with
+// v[i] > v[j]. It sorts a copy by merging.
+func Inversions(v []int) int {
+	work := slices.Clone(v)
+	return mergeCount(work, make([]int, len(v)))
+}
+
+func mergeCount(v, space []int) int {
+	if len(v) < 2 {
+		return 0
+	}
+	half := len(v) / 2
+	count := mergeCount(v[:half], space) + mergeCount(v[half:], space)
+	out := space[:0]
+	i, j := 0, half
+	for i < half && j < len(v) {
+		if v[j] < v[i] {
+			out = append(out, v[j])
+			count += half - i
+			j++
+		} else {
+			out = append(out, v[i])
+			i++
+		}
+	}
+	out = append(append(out, v[i:half]...), v[j:]...)
+	copy(v, out)
+	return count
+}

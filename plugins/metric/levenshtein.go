@@ -1,0 +1,160 @@
+package metric
+
+import "strings"
+
+var levenshtein = Metric{
+	Name:   "levenshtein",
+	Better: Lower,
+	Doc:    `Mean Levenshtein distance of the cells: the smallest number of code points to insert, delete or replace.`,
+	Source: "Levenshtein 1966; Python package Levenshtein 0.25 distance",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLevenshtein), nil },
+}
+
+var sequenceErrorRate = Metric{
+	Name:   "sequence_error_rate",
+	Better: Lower,
+	Doc: `Sum over rows of the Levenshtein distance between two lists of whole numbers, divided by the length of all true lists; it can exceed 1.
+Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. What int refuses has no score.`,
+	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
+}
+
+func scoreLevenshtein(in Input) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(truth))
+	inParallel(len(truth), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			each[i] = float64(Levenshtein([]rune(truth[i]), []rune(pred[i])))
+		}
+	})
+	return Score{Value: Mean(each)}, nil
+}
+
+func scoreSequenceErrorRate(in Input) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	edits, length := 0, 0
+	for i := range truth {
+		t, bad := wholeNumbers(truth[i])
+		if bad != "" {
+			return Score{}, unscorable("the answers of row %d are no list of whole numbers", i+1)
+		}
+		p, bad := wholeNumbers(pred[i])
+		if bad != "" {
+			return Score{}, unscorable("column %q: row %d: %s is not a whole number", in.Targets[0], i+1, quote(bad))
+		}
+		edits += Levenshtein(t, p)
+		length += len(t)
+	}
+	return Score{Value: float64(edits) / float64(length)}, nil
+}
+
+// wholeNumbers reads a list of Python ints as their shortest decimal texts;
+// bad is the first word that is none.
+func wholeNumbers(cell string) (list []string, bad string) {
+	for _, w := range words(cell) {
+		digits, ok := plainDigits(w)
+		if !ok {
+			return nil, w
+		}
+		sign := ""
+		if strings.HasPrefix(digits, "-") {
+			sign = "-"
+		}
+		digits = strings.TrimLeft(strings.TrimLeft(digits, "+-"), "0")
+		if digits == "" {
+			sign, digits = "", "0"
+		}
+		list = append(list, sign+digits)
+	}
+	return list, ""
+}
+
+// Levenshtein returns the smallest number of elements to insert, delete or
+// replace that turns a into b. It works on 64 elements of a at a time (Myers
+// 1999, in the form of Hyyrö 2003), after equal ends are cut off.
+func Levenshtein[T comparable](a, b []T) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) == 0 {
+		return len(b)
+	}
+	blocks := (len(a) + 63) / 64
+	places := make(map[T][]uint64, len(a))
+	for i, x := range a {
+		if places[x] == nil {
+			places[x] = make([]uint64, blocks)
+		}
+		places[x][i/64] |= 1 << (i % 64)
+	}
+	return bitParallel(len(a), blocks, b, places)
+}
+
+// bitParallel runs down the table of distances column by column. Bit i of up
+// (down) says that the distance grows (falls) by one from row i-1 to row i.
+func bitParallel[T comparable](length, blocks int, b []T, places map[T][]uint64) int {
+	up, down := make([]uint64, blocks), make([]uint64, blocks)
+	for i := range up {
+		up[i] = ^uint64(0)
+	}
+	none := make([]uint64, blocks)
+	last := uint64(1) << ((length - 1) % 64)
+	distance := length
+	for _, x := range b {
+		match := places[x]
+		if match == nil {
+			match = none
+		}
+		step := 1 // from the left along the top row: it always grows
+		for k := range blocks {
+			bottom := uint64(1) << 63
+			if k == blocks-1 {
+				bottom = last
+			}
+			step = advance(&up[k], &down[k], match[k], bottom, step)
+		}
+		distance += step
+	}
+	return distance
+}
+
+// advance moves one block a column to the right; step is the change along its
+// upper edge, the result that along its lower edge.
+func advance(up, down *uint64, match, bottom uint64, step int) int {
+	across := match | *down
+	if step < 0 {
+		match |= 1
+	}
+	diagonal := (((match & *up) + *up) ^ *up) | match
+	grow := *down | ^(diagonal | *up)
+	fall := *up & diagonal
+	out := 0
+	if grow&bottom != 0 {
+		out = 1
+	}
+	if fall&bottom != 0 {
+		out = -1
+	}
+	grow, fall = grow<<1, fall<<1
+	if step < 0 {
+		fall |= 1
+	}
+	if step > 0 {
+		grow |= 1
+	}
+	*up = fall | ^(across | grow)
+	*down = grow & across
+	return out
+}
