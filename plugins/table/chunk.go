@@ -2,8 +2,10 @@ package table
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -26,7 +28,16 @@ type schema struct {
 	width   int      // columns read
 	forced  []Kind   // by column, Missing where the kind is inferred
 	rows    int      // records a chunk
+
+	bytes, filled atomic.Int64 // read so far, and missing cells that filled up short records
 }
+
+// maxFilled is how many missing cells may fill up short records before their
+// number must be in proportion to the file's size: a small file with one long
+// record and many short ones would else make a table of any size.
+const maxFilled = 1 << 26
+
+var errFilled = errors.New("most records lack most fields: the first record is far longer than the others")
 
 // parser turns chunks into vectors. It is used by one goroutine.
 type parser struct {
@@ -58,6 +69,7 @@ func (p *parser) parse(c *chunk) {
 			builders[i] = newBuilder(k, p.rules, c.rows, &p.texts[i])
 		}
 	}
+	p.bytes.Add(int64(len(c.raw)))
 	p.build(c, builders)
 	if c.err != nil {
 		return
@@ -123,6 +135,10 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		} else if n > min(c.fields, p.width) {
 			c.noteLong(c.firstLine+t.lines, n)
 		}
+		if n < p.width && p.fill(p.width-n) {
+			c.err = fmt.Errorf("line %d: %w", c.firstLine+t.lines, errFilled)
+			return false
+		}
 		for ; n < p.width; n++ {
 			b.spans = append(b.spans, span{})
 		}
@@ -130,6 +146,12 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		b.rows++
 	}
 	return b.rows > 0
+}
+
+// fill notes missing cells and reports whether they are too many.
+func (s *schema) fill(cells int) bool {
+	n := s.filled.Add(int64(cells))
+	return n > maxFilled && n > 16*s.bytes.Load()
 }
 
 func (c *chunk) noteLong(line, fields int) {
@@ -156,6 +178,7 @@ func (f fieldColumn) at(i int) []byte { return f.cells[i*f.width+f.col] }
 func (p *parser) inferRest(c *chunk) {
 	all := fieldTable{width: p.width, cells: make([][]byte, 0, c.rows*p.width)}
 	t := p.tokenizer(c)
+	p.filled.Add(-int64(c.rows) * int64(p.width)) // counted before
 	for p.nextBatch(&t, &chunk{}, true) {
 		p.batch.side = bytes.Clone(p.batch.side)
 		for _, s := range p.batch.spans {

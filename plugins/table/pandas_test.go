@@ -153,4 +153,3 @@ func optionText(line string) string {
 	json.Unmarshal([]byte(line), &c)
 	return string(c.O)
 }
-

@@ -35,6 +35,8 @@ type ReadOptions struct {
 // pandas reads at most this many cells, rounded down, before it types them.
 const chunkCells = 1 << 20
 
+const maxColumns = 1 << 20
+
 // ReadCSV reads a table from r as pandas' C parser does: a column is typed
 // int64, uint64, float64 or bool if all its cells fit, text otherwise; the
 // texts pandas takes for missing are missing. Files of more than about 2^20
@@ -132,6 +134,9 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 		}
 	case o.NoHeader:
 		header = numberNames(first)
+	}
+	if sch.width > maxColumns {
+		return nil, nil, fmt.Errorf("line %d: %d fields are more than %d", s.lines, sch.width, maxColumns)
 	}
 	sch.names = header
 	sch.leading = sch.width - len(header)

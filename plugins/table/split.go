@@ -26,6 +26,7 @@ type piece struct {
 }
 
 const (
+	firstRead = 1 << 14
 	readSize  = 1 << 20
 	maxRecord = math.MaxInt32 - readSize
 )
@@ -49,7 +50,7 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 // fill reads more bytes, at least doubling what is there so that looking at
 // a long record again and again stays cheap.
 func (s *splitter) fill() error {
-	want := max(readSize, len(s.buf))
+	want := max(firstRead, min(readSize, 8*len(s.buf)), len(s.buf))
 	if cap(s.buf)-len(s.buf) < want {
 		grown := make([]byte, len(s.buf), 2*len(s.buf)+want)
 		copy(grown, s.buf)
@@ -96,8 +97,8 @@ func (s *splitter) cut(n int) []byte {
 	case fresh = <-s.free:
 	default:
 	}
-	if want := len(rest) + readSize; cap(fresh) < want {
-		fresh = make([]byte, 0, max(want, cap(s.buf)))
+	if cap(fresh) < len(rest) || cap(fresh) < cap(s.buf) && !s.eof {
+		fresh = make([]byte, 0, max(len(rest), cap(s.buf)))
 	}
 	s.buf = append(fresh[:0], rest...)
 	return raw
