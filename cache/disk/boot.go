@@ -2,9 +2,126 @@ package disk
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
-func (c *Cache) recoverBoot() error                       { return nil }
-func (c *Cache) syncIfMuch() error                        { return nil }
-func (c *Cache) startCleaning(ctx context.Context)        {}
-func (c *Cache) evict(ctx context.Context, n int64) error { return nil }
+const (
+	// syncBytes is how much may be published before the file system is
+	// synced, in the background or when the cache is closed. It bounds what
+	// has to be verified after the machine went down.
+	syncBytes = 64 << 20
+	// syncCheck is how often that is looked at.
+	syncCheck = 15 * time.Second
+)
+
+// syncMarker is the file "sync": up to when everything is known to be on disk.
+type syncMarker struct {
+	Boot       string `json:"boot"`
+	SyncedUnix int64  `json:"synced_unix"`
+}
+
+func (c *Cache) readMarker() (m syncMarker, err error) {
+	data, err := os.ReadFile(c.path(syncName))
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, fmt.Errorf("read %s: %w", c.path(syncName), err)
+	}
+	return m, nil
+}
+
+func (c *Cache) writeMarker(synced time.Time) error {
+	data, err := json.Marshal(syncMarker{Boot: c.hooks.bootID, SyncedUnix: synced.Unix()})
+	if err != nil {
+		return err
+	}
+	return writeFileAtomic(c.path(syncName), append(data, '\n'))
+}
+
+// recoverBoot verifies what was written after the last sync before the
+// machine last started, once. Data that was only in memory when the machine
+// went down may be lost although its name is there.
+func (c *Cache) recoverBoot() error {
+	m, err := c.readMarker()
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.writeMarker(c.now())
+	}
+	if err == nil && m.Boot == c.hooks.bootID {
+		return nil
+	}
+	lock, err := c.openLock("boot")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := flock(lock, unix.LOCK_EX); err != nil {
+		return err
+	}
+	// A marker that cannot be read makes everything suspect.
+	m, err = c.readMarker()
+	if err == nil && m.Boot == c.hooks.bootID {
+		return nil
+	}
+	ctx := context.Background()
+	if err := c.verifySince(ctx, m.SyncedUnix-2); err != nil {
+		return fmt.Errorf("recover after restart of the machine: %w", err)
+	}
+	return c.sync()
+}
+
+// verifySince verifies the objects published, and follows the records made,
+// since a time in seconds.
+func (c *Cache) verifySince(ctx context.Context, since int64) error {
+	v := &verifier{c: c, ctx: ctx, progress: c.opts.Progress, picks: func(f facts, _ digest.ContentID) bool { return f.since >= since }}
+	if err := v.objects(); err != nil {
+		return err
+	}
+	return v.records(func(e entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.used >= since*1000 })
+}
+
+// sync writes everything to disk and marks the time.
+func (c *Cache) sync() error {
+	started := c.now()
+	written := c.state.unsynced.Load()
+	if err := syncFileSystem(c.folder); err != nil {
+		return fmt.Errorf("sync %s: %w", c.dir, err)
+	}
+	c.state.unsynced.Add(-written)
+	return c.writeMarker(started)
+}
+
+// syncIfMuch syncs when enough was published to make it worthwhile.
+func (c *Cache) syncIfMuch() error {
+	if c.state.unsynced.Load() < syncBytes {
+		return nil
+	}
+	return c.sync()
+}
+
+// startSyncing syncs from time to time until ctx ends.
+func (c *Cache) startSyncing(ctx context.Context) {
+	c.workers.Go(func() {
+		tick := time.NewTicker(syncCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				// A failure leaves more to verify later, and nothing else.
+				_ = c.syncIfMuch()
+			}
+		}
+	})
+}

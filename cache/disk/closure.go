@@ -83,35 +83,32 @@ func (b *breakage) below(ctx context.Context, id digest.ContentID) (bool, error)
 // dropBroken drops every record that leads to one of the objects.
 func (c *Cache) dropBroken(ctx context.Context, ids map[digest.ContentID]bool) error {
 	b := &breakage{c: c, broken: func(id digest.ContentID) bool { return ids[id] }, trees: make(map[digest.ContentID]bool)}
-	_, err := c.dropWhere(ctx, "corrupt", func(rec *cache.Record) (bool, error) {
-		for _, v := range rec.Outputs {
-			if v.Ref.IsZero() {
-				continue
-			}
-			if broken, err := b.leads(ctx, v.Ref); broken || err != nil {
-				return broken, err
-			}
-		}
-		return false, nil
-	})
-	return err
-}
-
-// dropWhere drops the records that the predicate picks, and returns them. A
-// record that was replaced meanwhile stays.
-func (c *Cache) dropWhere(ctx context.Context, reason string, pick func(*cache.Record) (bool, error)) ([]digest.ActionID, error) {
 	chosen := make(map[digest.ActionID]int64)
 	err := c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
-		picked, err := pick(rec)
-		if picked {
+		broken, err := b.record(ctx, rec)
+		if broken {
 			chosen[rec.Action] = e.at
 		}
 		return err
 	})
 	if err != nil || len(chosen) == 0 {
-		return nil, err
+		return err
 	}
-	return c.drop(chosen, reason)
+	_, err = c.drop(chosen, "corrupt")
+	return err
+}
+
+// record reports whether a record leads to a broken object.
+func (b *breakage) record(ctx context.Context, rec *cache.Record) (bool, error) {
+	for _, v := range rec.Outputs {
+		if v.Ref.IsZero() {
+			continue
+		}
+		if broken, err := b.leads(ctx, v.Ref); broken || err != nil {
+			return broken, err
+		}
+	}
+	return false, nil
 }
 
 // drop drops the records that are still at the given places of the log.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // Options say how to open a cache.
@@ -50,7 +51,9 @@ type Cache struct {
 	deletingMu sync.Mutex
 	deleting   *os.File
 
-	quotaMu sync.Mutex
+	// inflight is the bytes that this process has reserved and not landed.
+	inflight atomic.Int64
+	quotaMu  sync.Mutex
 	// futile is when an attempt to make room last found nothing to remove.
 	futile time.Time
 
@@ -163,6 +166,7 @@ func (c *Cache) open() error {
 	var ctx context.Context
 	ctx, c.stop = context.WithCancel(context.Background())
 	c.startCleaning(ctx)
+	c.startSyncing(ctx)
 	return nil
 }
 
@@ -194,6 +198,9 @@ func (c *Cache) Close() error {
 		errs = append(errs, c.index.close())
 	}
 	if c.lease != nil {
+		if c.lease.id != "" {
+			errs = append(errs, tree.Remove(c.path(tmpName, c.lease.id)))
+		}
 		errs = append(errs, c.lease.close())
 	}
 	for _, f := range []*os.File{c.folder, c.deleting} {

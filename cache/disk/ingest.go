@@ -179,6 +179,7 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 	}
 	fresh, err := in.c.publishOnce(in.file, in.named, ref)
 	if err == nil && fresh {
+		in.c.landed(in.reserved)
 		in.c.published(in.reserved)
 		in.reserved = 0
 	}

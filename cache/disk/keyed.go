@@ -202,6 +202,7 @@ func (in *keyedIngest) Write(p []byte) (int, error) {
 	}
 	n, err := in.c.hooks.write(in.file, p)
 	_, _ = in.hash.Write(p[:n])
+	in.c.landed(int64(n))
 	if err != nil {
 		in.c.release(int64(len(p) - n))
 		return n, in.fail(err)
@@ -252,7 +253,7 @@ func (in *keyedIngest) cut(size int64) error {
 	if err := in.file.Truncate(size); err != nil {
 		return err
 	}
-	in.c.release(info.Size() - size)
+	in.c.state.used.Add(size - info.Size())
 	return nil
 }
 
@@ -285,7 +286,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	if fresh {
 		in.c.published(ref.Size)
 	} else {
-		in.c.release(ref.Size)
+		in.c.state.used.Add(-ref.Size)
 	}
 	return err
 }
@@ -308,4 +309,25 @@ func (in *keyedIngest) Close() error {
 		err = statErr
 	}
 	return errors.Join(err, in.file.Close(), in.lock.Close())
+}
+
+// dropKeyed removes an unfinished ingest that nobody has open.
+func (c *Cache) dropKeyed(_ context.Context, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer f.Close()
+	if free, err := tryFlock(f, unix.LOCK_EX); err != nil || !free {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := ignoreMissing(os.Remove(path)); err != nil {
+		return err
+	}
+	c.state.used.Add(-info.Size())
+	return ignoreMissing(os.Remove(path + ".state"))
 }

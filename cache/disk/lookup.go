@@ -80,8 +80,8 @@ func (c *Cache) record(rec *cache.Record) error {
 			continue
 		}
 		c.lease.use(v.Ref.ID)
-		if _, err := c.stat(v.Ref.ID, false); err != nil {
-			return fmt.Errorf("output %q: %w", name, c.objectError("find", v.Ref.ID, err))
+		if _, err := c.Has(context.Background(), v.Ref.ID); err != nil {
+			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
 	line := frame{

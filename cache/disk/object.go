@@ -13,9 +13,16 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Has implements cache.Store.
+// Has implements cache.Store. An object that is found stays in the cache as
+// long as this process lives.
 func (c *Cache) Has(_ context.Context, id digest.ContentID) (int64, error) {
 	f, err := c.stat(id, false)
+	if err == nil && !c.readOnly && f.since < c.started {
+		var present bool
+		if present, err = c.keepPresent(id, f.size); err == nil && !present {
+			err = fs.ErrNotExist
+		}
+	}
 	if err != nil {
 		return 0, c.objectError("find", id, err)
 	}

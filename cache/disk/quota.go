@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 )
 
 // reserve counts n bytes that are about to be written, and makes room for
-// them when they exceed the quota.
+// them when they exceed the quota. They are in flight until landed, published
+// or released.
 func (c *Cache) reserve(ctx context.Context, n int64) error {
+	c.inflight.Add(n)
 	used := c.state.used.Add(n)
 	if c.opts.Quota <= 0 || used <= c.opts.Quota {
 		return nil
@@ -23,9 +26,15 @@ func (c *Cache) reserve(ctx context.Context, n int64) error {
 }
 
 // release takes back what reserve counted.
-func (c *Cache) release(n int64) { c.state.used.Add(-n) }
+func (c *Cache) release(n int64) {
+	c.inflight.Add(-n)
+	c.state.used.Add(-n)
+}
 
-// published counts an object whose bytes were reserved.
+// landed says that reserved bytes are in a file that a count finds.
+func (c *Cache) landed(n int64) { c.inflight.Add(-n) }
+
+// published counts an object, whose bytes have landed.
 func (c *Cache) published(size int64) {
 	c.state.objects.Add(1)
 	c.state.unsynced.Add(size)
@@ -47,8 +56,12 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		return nil // another ingest has made room meanwhile
 	}
 	if since := time.Since(c.futile); since > futileFor {
-		if err := c.evict(ctx, n); err != nil {
-			return err
+		_, err := c.collect(ctx, GCOptions{}, "quota")
+		if errors.Is(err, errHeld) {
+			return fmt.Errorf("%w: %w", cache.ErrQuota, err)
+		}
+		if err != nil {
+			return fmt.Errorf("make room in the cache: %w", err)
 		}
 		if c.state.used.Load() <= c.opts.Quota {
 			return nil

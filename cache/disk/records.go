@@ -27,9 +27,12 @@ func (ix *index) snapshot() ([]placed, error) {
 	for id, e := range ix.entries {
 		list = append(list, placed{id, e})
 	}
-	slices.SortFunc(list, func(a, b placed) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortFunc(list, byPlace)
 	return list, nil
 }
+
+// byPlace orders records as they were recorded.
+func byPlace(a, b placed) int { return int(min(max(a.at-b.at, -1), 1)) }
 
 // eachRecord calls fn for the records that are there now.
 func (c *Cache) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {

@@ -1,0 +1,104 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// startCleaning removes what dead processes left, in the background when
+// there is anything.
+func (c *Cache) startCleaning(ctx context.Context) {
+	dead, err := c.deadProcesses()
+	if err != nil || len(dead) == 0 {
+		return // the next Open or GC tries again
+	}
+	c.workers.Go(func() { _ = c.clean(ctx, dead) })
+}
+
+// deadProcess is a lease that nobody holds, or files without a lease.
+type deadProcess struct {
+	id   string
+	file *os.File // locked, or nil
+}
+
+// deadProcesses returns the processes that died without closing the cache.
+// Their leases are locked until clean.
+func (c *Cache) deadProcesses() ([]deadProcess, error) {
+	// Work folders are listed before leases: a live process has its lease
+	// before its folder.
+	work, err := names(c.path(tmpName))
+	if err != nil {
+		return nil, err
+	}
+	leases, err := names(c.path(leasesName))
+	if err != nil {
+		return nil, err
+	}
+	var dead []deadProcess
+	leased := make(map[string]bool, len(leases))
+	for _, id := range leases {
+		leased[id] = true
+		if f := c.lockDead(id); f != nil {
+			dead = append(dead, deadProcess{id, f})
+		}
+	}
+	for _, id := range work {
+		if !leased[id] && !strings.HasPrefix(id, ".") {
+			dead = append(dead, deadProcess{id: id})
+		}
+	}
+	return dead, nil
+}
+
+// lockDead returns the locked lease of a dead process, or nil. An unfinished
+// lease is given a minute.
+func (c *Cache) lockDead(id string) *os.File {
+	if id == c.lease.id {
+		return nil
+	}
+	f, err := os.OpenFile(c.path(leasesName, id), os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err == nil && (!strings.HasPrefix(id, ".") || c.now().Sub(info.ModTime()) > time.Minute) {
+		if ok, err := tryFlock(f, unix.LOCK_EX); ok && err == nil {
+			return f
+		}
+	}
+	f.Close()
+	return nil
+}
+
+func names(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// clean removes the work folders, then the leases, of dead processes.
+func (c *Cache) clean(ctx context.Context, dead []deadProcess) error {
+	var errs []error
+	for _, d := range dead {
+		if ctx.Err() == nil {
+			err := tree.Remove(c.path(tmpName, d.id))
+			if err == nil && d.file != nil {
+				err = ignoreMissing(os.Remove(d.file.Name()))
+			}
+			errs = append(errs, err)
+		}
+		if d.file != nil {
+			errs = append(errs, d.file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

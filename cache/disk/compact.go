@@ -1,0 +1,91 @@
+package disk
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+const (
+	// compactFrom is the size of an index that is worth compacting.
+	compactFrom = 1 << 20
+	// maxTombs is how many tombstones survive a compaction, newest first.
+	maxTombs = 200_000
+)
+
+// compact rewrites the log without what no longer matters, once that is half
+// of it. Others notice the new file by the shared state.
+func (ix *index) compact() error {
+	return ix.locked(func() error {
+		ix.mu.RLock()
+		size := int64(len(ix.log.bytes()))
+		worth := size >= compactFrom && ix.live < size/2
+		ix.mu.RUnlock()
+		if !worth {
+			return nil
+		}
+		return ix.rewrite()
+	})
+}
+
+// rewrite replaces the log. It needs the lock, by locked.
+func (ix *index) rewrite() error {
+	ix.mu.RLock()
+	data := ix.compacted()
+	ix.mu.RUnlock()
+	ix.hooks.at("compact")
+	if err := writeFileAtomic(ix.path, data); err != nil {
+		return err
+	}
+	ix.hooks.at("compacted")
+	ix.state.changes.Add(1)
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.catchUp()
+}
+
+// compacted returns the log with only what matters: the records in their
+// order, the latest tombstones, and the last uses. It needs mu for reading.
+func (ix *index) compacted() []byte {
+	buf := make([]byte, 0, ix.live+1<<16)
+	buf = append(buf, logHeader...)
+	log := ix.log.bytes()
+	list := make([]placed, 0, len(ix.entries))
+	for id, e := range ix.entries {
+		list = append(list, placed{id, e})
+	}
+	slices.SortFunc(list, byPlace)
+	uses := make(map[int64][]digest.ActionID)
+	for _, p := range list {
+		line := log[p.at : p.at+int64(p.n)]
+		buf = append(buf, line...)
+		if f, n := parseFrame(line); n > 0 && f.millis != p.used {
+			uses[p.used] = append(uses[p.used], p.id)
+		}
+	}
+	for _, t := range ix.latestTombs() {
+		buf = frame{kind: frameDrop, id: t.Action, millis: t.EvictedUnixMilli, payload: []byte(t.Reason)}.append(buf)
+	}
+	for _, millis := range slices.Sorted(maps.Keys(uses)) {
+		var ids []byte
+		for _, id := range uses[millis] {
+			ids = append(ids, id[:]...)
+		}
+		buf = frame{kind: frameUses, millis: millis, payload: ids}.append(buf)
+	}
+	return buf
+}
+
+// latestTombs returns the newest tombstones, oldest first.
+func (ix *index) latestTombs() []cache.Tombstone {
+	list := slices.SortedFunc(maps.Values(ix.tombs), func(a, b cache.Tombstone) int {
+		if a.EvictedUnixMilli != b.EvictedUnixMilli {
+			return int(min(max(a.EvictedUnixMilli-b.EvictedUnixMilli, -1), 1))
+		}
+		return bytes.Compare(a.Action[:], b.Action[:])
+	})
+	return list[max(0, len(list)-maxTombs):]
+}

@@ -1,0 +1,178 @@
+package disk
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// victim is a record that may be evicted.
+type victim struct {
+	placed
+	rec *cache.Record
+}
+
+// evict drops records until the size is reached, and removes what only they
+// led to.
+func (g *collector) evict() error {
+	if g.opts.MaxSize <= 0 || g.left() <= g.opts.MaxSize {
+		return nil
+	}
+	victims, err := g.choose()
+	if err != nil {
+		return err
+	}
+	if victims, err = g.spare(victims); err != nil {
+		return err
+	}
+	if !g.opts.DryRun {
+		if victims, err = g.dropVictims(victims); err != nil {
+			return err
+		}
+	}
+	for _, v := range victims {
+		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.entry))
+	}
+	if err := g.remove(g.free); err != nil {
+		return err
+	}
+	if g.left() > g.opts.MaxSize {
+		g.res.Kept = fmt.Sprintf("%d bytes are pinned or in use", g.left())
+	}
+	return nil
+}
+
+// left returns the bytes that remain after what was removed so far.
+func (g *collector) left() int64 { return g.total.bytes - g.res.Bytes }
+
+// choose takes back the marks of the least recently used records until what
+// that frees is enough. Records without content free nothing and stay.
+func (g *collector) choose() ([]victim, error) {
+	list, err := g.c.index.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, byUse)
+	var victims []victim
+	for _, p := range list {
+		if g.left()-g.freed <= g.opts.MaxSize {
+			break
+		}
+		if g.pinned[p.id] || g.live.uses(p.id) {
+			continue
+		}
+		rec, e, err := g.c.index.get(p.id)
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil || e.at != p.at || !hasContent(rec) {
+			continue
+		}
+		if err := outputs(rec, func(ref cache.Ref) error { return g.marks.remove(ref, g.freeObject) }); err != nil {
+			return nil, err
+		}
+		victims = append(victims, victim{p, rec})
+	}
+	return victims, nil
+}
+
+func hasContent(rec *cache.Record) bool {
+	for _, v := range rec.Outputs {
+		if !v.Ref.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// freeObject notes an object that lost its last reference.
+func (g *collector) freeObject(id digest.ContentID) error {
+	g.free = append(g.free, id)
+	for _, twin := range []bool{false, true} {
+		f, err := g.c.stat(id, twin)
+		if err == nil && f.since < g.cutoff {
+			g.freed += f.size
+		}
+		if err := ignoreMissing(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spare keeps the victims whose content stays anyway, because something else
+// leads to all of it.
+func (g *collector) spare(victims []victim) ([]victim, error) {
+	keep := victims[:0]
+	for _, v := range victims {
+		all := true
+		_ = outputs(v.rec, func(ref cache.Ref) error {
+			all = all && g.marks.marked(ref.ID)
+			return nil
+		})
+		if !all {
+			keep = append(keep, v)
+			continue
+		}
+		if err := outputs(v.rec, g.marks.add); err != nil {
+			return nil, err
+		}
+	}
+	return keep, nil
+}
+
+// dropVictims drops the records, and takes back what a process began to use
+// in that moment. It returns those that are gone.
+func (g *collector) dropVictims(victims []victim) ([]victim, error) {
+	chosen := make(map[digest.ActionID]int64, len(victims))
+	for _, v := range victims {
+		chosen[v.id] = v.at
+	}
+	dropped, err := g.c.drop(chosen, g.reason)
+	if err != nil {
+		return nil, err
+	}
+	g.c.hooks.at("dropped")
+	gone := make(map[digest.ActionID]bool, len(dropped))
+	for _, id := range dropped {
+		gone[id] = true
+	}
+	// Whoever looked a record up before it was dropped has marked it by now;
+	// whoever comes later does not find it.
+	if g.live, err = g.c.live(); err != nil {
+		return nil, err
+	}
+	g.cutoff = min(g.cutoff, g.live.started)
+	var lost []victim
+	for _, v := range victims {
+		if gone[v.id] && !g.live.uses(v.id) {
+			lost = append(lost, v)
+			continue
+		}
+		if err := g.restore(v, gone[v.id]); err != nil {
+			return nil, err
+		}
+	}
+	return lost, nil
+}
+
+// restore marks a record's content again, and puts the record itself back
+// when it was dropped and not recorded anew.
+func (g *collector) restore(v victim, dropped bool) error {
+	if err := outputs(v.rec, g.marks.add); err != nil || !dropped {
+		return err
+	}
+	payload, err := encodeRecord(nil, v.rec)
+	if err != nil {
+		return err
+	}
+	line := frame{kind: frameRecord, id: v.id, address: v.address, millis: v.used, payload: payload}.append(nil)
+	return g.c.index.locked(func() error {
+		if rec, _, err := g.c.index.get(v.id); rec != nil || err != nil {
+			return err
+		}
+		return g.c.index.append(line)
+	})
+}

@@ -1,0 +1,289 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// GCOptions say what a collection may remove.
+type GCOptions struct {
+	// MaxSize, when above 0, evicts the least recently used records until the
+	// objects take at most so many bytes. 0 removes only what no record and
+	// no pin needs.
+	MaxSize int64
+	// DryRun tells what would be removed, and removes nothing.
+	DryRun bool
+}
+
+// GCResult tells what a collection removed, or would remove.
+type GCResult struct {
+	// Evicted are the records that were dropped, least recently used first.
+	Evicted []Item
+	// Objects and Bytes were removed; ObjectsLeft and BytesLeft remain.
+	Objects, Bytes         int64
+	ObjectsLeft, BytesLeft int64
+	// Kept says why the size asked for was not reached; "" when it was.
+	Kept string
+}
+
+// GC removes objects that nothing needs, and with MaxSize evicts records. It
+// never removes what a live process uses, has written or has found present,
+// nor what is pinned. Other processes may go on working meanwhile.
+func (c *Cache) GC(ctx context.Context, opts GCOptions) (GCResult, error) {
+	if err := c.writing("collect garbage"); err != nil {
+		return GCResult{}, err
+	}
+	res, err := c.collect(ctx, opts, "gc")
+	if err != nil {
+		return res, fmt.Errorf("collect garbage: %w", c.explain(err))
+	}
+	return res, nil
+}
+
+// collector is one collection.
+type collector struct {
+	c    *Cache
+	ctx  context.Context
+	opts GCOptions
+	// reason is what tombstones say; "quota" also sets the size.
+	reason string
+	marks  *marks
+	live   *liveLeases
+	// cutoff keeps objects that were published or found since.
+	cutoff int64
+	pinned map[digest.ActionID]bool
+	total  tally
+	res    GCResult
+	// free are objects that lost their last reference by eviction.
+	free []digest.ContentID
+	// freed are their bytes, as far as they can be removed.
+	freed int64
+}
+
+func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string) (GCResult, error) {
+	unlock, err := c.lockGC(ctx, unix.LOCK_EX)
+	if err != nil {
+		return GCResult{}, err
+	}
+	defer unlock()
+	release, err := c.lockHold()
+	if err != nil {
+		return GCResult{}, err
+	}
+	defer release()
+	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, marks: newMarks(ctx, c), cutoff: c.now().Unix()}
+	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.evict, g.compact} {
+		if err := step(); err != nil {
+			return g.res, err
+		}
+	}
+	g.res.ObjectsLeft = g.total.objects - g.res.Objects
+	g.res.BytesLeft = g.total.bytes - g.res.Bytes
+	return g.res, nil
+}
+
+// tidy removes what dead processes left and remembers own uses.
+func (g *collector) tidy() error {
+	if g.opts.DryRun {
+		return nil
+	}
+	dead, err := g.c.deadProcesses()
+	if err != nil {
+		return err
+	}
+	return errors.Join(g.c.clean(g.ctx, dead), g.c.flushUses(), g.c.dropOld(g.ctx))
+}
+
+// compact rewrites the index when half of it no longer matters.
+func (g *collector) compact() error {
+	if g.opts.DryRun {
+		return nil
+	}
+	return g.c.index.compact()
+}
+
+// markAll counts what records and pins refer to.
+func (g *collector) markAll() error {
+	live, err := g.c.live()
+	if err != nil {
+		return err
+	}
+	g.live = live
+	g.cutoff = min(g.cutoff, live.started)
+	pins, err := g.c.Pins(g.ctx)
+	if err != nil {
+		return err
+	}
+	g.pinned = make(map[digest.ActionID]bool)
+	for _, p := range pins {
+		for _, id := range p.Actions {
+			g.pinned[id] = true
+		}
+		for _, ref := range p.Refs {
+			if err := g.marks.add(ref); err != nil {
+				return err
+			}
+		}
+	}
+	return g.c.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
+}
+
+// recount measures the objects and corrects the shared counters when nobody
+// can have changed them meanwhile.
+func (g *collector) recount() error {
+	c := g.c
+	used, inflight := c.state.used.Load(), c.inflight.Load()
+	t, err := c.count()
+	if err != nil {
+		return err
+	}
+	keyed, err := c.keyedBytes()
+	if err != nil {
+		return err
+	}
+	g.total = t
+	quiet := g.live.others == 0 && c.inflight.Load() == inflight
+	if g.reason == "quota" {
+		// What is not an object yet counts too, and a little is freed ahead,
+		// so that the next bytes do not need a collection of their own.
+		g.opts.MaxSize = max(c.opts.Quota/100*95-(used-t.bytes), 1)
+	}
+	if quiet && c.state.used.CompareAndSwap(used, t.bytes+keyed+inflight) {
+		c.state.objects.Store(t.objects)
+	}
+	return nil
+}
+
+// keepUsed counts a reference to objects that no record leads to but a live
+// process uses, such as the outputs of a record that was replaced.
+func (g *collector) keepUsed() error {
+	return g.c.eachFile(func(f file) error {
+		if f.stray != "" || f.twin || g.marks.marked(f.id) || !g.live.uses(f.id) {
+			return nil
+		}
+		kind, err := g.c.kindOf(f.id)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		return g.marks.add(cache.Ref{Kind: kind, ID: f.id})
+	})
+}
+
+// kindOf looks at an object to tell what it may be. A blob that looks like a
+// tree is taken for one, which keeps more.
+func (c *Cache) kindOf(id digest.ContentID) (cache.Kind, error) {
+	f, err := os.Open(c.objectPath(id, false))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	if tree.IsEncoding(head[:n]) {
+		return cache.Tree, nil
+	}
+	return cache.Blob, nil
+}
+
+// sweep removes what nothing refers to.
+func (g *collector) sweep() error {
+	return g.c.eachShard(func(b byte, names []string) error {
+		var batch []digest.ContentID
+		for _, name := range names {
+			f := parseObjectName(b, name)
+			if f.stray == "" && (len(batch) == 0 || batch[len(batch)-1] != f.id) && !g.marks.marked(f.id) {
+				batch = append(batch, f.id)
+			}
+		}
+		return g.remove(batch)
+	})
+}
+
+// removeBatch is how many objects are removed while ingests wait.
+const removeBatch = 64
+
+// remove removes objects that nothing refers to, unless somebody wants them
+// after all.
+func (g *collector) remove(ids []digest.ContentID) error {
+	for batch := range slices.Chunk(ids, removeBatch) {
+		if err := g.ctx.Err(); err != nil {
+			return err
+		}
+		if err := g.removeBatch(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *collector) removeBatch(ids []digest.ContentID) error {
+	c := g.c
+	c.deletingMu.Lock()
+	defer c.deletingMu.Unlock()
+	if err := flock(c.deleting, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock cache: %w", err)
+	}
+	defer func() { _ = flock(c.deleting, unix.LOCK_UN) }()
+	for _, id := range ids {
+		if g.marks.marked(id) {
+			continue
+		}
+		// The twin goes first: without the object nothing leads to it.
+		for _, twin := range []bool{true, false} {
+			if err := g.removeFile(id, twin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeFile removes one file of an object when it is older than the cutoff.
+func (g *collector) removeFile(id digest.ContentID, twin bool) error {
+	f, err := g.c.stat(id, twin)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if f.since >= g.cutoff {
+		return nil
+	}
+	if !g.opts.DryRun {
+		g.c.hooks.at("remove")
+		if err := os.Remove(g.c.objectPath(id, twin)); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		g.c.removed(f.size, twin)
+		g.c.shards[id[0]].forget()
+	}
+	if !twin {
+		g.res.Objects++
+	}
+	g.res.Bytes += f.size
+	return nil
+}
+
+// byUse orders records least recently used first.
+func byUse(a, b placed) int {
+	if a.used != b.used {
+		return int(min(max(a.used-b.used, -1), 1))
+	}
+	return bytes.Compare(a.id[:], b.id[:])
+}

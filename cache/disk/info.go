@@ -1,0 +1,189 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Info is an overview of a cache.
+type Info struct {
+	Dir      string `json:"dir"`
+	Format   string `json:"format"`
+	ReadOnly bool   `json:"read_only"`
+	// Objects and Bytes are what is stored, every content once. Bytes counts
+	// unfinished ingests too, as the quota does.
+	Objects int64 `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+	// Quota is the limit on Bytes; 0 when there is none.
+	Quota      int64 `json:"quota"`
+	Records    int   `json:"records"`
+	Tombstones int   `json:"tombstones"`
+	Pins       int   `json:"pins"`
+	// Processes is the number of processes that have the cache open.
+	Processes int `json:"processes"`
+	// IndexBytes is the size of the index.
+	IndexBytes int64 `json:"index_bytes"`
+	// Quarantined is the number of objects that were found corrupt and kept
+	// for inspection.
+	Quarantined int `json:"quarantined"`
+	// OldestUseUnixMilli is when the least recently used record was used; 0
+	// without records.
+	OldestUseUnixMilli int64 `json:"oldest_use_unix_ms"`
+}
+
+// Info returns an overview, without reading the objects.
+func (c *Cache) Info(ctx context.Context) (Info, error) {
+	info := Info{
+		Dir: c.dir, Format: strings.TrimSpace(formatLine), ReadOnly: c.readOnly, Quota: c.opts.Quota,
+		Objects: c.state.objects.Load(), Bytes: c.state.used.Load(),
+	}
+	pins, err := c.Pins(ctx)
+	if err != nil {
+		return info, err
+	}
+	info.Pins = len(pins)
+	if list, err := names(c.path(quarantineName)); err == nil {
+		info.Quarantined = len(list)
+	}
+	if info.Processes, err = c.processes(); err != nil {
+		return info, fmt.Errorf("inspect cache: %w", err)
+	}
+	if err := c.index.refresh(); err != nil {
+		return info, err
+	}
+	c.index.mu.RLock()
+	defer c.index.mu.RUnlock()
+	info.Records, info.Tombstones = len(c.index.entries), len(c.index.tombs)
+	info.IndexBytes = int64(len(c.index.log.bytes()))
+	for _, e := range c.index.entries {
+		if info.OldestUseUnixMilli == 0 || e.used < info.OldestUseUnixMilli {
+			info.OldestUseUnixMilli = e.used
+		}
+	}
+	return info, nil
+}
+
+// processes counts the live leases.
+func (c *Cache) processes() (int, error) {
+	if c.readOnly {
+		list, err := names(c.path(leasesName))
+		return len(list), err
+	}
+	l, err := c.live()
+	if err != nil {
+		return 0, err
+	}
+	return l.others + 1, nil
+}
+
+// Item is a record as a list shows it.
+type Item struct {
+	Action  digest.ActionID `json:"action"`
+	Address string          `json:"address"`
+	Kind    string          `json:"kind"`
+	Run     string          `json:"run"`
+	// Size and Files are the sums over the outputs. Content that records
+	// share counts in each of them.
+	Size  int64 `json:"size"`
+	Files int64 `json:"files"`
+	// RecordedUnixMilli is when the action was recorded, and UsedUnixMilli
+	// when it was last used, as precisely as Options.AccessEvery says.
+	RecordedUnixMilli int64 `json:"recorded_unix_ms"`
+	UsedUnixMilli     int64 `json:"used_unix_ms"`
+	// Pins are the names of the pins on the record.
+	Pins []string `json:"pins,omitempty"`
+}
+
+func (c *Cache) item(rec *cache.Record, e entry) Item {
+	it := Item{
+		Action: rec.Action, Address: rec.Address, Kind: rec.Kind, Run: rec.Run,
+		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.used,
+	}
+	for _, v := range rec.Outputs {
+		it.Size += v.Ref.Size
+		it.Files += v.Ref.Files
+		if v.Ref.Kind == cache.Blob {
+			it.Files++
+		}
+	}
+	return it
+}
+
+// List returns all records, sorted by address and then by time.
+func (c *Cache) List(ctx context.Context) ([]Item, error) {
+	pins, err := c.Pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pinned := make(map[digest.ActionID][]string)
+	for _, p := range pins {
+		for _, id := range p.Actions {
+			pinned[id] = append(pinned[id], p.Name)
+		}
+	}
+	var items []Item
+	err = c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+		it := c.item(rec, e)
+		it.Pins = pinned[rec.Action]
+		items = append(items, it)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list cache: %w", err)
+	}
+	slices.SortFunc(items, compareItems)
+	return items, nil
+}
+
+func compareItems(a, b Item) int {
+	if n := strings.Compare(a.Address, b.Address); n != 0 {
+		return n
+	}
+	if a.RecordedUnixMilli != b.RecordedUnixMilli {
+		return int(min(max(a.RecordedUnixMilli-b.RecordedUnixMilli, -1), 1))
+	}
+	return bytes.Compare(a.Action[:], b.Action[:])
+}
+
+// dropOldAfter is how long unfinished ingests and quarantined objects are kept.
+const dropOldAfter = 7 * 24 * 3600
+
+// dropOld removes unfinished ingests that nobody continued, and quarantined
+// objects that nobody looked at, for a week.
+func (c *Cache) dropOld(ctx context.Context) error {
+	limit := c.now().Unix() - dropOldAfter
+	old := func(path string) bool {
+		f, err := statPath(path)
+		return err == nil && f.since < limit
+	}
+	quarantined, err := names(c.path(quarantineName))
+	if err != nil {
+		return err
+	}
+	for _, name := range quarantined {
+		if path := c.path(quarantineName, name); old(path) {
+			if err := ignoreMissing(os.Remove(path)); err != nil {
+				return err
+			}
+		}
+	}
+	kept, err := names(c.path(ingestName))
+	if err != nil {
+		return err
+	}
+	for _, name := range kept {
+		if path := c.path(ingestName, name); !strings.Contains(name, ".") && old(path) {
+			if err := c.dropKeyed(ctx, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

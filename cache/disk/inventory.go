@@ -1,0 +1,102 @@
+package disk
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// file is one file in the folder of objects.
+type file struct {
+	id digest.ContentID
+	// twin says that it is the executable twin.
+	twin bool
+	// stray is the name of a file that is no object.
+	stray string
+}
+
+// eachShard calls fn with the sorted names of every folder of objects.
+func (c *Cache) eachShard(fn func(b byte, names []string) error) error {
+	for b := range 256 {
+		list, err := names(c.shardPath(byte(b)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		slices.Sort(list)
+		if err := fn(byte(b), list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachFile calls fn for every file in the folders of objects.
+func (c *Cache) eachFile(fn func(file) error) error {
+	return c.eachShard(func(b byte, names []string) error {
+		for _, name := range names {
+			if err := fn(parseObjectName(b, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func parseObjectName(b byte, name string) file {
+	digits, twin := strings.CutSuffix(name, "x")
+	var id digest.ContentID
+	if len(digits) == 2*digest.Size {
+		if _, err := hex.Decode(id[:], []byte(digits)); err == nil && id[0] == b && id.String() == digits {
+			return file{id: id, twin: twin}
+		}
+	}
+	return file{stray: name}
+}
+
+// tally is what objects take.
+type tally struct{ objects, bytes int64 }
+
+// count adds up all objects and what else the quota counts on disk.
+func (c *Cache) count() (t tally, err error) {
+	err = c.eachFile(func(f file) error {
+		if f.stray != "" {
+			return nil
+		}
+		facts, err := c.stat(f.id, f.twin)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		if !f.twin {
+			t.objects++
+		}
+		t.bytes += facts.size
+		return nil
+	})
+	return t, err
+}
+
+// keyedBytes returns what unfinished keyed ingests take.
+func (c *Cache) keyedBytes() (int64, error) {
+	list, err := os.ReadDir(c.path(ingestName))
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for _, d := range list {
+		if strings.Contains(d.Name(), ".") {
+			continue // a checkpoint
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum, nil
+}

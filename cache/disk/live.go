@@ -1,0 +1,99 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// liveLeases is what live processes use, at one moment.
+type liveLeases struct {
+	// bits is the union of their bitmaps.
+	bits lease
+	// started is when the first of them opened the cache, in seconds.
+	started int64
+	// others is their number, without this process.
+	others int
+}
+
+// live reads the leases of all live processes.
+func (c *Cache) live() (*liveLeases, error) {
+	list, err := names(c.path(leasesName))
+	if err != nil {
+		return nil, err
+	}
+	l := &liveLeases{started: c.started}
+	l.bits.words = make([]atomic.Uint32, leaseBits/32)
+	for i := range c.lease.words {
+		l.bits.words[i].Or(c.lease.words[i].Load())
+	}
+	for _, id := range list {
+		if id == c.lease.id || strings.HasPrefix(id, ".") {
+			continue
+		}
+		if err := l.add(c.path(leasesName, id)); err != nil {
+			return nil, fmt.Errorf("read lease: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// add reads the lease at path, if its process lives.
+func (l *liveLeases) add(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer f.Close()
+	if dead, err := tryFlock(f, unix.LOCK_EX); dead || err != nil {
+		return err
+	}
+	data := make([]byte, leaseSize)
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	l.others++
+	l.started = min(l.started, int64(binary.LittleEndian.Uint64(data)))
+	for i, w := 0, data[leaseHeader:]; len(w) >= 4; i, w = i+1, w[4:] {
+		if v := binary.LittleEndian.Uint32(w); v != 0 {
+			l.bits.words[i].Or(v)
+		}
+	}
+	return nil
+}
+
+func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
+
+// errHeld says that a process that cannot register what it uses keeps
+// everything.
+var errHeld = errors.New("a process that reads the cache without write permission, or that found no space to register, is using it; try again when it has ended")
+
+// lockHold makes sure that no process holds the cache as a whole.
+func (c *Cache) lockHold() (unlock func(), err error) {
+	if f := c.lease.hold; f != nil {
+		ok, err := tryFlock(f, unix.LOCK_EX)
+		if err != nil || !ok {
+			return nil, errors.Join(errHeld, err)
+		}
+		return func() { _ = flock(f, unix.LOCK_SH) }, nil
+	}
+	f, err := c.openLock("hold")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ok, err := tryFlock(f, unix.LOCK_EX)
+	if err != nil || !ok {
+		f.Close()
+		return nil, errors.Join(errHeld, err)
+	}
+	return func() { _ = f.Close() }, nil
+}

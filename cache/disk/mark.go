@@ -1,0 +1,130 @@
+package disk
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// marks counts from how many places every object is referred to.
+type marks struct {
+	c   *Cache
+	ctx context.Context
+	// blobs counts references by the first eight bytes of the digest, to keep
+	// ten million of them small. Blobs that share them are only kept longer.
+	blobs map[uint64]int32
+	trees map[digest.ContentID]int32
+	// broken are trees that could not be read when they were first marked,
+	// and so have nothing marked below them.
+	broken map[digest.ContentID]bool
+}
+
+func newMarks(ctx context.Context, c *Cache) *marks {
+	return &marks{
+		c: c, ctx: ctx, blobs: make(map[uint64]int32),
+		trees: make(map[digest.ContentID]int32), broken: make(map[digest.ContentID]bool),
+	}
+}
+
+func blobKey(id digest.ContentID) uint64 { return binary.LittleEndian.Uint64(id[:]) }
+
+// marked reports whether anything refers to the object.
+func (m *marks) marked(id digest.ContentID) bool { return m.blobs[blobKey(id)] > 0 || m.trees[id] > 0 }
+
+// add counts a reference, and those below it when it is the first.
+func (m *marks) add(ref cache.Ref) error {
+	if ref.Kind != cache.Tree {
+		m.blobs[blobKey(ref.ID)]++
+		return nil
+	}
+	m.trees[ref.ID]++
+	if m.trees[ref.ID] > 1 {
+		return nil
+	}
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	// The entries are read before they are counted: a tree counts whole or
+	// not at all.
+	entries, err := m.entries(ref.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := m.add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries returns what a tree refers to. One that cannot be used has none:
+// whoever reads it will find out.
+func (m *marks) entries(id digest.ContentID) ([]cache.Ref, error) {
+	if m.broken[id] {
+		return nil, nil
+	}
+	var refs []cache.Ref
+	err := m.c.readTree(id, func(e tree.Entry) error {
+		refs = append(refs, e.Ref())
+		return nil
+	})
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, tree.ErrInvalid) {
+		m.broken[id] = true
+		return nil, nil
+	}
+	return refs, err
+}
+
+// remove takes a reference back and calls free for every object that nothing
+// refers to any more.
+func (m *marks) remove(ref cache.Ref, free func(digest.ContentID) error) error {
+	if ref.Kind != cache.Tree {
+		key := blobKey(ref.ID)
+		m.blobs[key]--
+		if m.blobs[key] > 0 {
+			return nil
+		}
+		delete(m.blobs, key)
+		return m.free(ref.ID, free)
+	}
+	m.trees[ref.ID]--
+	if m.trees[ref.ID] > 0 {
+		return nil
+	}
+	delete(m.trees, ref.ID)
+	entries, err := m.entries(ref.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := m.remove(e, free); err != nil {
+			return err
+		}
+	}
+	return m.free(ref.ID, free)
+}
+
+func (m *marks) free(id digest.ContentID, free func(digest.ContentID) error) error {
+	if m.marked(id) {
+		return nil // as the other kind of object
+	}
+	return free(id)
+}
+
+// outputs calls fn for the content that a record names.
+func outputs(rec *cache.Record, fn func(cache.Ref) error) error {
+	for _, v := range rec.Outputs { // counting is the same in any order
+		if v.Ref.IsZero() {
+			continue
+		}
+		if err := fn(v.Ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
