@@ -1,0 +1,9 @@
+package source
+
+// All returns the sources, sorted by name.
+func All() []Entry {
+	return []Entry{
+		{"file", File{}},
+		{"http", NewHTTP(nil)},
+	}
+}

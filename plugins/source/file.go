@@ -1,0 +1,208 @@
+package source
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // published pins are MD5
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// File fetches a local file or folder.
+type File struct{}
+
+// hashedBytes is up to which size an unpinned file or folder is fingerprinted
+// by its content. Beyond, sizes and times of change stand for it, so that plan
+// stays fast.
+const hashedBytes = 64 << 20
+
+// Check implements Source.
+func (File) Check(spec Spec) error {
+	if spec.Path == "" {
+		return errors.New("a file source needs a path")
+	}
+	if spec.Base != nil && !filepath.IsAbs(spec.Path) && !fs.ValidPath(spec.Path) {
+		return fmt.Errorf("path %q is neither absolute nor a clean path below the competition's folder", spec.Path)
+	}
+	return nil
+}
+
+// place is where a spec points: name below a file system. dir is set where
+// that is the machine's.
+type place struct {
+	fsys fs.FS
+	name string
+	dir  string
+}
+
+// locate opens the folder that holds the file. Links in the path are followed:
+// who wrote the path means what it leads to.
+func locate(spec Spec) (*place, error) {
+	if spec.Base != nil && !filepath.IsAbs(spec.Path) {
+		return &place{fsys: spec.Base, name: spec.Path}, nil
+	}
+	full, err := filepath.EvalSymlinks(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	dir, name := filepath.Split(filepath.Clean(full))
+	if name == "" {
+		return nil, fmt.Errorf("path %q is no file or folder with a name", spec.Path)
+	}
+	return &place{fsys: os.DirFS(filepath.Clean(dir + ".")), name: name, dir: dir}, nil
+}
+
+// Fingerprint implements Source.
+func (File) Fingerprint(spec Spec, h *digest.Hasher) error {
+	if fingerprintPins(spec, h) {
+		return nil
+	}
+	at, err := locate(spec)
+	if err != nil {
+		return fmt.Errorf("look at source: %w", err)
+	}
+	sum, small, err := at.fingerprint()
+	if err != nil {
+		return fmt.Errorf("look at source: %w", err)
+	}
+	label := "source content"
+	if !small {
+		label = "source sizes and times"
+	}
+	h.Content(label, sum)
+	return nil
+}
+
+// fingerprint sums up everything below the place.
+func (p *place) fingerprint() (sum digest.ContentID, small bool, err error) {
+	h := digest.NewHasher("file source", "1")
+	var total int64
+	type found struct {
+		path string
+		info fs.FileInfo
+	}
+	var files []found
+	err = fs.WalkDir(p.fsys, p.name, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		files = append(files, found{name, info})
+		total += info.Size()
+		return nil
+	})
+	if err != nil {
+		return sum, false, err
+	}
+	small = total <= hashedBytes
+	for _, f := range files {
+		h.String("file", strings.TrimPrefix(f.path, p.name))
+		if !small || !f.info.Mode().IsRegular() {
+			h.Int("size", f.info.Size())
+			h.Int("changed", f.info.ModTime().UnixNano())
+			continue
+		}
+		id, err := p.content(f.path)
+		if err != nil {
+			return sum, small, err
+		}
+		h.Content("content", id)
+	}
+	return digest.ContentID(h.Sum()), small, nil
+}
+
+func (p *place) content(name string) (digest.ContentID, error) {
+	f, err := p.fsys.Open(name)
+	if err != nil {
+		return digest.ContentID{}, err
+	}
+	defer f.Close()
+	id, _, err := digest.Copy(io.Discard, f)
+	return id, err
+}
+
+// Fetch implements Source.
+func (File) Fetch(ctx context.Context, req Request) (Data, error) {
+	at, err := locate(req.Spec)
+	if err != nil {
+		return Data{}, fmt.Errorf("fetch file: %w", err)
+	}
+	info, err := fs.Stat(at.fsys, at.name)
+	switch {
+	case err != nil:
+		return Data{}, fmt.Errorf("fetch file: %w", err)
+	case info.IsDir():
+		return at.fetchFolder(ctx, req)
+	case !info.Mode().IsRegular():
+		return Data{}, fmt.Errorf("fetch file: %s is neither a file nor a folder", req.Spec.Path)
+	}
+	src, err := at.fsys.Open(at.name)
+	if err != nil {
+		return Data{}, fmt.Errorf("fetch file: %w", err)
+	}
+	defer src.Close()
+	data := Data{Name: path.Base(at.name)}
+	sum := md5.New() //nolint:gosec // published pins are MD5
+	counted := &counter{r: io.TeeReader(src, sum), tell: func(n int64) { req.progress(n, info.Size()) }}
+	if data.Ref, err = cache.Put(ctx, req.Store, contextReader{ctx, counted}, cache.Ref{}); err != nil {
+		return Data{}, fmt.Errorf("fetch file %s: %w", req.Spec.Path, err)
+	}
+	data.MD5 = hex.EncodeToString(sum.Sum(nil))
+	return data, verify(req.Spec, req.Spec.Path, data)
+}
+
+func (p *place) fetchFolder(ctx context.Context, req Request) (Data, error) {
+	if req.Spec.pinned() {
+		return Data{}, fmt.Errorf("fetch folder %s: a folder has no MD5 or SHA-256 to compare with the pin; give the archive, or no pin", req.Spec.Path)
+	}
+	if p.dir == "" {
+		return Data{}, fmt.Errorf("fetch folder %s: a folder among a competition's own files is not supported; give an archive", req.Spec.Path)
+	}
+	ref, err := tree.Import(ctx, req.Store, filepath.Join(p.dir, p.name), tree.ImportOptions{
+		Progress: func(_, bytes int64) { req.progress(bytes, 0) },
+	})
+	if err != nil {
+		return Data{}, fmt.Errorf("fetch folder: %w", err)
+	}
+	return Data{Name: p.name, Ref: ref}, nil
+}
+
+// counter tells how much was read.
+type counter struct {
+	r    io.Reader
+	n    int64
+	tell func(int64)
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	c.tell(c.n)
+	return n, err
+}
+
+// contextReader stops when the context does.
+type contextReader struct {
+	ctx context.Context // of one fetch
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,431 @@
+package source
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // published pins are MD5
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// HTTP fetches a file from the web. A fetch that was cut off goes on by Range
+// and If-Range where the server names the file's version by a strong ETag, or
+// where a pin will tell. Without either it starts again.
+type HTTP struct {
+	client *http.Client
+	// tries is how often in a row a request may fail without a new byte;
+	// wait is the pause after the first failure, doubled after each.
+	tries int
+	wait  time.Duration
+	// stall is how long a body may give nothing.
+	stall time.Duration
+}
+
+// longestWait is the longest pause within a fetch; a server that asks for more
+// makes the fetch fail for now, so that nothing is held meanwhile.
+const longestWait = 20 * time.Second
+
+// NewHTTP returns the source. A nil client is one with sensible limits on
+// every phase but the body's length.
+func NewHTTP(client *http.Client) *HTTP {
+	if client == nil {
+		client = &http.Client{Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   20 * time.Second,
+			ResponseHeaderTimeout: time.Minute,
+			IdleConnTimeout:       time.Minute,
+			ForceAttemptHTTP2:     true,
+			DisableCompression:    true,
+		}}
+	}
+	return &HTTP{client: client, tries: 5, wait: time.Second, stall: time.Minute}
+}
+
+// Check implements Source.
+func (*HTTP) Check(spec Spec) error {
+	u, err := url.Parse(spec.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("an http source needs a url that starts with http:// or https://, not %q", redact(spec.URL))
+	}
+	return nil
+}
+
+// Fingerprint implements Source. Without a pin the address stands for the
+// content: what is there is taken not to change.
+func (*HTTP) Fingerprint(spec Spec, h *digest.Hasher) error {
+	if !fingerprintPins(spec, h) {
+		h.String("source URL", redact(spec.URL))
+	}
+	return nil
+}
+
+// redact removes a password from an address.
+func redact(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(not an address)"
+	}
+	return u.Redacted()
+}
+
+// Fetch implements Source.
+func (s *HTTP) Fetch(ctx context.Context, req Request) (Data, error) {
+	f := &httpFetch{HTTP: s, req: req, address: redact(req.Spec.URL)}
+	data, err := f.run(ctx)
+	if err != nil {
+		return Data{}, fmt.Errorf("fetch %s: %w", f.address, err)
+	}
+	return data, nil
+}
+
+// httpFetch is one fetch.
+type httpFetch struct {
+	*HTTP
+	req     Request
+	address string
+	// version names what is being fetched, once the server has said it.
+	version version
+}
+
+// version is what tells one content of an address from another.
+type version struct {
+	etag  string // strong, or empty
+	total int64  // -1 when unknown
+	name  string
+}
+
+// strong says that the server promises byte equality for the version.
+func (v version) strong() bool { return v.etag != "" }
+
+func (f *httpFetch) run(ctx context.Context) (Data, error) {
+	data, resumed, err := f.once(ctx)
+	if errors.Is(err, ErrMismatch) && resumed && !f.version.strong() {
+		f.req.logf("the pieces of %s do not fit together, perhaps of two versions; fetching it whole", f.address)
+		data, _, err = f.once(ctx)
+	}
+	return data, err
+}
+
+// once fetches what is missing and verifies the whole. resumed says that some
+// of it was there before; a whole that is wrong leaves nothing to go on with.
+func (f *httpFetch) once(ctx context.Context) (data Data, resumed bool, err error) {
+	in, body, err := f.open(ctx)
+	if err != nil {
+		return Data{}, false, err
+	}
+	defer in.Close()
+	resumed = in.Offset() > 0
+	if err := f.fill(ctx, in, body); err != nil {
+		return Data{}, resumed, err
+	}
+	ref, err := in.Commit(ctx, cache.Ref{})
+	if err != nil {
+		return Data{}, resumed, err
+	}
+	data = Data{Name: f.version.name, Ref: ref}
+	if data.MD5, err = md5Of(ctx, f.req.Store, ref); err != nil {
+		return Data{}, resumed, err
+	}
+	return data, resumed, verify(f.req.Spec, "it", data)
+}
+
+// open asks the server what there is and opens the ingest of that version. It
+// returns the body of the answer where the ingest is empty.
+func (f *httpFetch) open(ctx context.Context) (cache.Ingest, io.ReadCloser, error) {
+	var body io.ReadCloser
+	err := f.retry(ctx, func(progress *bool) error {
+		resp, err := f.get(ctx, 0)
+		if err != nil {
+			return err
+		}
+		f.version = versionOf(resp)
+		body = resp.Body
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := f.req.Store.Ingest(ctx, f.key())
+	if err != nil {
+		body.Close()
+		return nil, nil, err
+	}
+	if in.Offset() > 0 {
+		body.Close()
+		body = nil
+		f.req.logf("going on with %s at byte %d", f.address, in.Offset())
+	}
+	return in, body, nil
+}
+
+// key names the unfinished file for later attempts; "" means that it cannot
+// be continued.
+func (f *httpFetch) key() string {
+	h := digest.NewHasher("http source", "1")
+	h.String("url", f.req.Spec.URL)
+	switch {
+	case f.version.strong():
+		h.String("etag", f.version.etag)
+	case f.req.Spec.pinned():
+		h.String("pins", f.req.Spec.SHA256+" "+f.req.Spec.MD5)
+	default:
+		return ""
+	}
+	return "http-" + h.Sum().String()
+}
+
+// fill writes what is missing, in as many requests as it takes. body, when
+// not nil, is an answer from the first byte on.
+func (f *httpFetch) fill(ctx context.Context, in cache.Ingest, body io.ReadCloser) error {
+	return f.retry(ctx, func(progress *bool) error {
+		if f.version.total >= 0 && in.Offset() == f.version.total {
+			if body != nil {
+				body.Close()
+			}
+			return nil
+		}
+		if body == nil {
+			var err error
+			if body, err = f.resume(ctx, in); err != nil || body == nil {
+				return err
+			}
+		}
+		start := in.Offset()
+		err := f.copy(ctx, in, body)
+		body.Close()
+		body = nil
+		*progress = in.Offset() > start
+		if err == nil && f.version.total >= 0 && in.Offset() != f.version.total {
+			err = &TemporaryError{Err: fmt.Errorf("got %d bytes of %d", in.Offset(), f.version.total)}
+		}
+		if err != nil && f.key() == "" {
+			return errors.Join(err, in.Reset())
+		}
+		return err
+	})
+}
+
+// resume asks for the rest. A nil body means that there is none.
+func (f *httpFetch) resume(ctx context.Context, in cache.Ingest) (io.ReadCloser, error) {
+	resp, err := f.get(ctx, in.Offset())
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		resp.Body.Close()
+		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", in.Offset()) {
+			return nil, nil
+		}
+		return nil, restart(in, "the server has fewer bytes than were fetched")
+	}
+	if resp.StatusCode != http.StatusPartialContent {
+		// The whole file, because it changed or because the server cannot
+		// do otherwise.
+		f.version = versionOf(resp)
+		if err := in.Reset(); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+		return resp.Body, nil
+	}
+	first, total, ok := contentRange(resp.Header.Get("Content-Range"))
+	if !ok || first != in.Offset() || f.version.total >= 0 && total >= 0 && total != f.version.total {
+		resp.Body.Close()
+		return nil, restart(in, "the server gave another part than asked for")
+	}
+	if f.version.total < 0 {
+		f.version.total = total
+	}
+	return resp.Body, nil
+}
+
+// restart drops what was fetched and asks for another try.
+func restart(in cache.Ingest, why string) error {
+	if err := in.Reset(); err != nil {
+		return err
+	}
+	return &TemporaryError{Err: errors.New(why)}
+}
+
+func contentRange(s string) (first, total int64, ok bool) {
+	rest, ok := strings.CutPrefix(s, "bytes ")
+	if !ok {
+		return 0, 0, false
+	}
+	span, whole, ok := strings.Cut(rest, "/")
+	start, _, ok2 := strings.Cut(span, "-")
+	first, err := strconv.ParseInt(start, 10, 64)
+	if !ok || !ok2 || err != nil {
+		return 0, 0, false
+	}
+	if whole == "*" {
+		return first, -1, true
+	}
+	total, err = strconv.ParseInt(whole, 10, 64)
+	return first, total, err == nil
+}
+
+// copy writes the body to the ingest. A body that gives nothing for too long
+// is cut off.
+func (f *httpFetch) copy(ctx context.Context, in cache.Ingest, body io.ReadCloser) error {
+	watchdog := time.AfterFunc(f.stall, func() { body.Close() })
+	defer watchdog.Stop()
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			watchdog.Reset(f.stall)
+			if _, err := in.Write(buf[:n]); err != nil {
+				return err
+			}
+			f.req.progress(in.Offset(), max(f.version.total, 0))
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && !watchdog.Stop():
+			return &TemporaryError{Err: fmt.Errorf("no data for %v", f.stall)}
+		case err != nil:
+			return &TemporaryError{Err: err}
+		}
+	}
+}
+
+// md5Of reads a stored blob once more: parts of it may have been fetched by a
+// process that is gone.
+func md5Of(ctx context.Context, store cache.Store, ref cache.Ref) (string, error) {
+	r, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	sum := md5.New() //nolint:gosec // published pins are MD5
+	if _, err := io.Copy(sum, contextReader{ctx, r}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// get sends one request, from a byte on, and turns a refusal into an error.
+func (f *httpFetch) get(ctx context.Context, from int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.req.Spec.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+		if f.version.strong() {
+			req.Header.Set("If-Range", f.version.etag)
+		}
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // the address is in the message already
+		}
+		return nil, &TemporaryError{Err: err}
+	}
+	switch {
+	case resp.StatusCode == http.StatusOK,
+		from > 0 && resp.StatusCode == http.StatusPartialContent,
+		from > 0 && resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, refusal(resp)
+}
+
+// refusal explains an answer that is no data.
+func refusal(resp *http.Response) error {
+	err := fmt.Errorf("the server answers %s", resp.Status)
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: it wants a login", err)
+	case http.StatusForbidden:
+		return fmt.Errorf("%w: this account or address may not have it; rules may have to be accepted first", err)
+	case http.StatusNotFound, http.StatusGone:
+		return fmt.Errorf("%w: there is no such file; check the address", err)
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now())}
+	}
+	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented {
+		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now())}
+	}
+	return err
+}
+
+// retryAfter reads the header of that name: seconds or a date.
+func retryAfter(resp *http.Response, now time.Time) time.Duration {
+	text := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// versionOf reads what an answer with the whole file says about it.
+func versionOf(resp *http.Response) version {
+	v := version{total: resp.ContentLength, name: path.Base(resp.Request.URL.Path)}
+	if etag := resp.Header.Get("ETag"); strings.HasPrefix(etag, `"`) {
+		v.etag = etag
+	}
+	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
+		v.name = path.Base(path.Clean("/" + strings.ReplaceAll(params["filename"], `\`, "/")))
+	}
+	if v.name == "/" || v.name == "." {
+		v.name = "data"
+	}
+	return v
+}
+
+// retry calls try until it succeeds, fails for good, or fails too often in a
+// row without progress.
+func (f *httpFetch) retry(ctx context.Context, try func(progress *bool) error) error {
+	failures, wait := 0, f.wait
+	for {
+		progress := false
+		err := try(&progress)
+		var temporary *TemporaryError
+		if err == nil || !errors.As(err, &temporary) {
+			return err
+		}
+		if progress {
+			failures, wait = 0, f.wait
+		}
+		failures++
+		pause := max(wait, temporary.After)
+		if failures >= f.tries || pause > longestWait {
+			return err
+		}
+		f.req.logf("%v; trying again in %v", err, pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		wait *= 2
+	}
+}

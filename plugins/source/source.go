@@ -1,0 +1,153 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Spec says where data lie. Each kind of source reads its own field.
+type Spec struct {
+	// Path is a file or folder (file).
+	Path string
+	// Base is what a relative Path is relative to; nil is the working
+	// directory.
+	Base fs.FS
+	// URL is an address (http).
+	URL string
+	// Slug is a competition's name on Kaggle (kaggle).
+	Slug string
+	// MD5 and SHA256 are pins in lower-case hexadecimal, or empty.
+	MD5, SHA256 string
+}
+
+// pinned reports whether the spec says what the bytes must be.
+func (s Spec) pinned() bool { return s.MD5 != "" || s.SHA256 != "" }
+
+// Data is what a source gave.
+type Data struct {
+	// Name is what the file or folder is called at its source.
+	Name string
+	// Ref is a blob, or the tree of a folder.
+	Ref cache.Ref
+	// MD5 is the MD5 of a blob in hexadecimal.
+	MD5 string
+}
+
+// Request is one fetch.
+type Request struct {
+	Spec  Spec
+	Store cache.Store
+	// Progress, when set, is told the bytes so far; total is 0 when unknown.
+	Progress func(done, total int64)
+	// Log, when set, is told what a person may want to know.
+	Log func(format string, args ...any)
+}
+
+func (r Request) progress(done, total int64) {
+	if r.Progress != nil {
+		r.Progress(done, total)
+	}
+}
+
+func (r Request) logf(format string, args ...any) {
+	if r.Log != nil {
+		r.Log(format, args...)
+	}
+}
+
+// Source is a kind of place that data come from.
+type Source interface {
+	// Check reports what is wrong with a spec as far as that shows without
+	// looking. The error is shown to the person who wrote it.
+	Check(Spec) error
+	// Fingerprint hashes what decides the bytes: pins where there are any,
+	// else what can be told without the network.
+	Fingerprint(Spec, *digest.Hasher) error
+	// Fetch stores the data. A TemporaryError may pass.
+	Fetch(context.Context, Request) (Data, error)
+}
+
+// ErrMismatch says that data are not what a pin says.
+var ErrMismatch = errors.New("checksum mismatch")
+
+// TemporaryError is a failure that may pass by itself.
+type TemporaryError struct {
+	Err error
+	// After is how long the source asked to wait; 0 when it did not.
+	After time.Duration
+}
+
+// Error implements error.
+func (e *TemporaryError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// verify compares a stored blob with the pins.
+func verify(spec Spec, what string, data Data) error {
+	for _, pin := range []struct{ name, want, got string }{
+		{"SHA-256", spec.SHA256, data.Ref.ID.String()}, {"MD5", spec.MD5, data.MD5},
+	} {
+		if pin.want != "" && pin.want != pin.got {
+			return fmt.Errorf("%w: %s has %s %s, want %s (%d bytes)", ErrMismatch, what, pin.name, pin.got, pin.want, data.Ref.Size)
+		}
+	}
+	return nil
+}
+
+// fingerprintPins hashes the pins and reports whether there were any.
+func fingerprintPins(spec Spec, h *digest.Hasher) bool {
+	if spec.SHA256 != "" {
+		h.String("source SHA-256", spec.SHA256)
+	}
+	if spec.MD5 != "" {
+		h.String("source MD5", spec.MD5)
+	}
+	return spec.pinned()
+}
+
+// Registry is the set of sources a process knows.
+type Registry struct {
+	byName map[string]Source
+	names  []string
+}
+
+// Entry is a source with its name in the language.
+type Entry struct {
+	Name   string
+	Source Source
+}
+
+// NewRegistry returns the registry of the given sources. It panics on a
+// duplicate: the list is written by programmers.
+func NewRegistry(entries ...Entry) *Registry {
+	r := &Registry{byName: make(map[string]Source, len(entries))}
+	for _, e := range entries {
+		if r.byName[e.Name] != nil || e.Name == "" || e.Source == nil {
+			panic(fmt.Sprintf("source %q is incomplete or registered twice", e.Name))
+		}
+		r.byName[e.Name] = e.Source
+		r.names = append(r.names, e.Name)
+	}
+	slices.Sort(r.names)
+	return r
+}
+
+// Names lists the sources, sorted.
+func (r *Registry) Names() []string { return r.names }
+
+// Get returns the source of that name.
+func (r *Registry) Get(name string) (Source, error) {
+	if s := r.byName[name]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("no source %q; there is %s", name, strings.Join(r.names, ", "))
+}
