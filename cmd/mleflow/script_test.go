@@ -56,6 +56,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "DIGEST"},
 	{regexp.MustCompile(`"(duration|expected)_ms":\d+,?`), ""},
 	{regexp.MustCompile(` *\b\d+\.\d\ds\b`), " TIME"},
+	{regexp.MustCompile(`Last time it took TIME\.\n`), ""}, // not said of a step that took no time
 	{regexp.MustCompile(` +\n`), "\n"},
 }
 

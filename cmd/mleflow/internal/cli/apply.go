@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -91,17 +92,21 @@ type progress struct {
 	plain *view.Plain
 }
 
-func (a *app) newProgress() *progress {
+func (a *app) newProgress() *progress { return a.newProgressOn(a.stderr, a.json) }
+
+// newProgressOn returns a view on w: live if it is a terminal, else lines; or,
+// if lines is set, JSON on the standard output.
+func (a *app) newProgressOn(w io.Writer, lines bool) *progress {
 	p := &progress{app: a, state: view.NewState()}
-	terminal, isFile := a.stderr.(*os.File)
+	terminal, isFile := w.(*os.File)
 	switch {
-	case a.json:
+	case lines:
 		p.lines = view.NewJSON(a.stdout)
 	case isFile && view.IsTerminal(terminal) && a.env("TERM") != "dumb":
 		p.live = view.NewLive(terminal, a.errStyle())
 		a.setNotice(p.live.Say)
 	default:
-		p.plain = view.NewPlain(a.stderr, a.errStyle(), a.verbose)
+		p.plain = view.NewPlain(w, a.errStyle(), a.verbose)
 	}
 	return p
 }

@@ -52,5 +52,6 @@ func addCommands(root *cobra.Command, a *app) {
 	}
 	add(groupPipeline, newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newExplain(a), newGraph(a))
 	add(groupRuns, newRuns(a), newShow(a), newLogs(a))
+	add(groupCompetition, newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a))
 	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))
 }

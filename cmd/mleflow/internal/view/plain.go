@@ -66,6 +66,9 @@ func (p *Plain) ifVerbose(text string) string {
 }
 
 func runStartedText(e event.RunStarted) string {
+	if e.Run == "" {
+		return e.Pipeline
+	}
 	text := fmt.Sprintf("run %s of %s: %s to run, %d cached, %d deferred", e.Run, e.Pipeline, Plural(e.ToRun, "step"), e.Cached, e.Deferred)
 	if e.Resumed != "" {
 		text += "; continues run " + e.Resumed

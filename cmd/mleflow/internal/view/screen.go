@@ -34,7 +34,10 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 }
 
 func headline(s *State, style Style, now time.Time) string {
-	text := style.Bold("Applying "+s.Start.Pipeline) + style.Dim("  run "+s.Start.Run)
+	text := style.Bold(s.Start.Pipeline)
+	if s.Start.Run != "" {
+		text = style.Bold("Applying "+s.Start.Pipeline) + style.Dim("  run "+s.Start.Run)
+	}
 	elapsed := max(0, now.Sub(s.Started))
 	text += "  " + clock(elapsed)
 	if expected := time.Duration(s.Start.ExpectedMillis) * time.Millisecond; expected > 0 {
@@ -44,7 +47,7 @@ func headline(s *State, style Style, now time.Time) string {
 }
 
 func overall(s *State, style Style, width int, _ time.Time) string {
-	counts := []string{fmt.Sprintf("%d/%d steps", s.Done(), s.Start.Steps)}
+	counts := []string{fmt.Sprintf("%d/%d done", s.Done(), s.Start.Steps)}
 	for _, c := range []struct {
 		status event.Status
 		paint  func(string) string

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// dataFlags are the flags of the commands that work on the reference's data
+// folder.
+type dataFlags struct {
+	dir    string
+	params []string
+}
+
+func (f *dataFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
+	cmd.Flags().StringArrayVar(&f.params, "param", nil, "override a competition's parameter, as `NAME=VALUE`; may be repeated")
+}
+
+func (f *dataFlags) layout(a *app) (dataset.Layout, error) {
+	if f.dir != "" {
+		return dataset.Layout{Dir: f.dir}, nil
+	}
+	folder, err := a.cacheFolder()
+	return dataset.Layout{Dir: filepath.Join(folder, "data")}, err
+}
+
+// parameters are the values of --param by name, as written.
+type parameters map[string]string
+
+func (f *dataFlags) parameters() (parameters, error) {
+	out := parameters{}
+	for _, text := range f.params {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usagef("flag --param: %q is not NAME=VALUE", text)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// known checks that every parameter is declared by one of the competitions.
+func (p parameters) known(defs []*competitions.Definition) error {
+	var names []string
+	for _, def := range defs {
+		names = append(names, def.ParamNames()...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(names, name) {
+			return usagef("flag --param: no parameter %q. %s", name, competitions.Suggest(name, names))
+		}
+	}
+	return nil
+}
+
+// values returns the parameters that the competition declares, as values of
+// the types of their defaults: a text as it is, anything else in HCL.
+func (p parameters) values(def *competitions.Definition) (map[string]cty.Value, error) {
+	out := map[string]cty.Value{}
+	for _, param := range def.Params {
+		text, given := p[param.Name]
+		switch {
+		case !given:
+		case param.Default.Type() == cty.String:
+			out[param.Name] = cty.StringVal(text)
+		default:
+			value, err := expression(text)
+			if err != nil {
+				return nil, usagef("flag --param: %s = %s: %w", param.Name, text, err)
+			}
+			out[param.Name] = value
+		}
+	}
+	return out, nil
+}
+
+// expression evaluates a constant of HCL.
+func expression(text string) (cty.Value, error) {
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "--param", hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	value, diags := expr.Value(nil)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	return value, nil
+}

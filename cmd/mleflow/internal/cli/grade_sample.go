@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+func newGradeSample(a *app) *cobra.Command {
+	var data dataFlags
+	cmd := &cobra.Command{
+		Use:   "grade-sample SUBMISSION.csv ID",
+		Short: "Grade one submission",
+		Long:  "Grade one submission and compare it with the human leaderboard. The exit status is\n4 when the submission has no score.",
+		Args:  cobra.ExactArgs(2),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return runGradeSample(cmd.Context(), a, data, args[0], args[1])
+		}),
+	}
+	data.register(cmd)
+	return cmd
+}
+
+func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string) error {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return err
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		return usageError{err}
+	}
+	layout, err := data.layout(a)
+	if err != nil {
+		return err
+	}
+	params, err := data.parameters()
+	if err == nil {
+		err = params.known([]*competitions.Definition{def})
+	}
+	if err != nil {
+		return err
+	}
+	values, err := params.values(def)
+	if err != nil {
+		return err
+	}
+	report, err := grading.Grade(ctx, def, metric.All(), grading.Request{
+		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
+	if err != nil {
+		return err
+	}
+	if err := a.showReport(report); err != nil {
+		return err
+	}
+	if report.Outcome != grading.Scored {
+		return fmt.Errorf("%w: %w", errSilent, errInvalidSubmission)
+	}
+	return nil
+}
+
+func (a *app) showReport(r grading.Report) error {
+	if a.json {
+		return writeJSON(a.stdout, r)
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
+	if r.Rank != nil {
+		fmt.Fprintf(a.stdout, "rank %d among %s\n", *r.Rank, view.Plural(r.Teams, "human team"))
+	}
+	better := "higher is better"
+	if r.LowerIsBetter {
+		better = "lower is better"
+	}
+	fmt.Fprintf(a.stdout, "gold %v, silver %v, bronze %v, median %v (%s)\n", float64(r.Gold), float64(r.Silver), float64(r.Bronze), float64(r.Median), better)
+	if r.NonFinite {
+		fmt.Fprintln(a.stdout, a.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type prepareOptions struct {
+	data             dataFlags
+	id, split, list  string
+	lite, all        bool
+	raw              string
+	keepRaw          bool
+	skipVerification bool
+}
+
+func newPrepare(a *app) *cobra.Command {
+	var o prepareOptions
+	cmd := &cobra.Command{
+		Use:   "prepare",
+		Short: "Prepare competitions' public and private data",
+		Long: `Prepare competitions: split the raw data into what agents see and the answers, and
+check the result against its pins. Raw data is taken from --raw, or from
+DIR/<id>/raw, or from the competition's own source. Several competitions are
+prepared at once; one that fails does not stop the others.
+
+With --raw and several competitions, each takes the folder of its name below it.
+The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
+		Args: cobra.NoArgs,
+		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			return runPrepare(cmd.Context(), a, o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.id, "competition", "c", "", "prepare the competition `ID`")
+	flags.StringVar(&o.split, "split", "", "prepare a `SET`: low, medium, high, dev, demo or all")
+	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
+	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
+	flags.StringVarP(&o.list, "list", "l", "", "prepare the competitions that `FILE` lists, one a line")
+	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
+	flags.BoolVar(&o.keepRaw, "keep-raw", false, "keep DIR/<id>/raw afterwards")
+	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
+	o.data.register(cmd)
+	return cmd
+}
+
+func runPrepare(ctx context.Context, a *app, o prepareOptions) error {
+	defs, err := o.selected()
+	if err != nil {
+		return err
+	}
+	params, err := o.data.parameters()
+	if err == nil {
+		err = params.known(defs)
+	}
+	if err != nil {
+		return err
+	}
+	layout, err := o.data.layout(a)
+	if err != nil {
+		return err
+	}
+	jobs := make([]dataset.Job, len(defs))
+	for i, def := range defs {
+		values, err := params.values(def)
+		if err != nil {
+			return err
+		}
+		jobs[i] = dataset.Job{Def: def, Layout: layout, Raw: o.rawOf(def.ID, len(defs)), Params: values,
+			KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}
+	}
+	return a.prepareAll(ctx, jobs)
+}
+
+// selected returns the competitions that the flags choose; one way of choosing
+// is needed.
+func (o prepareOptions) selected() ([]*competitions.Definition, error) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := o.ids(catalog)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var defs []*competitions.Definition
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if !slices.Contains(defs, def) {
+			defs = append(defs, def)
+		}
+	}
+	return defs, nil
+}
+
+func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
+	ways := 0
+	for _, given := range []bool{o.id != "", o.split != "", o.lite, o.all, o.list != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return nil, errors.New("choose competitions by one of -c ID, --split SET, --lite, --all, --list FILE")
+	case o.id != "":
+		return []string{o.id}, nil
+	case o.list != "":
+		return readList(o.list)
+	case o.lite:
+		return catalog.Set("lite")
+	case o.all:
+		return catalog.Set("all")
+	}
+	return catalog.Set(competitions.Set(o.split))
+}
+
+// readList reads a file with one identifier a line; blank lines and lines that
+// begin with # are skipped.
+func readList(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read list: %w", err)
+	}
+	var ids []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			ids = append(ids, line)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("read list: %s names no competition", path)
+	}
+	return ids, nil
+}
+
+// rawOf returns the raw folder of one of n competitions.
+func (o prepareOptions) rawOf(id string, n int) string {
+	if o.raw == "" || n == 1 {
+		return o.raw
+	}
+	return filepath.Join(o.raw, id)
+}
+
+// prepareAll prepares competitions side by side and shows progress as events.
+func (a *app) prepareAll(ctx context.Context, jobs []dataset.Job) error {
+	p := a.newPreparation(jobs)
+	workers := min(len(jobs), runtime.GOMAXPROCS(0))
+	var group errgroup.Group
+	group.SetLimit(max(1, workers))
+	for i := range jobs {
+		group.Go(func() error {
+			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/max(1, workers))
+			p.do(ctx, i, jobs[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // failures are in p.results
+	p.progress.close()
+	return p.conclude(ctx)
+}
+
+// preparation is what prepareAll keeps: one result a job.
+type preparation struct {
+	app      *app
+	progress *progress
+	results  []prepared
+
+	mu sync.Mutex
+}
+
+type prepared struct {
+	dataset.Outcome
+	Error string `json:"error,omitempty"`
+	err   error
+}
+
+func (a *app) newPreparation(jobs []dataset.Job) *preparation {
+	p := &preparation{app: a, results: make([]prepared, len(jobs)), progress: a.newProgressOn(a.stderr, false)}
+	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
+	return p
+}
+
+func now() event.At { return event.At{Time: time.Now()} }
+
+// emit passes an event on, one at a time.
+func (p *preparation) emit(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.Emit(e)
+}
+
+func (p *preparation) do(ctx context.Context, i int, job dataset.Job) {
+	address, start := job.Def.ID, time.Now()
+	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
+	last := time.Time{}
+	job.Progress = func(u prep.Progress) {
+		if t := time.Now(); t.Sub(last) > 100*time.Millisecond {
+			last = t
+			p.emit(event.StepProgress{At: now(), Address: address, What: u.Output, Done: int64(u.Done), Total: int64(max(0, u.Total)), Unit: "files"})
+		}
+	}
+	outcome, err := dataset.Prepare(ctx, job)
+	if err == nil && len(outcome.Mismatches) > 0 {
+		err = step.Mismatch(fmt.Errorf("%s differ from their pins", view.Plural(len(outcome.Mismatches), "file")))
+	}
+	p.results[i] = prepared{Outcome: outcome, err: err}
+	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
+	if err != nil {
+		p.results[i].Error = err.Error()
+		done.Status, done.Error = event.Failed, err.Error()
+	}
+	p.emit(done)
+}
+
+// conclude prints the results and returns the gravest error: an interruption,
+// a failure, a mismatch.
+func (p *preparation) conclude(ctx context.Context) error {
+	if p.app.json {
+		if err := writeJSON(p.app.stdout, map[string]any{"competitions": p.results}); err != nil {
+			return err
+		}
+	}
+	var worst error
+	for _, r := range p.results {
+		p.show(r)
+		if r.err != nil && (worst == nil || errors.Is(worst, step.ErrMismatch)) {
+			worst = r.err
+		}
+	}
+	switch {
+	case worst == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", errSilent, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w", errSilent, worst)
+}
+
+func (p *preparation) show(r prepared) {
+	a := p.app
+	var diags hcl.Diagnostics
+	switch {
+	case errors.As(r.err, &diags):
+		a.showDiagnostics(diags, competitionSources(r.Competition))
+	case r.err != nil || a.json: // the progress view has told of failures
+	case r.Verified:
+		fmt.Fprintf(a.stdout, "%s: %s (%s verified)\n", r.Competition, r.Path, view.Plural(r.Checked, "file"))
+	default:
+		fmt.Fprintf(a.stdout, "%s: %s (not verified: %s)\n", r.Competition, r.Path, r.Why)
+	}
+	for i, m := range r.Mismatches {
+		if i == 20 && !a.verbose {
+			fmt.Fprintf(a.stderr, "  … and %d more (-v lists all)\n", len(r.Mismatches)-i)
+			break
+		}
+		fmt.Fprintf(a.stderr, "  %s\n", m)
+	}
+}
+
+// competitionSources returns a competition's text, for diagnostics.
+func competitionSources(id string) map[string]*hcl.File {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		return nil
+	}
+	return def.Files()
+}

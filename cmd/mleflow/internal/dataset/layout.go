@@ -1,0 +1,30 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Layout is a data folder.
+type Layout struct{ Dir string }
+
+// Raw is where a competition's unpacked download lies.
+func (l Layout) Raw(id string) string { return filepath.Join(l.Dir, id, "raw") }
+
+// Prepared is where a competition's public and private folders lie.
+func (l Layout) Prepared(id string) string { return filepath.Join(l.Dir, id, "prepared") }
+
+// filled reports whether a folder has something in it.
+func filled(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look into %s: %w", dir, err)
+	}
+	return len(entries) > 0, nil
+}

@@ -1,0 +1,97 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+)
+
+// Job is one competition to prepare.
+type Job struct {
+	Def    *competitions.Definition
+	Layout Layout
+	// Raw is a folder with the unpacked download; empty to use the layout's
+	// own, which is filled from the competition's sources if need be.
+	Raw    string
+	Params map[string]cty.Value
+	// KeepRaw keeps the layout's raw folder afterwards.
+	KeepRaw bool
+	// SkipVerification checks no pins.
+	SkipVerification bool
+	// Parallelism is how many outputs are written at once; 0 is one a
+	// processor.
+	Parallelism int
+	Progress    func(prep.Progress)
+}
+
+// Outcome is what became of a job that did not fail.
+type Outcome struct {
+	Competition string `json:"competition"`
+	// Path is the prepared folder.
+	Path string `json:"path"`
+	// Verified says that pins were checked; Why says why not otherwise.
+	Verified bool   `json:"verified"`
+	Why      string `json:"why,omitempty"`
+	// Checked is the number of files whose pins were checked.
+	Checked    int        `json:"checked"`
+	Mismatches []Mismatch `json:"mismatches,omitempty"`
+}
+
+// Prepare makes the prepared folder of a competition from its raw one.
+func Prepare(ctx context.Context, j Job) (Outcome, error) {
+	out := Outcome{Competition: j.Def.ID, Path: j.Layout.Prepared(j.Def.ID)}
+	raw, err := j.raw(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := j.run(ctx, raw, out.Path); err != nil {
+		return out, err
+	}
+	if err := j.verify(ctx, &out); err != nil {
+		return out, err
+	}
+	if j.Raw == "" && !j.KeepRaw && len(out.Mismatches) == 0 {
+		if err := os.RemoveAll(raw); err != nil {
+			return out, fmt.Errorf("remove raw data: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func (j Job) run(ctx context.Context, raw, final string) (err error) {
+	folder, err := prep.NewFolder(final)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	defer func() { err = errors.Join(err, folder.Discard()) }()
+	err = prep.Run(ctx, j.Def, prep.Options{Raw: os.DirFS(raw), Out: folder, Params: j.Params, Parallelism: j.Parallelism, Progress: j.Progress})
+	if err != nil {
+		return err
+	}
+	if err := folder.Publish(); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	return nil
+}
+
+func (j Job) verify(ctx context.Context, out *Outcome) (err error) {
+	switch {
+	case j.SkipVerification:
+		out.Why = "not asked for"
+	case len(j.Params) > 0:
+		out.Why = "the pins hold for the default parameters only"
+	case len(j.Def.Checksums.Pinned()) == 0:
+		out.Why = "the competition has no pins"
+	default:
+		out.Verified = true
+		out.Checked = len(j.Def.Checksums.Pinned())
+		out.Mismatches, err = verifyPins(ctx, out.Path, j.Def.Checksums.Pinned())
+	}
+	return err
+}
