@@ -28,7 +28,7 @@ func masked(w words, top uint64) uint64 {
 	}
 }
 
-// integers is n draws of one; the range is checked even when n is 0.
+// integers is n draws of one. As in numpy, no range is refused when n is 0.
 func integers(one func(low, high int64) (int64, error), low, high int64, n int) ([]int64, error) {
 	out := make([]int64, max(n, 0))
 	for i := range out {

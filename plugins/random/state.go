@@ -2,6 +2,7 @@ package random
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -38,16 +39,23 @@ func (r *RandomState) intervals(dst []uint32, top uint32) {
 		mask := ^uint32(0) >> bits.LeadingZeros32(top)
 		// All tops down to mask/2+1 share the mask.
 		same := min(len(dst)-k, int(top-mask/2))
-		r.maskedRun(dst[k:k+same], top, mask)
+		r.maskedRun(dst[k:k+same], top, mask, falling)
 		k += same
 		top -= uint32(same)
 	}
 }
 
-// maskedRun is intervals for tops that share a mask. Writing first and then
-// stepping on only if the word was in range keeps the loop free of branches
-// that no predictor can guess.
-func (r *RandomState) maskedRun(dst []uint32, top, mask uint32) {
+// What maskedRun does with top after each number.
+const (
+	steady  = uint32(0)
+	falling = ^uint32(0)
+)
+
+// maskedRun fills dst with draws from 0 … top, all of the same mask, where top
+// is steady or falling by one. Writing first and then stepping on only if the
+// word was in range keeps the loop free of branches that no predictor can
+// guess.
+func (r *RandomState) maskedRun(dst []uint32, top, mask, trend uint32) {
 	for k := 0; k < len(dst); {
 		if r.mt.pos >= mtWords {
 			r.mt.refill()
@@ -57,7 +65,7 @@ func (r *RandomState) maskedRun(dst []uint32, top, mask uint32) {
 		for i, y := range words {
 			v := y & mask
 			dst[k] = v
-			if v <= top-uint32(k) {
+			if v <= top-uint32(k)&trend {
 				k++
 			}
 			if k == len(dst) {
@@ -92,5 +100,20 @@ func (r *RandomState) Integer(low, high int64) (int64, error) {
 
 // Integers is randint(low, high, size=n) for the default 64-bit dtype.
 func (r *RandomState) Integers(low, high int64, n int) ([]int64, error) {
-	return integers(r.Integer, low, high, n)
+	top := uint64(high) - uint64(low) - 1
+	if low >= high || top == 0 || top > math.MaxUint32 {
+		return integers(r.Integer, low, high, n)
+	}
+	out := make([]int64, max(n, 0))
+	mask := ^uint32(0) >> bits.LeadingZeros32(uint32(top))
+	var buf [batch]uint32
+	for rest := out; len(rest) > 0; {
+		draws := buf[:min(batch, len(rest))]
+		r.maskedRun(draws, uint32(top), mask, steady)
+		for i, v := range draws {
+			rest[i] = low + int64(v)
+		}
+		rest = rest[len(draws):]
+	}
+	return out, nil
 }

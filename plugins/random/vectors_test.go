@@ -263,7 +263,7 @@ func packFloats(n int, draw func() float64) packed {
 		texts[i], words[i] = pythonFloat(v), math.Float64bits(v)
 	}
 	p := pack(texts, words)
-	p.Float = true
+	p.Float = n > 0
 	return p
 }
 

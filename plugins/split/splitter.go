@@ -31,7 +31,7 @@ type Args struct {
 	Stratify    []int32   // stratify
 	Groups      []int32   // groups
 	Few         int       // few
-	Folds, Fold int       // folds, fold
+	Folds, Fold int       // folds (0 means 5), fold
 	Weights     []float64 // weights
 	Replace     bool      // replace
 }
@@ -46,9 +46,9 @@ func ArgDocs() []ArgDoc {
 		{"groups", "column: rows of equal value belong to one group"},
 		{"random_state", "number: the seed, 0 to 4294967295; default 0"},
 		{"replace", "bool: a row may be drawn more than once; default false"},
-		{"shuffle", "bool: divide in random order; default true, for folds false"},
+		{"shuffle", "bool: divide in random order; default true (for folds too, unlike the library)"},
 		{"stratify", "column: rows of equal value are one class, kept in proportion"},
-		{"test_size", "number: share (0.1) or number of rows or groups (100) held out"},
+		{"test_size", "number: share (0.1) or number of rows or groups (100) held out; default 0.25 of the rows, 0.2 of the groups, one row of a sample"},
 		{"train_size", "number: share or number of rows or groups to train on; default all the others"},
 		{"weights", "column: how likely each row is drawn; default equally"},
 	}
@@ -111,6 +111,9 @@ func grouped(split func(Args) (train, test []int, err error)) func(int, Args) (P
 // folded holds out one fold of those that folds assigns.
 func folded(folds func(n int, a Args, o FoldOptions) ([]int32, error)) func(int, Args) (Parts, error) {
 	return func(n int, a Args) (Parts, error) {
+		if a.Folds == 0 {
+			a.Folds = 5
+		}
 		o := FoldOptions{Folds: a.Folds, Shuffle: !a.Unshuffled, Seed: a.Seed}
 		of, err := folds(n, a, o)
 		if err != nil {

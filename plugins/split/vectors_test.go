@@ -43,15 +43,45 @@ type packed struct {
 	SHA256           string
 }
 
-func TestVectors(t *testing.T) {
+type vectorFile struct {
+	Sums []struct {
+		N   int
+		Sum float64
+	}
+	Cases []vectorCase
+}
+
+func loadVectors(t *testing.T) vectorFile {
+	t.Helper()
 	raw, err := os.ReadFile("testdata/vectors.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Cases []vectorCase }
+	var file vectorFile
 	if err := json.Unmarshal(raw, &file); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestPairwiseSum(t *testing.T) {
+	sums := loadVectors(t).Sums
+	if len(sums) == 0 {
+		t.Fatal("no sums read")
+	}
+	for _, c := range sums {
+		x := make([]float64, c.N)
+		for i, v := range labels(c.N, 1009, false) {
+			x[i] = float64(float64(v)*0.1) + float64(1e-9*float64(v%3))
+		}
+		if got := pairwiseSum(x); got != c.Sum {
+			t.Errorf("sum of %d: got %v, numpy %v", c.N, got, c.Sum)
+		}
+	}
+}
+
+func TestVectors(t *testing.T) {
+	file := loadVectors(t)
 	if len(file.Cases) < 2000 {
 		t.Fatalf("only %d cases read", len(file.Cases))
 	}

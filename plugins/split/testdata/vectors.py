@@ -6,6 +6,7 @@ A case names the function, its arguments and either "error": true or both
 parts. Parts of up to 24 rows are stored whole; longer ones as their length,
 the first and last rows, and half the SHA-256 of all rows as little-endian
 int64. Label columns are not stored but computed: labels(n, k, skew) below.
+"sums" are numpy.sum of summands(n), in full.
 """
 import hashlib
 import json
@@ -182,6 +183,15 @@ def folds():
                         case("group_k_fold", args, lambda: list(ms.GroupKFold(k, **kw).split(y, groups=y))[fold])
 
 
+def summands(n):
+    return [v * 0.1 + 1e-9 * (v % 3) for v in labels(n, 1009, False)]
+
+
+def sums():
+    for n in [0, 1, 7, 8, 9, 15, 16, 17, 127, 128, 129, 130, 136, 255, 256, 257, 1000, 8191, 8193, 100_003]:
+        yield {"n": n, "sum": float(np.sum(np.array(summands(n))))}
+
+
 def main():
     made = {
         "made_by": "testdata/vectors.py",
@@ -192,7 +202,7 @@ def main():
     }
     for part in (train_test, stratified, grouped, by_appearance, each, samples, folds):
         part()
-    print("{\n" + f' "made_with": {json.dumps(made)},\n "cases": [')
+    print("{\n" + f' "made_with": {json.dumps(made)},\n "sums": {json.dumps(list(sums()))},\n "cases": [')
     print(",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in CASES))
     print(" ]\n}")
 
