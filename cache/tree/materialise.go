@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -132,8 +133,9 @@ func publishFile(from, to string) error {
 // publishDir moves a folder to its place, where at most an empty folder may
 // be. A folder's own mode comes last: a read-only one cannot be moved.
 func publishDir(from, to string, mode fs.FileMode) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
+	// os.Rename refuses an empty folder; the system does not.
+	if err := syscall.Rename(from, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return os.Chmod(to, mode)
 }

@@ -1,0 +1,492 @@
+package tree_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// sample is a folder: paths that end with "/" are empty folders, and files
+// below bin are executable.
+var sample = map[string]string{
+	"train.csv":             "id,x\n1,2\n",
+	"images/a.jpg":          "a",
+	"images/b.jpg":          "b",
+	"images/deep/er/c.jpg":  "a",
+	"bin/run":               "#!/bin/sh\n",
+	"empty/":                "",
+	"empty.txt":             "",
+	"odd \\ \n name/é\xff":  "odd",
+	"images-2/a.jpg":        "a",
+	"images.txt":            "sorts between images and images/",
+	"images/deep/er/exact/": "",
+}
+
+func writeFolder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if strings.HasSuffix(name, "/") {
+			must(t, os.MkdirAll(path, 0o755))
+			continue
+		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		mode := fs.FileMode(0o644)
+		if strings.HasPrefix(name, "bin/") {
+			mode = 0o755
+		}
+		must(t, os.WriteFile(path, []byte(content), mode))
+	}
+	return dir
+}
+
+// readFolder is the inverse of writeFolder, with the mode of everything.
+func readFolder(t *testing.T, dir string) (files map[string]string, modes map[string]fs.FileMode) {
+	t.Helper()
+	files, modes = make(map[string]string), make(map[string]fs.FileMode)
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		modes[name] = info.Mode()
+		if d.IsDir() {
+			list, err := os.ReadDir(path)
+			if len(list) == 0 {
+				files[name+"/"] = ""
+			}
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[name] = string(data)
+		return err
+	}))
+	return files, modes
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stores are the kinds of stores that trees are tested on.
+func stores(t *testing.T) map[string]cache.Store {
+	c, err := disk.Open(t.TempDir(), disk.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	return map[string]cache.Store{"disk": c, "memory": memory.New()}
+}
+
+func importSample(t *testing.T, s cache.Store) cache.Ref {
+	t.Helper()
+	ref, err := tree.Import(t.Context(), s, writeFolder(t, sample), tree.ImportOptions{})
+	must(t, err)
+	return ref
+}
+
+func TestImportAndMaterialise(t *testing.T) {
+	for name, s := range stores(t) {
+		for _, opts := range []tree.Options{{Mode: tree.Link}, {Mode: tree.Copy}, {Mode: tree.Copy, Writable: true, Workers: 1}} {
+			t.Run(fmt.Sprintf("%s/%+v", name, opts), func(t *testing.T) {
+				ref := importSample(t, s)
+				dst := filepath.Join(t.TempDir(), "out")
+				t.Cleanup(func() { must(t, tree.Remove(dst)) })
+				res, err := tree.Materialise(t.Context(), s, ref, dst, opts)
+				must(t, err)
+				got, modes := readFolder(t, dst)
+				if diff := cmp.Diff(sample, got); diff != "" {
+					t.Fatalf("files differ (-want +got):\n%s", diff)
+				}
+				checkModes(t, modes, opts.Writable)
+				if res.Files != ref.Files || res.Bytes != ref.Size || res.Linked+res.Cloned+res.Copied != ref.Files {
+					t.Errorf("result %+v of %+v", res, ref)
+				}
+				if name == "disk" && opts.Mode == tree.Link && res.Linked != ref.Files {
+					t.Errorf("%d of %d files are links", res.Linked, ref.Files)
+				}
+				again, err := tree.Import(t.Context(), s, dst, tree.ImportOptions{})
+				if err != nil || again != ref {
+					t.Errorf("imported again: %+v, %v, want %+v", again, err, ref)
+				}
+			})
+		}
+	}
+}
+
+func checkModes(t *testing.T, modes map[string]fs.FileMode, writable bool) {
+	t.Helper()
+	for name, mode := range modes {
+		want := fs.FileMode(0o444)
+		if mode.IsDir() || strings.HasPrefix(name, "bin/") {
+			want = 0o555
+		}
+		if writable {
+			want |= 0o200
+		}
+		if mode.Perm() != want {
+			t.Errorf("mode of %q is %v, want %v", name, mode.Perm(), want)
+		}
+	}
+}
+
+func TestImportCounts(t *testing.T) {
+	var files, bytes int64
+	ref, err := tree.Import(t.Context(), memory.New(), writeFolder(t, sample), tree.ImportOptions{
+		Progress: func(f, b int64) { files, bytes = f, b },
+	})
+	must(t, err)
+	var wantFiles, wantBytes int64
+	for name, content := range sample {
+		if !strings.HasSuffix(name, "/") {
+			wantFiles++
+			wantBytes += int64(len(content))
+		}
+	}
+	want := cache.Ref{Kind: cache.Tree, ID: ref.ID, Size: wantBytes, Files: wantFiles}
+	if ref != want || files != wantFiles || bytes != wantBytes {
+		t.Errorf("ref %+v, progress %d files of %d bytes, want %+v", ref, files, bytes, want)
+	}
+}
+
+func TestImportSpecialFiles(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(outside, []byte("secret"), 0o644))
+	make := map[string]func(path string) error{
+		"link to file":   func(p string) error { return os.Symlink(outside, p) },
+		"link to folder": func(p string) error { return os.Symlink(filepath.Dir(outside), p) },
+		"dangling link":  func(p string) error { return os.Symlink("nowhere", p) },
+		"pipe":           func(p string) error { return syscall.Mkfifo(p, 0o644) },
+	}
+	for name, create := range make {
+		t.Run(name, func(t *testing.T) {
+			dir := writeFolder(t, map[string]string{"sub/a": "a"})
+			must(t, create(filepath.Join(dir, "sub", "special")))
+			s := memory.New()
+			if _, err := tree.Import(t.Context(), s, dir, tree.ImportOptions{}); err == nil || !strings.Contains(err.Error(), "sub/special") {
+				t.Errorf("Import: error %v, want one that names the entry", err)
+			}
+			got, err := tree.Import(t.Context(), s, dir, tree.ImportOptions{SkipSpecial: true})
+			must(t, err)
+			want, err := tree.Import(t.Context(), s, writeFolder(t, map[string]string{"sub/a": "a"}), tree.ImportOptions{})
+			must(t, err)
+			if got != want {
+				t.Errorf("without special files: %+v, want %+v", got, want)
+			}
+		})
+	}
+	t.Run("the folder is a link", func(t *testing.T) {
+		link := filepath.Join(t.TempDir(), "link")
+		must(t, os.Symlink(filepath.Dir(outside), link))
+		if _, err := tree.Import(t.Context(), memory.New(), link, tree.ImportOptions{}); err == nil {
+			t.Error("Import followed a link")
+		}
+	})
+}
+
+func TestImportManyFolders(t *testing.T) {
+	files := make(map[string]string)
+	for i := range 400 {
+		files[fmt.Sprintf("d%d/e%d/f%d", i%7, i%31, i)] = fmt.Sprint(i % 50)
+	}
+	dir := writeFolder(t, files)
+	want, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{Workers: 1})
+	must(t, err)
+	for range 5 {
+		got, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{Workers: 7})
+		if err != nil || got != want {
+			t.Fatalf("Import = %+v, %v, want %+v", got, err, want)
+		}
+	}
+}
+
+func TestImportCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tree.Import(ctx, memory.New(), writeFolder(t, sample), tree.ImportOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Import: %v", err)
+	}
+}
+
+func TestBuilder(t *testing.T) {
+	s := memory.New()
+	want := importSample(t, s)
+	var b tree.Builder
+	for _, name := range slices.Sorted(maps.Keys(sample)) {
+		if dir, ok := strings.CutSuffix(name, "/"); ok {
+			must(t, b.AddDir(dir))
+			continue
+		}
+		ref, err := cache.PutBytes(t.Context(), s, []byte(sample[name]))
+		must(t, err)
+		must(t, b.Add(name, ref, strings.HasPrefix(name, "bin/")))
+	}
+	got, err := b.Build(t.Context(), s)
+	if err != nil || got != want {
+		t.Errorf("Build = %+v, %v, want %+v", got, err, want)
+	}
+	if empty, err := b.Build(t.Context(), s); err != nil || empty.Files != 0 {
+		t.Errorf("second Build = %+v, %v, want an empty tree", empty, err)
+	}
+}
+
+func TestBuilderAddsTrees(t *testing.T) {
+	s := memory.New()
+	images, err := tree.Find(t.Context(), s, importSample(t, s), "images")
+	must(t, err)
+	var b tree.Builder
+	must(t, b.Add("public/images", images.Ref(), false))
+	ref, err := b.Build(t.Context(), s)
+	must(t, err)
+	got, err := tree.Find(t.Context(), s, ref, "public/images/deep/er/c.jpg")
+	if err != nil || got.ID != digest.Of([]byte("a")) || ref.Files != images.Files {
+		t.Errorf("Find = %+v, %v in %+v", got, err, ref)
+	}
+}
+
+func TestBuilderRefuses(t *testing.T) {
+	s := memory.New()
+	ref, err := cache.PutBytes(t.Context(), s, []byte("x"))
+	must(t, err)
+	for _, path := range []string{"", ".", "/a", "a/", "a//b", "../a", "a/../b", "a/./b", "a\x00", strings.Repeat("n", 300)} {
+		var b tree.Builder
+		if err := b.Add(path, ref, false); !errors.Is(err, tree.ErrInvalid) {
+			t.Errorf("Add(%q): error %v, want ErrInvalid", path, err)
+		}
+	}
+	for name, paths := range map[string][]string{"twice": {"d/a", "d/a"}, "file and folder": {"d/a", "d/a/b"}, "folder and file": {"d/a/b", "d/a"}} {
+		var b tree.Builder
+		for _, p := range paths {
+			must(t, b.Add(p, ref, false))
+		}
+		if _, err := b.Build(t.Context(), s); !errors.Is(err, tree.ErrInvalid) || !strings.Contains(err.Error(), `"d/a"`) {
+			t.Errorf("%s: Build: error %v, want ErrInvalid that names d/a", name, err)
+		}
+	}
+}
+
+func TestWalk(t *testing.T) {
+	s := memory.New()
+	ref := importSample(t, s)
+	var got []string
+	must(t, tree.Walk(t.Context(), s, ref, func(path string, e tree.Entry) error {
+		got = append(got, string(e.Type)+" "+path)
+		if path == "images/deep" {
+			return fs.SkipDir
+		}
+		if path == "images.txt" {
+			return fs.SkipAll
+		}
+		return nil
+	}))
+	want := []string{
+		"d bin", "x bin/run", "d empty", "f empty.txt", "d images", "f images/a.jpg", "f images/b.jpg", "d images/deep",
+		"d images-2", "f images-2/a.jpg", "f images.txt",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("walk differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestFind(t *testing.T) {
+	s := memory.New()
+	ref := importSample(t, s)
+	for path, wantErr := range map[string]error{
+		".": nil, "images": nil, "images/deep/er/c.jpg": nil, "odd \\ \n name/é\xff": nil,
+		"nothing": fs.ErrNotExist, "train.csv/x": fs.ErrNotExist, "images/deep/x": fs.ErrNotExist,
+		"": fs.ErrInvalid, "/images": fs.ErrInvalid, "images/": fs.ErrInvalid, "../images": fs.ErrInvalid,
+	} {
+		e, err := tree.Find(t.Context(), s, ref, path)
+		if !errors.Is(err, wantErr) {
+			t.Errorf("Find(%q): error %v, want %v", path, err, wantErr)
+		}
+		if content, isFile := sample[path]; isFile && e.ID != digest.Of([]byte(content)) {
+			t.Errorf("Find(%q) = %+v", path, e)
+		}
+	}
+}
+
+func TestFS(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			files := maps.Clone(sample)
+			delete(files, "odd \\ \n name/é\xff") // io/fs knows UTF-8 only
+			ref, err := tree.Import(t.Context(), s, writeFolder(t, files), tree.ImportOptions{})
+			must(t, err)
+			f := tree.NewFS(t.Context(), s, ref)
+			must(t, fstest.TestFS(f, "train.csv", "images/deep/er/c.jpg", "bin/run", "empty", "empty.txt"))
+			data, err := fs.ReadFile(f, "images/b.jpg")
+			if err != nil || string(data) != "b" {
+				t.Errorf("ReadFile = %q, %v", data, err)
+			}
+			info, err := fs.Stat(f, "bin/run")
+			if err != nil || info.Mode() != 0o555 {
+				t.Errorf("Stat = %v, %v", info, err)
+			}
+			if _, err := fs.ReadDir(f, "train.csv"); err == nil {
+				t.Error("ReadDir of a file succeeded")
+			}
+			checkRandom(t, f)
+		})
+	}
+}
+
+// checkRandom reads one file in every order.
+func checkRandom(t *testing.T, fsys fs.FS) {
+	t.Helper()
+	f, err := fsys.Open("train.csv")
+	must(t, err)
+	defer f.Close()
+	r := f.(interface {
+		io.ReadSeeker
+		io.ReaderAt
+	})
+	buf := make([]byte, 2)
+	_, err = io.ReadFull(r, buf)
+	must(t, err)
+	if end, err := r.Seek(-4, io.SeekEnd); err != nil || end != 5 {
+		t.Errorf("Seek = %d, %v", end, err)
+	}
+	rest, err := io.ReadAll(r)
+	if err != nil || string(rest) != "1,2\n" {
+		t.Errorf("read %q, %v after Seek", rest, err)
+	}
+	if _, err := r.ReadAt(buf, 3); err != nil || string(buf) != "x\n" {
+		t.Errorf("ReadAt = %q, %v", buf, err)
+	}
+}
+
+// A tree that lies about what is below it must not be believed.
+func TestWrongSums(t *testing.T) {
+	s := memory.New()
+	ref := importSample(t, s)
+	for name, wrong := range map[string]cache.Ref{
+		"size":  {Kind: cache.Tree, ID: ref.ID, Size: ref.Size + 1, Files: ref.Files},
+		"files": {Kind: cache.Tree, ID: ref.ID, Size: ref.Size, Files: ref.Files - 1},
+	} {
+		if _, err := tree.Read(t.Context(), s, wrong); !errors.Is(err, tree.ErrInvalid) {
+			t.Errorf("%s: Read: error %v, want ErrInvalid", name, err)
+		}
+	}
+	if _, err := tree.Read(t.Context(), s, cache.Ref{Kind: cache.Blob, ID: ref.ID}); err == nil {
+		t.Error("Read of a blob succeeded")
+	}
+}
+
+func TestMaterialiseIsAtomic(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			ref := importSample(t, s)
+			missing, err := cache.PutBytes(t.Context(), memory.New(), []byte("never stored"))
+			must(t, err)
+			var b tree.Builder
+			must(t, b.Add("good", ref, false))
+			must(t, b.Add("missing", missing, false))
+			broken, err := b.Build(t.Context(), s)
+			must(t, err)
+			parent := t.TempDir()
+			if _, err := tree.Materialise(t.Context(), s, broken, parent+"/out", tree.Options{}); !errors.Is(err, cache.ErrNotFound) {
+				t.Errorf("Materialise: error %v, want cache.ErrNotFound", err)
+			}
+			if list, err := os.ReadDir(parent); err != nil || len(list) != 0 {
+				t.Errorf("left behind: %v, %v", list, err)
+			}
+		})
+	}
+}
+
+func TestMaterialiseRefusesToReplace(t *testing.T) {
+	s := memory.New()
+	ref := importSample(t, s)
+	dst := t.TempDir()
+	if _, err := tree.Materialise(t.Context(), s, ref, dst, tree.Options{}); err != nil {
+		t.Errorf("into an empty folder: %v", err)
+	}
+	if _, err := tree.Materialise(t.Context(), s, ref, dst, tree.Options{}); err == nil {
+		t.Error("a folder with files was replaced")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, []byte("mine"), 0o644))
+	blob, err := cache.PutBytes(t.Context(), s, []byte("other"))
+	must(t, err)
+	for _, r := range []cache.Ref{ref, blob} {
+		if _, err := tree.Materialise(t.Context(), s, r, file, tree.Options{}); err == nil {
+			t.Errorf("a file was replaced by a %s", r.Kind)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if _, err := tree.Materialise(t.Context(), s, ref, t.TempDir()+"/out", tree.Options{Writable: true}); err == nil {
+		t.Error("writable links were allowed")
+	}
+}
+
+func TestMaterialiseBlob(t *testing.T) {
+	for name, s := range stores(t) {
+		blob, err := cache.PutBytes(t.Context(), s, []byte("text"))
+		must(t, err)
+		dst := filepath.Join(t.TempDir(), "file")
+		_, err = tree.Materialise(t.Context(), s, blob, dst, tree.Options{})
+		must(t, err)
+		if data, err := os.ReadFile(dst); err != nil || string(data) != "text" {
+			t.Errorf("%s: the file holds %q, %v", name, data, err)
+		}
+	}
+}
+
+func TestMaterialiseTellsProgress(t *testing.T) {
+	s := memory.New()
+	ref := importSample(t, s)
+	var last tree.Result
+	_, err := tree.Materialise(t.Context(), s, ref, t.TempDir()+"/out", tree.Options{Progress: func(r tree.Result) { last = r }})
+	if err != nil || last.Files != ref.Files || last.Bytes != ref.Size {
+		t.Errorf("last progress %+v, %v, want all of %+v", last, err, ref)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "outside")
+	must(t, os.Mkdir(outside, 0o755))
+	must(t, os.WriteFile(outside+"/keep", nil, 0o644))
+	ro := filepath.Join(dir, "ro")
+	must(t, os.MkdirAll(ro+"/a/b", 0o755))
+	must(t, os.WriteFile(ro+"/a/b/c", nil, 0o444))
+	must(t, os.Symlink(outside, ro+"/link"))
+	for _, d := range []string{"/a/b", "/a", ""} {
+		must(t, os.Chmod(ro+d, 0o555))
+	}
+	must(t, tree.Remove(ro))
+	must(t, tree.Remove(ro))
+	if _, err := os.Stat(ro); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+	if info, err := os.Stat(outside + "/keep"); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("what a link leads to was touched: %v, %v", info, err)
+	}
+}
