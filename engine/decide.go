@@ -13,8 +13,8 @@ import (
 
 // decision is what is known of an instance once its inputs are.
 type decision struct {
-	step   step.Step
-	id     digest.ActionID
+	id digest.ActionID
+	// fields are what is in the key; nil when there is a record.
 	fields []digest.Field
 	// record is what the action gave before; nil if it must run.
 	record *cache.Record
@@ -33,13 +33,16 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if err != nil {
 		return nil, diag.List{diag.Error(inst.Step.Range, "Step without a key", "%s: %s.", inst.Addr, err)}
 	}
-	d := &decision{step: s, id: h.Sum(), fields: h.Fields()}
+	d := &decision{id: h.Sum(), fields: h.Fields()}
 	if fresh {
 		return d, nil
 	}
 	d.record, err = e.lookup(ctx, d.id)
 	if err != nil {
 		return nil, diag.List{diag.Error(inst.Step.Range, "Cache cannot be read", "%s: %s.", inst.Addr, err)}
+	}
+	if d.record != nil {
+		d.fields = nil // they are in the record
 	}
 	return d, nil
 }

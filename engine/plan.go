@@ -8,6 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/internal/parallel"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -57,13 +58,49 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	}
 	pl := newPlanned(p, selected, force, memory)
 	first := map[digest.ActionID]int{}
-	for n := range pl.Steps {
+	for from := 0; from < len(pl.Steps); {
 		if err := ctx.Err(); err != nil {
 			return nil, append(diags, diag.General("Interrupted", "%s.", err))
 		}
-		diags = append(diags, e.planStep(ctx, p, pl, n, first)...)
+		to := from + 1
+		for to < len(pl.Steps) && pl.Steps[to].Address.Step == pl.Steps[from].Address.Step {
+			to++
+		}
+		diags = append(diags, e.planBlock(ctx, p, pl, from, to, first)...)
+		from = to
 	}
 	return pl, diags
+}
+
+// planBlock plans the instances of one block, which do not depend on each
+// other: those that can be decided are, on all cores, then what they mean for
+// the plan is worked out in order.
+func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, to int, first map[digest.ActionID]int) (diags diag.List) {
+	found := make([]diag.List, to-from)
+	parallel.For(to-from, func(i int) { found[i] = e.decideStep(ctx, p, pl, from+i) })
+	for n := from; n < to; n++ {
+		if more := found[n-from]; more.HasErrors() {
+			if len(diags) <= 20 {
+				diags = append(diags, more...)
+			}
+			continue
+		}
+		e.planStep(ctx, p, pl, n, first)
+	}
+	return diags
+}
+
+// decideStep decides a step if everything it depends on is known.
+func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int) (diags diag.List) {
+	s, i := &pl.Steps[n], pl.instance[n]
+	s.Reasons = pl.undecided(s)
+	if len(s.Reasons) == 0 {
+		fresh := pl.forced[i] || p.Instances[i].Step.Kind.Volatile
+		pl.decisions[n], diags = e.decide(ctx, p, i, fresh)
+	} else if p.Known(i) {
+		_, _, diags = construct(p, i) // so that a mistake is found now
+	}
+	return diags
 }
 
 func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
@@ -90,39 +127,29 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 	return pl
 }
 
-func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, first map[digest.ActionID]int) diag.List {
-	s, i := &pl.Steps[n], pl.instance[n]
+// planStep works out what the decision on a step means for the plan.
+func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, first map[digest.ActionID]int) {
+	s, i, d := &pl.Steps[n], pl.instance[n], pl.decisions[n]
 	pl.same[n] = -1
 	last := pl.memory.last(s.Name)
 	s.ExpectedMillis = last.Duration.Milliseconds()
-	if waits := pl.undecided(s); len(waits) > 0 {
+	if d == nil {
 		s.Action = plan.Deferred
-		s.Reasons = waits
-		if !p.Known(i) {
-			return nil
-		}
-		_, _, diags := construct(p, i)
-		return diags
+		return
 	}
-	kind := p.Instances[i].Step.Kind
-	fresh := pl.forced[i] || kind.Volatile
-	d, diags := e.decide(ctx, p, i, fresh)
-	if diags.HasErrors() {
-		return diags
-	}
-	pl.decisions[n] = d
 	s.ActionID = d.id.String()
-	switch earlier, twice := first[d.id]; {
+	kind := p.Instances[i].Step.Kind
+	earlier, twice := first[d.id]
+	switch {
 	case d.record != nil:
 		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
-		d.fields = nil
 		p.SetOutputs(i, d.record.Outputs)
-		return nil
-	case twice && !fresh:
+		return
+	case twice && !pl.forced[i] && !kind.Volatile:
 		s.Action = plan.Cached
 		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same action as %s, which runs first", pl.Steps[earlier].Name)}}
 		pl.same[n] = earlier
-		return nil
+		return
 	case pl.forced[i]:
 		s.Reasons = []plan.Reason{{Text: forced}}
 	case kind.Volatile:
@@ -132,7 +159,6 @@ func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, f
 	}
 	s.Action = plan.Run
 	first[d.id] = n
-	return nil
 }
 
 // undecided lists why a step cannot be decided yet: what it depends on will

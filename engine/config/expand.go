@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/internal/parallel"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -36,16 +37,22 @@ func (g *Graph) expandStep(s *Step) diag.List {
 			return diags
 		}
 	}
-	g.blocks[s] = &block{first: len(g.Instances), keyed: s.ForEach != nil, value: cty.NilVal}
-	ctx := g.scope(exprs)
-	var diags diag.List
+	first := len(g.Instances)
+	g.blocks[s] = &block{first: first, keyed: s.ForEach != nil, value: cty.NilVal}
 	for _, el := range elements {
-		inst := g.addInstance(s, el)
-		more := g.expandInstance(inst, ctx)
-		diags = append(diags, more...)
+		g.addInstance(s, el)
+	}
+	ctx := g.scope(exprs)
+	found := make([]diag.List, len(elements))
+	parallel.For(len(elements), func(i int) {
+		found[i] = g.expandInstance(g.Instances[first+i], ctx)
+	})
+	var diags diag.List
+	for _, more := range found {
 		if len(diags) > 20 { // the same mistake once for every key helps nobody
 			break
 		}
+		diags = append(diags, more...)
 	}
 	return diags
 }
@@ -256,7 +263,31 @@ func typeName(ty cty.Type) string {
 	}
 }
 
+// elements evaluates the for_each of a block. Blocks over the same local
+// value share the list, which takes long to sort when it is long.
 func (g *Graph) elements(s *Step) ([]element, diag.List) {
+	name := localName(s.ForEach)
+	if list, ok := g.forEach[name]; ok {
+		return list, nil
+	}
+	list, diags := g.evaluateElements(s)
+	if name != "" && !diags.HasErrors() {
+		g.forEach[name] = list
+	}
+	return list, diags
+}
+
+// localName returns the name when e is nothing but local.name.
+func localName(e hcl.Expression) string {
+	t, diags := hcl.AbsTraversalForExpr(e)
+	if diags.HasErrors() || len(t) != 2 || t.RootName() != "local" {
+		return ""
+	}
+	name, _ := member(t[1])
+	return name
+}
+
+func (g *Graph) evaluateElements(s *Step) ([]element, diag.List) {
 	v, diags := g.evaluate(s.ForEach, g.scope([]hcl.Expression{s.ForEach}))
 	if diags.HasErrors() {
 		return nil, diags

@@ -21,8 +21,10 @@ type Graph struct {
 	// Instances are ordered by dependency, then as in the file, then by key.
 	Instances []*Instance
 
-	vars   map[string]cty.Value
-	byAddr map[addr.Instance]int
+	vars map[string]cty.Value
+	// forEach holds the elements of the local values that were gone over.
+	forEach map[string][]element
+	byAddr  map[addr.Instance]int
 
 	mu     sync.Mutex
 	locals map[string]cty.Value
@@ -68,7 +70,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		Pipeline: p, vars: values,
 		byAddr: map[addr.Instance]int{},
 		locals: map[string]cty.Value{}, agents: map[string]cty.Value{},
-		blocks: map[*Step]*block{}, stale: map[string]bool{},
+		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}
 	var diags diag.List
 	for _, n := range p.order {

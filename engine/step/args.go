@@ -27,21 +27,39 @@ func (a Args) Decode(dst any) error {
 }
 
 // untypedNulls replaces null content in arguments and blocks by nulls without
-// a type, because gocty v1.19 refuses a null capsule for a pointer.
+// a type, because gocty v1.19 refuses a null capsule for a pointer. A value
+// without any is returned as it is.
 func untypedNulls(v cty.Value) cty.Value {
 	if v.IsNull() || !v.Type().IsObjectType() {
 		return v
 	}
-	attrs := v.AsValueMap()
-	for name, a := range attrs {
-		switch {
-		case a.IsNull() && a.Type().IsCapsuleType():
-			attrs[name] = cty.NullVal(cty.DynamicPseudoType)
-		case a.Type().IsObjectType():
-			attrs[name] = untypedNulls(a)
+	var changed map[string]cty.Value
+	for name, ty := range v.Type().AttributeTypes() {
+		if !ty.IsCapsuleType() && !ty.IsObjectType() {
+			continue
 		}
+		a := v.GetAttr(name)
+		switch {
+		case ty.IsCapsuleType() && a.IsNull():
+			a = cty.NullVal(cty.DynamicPseudoType)
+		case ty.IsObjectType():
+			inner := untypedNulls(a)
+			if inner.Type().Equals(ty) {
+				continue
+			}
+			a = inner
+		default:
+			continue
+		}
+		if changed == nil {
+			changed = v.AsValueMap()
+		}
+		changed[name] = a
 	}
-	return cty.ObjectVal(attrs)
+	if changed == nil {
+		return v
+	}
+	return cty.ObjectVal(changed)
 }
 
 // Type returns the type of the object that a kind's Args.Value has.
