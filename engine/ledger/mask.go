@@ -17,13 +17,29 @@ const mask = "***"
 type Secrets struct {
 	values []string
 	first  [256]bool // bytes that values begin with
+	// long are those that are looked for in documents, nil if all are.
+	long *Secrets
 }
+
+// shortest is the length of the shortest value that is masked in documents.
+const shortest = 4
 
 // NewSecrets returns the secrets of the given values. A value is masked as it
 // is, without the space around it (files end with a newline), as it is
 // written within JSON, and, if it has several lines, each line of at least
-// eight characters. Empty values are no secrets.
+// eight characters. Empty values are no secrets. Values of less than four
+// bytes are masked in what steps print but not in the journal and the other
+// documents of a run, where they would make times and numbers unreadable.
 func NewSecrets(values ...string) *Secrets {
+	s := newSecrets(values)
+	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
+		s.long = newSecrets(slices.DeleteFunc(slices.Clone(values), short))
+		s.long.values = slices.DeleteFunc(s.long.values, short)
+	}
+	return s
+}
+
+func newSecrets(values []string) *Secrets {
 	s := &Secrets{}
 	for _, v := range values {
 		s.add(v)
@@ -67,40 +83,48 @@ func (s *Secrets) maskBytes(text []byte) []byte {
 	return out
 }
 
-// maskJSON masks the texts within JSON. A secret that is also a piece of
-// JSON's own syntax ("1", say) is masked in its texts only.
+// maskJSON masks the texts within a document of JSON, which stays one.
 func (s *Secrets) maskJSON(doc []byte) []byte {
-	masked := s.maskBytes(doc)
-	if bytes.Equal(masked, doc) || json.Valid(masked) {
-		return masked
+	if s != nil && s.long != nil {
+		s = s.long
 	}
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return masked
+	if bytes.Equal(s.maskBytes(doc), doc) {
+		return doc
 	}
-	out, err := json.Marshal(s.maskTexts(v))
-	if err != nil {
-		return masked
+	out := make([]byte, 0, len(doc))
+	for {
+		start := bytes.IndexByte(doc, '"')
+		if start < 0 {
+			return append(out, doc...)
+		}
+		end := start + textEnd(doc[start:])
+		out = append(out, doc[:start]...)
+		out = append(out, s.maskText(doc[start:end])...)
+		doc = doc[end:]
 	}
-	return out
 }
 
-func (s *Secrets) maskTexts(v any) any {
-	switch v := v.(type) {
-	case string:
-		return s.Mask(v)
-	case []any:
-		for i := range v {
-			v[i] = s.maskTexts(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = s.maskTexts(v[k])
+// textEnd returns the length of the quoted text at the beginning of doc.
+func textEnd(doc []byte) int {
+	for i := 1; i < len(doc); i++ {
+		switch doc[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
 		}
 	}
-	return v
+	return len(doc)
+}
+
+// maskText masks a quoted text, all of it if an escape is cut in two.
+func (s *Secrets) maskText(quoted []byte) []byte {
+	masked := s.maskBytes(quoted[1 : len(quoted)-1])
+	masked = slices.Concat([]byte{'"'}, masked, []byte{'"'})
+	if !json.Valid(masked) {
+		return []byte(`"` + mask + `"`)
+	}
+	return masked
 }
 
 // masking is how far the masking of a stream has come.

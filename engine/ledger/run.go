@@ -73,7 +73,7 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 	}
 	if err := l.stateFile(r.info.Pipeline).noteRun(r.info.ID); err != nil {
 		r.closeFiles()
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(r.dir))
 	}
 	return r, nil
 }
