@@ -35,9 +35,11 @@ type oracleColumn struct {
 }
 
 // closeEnough names the metrics whose last digits may differ, and how many
-// units in the last place: numpy's vector code of log1p is not correctly
-// rounded, ours is, and the differences of logarithms magnify it.
-var closeEnough = map[string]float64{"rmsle": 64}
+// units in the last place of numbers around 1: numpy's vector code of log1p is
+// not correctly rounded, ours is, and the differences of logarithms magnify
+// it; scipy's correlations are sums of a BLAS, whose order depends on the
+// processor.
+var closeEnough = map[string]float64{"rmsle": 64, "pearson": 16, "spearman": 16}
 
 func TestOracle(t *testing.T) {
 	files, err := filepath.Glob("testdata/oracle*.json")
@@ -76,7 +78,7 @@ func checkOracle(t *testing.T, c oracleCase) {
 		t.Fatal(err)
 	}
 	want := hexFloat(t, c.Score)
-	slack := closeEnough[c.Metric] * (math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want))
+	slack := closeEnough[c.Metric] * 0x1p-52 * max(1, math.Abs(want))
 	if got.Value != want && !(math.IsNaN(want) && math.IsNaN(got.Value)) && !(math.Abs(got.Value-want) <= slack) {
 		t.Errorf("got %v, want %v", got.Value, want)
 	}

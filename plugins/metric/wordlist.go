@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,7 @@ var multilabelF1 = Metric{
 	Name:   "multilabel_f1",
 	Better: Higher,
 	Doc: `Micro F1 over pairs of row and label, where a cell is a list of labels split at white space: 2·TP / (2·TP + FP + FN), 0 if nothing is predicted right.
-Labels are those of the truth only: a predicted label that occurs in no true cell is ignored, it costs nothing. Repeats in a cell count once.`,
+Labels are those of the truth only: a predicted label that occurs in no true cell is ignored, it costs nothing. Repeats in a cell count once. With fewer than two labels there is no score.`,
 	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMultilabelF1), nil },
 }
@@ -109,6 +110,9 @@ func scoreMultilabelF1(in Input) (Score, error) {
 		for _, w := range words(cell) {
 			known[w] = true
 		}
+	}
+	if len(known) < 2 {
+		return Score{}, unscorable("the answers hold fewer than two different labels")
 	}
 	hits, total := 0, 0
 	for i, cell := range truth {
@@ -133,7 +137,7 @@ var jaccardWords = Metric{
 	Name:   "jaccard_words",
 	Better: Higher,
 	Doc: `Mean over rows of |A∩B| / |A∪B|, where A and B are the sets of words of the two cells, in lower case (Python's str.lower) and split at white space (Python's str.split).
-Where both are empty the row scores 0 (both_empty = "zero"), or the whole submission has no score (both_empty = "refuse").`,
+Where both are empty the row scores 0 (both_empty = "zero"), or the whole submission has no score (both_empty = "refuse"). With "zero", fewer than two different words in all cells have no score, as in the source.`,
 	Source: "scikit-learn 1.5 jaccard_score(average=\"samples\")",
 	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "what becomes of a row without words on both sides"}},
 	New: func(a Args) (Scorer, error) {
@@ -148,12 +152,20 @@ func scoreJaccard(in Input, refuse bool) (Score, error) {
 		return Score{}, err
 	}
 	each := make([]float64, len(truth))
+	all := map[string]bool{}
 	for i := range each {
 		a, b := wordSet(words(pythonLower(truth[i]))), wordSet(words(pythonLower(pred[i])))
+		if len(all) < 2 {
+			maps.Copy(all, a)
+			maps.Copy(all, b)
+		}
 		if len(a)+len(b) == 0 && refuse {
 			return Score{}, unscorable("row %d has no words, and none are expected: its index is not defined", i+1)
 		}
 		each[i] = Jaccard(a, b)
+	}
+	if len(all) < 2 && !refuse {
+		return Score{}, unscorable("there are fewer than two different words")
 	}
 	return Score{Value: Mean(each)}, nil
 }

@@ -1,7 +1,7 @@
 """Writes oracle.json: scores of random inputs by the libraries that the metrics name as source.
 
 Run as: python oracle.py [cases per metric] [largest number of rows] [seed] > oracle.json
-with numpy 1.26.4, scipy 1.13.1, scikit-learn 1.5.2 (Python 3.11).
+with numpy 1.26.4, scipy 1.13.1, scikit-learn 1.5.2, Levenshtein 0.25.1 (Python 3.11).
 Scores are hexadecimal floats, "error" where the library raises.
 """
 import json
@@ -11,7 +11,10 @@ import warnings
 import numpy as np
 import scipy
 import sklearn
+import Levenshtein
+from scipy import stats
 from sklearn import metrics as sk
+from sklearn.preprocessing import MultiLabelBinarizer
 
 warnings.filterwarnings("ignore")
 CASES, ROWS, SEED = (int(x) for x in (sys.argv[1:] + ["12", "40", "1"])[:3]) if len(sys.argv) > 3 else (12, 40, 1)
@@ -90,6 +93,50 @@ def values(n):
     return rng.random(n) * 10.0 ** rng.integers(-8, 9)
 
 
+WORDS = ["a", "b", "ab", "B", "ba", "\u0130", "\u03a3", "\u03c3\u03a3", "na\u00efve", "7", "07"]
+BLANKS = [" ", " ", " ", "  ", "\t", "\u00a0", "\u2003", "\u200b", "\x1c", "\x85"]
+
+
+def sentence(most=6):
+    n = int(rng.integers(0, most + 1))
+    return "".join(str(rng.choice(WORDS)) + str(rng.choice(BLANKS)) for _ in range(n))[: None if rng.random() < 0.5 else -1]
+
+
+def objects(v):
+    return np.array(list(v) + [None], dtype=object)[:-1]
+
+
+def jaccard(t, p):
+    t, p = [set(x.lower().split()) for x in t], [set(x.lower().split()) for x in p]
+    mlb = MultiLabelBinarizer(classes=list(set.union(*t, *p)), sparse_output=True)
+    return sk.jaccard_score(mlb.fit_transform(t), mlb.transform(p), average="samples")
+
+
+def tags(t, p):
+    t, p = [x.split() for x in t], [x.split() for x in p]
+    mlb = MultiLabelBinarizer(classes=sorted({w for x in t for w in x}), sparse_output=True)
+    return sk.f1_score(mlb.fit_transform(t), mlb.transform(p), average="micro")
+
+
+def error_rate(t, p):
+    t, p = [[int(w) for w in x.split()] for x in t], [[int(w) for w in x.split()] for x in p]
+    return np.sum([Levenshtein.distance(a, b) for a, b in zip(t, p)]) / np.int64(sum(len(x) for x in t))
+
+
+def texts_cases(n):
+    out = []
+    t, p = objects(sentence() for _ in range(n)), objects(sentence() for _ in range(n))
+    p[rng.random(n) < 0.3] = t[0]
+    out.append(case("jaccard_words", {}, [t], [p], lambda: jaccard(t, p)))
+    out.append(case("multilabel_f1", {}, [t], [p], lambda: tags(t, p)))
+    t, p = objects(sentence(60) for _ in range(n)), objects(sentence(60) for _ in range(n))
+    p[rng.random(n) < 0.3] = t[0][: len(t[0]) // 2] + "x" + t[0][len(t[0]) // 2 + 1:]
+    out.append(case("levenshtein", {}, [t], [p], lambda: np.mean([Levenshtein.distance(a, b) for a, b in zip(t, p)])))
+    t, p = (objects(" ".join(rng.choice(["1", "2", "+2", "03", "-0", "1_0", "99999999999999999999"], rng.integers(0, 9))) for _ in range(n)) for _ in "tp")
+    out.append(case("sequence_error_rate", {}, [t], [p], lambda: error_rate(t, p)))
+    return out
+
+
 def make():
     out = []
     for _ in range(CASES):
@@ -114,6 +161,15 @@ def make():
         out.append(case("rmse", {}, [t], [p], lambda: sk.root_mean_squared_error(t, p)))
         out.append(case("mse", {}, [t], [p], lambda: sk.mean_squared_error(t, p)))
         out.append(case("mae", {}, [t], [p], lambda: sk.mean_absolute_error(t, p)))
+        if n > 1:
+            out.append(case("pearson", {}, [t], [p], lambda: stats.pearsonr(t, p)[0]))
+        q = np.round(np.log10(p + 1)) if rng.random() < 0.5 else p
+        out.append(case("spearman", {}, [t], [q], lambda: stats.spearmanr(q, t).correlation))
+        out += texts_cases(min(n, 40))
+        tt, pp = labels(n), labels(n)
+        out.append(case("mcc", {}, [tt], [pp], lambda: sk.matthews_corrcoef(tt, pp)))
+        for average in ("micro", "macro"):
+            out.append(case("f1", {"average": average}, [tt], [pp], lambda: sk.f1_score(tt, pp, average=average)))
         if rng.random() < 0.2:
             p = p - 0.5
         out.append(case("rmsle", {}, [t], [p], lambda: sk.root_mean_squared_log_error(t, p)))
@@ -121,6 +177,7 @@ def make():
 
 
 print(json.dumps({
-    "made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}",
+    "made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
+                 f"Levenshtein {Levenshtein.__version__}",
     "cases": make(),
 }, separators=(",", ":")).replace('{"metric"', '\n{"metric"'))
