@@ -1,0 +1,359 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+func TestGCRemovesGarbage(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	var kept, garbage, shared cache.Ref
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		shared = putText(t, c, "kept 0") // also a file of the tree
+		kept = putTree(t, c, "kept", 20)
+		garbage = putTree(t, c, "garbage", 20)
+		record(t, c, "keep", kept)
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		dry, err := c.GC(t.Context(), GCOptions{DryRun: true})
+		must(t, err)
+		if !present(c, garbage) {
+			t.Error("a dry run removed something")
+		}
+		res, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		if diff := cmp.Diff(dry, res); diff != "" {
+			t.Errorf("the dry run told something else (-dry +real):\n%s", diff)
+		}
+		if present(c, garbage) || res.Objects != 24 || len(res.Evicted) != 0 {
+			t.Errorf("result %+v, garbage present: %v", res, present(c, garbage))
+		}
+		must(t, closure(t, c, kept))
+		must(t, closure(t, c, shared))
+		wantVerified(t, c)
+		wantCounted(t, c)
+	})
+}
+
+func TestGCKeepsWhatIsYoung(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	var old cache.Ref
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { old = putText(t, c, "old") })
+	clk.step()
+	worker := openTest(t, dir, Options{}, clk.hooks())
+	young := putText(t, worker, "young")
+	putText(t, worker, "old") // found present: wanted again
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		_, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+		must(t, err)
+	})
+	must(t, closure(t, worker, young))
+	must(t, closure(t, worker, old))
+	record(t, worker, "use", young, old)
+}
+
+func TestGCEvictsLeastRecentlyUsed(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		for i := range 6 {
+			record(t, c, fmt.Sprint(i), putText(t, c, fmt.Sprintf("%01000d", i)))
+			clk.step()
+		}
+	})
+	// A use moves 0 to the end.
+	clk.seconds.Add(4000)
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		if !has(t, c, "0") {
+			t.Fatal("record 0 is missing")
+		}
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		must(t, c.Pin(t.Context(), Pin{Name: "lock file", Actions: []digest.ActionID{actionOf("2")}}))
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		res, err := c.GC(t.Context(), GCOptions{MaxSize: 3000})
+		must(t, err)
+		var evicted []string
+		for _, it := range res.Evicted {
+			evicted = append(evicted, it.Address)
+		}
+		if diff := cmp.Diff([]string{"step.test.1", "step.test.3", "step.test.4"}, evicted); diff != "" {
+			t.Errorf("evicted (-want +got):\n%s", diff)
+		}
+		if res.BytesLeft != 3000 || res.ObjectsLeft != 3 || res.Kept != "" {
+			t.Errorf("result %+v", res)
+		}
+		tomb, err := c.Evicted(t.Context(), actionOf("3"))
+		want := cache.Tombstone{Action: actionOf("3"), EvictedUnixMilli: clk.now().UnixMilli(), Reason: "gc"}
+		if err != nil || tomb != want {
+			t.Errorf("tombstone %+v, %v, want %+v", tomb, err, want)
+		}
+		wantVerified(t, c)
+		wantCounted(t, c)
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		res, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+		must(t, err)
+		if !has(t, c, "2") || has(t, c, "0") || has(t, c, "5") || res.Kept == "" {
+			t.Errorf("only the pinned record should be left: %+v", res)
+		}
+		must(t, c.Unpin(t.Context(), "lock file"))
+		wantErr(t, c.Unpin(t.Context(), "lock file"), cache.ErrNotFound)
+	})
+}
+
+func TestGCKeepsRecordsThatFreeNothing(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		ref := putTree(t, c, "shared", 10)
+		record(t, c, "value only")
+		record(t, c, "shared 1", ref)
+		record(t, c, "shared 2", ref)
+		must(t, c.Pin(t.Context(), Pin{Name: "p", Refs: []cache.Ref{ref}}))
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		res, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+		must(t, err)
+		if len(res.Evicted) != 0 || !has(t, c, "shared 1") || !has(t, c, "shared 2") || !has(t, c, "value only") {
+			t.Errorf("result %+v", res)
+		}
+	})
+}
+
+func TestGCKeepsWhatOthersUse(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		record(t, c, "used", putTree(t, c, "used", 5))
+		record(t, c, "replaced", putTree(t, c, "first", 5))
+		record(t, c, "unused", putTree(t, c, "unused", 5))
+	})
+	clk.step()
+	user := openTest(t, dir, Options{}, clk.hooks())
+	if !has(t, user, "used") {
+		t.Fatal("record is missing")
+	}
+	rec, err := user.Lookup(t.Context(), actionOf("replaced"))
+	must(t, err)
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { record(t, c, "replaced", putText(t, c, "second")) })
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		_, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+		must(t, err)
+		if has(t, c, "unused") || !has(t, c, "used") {
+			t.Error("the wrong records were evicted")
+		}
+	})
+	must(t, closure(t, user, rec.Outputs["out0"].Ref))
+	if has(t, user, "unused") {
+		t.Error("the other process still sees an evicted record")
+	}
+}
+
+// A record that is looked up while it is being evicted stays.
+func TestGCSparesLateUse(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		record(t, c, "a", putTree(t, c, "a", 5))
+		record(t, c, "b", putTree(t, c, "b", 5))
+	})
+	clk.step()
+	user := openTest(t, dir, Options{}, clk.hooks())
+	h := clk.hooks()
+	h.at = func(point string) {
+		if point == "dropped" {
+			user.lease.use(actionOf("a")) // as Lookup does before it looks
+		}
+	}
+	session(t, dir, Options{}, h, func(c *Cache) {
+		res, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+		must(t, err)
+		if len(res.Evicted) != 1 || res.Evicted[0].Address != "step.test.b" {
+			t.Errorf("evicted %+v, want b alone", res.Evicted)
+		}
+	})
+	rec, err := user.Lookup(t.Context(), actionOf("a"))
+	must(t, err)
+	must(t, closure(t, user, rec.Outputs["out0"].Ref))
+}
+
+func TestGCWaitsForHolders(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		putText(t, c, "garbage")
+		_, err := c.GC(t.Context(), GCOptions{}) // makes the lock file
+		must(t, err)
+	})
+	clk.step()
+	reader := openTest(t, dir, Options{ReadOnly: true}, clk.hooks())
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		_, err := c.GC(t.Context(), GCOptions{})
+		wantErr(t, err, errHeld)
+		must(t, reader.Close())
+		res, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		if res.Objects != 1 {
+			t.Errorf("result %+v", res)
+		}
+	})
+}
+
+func TestCompaction(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	other := openTest(t, dir, Options{}, clk.hooks())
+	long := make([]byte, 10_000)
+	for i := range long {
+		long[i] = byte(i)
+	}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		for i := range 400 {
+			rec := recordOf(fmt.Sprint(i % 20))
+			rec.Outputs["v"] = cache.Value{JSON: append(long, fmt.Sprint(i)...)}
+			must(t, c.Record(t.Context(), rec))
+		}
+		record(t, c, "content", putText(t, c, "text"))
+		must(t, c.quarantine(digest.Of([]byte("text")), false))
+		if has(t, c, "content") {
+			t.Fatal("a record without content was found")
+		}
+		before := int64(len(c.index.log.bytes()))
+		_, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		info, err := os.Stat(c.index.path)
+		must(t, err)
+		if info.Size() > before/10 {
+			t.Errorf("the index has %d of %d bytes after compaction", info.Size(), before)
+		}
+	})
+	for _, c := range []*Cache{other, openTest(t, dir, Options{}, clk.hooks())} {
+		for i := range 20 {
+			rec, err := c.Lookup(t.Context(), actionOf(fmt.Sprint(i)))
+			must(t, err)
+			if want := string(long) + fmt.Sprint(380+i); string(rec.Outputs["v"].JSON) != want {
+				t.Fatalf("record %d is not the last one", i)
+			}
+		}
+		if tomb, err := c.Evicted(t.Context(), actionOf("content")); err != nil || tomb.Reason != "corrupt" {
+			t.Errorf("tombstone %+v, %v", tomb, err)
+		}
+	}
+	record(t, other, "new")
+	if !has(t, other, "new") {
+		t.Error("a record made after the compaction is missing")
+	}
+}
+
+func TestUsesSurviveCompaction(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { record(t, c, "a", putText(t, c, "a")) })
+	clk.seconds.Add(7200)
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { has(t, c, "a") })
+	used := clk.now().UnixMilli()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		must(t, c.index.locked(c.index.rewrite))
+	})
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		list, err := c.List(t.Context())
+		must(t, err)
+		if len(list) != 1 || list[0].UsedUnixMilli != used {
+			t.Errorf("list %+v, want a use at %d", list, used)
+		}
+	})
+}
+
+func TestListAndInfo(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	c := openTest(t, dir, Options{Quota: 1 << 20}, clk.hooks())
+	tree := putTree(t, c, "x", 10)
+	record(t, c, "b", tree)
+	record(t, c, "a", putText(t, c, "text"), tree)
+	must(t, c.Pin(t.Context(), Pin{Name: "run 7", Actions: []digest.ActionID{actionOf("a")}}))
+	wantErr(t, c.Pin(t.Context(), Pin{Name: "x", Actions: []digest.ActionID{actionOf("missing")}}), cache.ErrNotFound)
+	wantErr(t, c.Pin(t.Context(), Pin{Name: "x", Refs: []cache.Ref{{ID: digest.Of([]byte("missing"))}}}), cache.ErrNotFound)
+	list, err := c.List(t.Context())
+	must(t, err)
+	now := clk.now().UnixMilli()
+	want := []Item{
+		{Action: actionOf("a"), Address: "step.test.a", Kind: "test", Run: "r", Size: tree.Size + 4, Files: 11, UsedUnixMilli: now, Pins: []string{"run 7"}},
+		{Action: actionOf("b"), Address: "step.test.b", Kind: "test", Run: "r", Size: tree.Size, Files: 10, UsedUnixMilli: now},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	info, err := c.Info(t.Context())
+	must(t, err)
+	n, err := c.count()
+	must(t, err)
+	wantInfo := Info{
+		Dir: dir, Format: "mleflow cache 1", Objects: 15, Bytes: n.bytes, Quota: 1 << 20, Records: 2, Pins: 1, Processes: 1,
+		IndexBytes: info.IndexBytes, OldestUseUnixMilli: now,
+	}
+	if diff := cmp.Diff(wantInfo, info); diff != "" {
+		t.Errorf("info (-want +got):\n%s", diff)
+	}
+}
+
+func TestLatest(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	c := openTest(t, dir, Options{}, clk.hooks())
+	_, err := c.Latest(t.Context(), "step.a.b")
+	wantErr(t, err, cache.ErrNotFound)
+	for i := range 3 {
+		rec := recordOf(fmt.Sprint(i))
+		rec.Address = "step.a.b"
+		must(t, c.Record(t.Context(), rec))
+		for _, reader := range []*Cache{c, openTest(t, dir, Options{}, clk.hooks())} {
+			got, err := reader.Latest(t.Context(), "step.a.b")
+			must(t, err)
+			if got.Action != rec.Action {
+				t.Errorf("latest is not record %d", i)
+			}
+		}
+	}
+}
+
+func TestCleaning(t *testing.T) {
+	dir := t.TempDir()
+	c := openTest(t, dir, Options{}, hooks{unnamed: true})
+	mine, err := c.TempDir(`step.a.b["x/../y"]`)
+	must(t, err)
+	// A process that died: nobody holds its lease.
+	must(t, os.WriteFile(c.path(leasesName, "DEAD"), make([]byte, leaseSize), 0o644))
+	must(t, os.MkdirAll(c.path(tmpName, "DEAD", "w-1", "sub"), 0o755))
+	must(t, os.Chmod(c.path(tmpName, "DEAD", "w-1"), 0o555))
+	must(t, os.MkdirAll(c.path(tmpName, "ORPHAN"), 0o755))
+	other := openTest(t, dir, Options{}, hooks{unnamed: true})
+	for range 200 {
+		if _, err = os.Stat(c.path(leasesName, "DEAD")); err != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	must(t, other.Close())
+	list, err := names(c.path(tmpName))
+	must(t, err)
+	if !slices.Equal(list, []string{c.lease.id}) {
+		t.Errorf("left in tmp: %q", list)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Errorf("the folder of a live process: %v", err)
+	}
+	must(t, c.Close())
+	if left := append(entriesOf(t, dir+"/tmp"), entriesOf(t, dir+"/leases")...); len(left) != 0 {
+		t.Errorf("left after Close: %q", left)
+	}
+}
