@@ -43,7 +43,13 @@ func (a *app) openCache() (*disk.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(folder, disk.Options{})
+	var opts disk.Options
+	if text := a.env("MLEFLOW_CACHE_QUOTA"); text != "" {
+		if opts.Quota, err = parseSize(text); err != nil {
+			return nil, usagef("MLEFLOW_CACHE_QUOTA: %w", err)
+		}
+	}
+	store, err := disk.Open(folder, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%w; choose another folder with --cache-dir or MLEFLOW_CACHE_DIR", err)
 	}

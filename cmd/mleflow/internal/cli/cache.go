@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+func newCache(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "Look after the cache: info, ls, verify, gc, pin, unpin",
+		Args:  cobra.NoArgs,
+		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a))
+	return cmd
+}
+
+// withCache opens the cache for one command.
+func (a *app) withCache(run func(*disk.Cache) error) (err error) {
+	c, err := a.openCache()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return run(c)
+}
+
+func newCacheInfo(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "Say where the cache is, what it holds and what it may hold",
+		Args:  cobra.NoArgs,
+		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			return a.withCache(func(c *disk.Cache) error {
+				info, err := c.Info(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.showCacheInfo(info)
+			})
+		}),
+	}
+}
+
+func (a *app) showCacheInfo(i disk.Info) error {
+	if a.json {
+		return writeJSON(a.stdout, i)
+	}
+	quota := "none (set MLEFLOW_CACHE_QUOTA, such as 500GiB)"
+	if i.Quota > 0 {
+		quota = fmt.Sprintf("%s, %d %% used", view.Bytes(i.Quota), i.Bytes*100/i.Quota)
+	}
+	folder := i.Dir
+	if i.ReadOnly {
+		folder += " (read-only)"
+	}
+	for _, row := range [][2]string{
+		{"folder", folder},
+		{"content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes), view.Plural(int(i.Objects), "object"))},
+		{"quota", quota},
+		{"results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
+		{"processes", fmt.Sprintf("%d have it open", i.Processes)},
+	} {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", row[0], row[1])
+	}
+	if i.Quarantined > 0 {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", "damaged", a.outStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+func newCacheGC(a *app) *cobra.Command {
+	var maxSize string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove what nothing needs, or the least recently used down to a size",
+		Long:  "Remove content that no result needs. With --max-size the least recently used\nresults are evicted until the cache is no larger; what is pinned or in use stays.",
+		Args:  cobra.NoArgs,
+		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			opts := disk.GCOptions{DryRun: dryRun}
+			if cmd.Flags().Changed("max-size") {
+				size, err := parseSize(maxSize)
+				if err != nil {
+					return usagef("flag --max-size: %w", err)
+				}
+				opts.MaxSize = max(1, size)
+			}
+			return a.withCache(func(c *disk.Cache) error {
+				result, err := c.GC(cmd.Context(), opts)
+				if err != nil {
+					return err
+				}
+				return a.showCollected(result, dryRun)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&maxSize, "max-size", "", "evict results until the cache takes at most `SIZE`, such as 500GiB")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
+	return cmd
+}
+
+// collectedJSON is the form of cache gc --json.
+type collectedJSON struct {
+	Evicted     []disk.Item `json:"evicted"`
+	Objects     int64       `json:"objects"`
+	Bytes       int64       `json:"bytes"`
+	ObjectsLeft int64       `json:"objects_left"`
+	BytesLeft   int64       `json:"bytes_left"`
+	Kept        string      `json:"kept,omitempty"`
+	DryRun      bool        `json:"dry_run"`
+}
+
+func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
+	if a.json {
+		if r.Evicted == nil {
+			r.Evicted = []disk.Item{}
+		}
+		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.Kept, dryRun})
+	}
+	verb := "Removed"
+	if dryRun {
+		verb = "Would remove"
+	}
+	for _, item := range r.Evicted {
+		fmt.Fprintf(a.stdout, "evicted %s (%s)\n", item.Address, view.Bytes(item.Size))
+	}
+	fmt.Fprintf(a.stdout, "%s %s, %s; %s in %s left.\n", verb, view.Plural(int(r.Objects), "object"), view.Bytes(r.Bytes),
+		view.Bytes(r.BytesLeft), view.Plural(int(r.ObjectsLeft), "object"))
+	if r.Kept != "" {
+		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle().Warn("Larger than asked for:"), r.Kept)
+	}
+	return nil
+}

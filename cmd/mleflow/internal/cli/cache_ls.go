@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+func newCacheLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls [ADDRESS]",
+		Short: "List the results in the cache, of steps whose address begins with ADDRESS",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return a.withCache(func(c *disk.Cache) error {
+				items, err := c.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				prefix := ""
+				if len(args) == 1 {
+					prefix = args[0]
+				}
+				return a.showItems(items, prefix)
+			})
+		}),
+	}
+}
+
+func (a *app) showItems(items []disk.Item, prefix string) error {
+	shown := []disk.Item{}
+	for _, item := range items {
+		if strings.HasPrefix(item.Address, prefix) {
+			shown = append(shown, item)
+		}
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"records": shown})
+	}
+	t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
+	for _, item := range shown {
+		t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
+			time.UnixMilli(item.RecordedUnixMilli).Format("2006-01-02 15:04:05"), strings.Join(item.Pins, ", "))
+	}
+	return t.Write(a.stdout, a.outStyle())
+}

@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newCompetition(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "competition",
+		Short: "Look at and write competitions: list, show",
+		Args:  cobra.NoArgs,
+		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newCompetitionList(a), newCompetitionShow(a))
+	return cmd
+}

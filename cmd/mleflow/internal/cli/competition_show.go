@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+func newCompetitionShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a competition: task, metric, medals, parameters, known defects",
+		Args:  cobra.ExactArgs(1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			catalog, err := competitions.Shipped()
+			if err != nil {
+				return err
+			}
+			def, err := catalog.Get(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			if a.json {
+				return writeJSON(a.stdout, toDetailJSON(def))
+			}
+			a.showCompetition(def)
+			return nil
+		}),
+	}
+}
+
+// detailJSON is the form of competition show --json.
+type detailJSON struct {
+	competitionJSON
+	Description string              `json:"description"`
+	Thresholds  map[string]float64  `json:"thresholds"`
+	Teams       int                 `json:"teams"`
+	SampleScore *float64            `json:"sample_score,omitempty"`
+	Pinned      map[string]string   `json:"pins"`
+	Errata      map[string][]string `json:"errata,omitempty"`
+}
+
+func toDetailJSON(d *competitions.Definition) detailJSON {
+	t := d.Medals.Thresholds
+	out := detailJSON{competitionJSON: toCompetitionJSON(d), Description: d.Description, Teams: len(d.Medals.Scores),
+		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(),
+		Thresholds: map[string]float64{"gold": t.Gold, "silver": t.Silver, "bronze": t.Bronze, "median": t.Median}}
+	for _, e := range d.Errata {
+		if out.Errata == nil {
+			out.Errata = map[string][]string{}
+		}
+		out.Errata[e.Version] = append(out.Errata[e.Version], e.Note)
+	}
+	return out
+}
+
+func (a *app) showCompetition(d *competitions.Definition) {
+	style := a.outStyle()
+	fmt.Fprintf(a.stdout, "%s (%s)\n\n%s\n\n", style.Bold(d.Title), d.ID, strings.TrimSpace(d.Description))
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(a.stdout, "%-12s %s\n", name, value)
+		}
+	}
+	better := "higher is better"
+	if d.Medals.LowerIsBetter {
+		better = "lower is better"
+	}
+	row("category", d.Category)
+	row("complexity", string(d.Complexity))
+	row("metric", fmt.Sprintf("%s, %s", d.Facts.MetricName, better))
+	row("download", sizeText(d.Facts.SizeGB))
+	t := d.Medals.Thresholds
+	row("medals", fmt.Sprintf("gold %v, silver %v, bronze %v; median %v of %s", t.Gold, t.Silver, t.Bronze, t.Median, view.Plural(len(d.Medals.Scores), "team")))
+	if d.Facts.SampleScore != nil {
+		row("sample", fmt.Sprintf("the sample submission scores %v on the full data", *d.Facts.SampleScore))
+	}
+	row("pins", view.Plural(len(d.Checksums.Pinned()), "file"))
+	for _, p := range d.Params {
+		row("parameter", fmt.Sprintf("%s: %s", p.Name, view.OneLine(p.Description)))
+	}
+	for _, e := range d.Errata {
+		row("defect", fmt.Sprintf("%s (mended in %s)", view.OneLine(e.Note), e.Version))
+	}
+	for _, s := range d.Sources {
+		row("source", sourceText(s))
+	}
+}
+
+func sourceText(s competitions.Source) string {
+	switch s.Kind {
+	case "kaggle":
+		return "https://www.kaggle.com/competitions/" + s.Slug
+	case "http":
+		return s.URL
+	}
+	return "shipped with this program: " + s.Path
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the program under test, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "mleflow-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "mleflow")
+	build := exec.Command("go", "build", "-o", binary, "github.com/mleflow/mleflow/cmd/mleflow")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build mleflow:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// place is a cache folder and the pipeline that is applied on it.
+type place struct {
+	t     *testing.T
+	cache string
+	file  string
+}
+
+func newPlace(t *testing.T, dir string) *place {
+	t.Helper()
+	src, err := os.ReadFile("testdata/all_kinds.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "all_kinds.hcl")
+	if err := os.WriteFile(file, src, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &place{t: t, cache: filepath.Join(dir, "cache"), file: file}
+}
+
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, append(args, "--cache-dir", p.cache)...)
+	cmd.Env = append(os.Environ(), "MLEFLOW_CACHE_DIR=", "TERM=dumb")
+	return cmd
+}
+
+// run runs the program to its end and returns what it printed.
+func (p *place) run(args ...string) (stdout, stderr string, code int) {
+	p.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := p.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		p.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// line is the fields of a JSON event that the tests look at.
+type line struct {
+	Type    string `json:"type"`
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Ran     int    `json:"ran"`
+}
+
+func decode(t *testing.T, text []byte) line {
+	t.Helper()
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		t.Fatalf("event %q: %v", text, err)
+	}
+	return l
+}
+
+// finish applies to the end and returns the outputs and how many steps ran.
+func (p *place) finish() (outputs map[string]string, ran int) {
+	p.t.Helper()
+	stdout, stderr, code := p.run("apply", p.file, "--json")
+	if code != 0 {
+		p.t.Fatalf("apply: exit %d\n%s%s", code, stdout, stderr)
+	}
+	outputs = map[string]string{}
+	for text := range bytes.Lines([]byte(stdout)) {
+		switch l := decode(p.t, text); l.Type {
+		case "output":
+			outputs[l.Name] = l.Value
+		case "run_finished":
+			ran = l.Ran
+		}
+	}
+	return outputs, ran
+}
+
+// verify checks every byte of the cache.
+func (p *place) verify() {
+	p.t.Helper()
+	if stdout, stderr, code := p.run("cache", "verify", "--full"); code != 0 {
+		p.t.Fatalf("cache verify: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
