@@ -10,31 +10,45 @@ import (
 // which for UTF-8 is numpy's order; NaNs are equal to each other and come
 // first, so refuse them before.
 func Sorted[T cmp.Ordered](labels []T) []int32 {
-	distinct := slices.Clone(labels)
-	slices.Sort(distinct)
-	distinct = slices.CompactFunc(distinct, func(a, b T) bool { return cmp.Compare(a, b) == 0 })
-	codes := make([]int32, len(labels))
-	for i, v := range labels {
-		at, _ := slices.BinarySearch(distinct, v)
-		codes[i] = int32(at)
+	codes, distinct := number(labels)
+	order := count[int32](len(distinct))
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(distinct[a], distinct[b]) })
+	rank := make([]int32, len(order))
+	for i := 1; i < len(order); i++ {
+		rank[order[i]] = rank[order[i-1]]
+		if cmp.Compare(distinct[order[i-1]], distinct[order[i]]) != 0 { // else two NaNs
+			rank[order[i]]++
+		}
+	}
+	for i, c := range codes {
+		codes[i] = rank[c]
 	}
 	return codes
 }
 
 // Appearance numbers labels in the order in which they first occur, as
-// pandas.unique and the keys of a Python dict do.
+// pandas.unique and the keys of a Python dict do. Refuse NaNs before: each gets
+// a code of its own.
 func Appearance[T comparable](labels []T) []int32 {
+	codes, _ := number(labels)
+	return codes
+}
+
+// number gives each label the position of its equal in distinct, where labels
+// stand in order of appearance. NaNs equal nothing, not even themselves.
+func number[T comparable](labels []T) (codes []int32, distinct []T) {
 	seen := make(map[T]int32)
-	codes := make([]int32, len(labels))
+	codes = make([]int32, len(labels))
 	for i, v := range labels {
 		code, ok := seen[v]
 		if !ok {
-			code = int32(len(seen))
+			code = int32(len(distinct))
 			seen[v] = code
+			distinct = append(distinct, v)
 		}
 		codes[i] = code
 	}
-	return codes
+	return codes, distinct
 }
 
 // RowsOf lists the rows of the picked codes, code by code in the order given
