@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -102,7 +103,10 @@ func (k *killer) attack(p *place) bool {
 		timer = time.AfterFunc(time.Duration(k.rng.IntN(300))*time.Millisecond, kill)
 	}
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		l := decode(k.t, lines.Bytes())
+		var l line
+		if json.Unmarshal(lines.Bytes(), &l) != nil {
+			continue // torn by the kill
+		}
 		if l.Type == "step_started" && l.Kind == chosen && timer == nil {
 			timer = time.AfterFunc(time.Duration(k.rng.IntN(30_000))*time.Microsecond, kill)
 		}
