@@ -59,7 +59,7 @@ func TestLogSizes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	dir := t.TempDir()
 	const head, tail = 50, 30
-	for n := range 260 {
+	for n := 0; n < 260; n += 3 {
 		path := filepath.Join(dir, fmt.Sprint(n))
 		l := newLog(path, head, tail)
 		var text strings.Builder
