@@ -1,0 +1,18 @@
+// Package pyjson reads and writes JSON exactly as Python does: as its json
+// module (json.load, json.dump) and as the ujson that pandas carries
+// (read_json and to_json by lines).
+//
+// A Value keeps what Python keeps: the order of an object's keys, the
+// difference between 1 and 1.0, integers of any size, and lone surrogates in
+// strings, which a Go string holds in the three-byte form that UTF-8 would
+// give them. A key that comes twice has its last value in its first place, as
+// in a dict.
+//
+// Values are immutable: With, Select and Without return new objects that
+// share their members.
+//
+// Reading refuses what Python refuses, with the line and column of the fault:
+// control characters in strings, a byte order mark, bytes that are not UTF-8,
+// anything after the value. NaN, Infinity and -Infinity are read and written.
+// Nesting is limited to MaxDepth.
+package pyjson

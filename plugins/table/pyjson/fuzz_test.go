@@ -1,0 +1,28 @@
+package pyjson
+
+import "testing"
+
+// FuzzParse looks for panics and checks that what is written reads back as
+// the same text.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{`{"a":[1,2.5,"x\ud83d"],"a":null}`, "[NaN,-Infinity,1e400]", `"\u12`, "-", "[[[[", "{\"a\"", "12345678901234567890123"} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	f.Fuzz(func(t *testing.T, in []byte, pandas bool) {
+		v, err := parse(in, pandas)
+		if err != nil || pandas {
+			return
+		}
+		for _, s := range []Style{{}, {Indent: 3, SortKeys: true}, {Compact: true}} {
+			a := Append(nil, v, s)
+			w, err := Parse(a)
+			if err != nil {
+				t.Fatalf("%q: %v", a, err)
+			}
+			if b := Append(nil, w, s); string(a) != string(b) {
+				t.Fatalf("wrote %q, then %q", a, b)
+			}
+		}
+	})
+}

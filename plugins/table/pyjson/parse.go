@@ -1,0 +1,385 @@
+package pyjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may nest.
+const MaxDepth = 1000
+
+// maxDigits is how many digits Python lets an integer have.
+const maxDigits = 4300
+
+// Parse reads one value, as json.loads does.
+func Parse(data []byte) (Value, error) { return parse(data, false) }
+
+// ParsePandas reads one value with the numbers of pandas.read_json: integers
+// of more than 64 bits are refused, and a float is put together from its
+// integer part and up to 15 digits of its fraction, not rounded to the
+// nearest.
+func ParsePandas(data []byte) (Value, error) { return parse(data, true) }
+
+func parse(data []byte, pandas bool) (Value, error) {
+	p := parser{data: data, pandas: pandas, names: map[string]string{}}
+	v, err := p.document()
+	if err != nil {
+		line := 1 + bytes.Count(data[:p.pos], []byte{'\n'})
+		col := p.pos - bytes.LastIndexByte(data[:p.pos], '\n')
+		return Value{}, fmt.Errorf("parse JSON: line %d, byte %d: %w", line, col, err)
+	}
+	return v, nil
+}
+
+type parser struct {
+	data   []byte
+	pos    int
+	pandas bool
+	names  map[string]string // one copy of every name
+	buf    []byte
+}
+
+var (
+	errEnd   = errors.New("the text ends within a value")
+	errDepth = fmt.Errorf("nested deeper than %d", MaxDepth)
+)
+
+func (p *parser) document() (Value, error) {
+	if bytes.HasPrefix(p.data, []byte("\xef\xbb\xbf")) {
+		return Value{}, errors.New("a byte order mark comes before the value")
+	}
+	if !utf8.Valid(p.data) {
+		for r, n := utf8.DecodeRune(p.data); r != utf8.RuneError || n != 1; r, n = utf8.DecodeRune(p.data[p.pos:]) {
+			p.pos += n
+		}
+		return Value{}, fmt.Errorf("byte 0x%02x is not UTF-8", p.data[p.pos])
+	}
+	v, err := p.value(0)
+	if err != nil {
+		return v, err
+	}
+	p.space()
+	if p.pos < len(p.data) {
+		return v, errors.New("more text after the value")
+	}
+	return v, nil
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.data) {
+		switch p.data[p.pos] {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek skips blanks and returns the next byte, 0 at the end.
+func (p *parser) peek() byte {
+	p.space()
+	if p.pos < len(p.data) {
+		return p.data[p.pos]
+	}
+	return 0
+}
+
+func (p *parser) value(depth int) (Value, error) {
+	if depth > MaxDepth {
+		return Value{}, errDepth
+	}
+	switch c := p.peek(); {
+	case c == '{':
+		return p.object(depth)
+	case c == '[':
+		return p.array(depth)
+	case c == '"':
+		s, err := p.str()
+		return Value{kind: String, text: s}, err
+	case c == '-' && !p.has("-I") || '0' <= c && c <= '9':
+		return p.number()
+	}
+	for _, w := range words {
+		if p.has(w.text) {
+			p.pos += len(w.text)
+			return w.value, nil
+		}
+	}
+	if p.pos == len(p.data) {
+		return Value{}, errEnd
+	}
+	return Value{}, errors.New("no value")
+}
+
+func (p *parser) has(s string) bool { return bytes.HasPrefix(p.data[p.pos:], []byte(s)) }
+
+var words = []struct {
+	text  string
+	value Value
+}{
+	{"null", Value{}}, {"true", OfBool(true)}, {"false", OfBool(false)}, {"NaN", OfFloat(math.NaN())},
+	{"Infinity", OfFloat(math.Inf(1))}, {"-Infinity", OfFloat(math.Inf(-1))},
+}
+
+func (p *parser) array(depth int) (Value, error) {
+	p.pos++
+	b := &box{}
+	if p.peek() == ']' {
+		p.pos++
+		return Value{kind: Array, box: b}, nil
+	}
+	for {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		b.items = append(b.items, v)
+		more, err := p.next(']')
+		if err != nil || !more {
+			return Value{kind: Array, box: b}, err
+		}
+	}
+}
+
+// next steps over a comma or the closing bracket and reports which it was.
+func (p *parser) next(closing byte) (more bool, err error) {
+	switch c := p.peek(); {
+	case c == ',' || c == closing:
+		p.pos++
+		return c == ',', nil
+	case p.pos == len(p.data):
+		return false, errEnd
+	}
+	return false, fmt.Errorf("want a comma or %q", closing)
+}
+
+func (p *parser) object(depth int) (Value, error) {
+	p.pos++
+	b := &box{}
+	v := Value{kind: Object, box: b}
+	if p.peek() == '}' {
+		p.pos++
+		return v, nil
+	}
+	for {
+		if p.peek() != '"' {
+			return v, errors.New("want a name in double quotes")
+		}
+		name, err := p.name()
+		if err != nil {
+			return v, err
+		}
+		if p.peek() != ':' {
+			return v, errors.New("want a colon")
+		}
+		p.pos++
+		x, err := p.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		b.set(name, x)
+		more, err := p.next('}')
+		if err != nil || !more {
+			return v, err
+		}
+	}
+}
+
+// name reads a string of which equal ones share memory.
+func (p *parser) name() (string, error) {
+	s, err := p.rawString()
+	if err != nil {
+		return "", err
+	}
+	if known, ok := p.names[string(s)]; ok {
+		return known, nil
+	}
+	name := string(s)
+	if len(p.names) < 1<<16 {
+		p.names[name] = name
+	}
+	return name, nil
+}
+
+func (p *parser) str() (string, error) {
+	s, err := p.rawString()
+	return string(s), err
+}
+
+// rawString reads a string; the bytes are good until the next call.
+func (p *parser) rawString() ([]byte, error) {
+	p.pos++
+	start := p.pos
+	for i := start; i < len(p.data); i++ {
+		switch c := p.data[i]; {
+		case c == '"':
+			p.pos = i + 1
+			return p.data[start:i], nil
+		case c == '\\':
+			p.buf = append(p.buf[:0], p.data[start:i]...)
+			p.pos = i
+			return p.escaped()
+		case c < ' ':
+			p.pos = i
+			return nil, errors.New("a control character in a string")
+		}
+	}
+	p.pos = len(p.data)
+	return nil, errEnd
+}
+
+// escaped reads the rest of a string from its first backslash on.
+func (p *parser) escaped() ([]byte, error) {
+	for p.pos < len(p.data) {
+		c := p.data[p.pos]
+		switch {
+		case c == '"':
+			p.pos++
+			return p.buf, nil
+		case c < ' ':
+			return nil, errors.New("a control character in a string")
+		case c != '\\':
+			p.buf = append(p.buf, c)
+			p.pos++
+			continue
+		}
+		if err := p.escape(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errEnd
+}
+
+func (p *parser) escape() error {
+	if p.pos+1 == len(p.data) {
+		return errEnd
+	}
+	c := p.data[p.pos+1]
+	if c == 'u' {
+		r, ok := p.hex(p.pos + 2)
+		if !ok {
+			return errors.New(`want four hexadecimal digits after \u`)
+		}
+		p.pos += 6
+		if utf16.IsSurrogate(r) && p.has(`\u`) {
+			if low, ok := p.hex(p.pos + 2); ok {
+				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+					r = full
+					p.pos += 6
+				}
+			}
+		}
+		p.buf = appendRune(p.buf, r)
+		return nil
+	}
+	i := bytes.IndexByte([]byte(`"\/bfnrt`), c)
+	if i < 0 {
+		return fmt.Errorf("unknown escape \\%c", c)
+	}
+	p.buf = append(p.buf, "\"\\/\b\f\n\r\t"[i])
+	p.pos += 2
+	return nil
+}
+
+func (p *parser) hex(at int) (rune, bool) {
+	if at+4 > len(p.data) {
+		return 0, false
+	}
+	r := rune(0)
+	for _, c := range p.data[at : at+4] {
+		switch {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return r, true
+}
+
+// appendRune appends r in UTF-8, a surrogate in its three-byte form.
+func appendRune(b []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+	}
+	return utf8.AppendRune(b, r)
+}
+
+// number reads an integer or a float.
+func (p *parser) number() (Value, error) {
+	start := p.pos
+	i := start
+	if p.data[i] == '-' {
+		i++
+	}
+	whole := i
+	i = p.digits(i)
+	if i == whole {
+		p.pos = i
+		return Value{}, errors.New("no digit after the minus")
+	}
+	if p.data[whole] == '0' {
+		i = whole + 1
+	}
+	end := p.fraction(i)
+	p.pos = end
+	text := p.data[start:end]
+	if end > i {
+		if p.pandas {
+			return OfFloat(pandasFloat(text)), nil
+		}
+		f, _ := strconv.ParseFloat(string(text), 64)
+		return OfFloat(f), nil
+	}
+	return p.integer(text)
+}
+
+// fraction returns the end of the fraction and exponent from i on, i if there
+// is neither.
+func (p *parser) fraction(i int) int {
+	if i < len(p.data) && p.data[i] == '.' {
+		if end := p.digits(i + 1); end > i+1 {
+			i = end
+		} else {
+			return i
+		}
+	}
+	if i < len(p.data) && p.data[i]|0x20 == 'e' {
+		e := i + 1
+		if e < len(p.data) && (p.data[e] == '-' || p.data[e] == '+') {
+			e++
+		}
+		if end := p.digits(e); end > e {
+			i = end
+		}
+	}
+	return i
+}
+
+func (p *parser) digits(i int) int {
+	for i < len(p.data) && '0' <= p.data[i] && p.data[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+func (p *parser) integer(text []byte) (Value, error) {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return OfInt(n), nil
+	}
+	if len(bytes.TrimPrefix(text, []byte{'-'})) > maxDigits {
+		return Value{}, fmt.Errorf("an integer of more than %d digits", maxDigits)
+	}
+	if p.pandas {
+		return pandasInteger(text)
+	}
+	return Value{kind: Int, text: string(text)}, nil
+}

@@ -1,0 +1,70 @@
+package pyjson
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var vectorFile = flag.String("vectors", "testdata/python.jsonl", "answers of Python to compare with")
+
+// TestPython compares with Python's json. The file's first line says how it
+// was made.
+func TestPython(t *testing.T) {
+	for i, c := range pythonCases(t) {
+		var got [3]string
+		if v, err := Parse([]byte(c.In)); err == nil {
+			got[0] = string(Append(nil, v, Style{}))
+			got[1] = string(Append(nil, v, Style{Indent: 2, SortKeys: true}))
+			got[2] = string(Append(nil, v, Style{Compact: true}))
+		}
+		if diff := cmp.Diff(c.Load, got); diff != "" {
+			t.Errorf("line %d: %q: -want +got\n%s", i+2, c.In, diff)
+		}
+	}
+}
+
+// TestPandas compares with pandas' ujson, which also reads some texts that
+// Python refuses: only what both read is looked at.
+func TestPandas(t *testing.T) {
+	for i, c := range pythonCases(t) {
+		if c.Load[0] == "" || c.Ujson == "" {
+			continue
+		}
+		v, err := ParsePandas([]byte(c.In))
+		if err != nil {
+			t.Errorf("line %d: %q: %v", i+2, c.In, err)
+			continue
+		}
+		if got := string(Append(nil, v, Style{Pandas: true})); got != c.Ujson {
+			t.Errorf("line %d: %q\nwant %s\ngot  %s", i+2, c.In, c.Ujson, got)
+		}
+	}
+}
+
+type pythonCase struct {
+	In    string
+	Load  [3]string
+	Ujson string
+}
+
+func pythonCases(t *testing.T) []pythonCase {
+	f, err := os.Open(*vectorFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var cases []pythonCase
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var c pythonCase
+		if err := json.Unmarshal(s.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return cases[1:]
+}
