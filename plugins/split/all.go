@@ -65,7 +65,7 @@ func sampled() Splitter {
 	return Splitter{
 		Name: "sample",
 		Doc:  "Holds out rows drawn as pandas' DataFrame.sample draws them, in that order; the others keep theirs.",
-		Args: []string{"test_size", "random_state", "replace", "weights"},
+		Args: []string{"n", "frac", "random_state", "replace", "weights"},
 		Split: func(n int, a Args) (Parts, error) {
 			test, err := Sample(n, SampleOptions{Size: a.Test, Seed: a.Seed, Replace: a.Replace, Weights: a.Weights})
 			if err != nil {

@@ -25,7 +25,7 @@ type Parts struct{ Train, Test []int }
 
 // Args are the arguments of every splitter; each reads the ones it names.
 type Args struct {
-	Test, Train Size      // test_size, train_size
+	Test, Train Size      // test_size (n and frac are Test too), train_size
 	Seed        int64     // random_state
 	Unshuffled  bool      // shuffle = false
 	Stratify    []int32   // stratify
@@ -43,12 +43,14 @@ func ArgDocs() []ArgDoc {
 		{"few", "number: groups of fewer rows keep their order and give their last rows to test; 0 (default) for none"},
 		{"fold", "number: the fold, from 0, that is held out; default 0"},
 		{"folds", "number: how many folds; default 5"},
+		{"frac", "number: share of the rows to draw, as Share; 1 means all"},
 		{"groups", "column: rows of equal value belong to one group"},
+		{"n", "number: how many rows to draw, as Count; default 1"},
 		{"random_state", "number: the seed, 0 to 4294967295; default 0"},
 		{"replace", "bool: a row may be drawn more than once; default false"},
 		{"shuffle", "bool: divide in random order; default true (for folds too, unlike the library)"},
 		{"stratify", "column: rows of equal value are one class, kept in proportion"},
-		{"test_size", "number: share (0.1) or number of rows or groups (100) held out; default 0.25 of the rows, 0.2 of the groups, one row of a sample"},
+		{"test_size", "number: share (0.1) or number of rows or groups (100) held out; default 0.25 of the rows, 0.2 of the groups"},
 		{"train_size", "number: share or number of rows or groups to train on; default all the others"},
 		{"weights", "column: how likely each row is drawn; default equally"},
 	}
