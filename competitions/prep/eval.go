@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -147,6 +148,8 @@ func attribute(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostic
 	switch t := v.Type(); {
 	case t == tableType:
 		return column(v.EncapsulatedValue().(*table.Table), name, r)
+	case t == jsonType:
+		return member(v, name, r)
 	case t == rowsType:
 		rows := *v.EncapsulatedValue().(*transform.Rows)
 		if f, ok := rows.(transform.Columned); ok {
@@ -170,7 +173,36 @@ func column(t *table.Table, name string, r hcl.Range) (cty.Value, hcl.Diagnostic
 	return fromColumn(c), nil
 }
 
+// member returns a member of a JSON object.
+func member(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
+	object := v.EncapsulatedValue().(*document.Value)
+	m, ok := object.Get(name)
+	if !ok {
+		var names []string
+		for _, m := range object.Members() {
+			names = append(names, m.Name)
+		}
+		return fail(r, "No member "+name, "%s", competitions.Suggest(name, names))
+	}
+	out, err := fromJSON(m)
+	if err != nil {
+		return fail(r, "Cannot read member "+name, "%v.", err)
+	}
+	return out, nil
+}
+
 func element(v, key cty.Value, r hcl.Range) (cty.Value, hcl.Diagnostics) {
+	if records, err := toRecords(v); err == nil && key.Type() == cty.Number {
+		var i int
+		if err := intoGo(key, &i); err != nil || i < 0 || i >= len(records) {
+			return fail(r, "No such record", "There are %d records, counted from 0.", len(records))
+		}
+		out, err := fromJSON(records[i])
+		if err != nil {
+			return fail(r, "Cannot read record", "%v.", err)
+		}
+		return out, nil
+	}
 	if key.Type() == cty.String && !key.IsNull() && v.Type().IsCapsuleType() {
 		return attribute(v, key.AsString(), r)
 	}

@@ -29,7 +29,7 @@ type outputKind struct {
 
 // outputKinds lists the kinds of output blocks.
 func outputKinds() []outputKind {
-	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, archiveOutput}
+	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, jsonOutput, npyOutput, archiveOutput}
 }
 
 // OutputDoc describes a kind of output block for reference pages.

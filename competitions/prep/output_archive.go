@@ -67,7 +67,7 @@ func (s *archiveSink) Create(_ context.Context, path string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &member{Writer: w}, nil
+	return &archiveMember{Writer: w}, nil
 }
 
 // Copy implements Sink.
@@ -90,21 +90,21 @@ func (s *archiveSink) Copy(_ context.Context, path string, from Source) error {
 // Folder implements Sink.
 func (s *archiveSink) Folder(_ context.Context, path string) error { return s.packer.Folder(path) }
 
-// member is a file of an archive. It cannot be dropped once begun, so closing
+// archiveMember is a file of an archive. It cannot be dropped once begun, so closing
 // it uncommitted spoils the archive, which is then dropped as a whole.
-type member struct {
+type archiveMember struct {
 	io.Writer
 	committed bool
 }
 
 // Commit implements File.
-func (m *member) Commit() error {
+func (m *archiveMember) Commit() error {
 	m.committed = true
 	return nil
 }
 
 // Close implements File.
-func (m *member) Close() error {
+func (m *archiveMember) Close() error {
 	if !m.committed {
 		return errors.New("member was not finished")
 	}

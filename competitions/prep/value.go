@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -17,6 +18,7 @@ var (
 	columnType = cty.Capsule("column", reflect.TypeFor[table.Column]())
 	rowsType   = cty.Capsule("rows", reflect.TypeFor[transform.Rows]())
 	cellType   = cty.Capsule("float", reflect.TypeFor[table.Value]())
+	jsonType   = cty.Capsule("JSON value", reflect.TypeFor[document.Value]())
 )
 
 // fromCell returns a cell as a value of the language. A float that is a whole
@@ -144,6 +146,39 @@ func fromRows(r transform.Rows) cty.Value {
 		return fromCells(r)
 	}
 	return cty.CapsuleVal(rowsType, &r)
+}
+
+// fromJSON returns a JSON value: a list as rows of records, an object as it
+// is, anything else as a single value.
+func fromJSON(v document.Value) (cty.Value, error) {
+	switch v.Kind() {
+	case document.List:
+		return fromRows(transform.Records(v.Items())), nil
+	case document.Object:
+		return cty.CapsuleVal(jsonType, &v), nil
+	}
+	cell, err := v.Cell()
+	return fromCell(cell), err
+}
+
+// toJSON is the reverse of fromJSON.
+func toJSON(v cty.Value) (document.Value, error) {
+	if v.Type() == jsonType && !v.IsNull() {
+		return *v.EncapsulatedValue().(*document.Value), nil
+	}
+	if records, err := toRecords(v); err == nil {
+		return document.ListOf(records), nil
+	}
+	return document.Value{}, fmt.Errorf("expected records or a value read from JSON, not %s", describe(v))
+}
+
+func toRecords(v cty.Value) (transform.Records, error) {
+	if v.Type() == rowsType && !v.IsNull() {
+		if r, ok := (*v.EncapsulatedValue().(*transform.Rows)).(transform.Records); ok {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("expected records, as json(…) gives them, not %s", describe(v))
 }
 
 // describe names what a value is, for messages.

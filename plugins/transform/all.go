@@ -2,12 +2,13 @@ package transform
 
 // registry lists every verb; each is declared in the file that implements it.
 var registry = []Verb{
-	csvVerb, linesVerb, filesVerb,
+	csvVerb, jsonVerb, jsonLinesVerb, linesVerb, filesVerb, npyVerb, tfrecordTextsVerb, pixelsVerb,
+	namesOfVerb, selectFieldsVerb, columnVerb,
 	trainTestSplitVerb, sampleVerb,
-	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb,
-	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, oneHotVerb, mapValuesVerb,
+	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb,
+	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, crossVerb, oneHotVerb, mapValuesVerb,
 	sequenceVerb, numberGroupsVerb, countWithinVerb, randomIntegersVerb,
 	textVerb, integerVerb, realVerb, lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
-	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb,
+	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb, listHoldsVerb,
 	countVerb, meanVerb, sumVerb, minimumVerb, maximumVerb, listVerb,
 }

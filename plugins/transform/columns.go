@@ -293,3 +293,19 @@ var randomIntegersVerb = Verb{
 		return table.FromInts("random", out), nil
 	},
 }
+
+var crossVerb = Verb{
+	Name: "cross", Params: []string{"table", "column", "values"},
+	Summary: "Every row of the table once for each of the values, which stand in a new last column: all values of the first row, then those of the second, …",
+	Source:  "pandas.merge(table, values, how=\"cross\")",
+	Func: func(t *table.Table, column string, values []table.Value) (*table.Table, error) {
+		rows := make([]int, 0, t.Len()*len(values))
+		cells := make([]table.Value, 0, cap(rows))
+		for i := range t.Len() {
+			for _, v := range values {
+				rows, cells = append(rows, i), append(cells, v)
+			}
+		}
+		return t.Take(rows).With(table.FromValues(column, cells))
+	},
+}

@@ -106,15 +106,34 @@ var whereNotInVerb = Verb{
 	},
 }
 
+var isInVerb = Verb{
+	Name: "is_in", Params: []string{"column", "values"},
+	Summary: "A column of conditions: whether each cell of the column is among the values (a column or a list).",
+	Source:  "column.isin(values)",
+	Func: func(c *table.Column, values []table.Value) *table.Column {
+		set := keySet(values)
+		out := make([]bool, c.Len())
+		for i := range out {
+			out[i] = set[keyOf(c.Value(i))]
+		}
+		return table.FromBools(c.Name(), out, nil)
+	},
+}
+
+func keySet(values []table.Value) map[key]bool {
+	set := make(map[key]bool, len(values))
+	for _, v := range values {
+		set[keyOf(v)] = true
+	}
+	return set
+}
+
 func whereMember(t *table.Table, column string, values []table.Value, in bool) (*table.Table, error) {
 	c, err := t.Column(column)
 	if err != nil {
 		return nil, err
 	}
-	set := map[key]bool{}
-	for _, v := range values {
-		set[keyOf(v)] = true
-	}
+	set := keySet(values)
 	return t.Take(where(t.Len(), func(i int) bool { return set[keyOf(c.Value(i))] == in })), nil
 }
 

@@ -265,3 +265,30 @@ var realVerb = Verb{
 		return Operand{Column: table.FromFloats(o.Column.Name(), o.Column.Floats())}, nil
 	},
 }
+
+var listHoldsVerb = Verb{
+	Name: "list_holds", Params: []string{"text", "separator", "number"},
+	Summary: "Whether a text that lists whole numbers holds the number (a column or a single one); empty items are skipped.",
+	Detail:  "An item that is no whole number is an error. A missing text holds none.",
+	Source:  "number in [int(x) for x in text.split(separator) if x != \"\"]",
+	Func: func(lists *table.Column, sep string, number Operand) (*table.Column, error) {
+		if n := number.Len(); n >= 0 && n != lists.Len() {
+			return nil, fmt.Errorf("list_holds: columns of %d and %d rows", lists.Len(), n)
+		}
+		out := make([]bool, lists.Len())
+		for i := range out {
+			want := number.at(i).Int()
+			for _, item := range strings.Split(lists.Text(i), sep) {
+				if item == "" {
+					continue
+				}
+				n, err := toInteger(table.TextValue(item))
+				if err != nil {
+					return nil, fmt.Errorf("list_holds: row %d: %w", i, err)
+				}
+				out[i] = out[i] || n == want
+			}
+		}
+		return table.FromBools(lists.Name(), out, nil), nil
+	},
+}

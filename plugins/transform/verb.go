@@ -2,8 +2,11 @@ package transform
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -48,6 +51,28 @@ type Input struct {
 	Context context.Context
 	// Raw is the raw folder.
 	Raw fs.FS
+
+	mu   sync.Mutex
+	open []io.Closer
+}
+
+// KeepOpen leaves a file open until Close, for verbs that read later.
+func (in *Input) KeepOpen(c io.Closer) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.open = append(in.open, c)
+}
+
+// Close closes the files that verbs kept open.
+func (in *Input) Close() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var errs []error
+	for _, c := range in.open {
+		errs = append(errs, c.Close())
+	}
+	in.open = nil
+	return errors.Join(errs...)
 }
 
 // Rows are things with rows: see the package documentation.

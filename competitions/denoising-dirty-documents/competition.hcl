@@ -1,0 +1,80 @@
+competition "denoising-dirty-documents" {
+  title        = "Denoising Dirty Documents"
+  category     = "image-to-image"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2015-01-06"
+  closed       = "2015-05-10"
+  size_gb      = 0.06
+  metric_name  = "root_mean_squared_error"
+  sample_score = 0.28616
+  answers      = "private/answers.csv"
+  sample       = "public/sampleSubmission.csv"
+
+  description = <<-EOT
+    Clean scanned pages of text from coffee stains, folds and other dirt. A submission gives the grey value, from 0 for
+    black to 1 for white, of every pixel of the cleaned pages; the score is the root mean squared error.
+  EOT
+
+  source "kaggle" {
+    slug = "denoising-dirty-documents"
+    md5  = "bc31eea6ff37861abe7d1c9e3411ac1f"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/denoising-dirty-documents/description.md"
+    sha256 = "13082763ab3efc7e7b7702c8b0b83758ee897e0d51dc43758e405416644d5845"
+  }
+
+  prepare {
+    extract = ["train.zip", "train_cleaned.zip"]
+    locals {
+      pages   = train_test_split(files("train/*.png"), { test_size = 0.2, random_state = 0 })
+      cleaned = pixels(sort("train_cleaned/${local.pages.test.name}"))
+      ids     = "${stem(local.cleaned.path)}_${local.cleaned.row}_${local.cleaned.column}"
+    }
+    public {
+      files "train/{name}" {
+        from = "train/{name}"
+        each = local.pages.train
+      }
+      files "train_cleaned/{name}" {
+        from = "train_cleaned/{name}"
+        each = local.pages.train
+      }
+      files "test/{name}" {
+        from = "train/{name}"
+        each = local.pages.test
+      }
+      table "sampleSubmission.csv" { rows = table({ id = local.ids, value = 1 }) }
+    }
+    private {
+      table "answers.csv" { rows = table({ id = local.ids, value = local.cleaned.value }) }
+    }
+  }
+
+  grade {
+    metric  = "rmse"
+    id      = "id"
+    targets = ["value"]
+    require {
+      columns   = ["id", "value"]
+      numeric   = true
+      same_rows = true
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sampleSubmission.csv" = "b9ae2607ee98bd6b9903de500a53bf90"
+    }
+    private = {
+      "answers.csv" = "5701cc4b5e1d59aedbb6aea4434d093a"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,143 @@
+competition "mlsp-2013-birds" {
+  title        = "MLSP 2013 Bird Classification Challenge"
+  category     = "audio-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2013-17-06"
+  closed       = "2013-19-08"
+  size_gb      = 0.5851
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell which of 19 bird species are heard in a ten-second recording made in a forest in Oregon. A submission gives a
+    probability for every pair of recording and species; the score is the area under the ROC curve over all pairs.
+  EOT
+
+  source "kaggle" {
+    slug = "mlsp-2013-birds"
+    md5  = "e3f07a83a78a5d270a40fb1f4e8753f6"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/mlsp-2013-birds/description.md"
+    sha256 = "73e2510bd4f663e2bc448fa20c30e424bb805dab5b53121d6b2a810ccd12235c"
+  }
+
+  locals {
+    data     = "mlsp_contest_dataset"
+    segments = ["histogram_of_segments", "segment_features", "segment_rectangles"]
+  }
+
+  prepare {
+    extract = ["mlsp_contest_dataset.zip"]
+    locals {
+      # Fold 0 holds the recordings with labels; they get new numbers, and a fifth of them becomes the test.
+      folds     = csv("${local.data}/essential_data/CVfolds_2.txt")
+      old       = filter(local.folds, local.folds.fold == 0)
+      numbers   = sequence(local.old)
+      test_ids  = sample(local.numbers, { share = 0.2, random_state = 0 })
+      new_folds = table({ rec_id = local.numbers, fold = is_in(local.numbers, local.test_ids) ? 1 : 0 })
+
+      names = where_in(csv("${local.data}/essential_data/rec_id2filename.txt"), "rec_id", local.old.rec_id)
+      kept  = with(local.names, { rec_id = map_values(local.names.rec_id, local.old.rec_id, local.numbers) })
+
+      label_lines = tail(text_lines("${local.data}/essential_data/rec_labels_test_hidden.txt", { all_ends = true }), 1)
+      all_labels  = table({ rec_id = integer(before(local.label_lines, ",")), labels = after(local.label_lines, ",") })
+      old_labels  = where_in(local.all_labels, "rec_id", local.old.rec_id)
+      labels      = with(local.old_labels, { rec_id = map_values(local.old_labels.rec_id, local.old.rec_id, local.numbers) })
+      shown       = is_in(local.labels.rec_id, local.test_ids) ? "?" : local.labels.labels
+
+      pairs   = cross(where_in(local.labels, "rec_id", local.test_ids), "species", range(19))
+      answers = table({
+        Id          = local.pairs.rec_id * 100 + local.pairs.species
+        Probability = list_holds(local.pairs.labels, ",", local.pairs.species) ? 1 : 0
+      })
+      asked = cross(where_in(local.new_folds, "rec_id", local.test_ids), "species", range(19))
+
+      # Three tables of segments: a number, a comma, and a rest that stays as it is.
+      lines = { for name in local.segments : name => tail(text_lines("${local.data}/supplemental_data/${name}.txt", { all_ends = true }), 1) }
+      rows  = { for name, l in local.lines : name => where_in(table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }), "rec_id", local.old.rec_id) }
+      text  = { for name, t in local.rows : name => "${map_values(t.rec_id, local.old.rec_id, local.numbers)},${t.rest}" }
+    }
+    public {
+      table "essential_data/CVfolds_2.txt" { rows = local.new_folds }
+      table "essential_data/rec_id2filename.txt" { rows = local.kept }
+      text "essential_data/rec_labels_test_hidden.txt" {
+        header = "rec_id,[labels]"
+        lines  = local.shown == "" ? text(local.labels.rec_id) : "${local.labels.rec_id},${local.shown}"
+      }
+      copy "essential_data/species_list.txt" { from = "mlsp_contest_dataset/essential_data/species_list.txt" }
+      files "essential_data/src_wavs/{filename}.wav" {
+        from = "mlsp_contest_dataset/essential_data/src_wavs/{filename}.wav"
+        each = local.kept
+      }
+      files "supplemental_data/filtered_spectrograms/{filename}.bmp" {
+        from = "mlsp_contest_dataset/supplemental_data/filtered_spectrograms/{filename}.bmp"
+        each = local.kept
+      }
+      files "supplemental_data/segmentation_examples/{filename}.bmp" {
+        from    = "mlsp_contest_dataset/supplemental_data/segmentation_examples/{filename}.bmp"
+        each    = local.kept
+        missing = "skip"
+      }
+      files "supplemental_data/spectrograms/{filename}.bmp" {
+        from = "mlsp_contest_dataset/supplemental_data/spectrograms/{filename}.bmp"
+        each = local.kept
+      }
+      files "supplemental_data/supervised_segmentation/{filename}.bmp" {
+        from = "mlsp_contest_dataset/supplemental_data/supervised_segmentation/{filename}.bmp"
+        each = local.kept
+      }
+      copy "supplemental_data/segment_clusters.bmp" { from = "mlsp_contest_dataset/supplemental_data/segment_clusters.bmp" }
+      copy "supplemental_data/segment_mosaic.bmp" { from = "mlsp_contest_dataset/supplemental_data/segment_mosaic.bmp" }
+
+      # The reference writes the first table's header into all three.
+      text "supplemental_data/histogram_of_segments.txt" {
+        header = "rec_id,[histogram of segment features]"
+        lines  = local.text.histogram_of_segments
+      }
+      text "supplemental_data/segment_features.txt" {
+        header = "rec_id,[histogram of segment features]"
+        lines  = local.text.segment_features
+      }
+      text "supplemental_data/segment_rectangles.txt" {
+        header = "rec_id,[histogram of segment features]"
+        lines  = local.text.segment_rectangles
+      }
+      table "sample_submission.csv" {
+        rows = table({ Id = local.asked.rec_id * 100 + local.asked.species, Probability = 0 })
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "Id"
+    targets = ["Probability"]
+    require {
+      columns   = ["Id", "Probability"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "6c0430ab5959d2e718911c3bd7a26a2f"
+    }
+    private = {
+      "answers.csv" = "f40c0692caff26ca8045b64109371144"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,54 @@
+package prep
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/document"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+var jsonOutput = outputKind{
+	name: "json", attrs: []string{"value", "indent", "sort_keys"}, required: 1,
+	doc: "A JSON file of records or of a value read from JSON, written as Python's json.dump writes it, without a line end at its end. " +
+		"indent is the number of blanks a level (0: one line); sort_keys = true sorts the members of every object by name.",
+	write: writeJSON,
+}
+
+func writeJSON(r *runner, it *item) hcl.Diagnostics {
+	in := r.read(it)
+	var value document.Value
+	var opts document.WriteOptions
+	in.read("value", func(v cty.Value) error { return intoGo(v, &value) })
+	in.read("indent", func(v cty.Value) error { return intoGo(v, &opts.Indent) })
+	in.flag("sort_keys", &opts.SortKeys)
+	if opts.Indent < 0 || opts.Indent > 16 {
+		in.fail("indent", "Wrong value for indent", fmt.Errorf("write a number between 0 and 16"))
+	}
+	if in.failed() {
+		return in.diags
+	}
+	return r.create(it, func(w io.Writer) error { return document.Write(w, value, opts) })
+}
+
+var npyOutput = outputKind{
+	name: "npy", attrs: []string{"rows"}, required: 1,
+	doc:   "A .npy file of the rows of an array, written as numpy.save writes it.",
+	write: writeNpy,
+}
+
+func writeNpy(r *runner, it *item) hcl.Diagnostics {
+	in := r.read(it)
+	rows := in.rows("rows")
+	array, ok := rows.(*transform.Array)
+	if !ok && !in.failed() {
+		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected an array, as npy(…) gives it"))
+	}
+	if in.failed() {
+		return in.diags
+	}
+	return r.create(it, func(w io.Writer) error { return transform.WriteNpy(w, array) })
+}

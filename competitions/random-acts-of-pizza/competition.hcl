@@ -1,0 +1,95 @@
+competition "random-acts-of-pizza" {
+  title        = "Random Acts of Pizza"
+  category     = "text-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2014-29-05"
+  closed       = "2015-01-06"
+  size_gb      = 0.003
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sampleSubmission.csv"
+
+  description = <<-EOT
+    Tell whether somebody who asked strangers on the internet for a pizza got one, from the text of the request and what
+    is known about its author. A submission gives the probability; the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "random-acts-of-pizza"
+    md5  = "16319db32e81271a30f106f4e86f1b3d"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/random-acts-of-pizza/description.md"
+    sha256 = "0534f4d657a2fdff3c9ce68cc6625565cd7f7d092a92eff94745b930c6dc47ce"
+  }
+
+  prepare {
+    locals {
+      requests = json("train.json")
+      given    = json("test.json")
+      share    = length(local.given) / (length(local.requests) + length(local.given))
+      parts    = train_test_split(local.requests, { test_size = local.share, random_state = 0 })
+      test     = select_fields(local.parts.test, names_of(local.given[0]))
+      answers  = table({
+        request_id               = local.parts.test.request_id
+        requester_received_pizza = integer(local.parts.test.requester_received_pizza)
+      })
+    }
+    public {
+      json "train.json" {
+        value  = local.parts.train
+        indent = 4
+      }
+      json "test.json" {
+        value  = local.test
+        indent = 4
+      }
+      archive "train.zip" {
+        json "train.json" {
+          value  = local.parts.train
+          indent = 4
+        }
+      }
+      archive "test.zip" {
+        json "test.json" {
+          value  = local.test
+          indent = 4
+        }
+      }
+      table "sampleSubmission.csv" { rows = fill(local.answers, ["requester_received_pizza"], 0) }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "request_id"
+    targets = ["requester_received_pizza"]
+    require {
+      columns   = ["request_id", "requester_received_pizza"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sampleSubmission.csv" = "6d7556c9a2f353b5d83ab0424a1bc914"
+      "test.json"            = "f86bbac7e5eb9658632ac51ccef06042"
+      "train.json"           = "67a72ab0b01bb8fabb81f8406cc485f1"
+    }
+    private = {
+      "test.csv" = "b7a9c13b5f063dcfff7102f39f8c95ca"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

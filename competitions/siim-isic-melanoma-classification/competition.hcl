@@ -1,0 +1,102 @@
+competition "siim-isic-melanoma-classification" {
+  title        = "SIIM-ISIC Melanoma Classification"
+  category     = "image-classification"
+  complexity   = "low"
+  kind         = "simple"
+  opened       = "2020-05-27"
+  closed       = "2020-08-18"
+  size_gb      = 116.16
+  metric_name  = "auc-roc"
+  sample_score = 0.5
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell whether a mark on the skin is a melanoma, from a picture of it and the patient's sex, age and the place of the
+    mark. A submission gives the probability for each picture; the score is the area under the ROC curve.
+  EOT
+
+  source "kaggle" {
+    slug = "siim-isic-melanoma-classification"
+    md5  = "ed8a6c59a3677cada6365ecdb42d8d23"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-isic-melanoma-classification/description.md"
+    sha256 = "2b4e8a8e5d7416efc26f4206f3df9f62b49de9b470ded1f1ce21e652d2f7e9dd"
+  }
+
+  prepare {
+    locals {
+      records   = files("tfrecords/train*.tfrec")
+      is_test   = is_in(local.records.name, ["train00-2071.tfrec", "train06-2071.tfrec"])
+      old_train = filter(local.records, !local.is_test)
+      old_test  = filter(local.records, local.is_test)
+
+      train_records = with(local.old_train, { new = "train${pad(sequence(local.old_train), 2)}-${after(local.old_train.name, "-")}" })
+      test_records  = with(local.old_test, { new = "test${pad(sequence(local.old_test), 2)}-${after(local.old_test.name, "-")}" })
+
+      all   = csv("train.csv", { floats = "fast" })
+      names = tfrecord_texts(local.old_test.path, "image_name")
+      train = where_not_in(local.all, "image_name", local.names)
+      test  = where_in(local.all, "image_name", local.names)
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" {
+        rows = select(local.test, "image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge")
+      }
+      table "sample_submission.csv" { rows = table({ image_name = local.test.image_name, target = 0 }) }
+      files "train/{image_name}.dcm" {
+        from = "train/{image_name}.dcm"
+        each = local.train
+      }
+      files "test/{image_name}.dcm" {
+        from = "train/{image_name}.dcm"
+        each = local.test
+      }
+      files "jpeg/train/{image_name}.jpg" {
+        from = "jpeg/train/{image_name}.jpg"
+        each = local.train
+      }
+      files "jpeg/test/{image_name}.jpg" {
+        from = "jpeg/train/{image_name}.jpg"
+        each = local.test
+      }
+      files "tfrecords/{new}" {
+        from = "{path}"
+        each = concat(local.train_records, local.test_records)
+      }
+    }
+    private {
+      table "test.csv" { rows = select(local.test, "image_name", "target") }
+    }
+  }
+
+  grade {
+    metric  = "roc_auc"
+    id      = "image_name"
+    targets = ["target"]
+    require {
+      columns   = ["image_name", "target"]
+      same_rows = true
+      between   = { min = 0, max = 1, missing = "skip" }
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "c8fa2aaa934d434e5b87e148ca91d42e"
+      "test.csv"              = "faeb3cdaf1ee9c47120bcbf46787fe81"
+      "train.csv"             = "dc473826f850a25d5e62f981b5e62d54"
+    }
+    private = {
+      "test.csv" = "89aae5dac5881e960258883de51152fe"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
