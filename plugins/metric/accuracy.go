@@ -1,6 +1,10 @@
 package metric
 
-import "github.com/mleflow/mleflow/plugins/table"
+import (
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
 
 var accuracy = Metric{
 	Name:   "accuracy",
@@ -52,11 +56,18 @@ func matches[T comparable](a, b []T) int {
 	return n
 }
 
+// manyMatches is matches with several processors.
+func manyMatches[T comparable](a, b []T) int {
+	var n atomic.Int64
+	inParallel(len(a), func(lo, hi int) { n.Add(int64(matches(a[lo:hi], b[lo:hi]))) })
+	return int(n.Load())
+}
+
 // countEqual compares two columns cell by cell as numpy's == does.
 func countEqual(a, b *table.Column) int {
 	switch {
 	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
-		return matches(a.Ints(), b.Ints())
+		return manyMatches(a.Ints(), b.Ints())
 	case isText(a) && isText(b):
 		return equalTexts(a, b)
 	case isText(a) || isText(b):

@@ -42,18 +42,37 @@ func scoreAUC(in Input) (Score, error) {
 
 // twoClasses returns which rows hold the greater of the column's two values.
 func twoClasses(c *table.Column) ([]bool, error) {
+	if c.Kind() == table.Int64 && c.Len() > 0 {
+		v := c.Ints()
+		lo, hi := slices.Min(v), slices.Max(v)
+		out := make([]bool, len(v))
+		for i, x := range v {
+			out[i] = x == hi
+			if x != hi && x != lo {
+				return nil, notTwoClasses(c)
+			}
+		}
+		if lo == hi {
+			return nil, notTwoClasses(c)
+		}
+		return out, nil
+	}
 	codes, count, err := encode(c)
 	if err != nil {
 		return nil, err
 	}
 	if count != 2 {
-		return nil, &Unscorable{Column: c.Name(), Reason: "the answers hold one class only, or more than two"}
+		return nil, notTwoClasses(c)
 	}
 	out := make([]bool, len(codes))
 	for i, k := range codes {
 		out[i] = k == 1
 	}
 	return out, nil
+}
+
+func notTwoClasses(c *table.Column) error {
+	return &Unscorable{Column: c.Name(), Reason: "the answers hold one class only, or more than two"}
 }
 
 // AUC returns the area under the ROC curve by the trapezoid rule over the
@@ -74,7 +93,7 @@ func AUC(truth []bool, scores []float64) (float64, error) {
 	} else {
 		both(func() { radixSort(positive) }, func() { radixSort(negative) })
 	}
-	return trapezoid(rocCorners(positive, negative)), nil
+	return areaUnderCurve(positive, negative), nil
 }
 
 // splitKeys returns the scores of each class as integers of the same order.
@@ -109,61 +128,55 @@ func sortKey(v float64) uint64 {
 // corner is a point of the ROC curve in rows.
 type corner struct{ negative, positive int }
 
-// rocCorners walks the ascending keys from the top and returns the curve from
-// (0, 0), without points between two others on a line.
-func rocCorners(positive, negative []uint64) []corner {
-	points := make([]corner, 1, 1024)
+// areaUnderCurve walks the ascending keys from the top and adds the trapezoids
+// between the points of the curve from (0, 0). A point is left out when the
+// step to it equals the step from it: scikit-learn's test for points on a
+// line, which never leaves out the first and the last.
+func areaUnderCurve(positive, negative []uint64) float64 {
+	curve := curveArea{width: float64(len(negative)), height: float64(len(positive))}
 	p, n := len(positive), len(negative)
-	for p > 0 || n > 0 {
-		var top uint64
-		if p > 0 {
-			top = positive[p-1]
+	var before, here corner // the last two points met
+	for points := 0; p > 0 || n > 0; points++ {
+		p, n = nextThreshold(positive, negative, p, n)
+		next := corner{len(negative) - n, len(positive) - p}
+		if points == 1 || points > 1 && (next.negative-here.negative != here.negative-before.negative ||
+			next.positive-here.positive != here.positive-before.positive) {
+			curve.add(here)
 		}
-		if n > 0 {
-			top = max(top, negative[n-1])
-		}
-		for p > 0 && positive[p-1] == top {
-			p--
-		}
-		for n > 0 && negative[n-1] == top {
-			n--
-		}
-		points = append(points, corner{len(negative) - n, len(positive) - p})
+		before, here = here, next
 	}
-	return points[:1+dropCollinear(points[1:])]
+	curve.add(here)
+	return curve.area.total()
 }
 
-// dropCollinear keeps the points where the direction changes, the first and
-// the last, and returns how many. The test is scikit-learn's second
-// difference, which compares equal steps only, and looks at all points.
-func dropCollinear(points []corner) int {
-	if len(points) <= 2 {
-		return len(points)
+// nextThreshold returns how many keys are below the greatest of the first p
+// and the first n.
+func nextThreshold(positive, negative []uint64, p, n int) (int, int) {
+	var top uint64
+	if p > 0 {
+		top = positive[p-1]
 	}
-	kept := 1
-	before := points[0]
-	for i := 1; i+1 < len(points); i++ {
-		here, next := points[i], points[i+1]
-		if next.negative-here.negative != here.negative-before.negative || next.positive-here.positive != here.positive-before.positive {
-			points[kept] = here
-			kept++
-		}
-		before = here
+	if n > 0 {
+		top = max(top, negative[n-1])
 	}
-	points[kept] = points[len(points)-1]
-	return kept + 1
+	for p > 0 && positive[p-1] == top {
+		p--
+	}
+	for n > 0 && negative[n-1] == top {
+		n--
+	}
+	return p, n
 }
 
-// trapezoid returns the area under the curve scaled to the unit square.
-func trapezoid(points []corner) float64 {
-	last := points[len(points)-1]
-	width, height := float64(last.negative), float64(last.positive)
-	areas := make([]float64, len(points)-1)
-	x, y := 0.0, 0.0
-	for i, p := range points[1:] {
-		nextX, nextY := float64(p.negative)/width, float64(p.positive)/height
-		areas[i] = float64((nextX-x)*(nextY+y)) / 2
-		x, y = nextX, nextY
-	}
-	return Sum(areas)
+// curveArea adds trapezoids of the curve scaled to the unit square.
+type curveArea struct {
+	width, height float64
+	x, y          float64
+	area          summer
+}
+
+func (c *curveArea) add(to corner) {
+	x, y := float64(to.negative)/c.width, float64(to.positive)/c.height
+	c.area.add(float64((x-c.x)*(y+c.y)) / 2)
+	c.x, c.y = x, y
 }

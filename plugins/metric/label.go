@@ -158,13 +158,47 @@ func encodeTogether(columns ...*table.Column) (encoding, error) {
 	}
 	switch {
 	case ints:
-		return encodeValues(columns, (*table.Column).Ints), nil
+		return encodeInts(columns), nil
 	case numbers:
 		return encodeValues(columns, (*table.Column).Floats), nil
 	case texts:
 		return encodeValues(columns, (*table.Column).Texts), nil
 	}
 	return encoding{}, mixedLabels(columns[len(columns)-1])
+}
+
+// encodeInts numbers integers; those of a narrow range without a map.
+func encodeInts(columns []*table.Column) encoding {
+	lists := make([][]int64, len(columns))
+	lo, hi, rows := int64(math.MaxInt64), int64(math.MinInt64), 0
+	for i, c := range columns {
+		if lists[i] = c.Ints(); len(lists[i]) > 0 {
+			lo, hi = min(lo, slices.Min(lists[i])), max(hi, slices.Max(lists[i]))
+		}
+		rows += len(lists[i])
+	}
+	if rows == 0 || uint64(hi)-uint64(lo) > uint64(rows)+1024 {
+		return encodeValues(columns, (*table.Column).Ints)
+	}
+	number := make([]int32, hi-lo+1)
+	for _, list := range lists {
+		for _, v := range list {
+			number[v-lo] = 1
+		}
+	}
+	out := encoding{}
+	for i, seen := range number {
+		number[i] = int32(out.count)
+		out.count += int(seen)
+	}
+	for _, list := range lists {
+		codes := make([]int32, len(list))
+		for i, v := range list {
+			codes[i] = number[v-lo]
+		}
+		out.codes = append(out.codes, codes)
+	}
+	return out
 }
 
 func encodeValues[T cmp.Ordered](columns []*table.Column, values func(*table.Column) []T) encoding {

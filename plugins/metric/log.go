@@ -36,21 +36,22 @@ func Log1p(x float64) float64 {
 
 // logOf returns log(hi+lo) for positive finite hi and |lo| <= ulp(hi)/2.
 //
-// With hi+lo = 2^e·(c+d) and c the nearest multiple of 1/128, it is
+// With hi+lo = 2^e·(c+d) and c the nearest multiple of 1/512, it is
 // e·log 2 + log c + log(1+d/c): the first two from constants of 106 bits, the
 // last from its series, first with 69 correct bits and, if those leave the
 // rounding open, with about 100.
 func logOf(hi, lo float64) float64 {
-	m, e := math.Frexp(hi)
-	if m < math.Sqrt2/2 {
-		m, e = m*2, e-1
+	m, e := split(hi)
+	if lo != 0 {
+		lo = math.Ldexp(lo, -e)
 	}
-	lo = math.Ldexp(lo, -e)
-	i := int(math.RoundToEven(m * 128))
-	c := float64(i) / 128
+	i := int(float64(m*logSteps) + 0.5)
+	c := float64(i) * (1.0 / logSteps)
 	r := divide(twoSum(m-c, lo), c)
-	base := add(logTable()[i-logFirst], timesLn2(float64(e)))
-
+	base := logTable()[i-logFirst]
+	if e != 0 {
+		base = add(base, timesLn2(float64(e)))
+	}
 	fast := add(base, log1pFast(r))
 	slack := math.Abs(fast.hi) * 0x1p-66
 	if up := fast.hi + (fast.lo + slack); up == fast.hi+(fast.lo-slack) {
@@ -60,26 +61,39 @@ func logOf(hi, lo float64) float64 {
 	return slow.hi + slow.lo
 }
 
-// log1pFast returns log(1+r) for |r| <= 2^-7.4 with an error below 2^-69·|r|.
-func log1pFast(r double) double {
-	x := r.hi
-	tail := 0.0
-	for k := 12.0; k >= 3; k-- { // x³/3 - x⁴/4 + …
-		sign := 1.0
-		if int(k)%2 == 0 {
-			sign = -1
-		}
-		tail = float64(tail*x) + sign/k
+// split returns m in [√½, √2) and e with v = m·2^e.
+func split(v float64) (m float64, e int) {
+	if v < 0x1p-1022 {
+		m, e = split(v * 0x1p54)
+		return m, e - 54
 	}
-	square := multiply(r, r)
-	head := add(r, double{-square.hi / 2, -square.lo / 2})
-	return add(head, double{hi: float64(float64(x*x)*x) * tail})
+	b := math.Float64bits(v)
+	e = int(b>>52) - 1023
+	m = math.Float64frombits(b&(1<<52-1) | 1023<<52)
+	if m >= math.Sqrt2 {
+		m, e = m/2, e+1
+	}
+	return m, e
 }
 
-// log1pSeries returns log(1+r) for |r| <= 2^-7.4 with about 100 correct bits.
+// log1pFast returns log(1+r) for |r| <= 2^-9.4 with an error below 2^-69·|r|.
+func log1pFast(r double) double {
+	x := r.hi
+	square := multiply(r, r)
+	tail := -1.0 / 8
+	tail = float64(tail*x) + 1.0/7
+	tail = float64(tail*x) - 1.0/6
+	tail = float64(tail*x) + 1.0/5
+	tail = float64(tail*x) - 1.0/4
+	tail = float64(tail*x) + 1.0/3
+	head := quickSum(x, -square.hi/2)
+	return quickSum(head.hi, head.lo+(r.lo-square.lo/2)+float64(float64(square.hi*x)*tail))
+}
+
+// log1pSeries returns log(1+r) for |r| <= 2^-9.4 with about 100 correct bits.
 func log1pSeries(r double) double {
 	var sum double
-	for k := 16.0; k >= 1; k-- {
+	for k := 12.0; k >= 1; k-- {
 		term := divide(double{hi: 1}, k)
 		if int(k)%2 == 0 {
 			term = double{-term.hi, -term.lo}
@@ -89,10 +103,11 @@ func log1pSeries(r double) double {
 	return multiply(sum, r)
 }
 
-// The table holds log(i/128) for the multiples that logOf can meet.
+// The table holds log(i/512) for the multiples that logOf can meet.
 const (
-	logFirst = 90  // below 128·√½
-	logLast  = 182 // above 128·√2
+	logSteps = 512
+	logFirst = 361 // below 512·√½
+	logLast  = 725 // above 512·√2
 )
 
 var logTable = sync.OnceValue(func() *[logLast - logFirst + 1]double {
@@ -103,12 +118,12 @@ var logTable = sync.OnceValue(func() *[logLast - logFirst + 1]double {
 	return &out
 })
 
-// logOfFraction returns log(i/128) by 2·artanh((i-128)/(i+128)).
+// logOfFraction returns log(i/512) by 2·artanh((i-512)/(i+512)).
 func logOfFraction(i int) double {
-	z := divide(double{hi: float64(i - 128)}, float64(i+128))
+	z := divide(double{hi: float64(i - logSteps)}, float64(i+logSteps))
 	square := multiply(z, z)
 	var sum double
-	for k := 61.0; k >= 1; k -= 2 {
+	for k := 47.0; k >= 1; k -= 2 {
 		sum = add(multiply(sum, square), divide(double{hi: 1}, k))
 	}
 	out := multiply(sum, z)
@@ -120,5 +135,6 @@ func logOfFraction(i int) double {
 // exact.
 func timesLn2(e float64) double {
 	const a, b, c = 0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87
-	return add(twoSum(float64(e*a), float64(e*b)), double{hi: float64(e * c)})
+	s := quickSum(float64(e*a), float64(e*b))
+	return quickSum(s.hi, s.lo+float64(e*c))
 }

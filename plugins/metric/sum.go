@@ -78,3 +78,31 @@ func meanInts(v []int64) float64 {
 	}
 	return total / float64(len(v))
 }
+
+// summer is Sum over values that come one after the other.
+type summer struct {
+	part  []float64
+	sum   float64
+	begun bool
+}
+
+func (s *summer) add(v float64) {
+	if s.part = append(s.part, v); len(s.part) == sumPart {
+		s.flush()
+	}
+}
+
+func (s *summer) flush() {
+	part := pairwise(s.part)
+	if s.begun {
+		part = s.sum + part
+	}
+	s.sum, s.begun, s.part = part, true, s.part[:0]
+}
+
+func (s *summer) total() float64 {
+	if len(s.part) > 0 {
+		s.flush()
+	}
+	return s.sum
+}
