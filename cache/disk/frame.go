@@ -144,8 +144,8 @@ func parseHex(b []byte) (uint64, bool) {
 
 // scanFrames calls fn for every frame from offset from on and returns the
 // offset after the last good one, and how many bytes before it belong to no
-// frame. Bytes that are no frame are skipped up to the next line that starts
-// one: a writer that died half-way left them. Bad bytes at the end may be a
+// frame. Bytes that are no frame are skipped up to the next one: a writer that
+// died half-way left them. Bad bytes at the end may be a
 // frame that is being written, and are left for the next scan.
 func scanFrames(data []byte, from int, fn func(f frame, at, n int)) (end, bad int) {
 	for at := from; at < len(data); {
@@ -166,15 +166,15 @@ func scanFrames(data []byte, from int, fn func(f frame, at, n int)) (end, bad in
 	return from, bad
 }
 
-// nextFrame returns the distance to the next line that is a frame; 0 means
-// that there is none.
+// nextFrame returns the distance to the next frame; 0 means that there is
+// none. It trusts no line feed, which may be damaged itself.
 func nextFrame(data []byte) int {
-	for at := 0; ; {
-		i := bytes.IndexByte(data[at:], '\n')
+	for at := 1; ; at++ {
+		i := bytes.IndexByte(data[min(at+1, len(data)):], ' ')
 		if i < 0 {
 			return 0
 		}
-		at += i + 1
+		at += i
 		if _, n := parseFrame(data[at:]); n > 0 {
 			return at
 		}

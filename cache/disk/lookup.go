@@ -39,7 +39,7 @@ func (c *Cache) find(id digest.ActionID) (*cache.Record, error) {
 	defer c.index.mu.RUnlock()
 	rec, ok, err := c.index.record(id)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", cache.ErrNotFound, err)
 	}
 	if !ok {
 		return nil, cache.ErrNotFound

@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -46,7 +47,7 @@ func (c *Cache) eachRecord(ctx context.Context, fn func(*cache.Record, entry) er
 		}
 		rec, e, err := c.index.get(p.id)
 		if err != nil {
-			return err
+			return fmt.Errorf("action %s: %w; 'mleflow cache verify' drops it", p.id.Short(), err)
 		}
 		if rec == nil {
 			continue // dropped meanwhile

@@ -56,6 +56,9 @@ func (c *Cache) Verify(ctx context.Context, full bool, progress func(done, total
 	v := &verifier{c: c, ctx: ctx, progress: progress, picks: func(f facts, id digest.ContentID) bool { return full || !f.sealed(id) }}
 	err := v.objects()
 	if err == nil {
+		err = v.undecodable()
+	}
+	if err == nil {
 		err = v.records(func(entry, *cache.Record) bool { return true })
 	}
 	if err == nil {
@@ -114,7 +117,11 @@ func (v *verifier) objects() error {
 			return nil
 		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	if err == nil && v.progress != nil {
+		v.progress(v.res.Objects, v.res.Objects)
+	}
+	return err
 }
 
 // object looks at one file.
@@ -196,6 +203,28 @@ func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
 	})
 	if err != nil || len(chosen) == 0 || v.c.readOnly {
 		return err
+	}
+	_, err = v.c.drop(chosen, "corrupt")
+	return err
+}
+
+// undecodable drops the records whose line is whole and makes no sense.
+func (v *verifier) undecodable() error {
+	list, err := v.c.index.snapshot()
+	if err != nil {
+		return err
+	}
+	chosen := make(map[digest.ActionID]int64)
+	for _, p := range list {
+		if _, _, err := v.c.index.get(p.id); errors.Is(err, errPayload) {
+			chosen[p.id] = p.at
+			v.damage(Damage{Action: p.id, Text: "its record cannot be decoded; it was dropped, so that it runs again"})
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(chosen) == 0 || v.c.readOnly {
+		return nil
 	}
 	_, err = v.c.drop(chosen, "corrupt")
 	return err

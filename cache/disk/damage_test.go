@@ -1,0 +1,469 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// damages are ways in which an object's bytes go wrong.
+var damages = map[string]func([]byte) []byte{
+	"flipped bit": flip,
+	"truncated":   func(b []byte) []byte { return b[:len(b)-1] },
+	"emptied":     func([]byte) []byte { return nil },
+	"extended":    func(b []byte) []byte { return append(b, 'x') },
+	"zeroed":      func(b []byte) []byte { return make([]byte, len(b)) },
+}
+
+func TestCorruptObjectIsSetAside(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+			bad, good := putTree(t, c, "bad", 10), putTree(t, c, "good", 10)
+			record(t, c, "bad", bad)
+			record(t, c, "both", good, bad)
+			record(t, c, "good", good)
+			e, err := tree.Find(t.Context(), c, bad, "d0/f3")
+			must(t, err)
+			overwrite(t, c.objectPath(e.ID, false), damage)
+			r, err := c.Open(t.Context(), e.ID)
+			must(t, err)
+			data, err := io.ReadAll(r)
+			wantErr(t, err, cache.ErrCorrupt)
+			if len(data) != 0 {
+				t.Errorf("%d wrong bytes were given out", len(data))
+			}
+			must(t, r.Close())
+			_, err = c.Has(t.Context(), e.ID)
+			wantErr(t, err, cache.ErrNotFound)
+			for action, want := range map[string]bool{"bad": false, "both": false, "good": true} {
+				if has(t, c, action) != want {
+					t.Errorf("record %q is there: %v, want %v", action, !want, want)
+				}
+				if tomb, err := c.Evicted(t.Context(), actionOf(action)); !want && (err != nil || tomb.Reason != "corrupt") {
+					t.Errorf("tombstone of %q: %+v, %v", action, tomb, err)
+				}
+			}
+			// The producer runs again, and everything is as before.
+			if again := putTree(t, c, "bad", 10); again != bad {
+				t.Fatalf("stored again: %+v, want %+v", again, bad)
+			}
+			record(t, c, "bad", bad)
+			must(t, closure(t, c, bad))
+			wantVerified(t, c)
+			_, err = c.GC(t.Context(), GCOptions{}) // counts again what others changed
+			must(t, err)
+			wantCounted(t, c)
+		})
+	}
+}
+
+// A blob that was written to, found by an ingest of the same content, is
+// replaced by the right bytes.
+func TestIngestReplacesDamage(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+			ref := putText(t, c, "some text")
+			overwrite(t, c.objectPath(ref.ID, false), damage)
+			if got := putText(t, c, "some text"); got != ref {
+				t.Fatal("refs differ")
+			}
+			must(t, closure(t, c, ref))
+		})
+	}
+}
+
+func TestVerify(t *testing.T) {
+	dir := t.TempDir()
+	c := openTest(t, dir, Options{}, hooks{unnamed: true})
+	bad, gone, good := putTree(t, c, "bad", 6), putTree(t, c, "gone", 6), putTree(t, c, "good", 6)
+	record(t, c, "bad", bad)
+	record(t, c, "gone", gone)
+	record(t, c, "good", good)
+	res := wantVerified(t, c)
+	if res.Objects != 3*(6+4) || res.Hashed != res.Objects || res.Records != 3 {
+		t.Errorf("result %+v", res)
+	}
+	badFile, err := tree.Find(t.Context(), c, bad, "d1/f4")
+	must(t, err)
+	goneFile, err := tree.Find(t.Context(), c, gone, "d1/f4")
+	must(t, err)
+	overwrite(t, c.objectPath(badFile.ID, false), flip)
+	must(t, os.Remove(c.objectPath(goneFile.ID, false)))
+	must(t, os.WriteFile(c.path("objects", "00-stray"), nil, 0o644))
+	must(t, os.MkdirAll(c.shardPath(7), 0o755))
+	must(t, os.WriteFile(c.shardPath(7)+"/stray", nil, 0o644))
+	var done, total int64
+	res, err = c.Verify(t.Context(), false, func(d, n int64) { done, total = d, n })
+	must(t, err)
+	if res.Hashed != 1 || done != total || done != 29 {
+		t.Errorf("%d read, progress %d of %d; want 1 read, 29 of 29", res.Hashed, done, total)
+	}
+	var texts []string
+	for _, d := range res.Damages {
+		texts = append(texts, d.Address+": "+d.Text)
+	}
+	want := []string{
+		`: the folder of objects holds a file that is none: "stray"`,
+		": its content is not what its name says; set aside in the quarantine",
+		"step.test.bad: content it leads to is missing or wrong; its record was dropped, so that it runs again",
+		"step.test.gone: content it leads to is missing or wrong; its record was dropped, so that it runs again",
+	}
+	if badFile.ID[0] < 7 {
+		want[0], want[1] = want[1], want[0]
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("damages (-want +got):\n%s", diff)
+	}
+	if has(t, c, "bad") || has(t, c, "gone") || !has(t, c, "good") {
+		t.Error("the wrong records were dropped")
+	}
+	must(t, os.Remove(c.shardPath(7)+"/stray"))
+	wantVerified(t, c)
+}
+
+// A flipped bit on the disk itself leaves no trace but in the content.
+func TestVerifyFullFindsSilentDamage(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+	ref := putText(t, c, "some text")
+	record(t, c, "a", ref)
+	overwrite(t, c.objectPath(ref.ID, false), flip)
+	must(t, c.touch(ref.ID, false))
+	quick, err := c.Verify(t.Context(), false, nil)
+	must(t, err)
+	full, err := c.Verify(t.Context(), true, nil)
+	must(t, err)
+	if len(quick.Damages) != 0 || len(full.Damages) != 2 {
+		t.Errorf("quick %+v, full %+v; want 0 and 2 damages", quick.Damages, full.Damages)
+	}
+}
+
+func TestVerifyReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	var ref cache.Ref
+	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
+		ref = putText(t, c, "some text")
+		record(t, c, "a", ref)
+		overwrite(t, c.objectPath(ref.ID, false), flip)
+	})
+	c := openTest(t, dir, Options{ReadOnly: true}, hooks{unnamed: true})
+	res, err := c.Verify(t.Context(), true, nil)
+	must(t, err)
+	if len(res.Damages) != 2 || !present(c, ref) || !has(t, c, "a") {
+		t.Errorf("damages %+v; the object and its record must stay", res.Damages)
+	}
+}
+
+func TestCheckUnmodified(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+	ref := putTree(t, c, "x", 10)
+	record(t, c, "x", ref)
+	dst := t.TempDir() + "/in"
+	_, err := tree.Materialise(t.Context(), c, ref, dst, tree.Options{})
+	must(t, err)
+	must(t, c.CheckUnmodified(t.Context(), ref))
+	// Reading, linking and removing links change nothing.
+	_, err = os.ReadFile(dst + "/d0/f3")
+	must(t, err)
+	must(t, os.Chmod(dst+"/d0", 0o755))
+	must(t, os.Link(dst+"/d0/f3", dst+"/d0/copy"))
+	must(t, c.CheckUnmodified(t.Context(), ref))
+	overwrite(t, dst+"/d0/f3", flip)
+	overwrite(t, dst+"/d2/f5", flip) // executable: the twin
+	err = c.CheckUnmodified(t.Context(), ref)
+	wantErr(t, err, cache.ErrCorrupt)
+	for _, path := range []string{"d0/f3", "d2/f5"} {
+		if !strings.Contains(err.Error(), path) {
+			t.Errorf("error %q does not name %s", err, path)
+		}
+	}
+	if has(t, c, "x") {
+		t.Error("the record of the changed tree is still there")
+	}
+	must(t, tree.Remove(dst))
+	// Writing the same bytes again is no damage.
+	ref = putTree(t, c, "x", 10)
+	_, err = tree.Materialise(t.Context(), c, ref, dst, tree.Options{})
+	must(t, err)
+	overwrite(t, dst+"/d0/f3", func(b []byte) []byte { return b })
+	must(t, c.CheckUnmodified(t.Context(), ref))
+	wantVerified(t, c)
+	must(t, tree.Remove(dst))
+}
+
+func TestRecoverAfterRestart(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			dir, clk := t.TempDir(), &clock{}
+			h := clk.hooks()
+			h.bootID = "boot 1"
+			var old, torn, lost, whole cache.Ref
+			session(t, dir, Options{}, h, func(c *Cache) {
+				old = putText(t, c, "synced")
+				record(t, c, "old", old)
+				clk.step()
+				must(t, c.sync())
+				clk.step()
+				torn, lost, whole = putTree(t, c, "torn", 4), putTree(t, c, "lost", 4), putTree(t, c, "whole", 4)
+				record(t, c, "torn", torn)
+				record(t, c, "lost", lost)
+				record(t, c, "whole", whole)
+			})
+			// The machine goes down: data that was only in memory is not what
+			// the names say, though times and sizes may be.
+			c := &Cache{dir: dir}
+			var tornFile, lostFile cache.Ref
+			session(t, dir, Options{}, h, func(c *Cache) {
+				e, err := tree.Find(t.Context(), c, torn, "d1/f1")
+				must(t, err)
+				tornFile = e.Ref()
+				e, err = tree.Find(t.Context(), c, lost, "d1/f1")
+				must(t, err)
+				lostFile = e.Ref()
+				overwrite(t, c.objectPath(tornFile.ID, false), damage)
+				must(t, c.touch(tornFile.ID, false))
+			})
+			must(t, os.Remove(c.objectPath(lostFile.ID, false)))
+			clk.step()
+			h.bootID = "boot 2"
+			var looked int64
+			c = openTest(t, dir, Options{Progress: func(done, _ int64) { looked = done }}, h)
+			if looked == 0 {
+				t.Error("nothing was verified")
+			}
+			for action, want := range map[string]bool{"old": true, "torn": false, "lost": false, "whole": true} {
+				if has(t, c, action) != want {
+					t.Errorf("record %q is there: %v, want %v", action, !want, want)
+				}
+			}
+			wantVerified(t, c)
+			looked = 0
+			openTest(t, dir, Options{Progress: func(done, _ int64) { looked = done }}, h)
+			if looked != 0 {
+				t.Error("verified again in the same boot")
+			}
+		})
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "x", Err: unix.ENOSPC}
+	for _, limit := range []int{0, 1, 100_000, 200_000} {
+		for _, key := range []string{"", "key"} {
+			t.Run(fmt.Sprintf("after %d bytes, key %q", limit, key), func(t *testing.T) {
+				dir := t.TempDir()
+				written, broken := 0, false
+				h := hooks{unnamed: true, write: func(f *os.File, p []byte) (int, error) {
+					room := limit - written
+					if !broken || len(p) <= room {
+						written += len(p)
+						return f.Write(p)
+					}
+					n, _ := f.Write(p[:max(room, 0)])
+					written += n
+					return n, full
+				}}
+				c := openTest(t, dir, Options{}, h)
+				before := putText(t, c, "before")
+				record(t, c, "before", before)
+				broken, written = true, 0
+				data := make([]byte, 250_000)
+				err := ingestAll(t, c, key, data)
+				wantErr(t, err, unix.ENOSPC)
+				if !strings.Contains(err.Error(), "is full") || !strings.Contains(err.Error(), "cache gc") {
+					t.Errorf("error %q does not say what to do", err)
+				}
+				if limit == 0 {
+					err = c.Record(t.Context(), recordOf("lost"))
+					wantErr(t, err, unix.ENOSPC)
+				}
+				if has(t, c, "lost") {
+					t.Error("half a record was published")
+				}
+				broken = false
+				wantVerified(t, c)
+				wantCounted(t, c)
+				must(t, closure(t, c, before))
+				must(t, ingestAll(t, c, key, data))
+				record(t, c, "after", putText(t, c, "after"))
+				if !has(t, c, "before") || !has(t, c, "after") {
+					t.Error("records are missing after the disk had room again")
+				}
+				wantVerified(t, c)
+				wantCounted(t, c)
+			})
+		}
+	}
+}
+
+func ingestAll(t *testing.T, c *Cache, key string, data []byte) error {
+	t.Helper()
+	in, err := c.Ingest(t.Context(), key)
+	must(t, err)
+	defer in.Close()
+	for rest := data[in.Offset():]; len(rest) > 0; {
+		n, err := in.Write(rest[:min(len(rest), 30_000)])
+		rest = rest[n:]
+		if err != nil {
+			return err
+		}
+	}
+	_, err = in.Commit(t.Context(), cache.Ref{})
+	return err
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	var ref cache.Ref
+	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
+		ref = putTree(t, c, "x", 5)
+		record(t, c, "x", ref)
+	})
+	before := entriesOf(t, dir)
+	c := openTest(t, dir, Options{ReadOnly: true}, hooks{unnamed: true})
+	if !c.ReadOnly() || !has(t, c, "x") || has(t, c, "y") {
+		t.Error("the record is not found")
+	}
+	must(t, closure(t, c, ref))
+	dst := t.TempDir() + "/out"
+	_, err := tree.Materialise(t.Context(), c, ref, dst, tree.Options{})
+	must(t, err)
+	must(t, tree.Remove(dst))
+	_, ingestErr := c.Ingest(t.Context(), "")
+	_, keyedErr := c.Ingest(t.Context(), "key")
+	_, dirErr := c.TempDir("x")
+	_, lockErr := c.LockAction(t.Context(), actionOf("x"))
+	_, gcErr := c.GC(t.Context(), GCOptions{})
+	for name, err := range map[string]error{
+		"Ingest": ingestErr, "keyed Ingest": keyedErr, "TempDir": dirErr, "LockAction": lockErr, "GC": gcErr,
+		"Record": c.Record(t.Context(), recordOf("y")), "Pin": c.Pin(t.Context(), Pin{Name: "p"}), "Unpin": c.Unpin(t.Context(), "p"),
+	} {
+		if !errors.Is(err, cache.ErrReadOnly) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: error %v, want cache.ErrReadOnly with the folder", name, err)
+		}
+	}
+	must(t, c.Close())
+	if diff := cmp.Diff(before, entriesOf(t, dir)); diff != "" {
+		t.Errorf("files changed:\n%s", diff)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	tests := map[string]struct {
+		make func(dir string) error
+		opts Options
+		want string
+	}{
+		"other version": {func(dir string) error { return os.WriteFile(dir+"/format", []byte("mleflow cache 9\n"), 0o644) }, Options{}, `its format is "mleflow cache 9"`},
+		"other folder":  {func(dir string) error { return os.WriteFile(dir+"/thesis.tex", nil, 0o644) }, Options{}, `it holds "thesis.tex"`},
+		"a file":        {func(dir string) error { return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o644)) }, Options{}, "not a directory"},
+		"read-only":     {func(string) error { return nil }, Options{ReadOnly: true}, "it is not a cache"},
+		"index version": {func(dir string) error {
+			c, err := Open(dir, Options{})
+			if err == nil {
+				err = errors.Join(c.Close(), os.WriteFile(dir+"/index/log", []byte("mleflow index 7\n"), 0o644))
+			}
+			return err
+		}, Options{}, `unknown format "mleflow index 7"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "cache")
+			must(t, os.Mkdir(dir, 0o755))
+			must(t, tt.make(dir))
+			c, err := Open(dir, tt.opts)
+			if err == nil {
+				c.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("Open: error %v, want one with %q and the folder", err, tt.want)
+			}
+		})
+	}
+	t.Run("unfinished", func(t *testing.T) {
+		dir := t.TempDir()
+		must(t, os.Mkdir(dir+"/objects", 0o755))
+		must(t, os.WriteFile(dir+"/format.new-1", nil, 0o644))
+		must(t, openTest(t, dir, Options{}, hooks{unnamed: true}).Close())
+	})
+}
+
+// Torn lines of dead writers cost nothing but themselves, whoever sees them.
+func TestTornIndex(t *testing.T) {
+	dir := t.TempDir()
+	a := openTest(t, dir, Options{}, hooks{unnamed: true})
+	record(t, a, "1")
+	payload, err := encodeRecord(nil, recordOf("torn"))
+	must(t, err)
+	line := frame{kind: frameRecord, id: actionOf("torn"), payload: payload}.append(nil)
+	for i, cut := range []int{1, 50, framePayloadAt, len(line) - 1} {
+		f, err := os.OpenFile(a.index.path, os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		_, err = f.Write(line[:cut])
+		must(t, errors.Join(err, f.Close()))
+		b := openTest(t, dir, Options{}, hooks{unnamed: true})
+		name := fmt.Sprint("after ", i)
+		record(t, b, name)
+		for _, c := range []*Cache{a, b, openTest(t, dir, Options{}, hooks{unnamed: true})} {
+			if !has(t, c, "1") || !has(t, c, name) {
+				t.Errorf("cut at %d: a record is missing", cut)
+			}
+		}
+	}
+	res, err := a.Verify(t.Context(), true, nil)
+	must(t, err)
+	if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "bytes that are no record") {
+		t.Errorf("damages %+v, want the torn lines to be told", res.Damages)
+	}
+}
+
+func TestCancelledCollection(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		record(t, c, "a", putTree(t, c, "a", 5))
+		putTree(t, c, "b", 5)
+	})
+	clk.step()
+	c := openTest(t, dir, Options{}, clk.hooks())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.GC(ctx, GCOptions{MaxSize: 1})
+	wantErr(t, err, context.Canceled)
+	_, err = c.Verify(ctx, true, nil)
+	wantErr(t, err, context.Canceled)
+	_, err = c.GC(t.Context(), GCOptions{})
+	must(t, err)
+	wantVerified(t, c)
+}
+
+// A record that a later version wrote, say, is no reason to stop.
+func TestUndecodableRecord(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+	record(t, c, "good", putText(t, c, "x"))
+	line := frame{kind: frameRecord, id: actionOf("odd"), payload: []byte("?")}.append(nil)
+	must(t, c.index.locked(func() error { return c.index.append(line) }))
+	if has(t, c, "odd") || !has(t, c, "good") {
+		t.Error("Lookup finds the wrong records")
+	}
+	res, err := c.Verify(t.Context(), false, nil)
+	must(t, err)
+	if len(res.Damages) != 1 || res.Damages[0].Action != actionOf("odd") {
+		t.Errorf("damages %+v", res.Damages)
+	}
+	wantVerified(t, c)
+	_, err = c.GC(t.Context(), GCOptions{})
+	must(t, err)
+}
