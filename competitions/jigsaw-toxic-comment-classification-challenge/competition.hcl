@@ -47,8 +47,10 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     id         = "id"
     targets    = local.labels
     targets_by = "place"
+    only       = { sum = local.labels, at_least = 0 }
     require {
-      columns = concat(["id"], local.labels)
+      columns   = concat(["id"], local.labels)
+      same_rows = true
     }
   }
 

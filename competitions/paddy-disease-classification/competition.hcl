@@ -47,7 +47,7 @@ competition "paddy-disease-classification" {
     metric  = "accuracy"
     id      = "image_id"
     targets = ["label"]
-    cells   = "text"
+    cells   = "filled_list"
     require {
       columns   = ["image_id", "label"]
       same_rows = true

@@ -48,6 +48,7 @@ competition "plant-seedlings-classification" {
     params  = { average = "micro" }
     id      = "file"
     targets = ["species"]
+    cells   = "list"
     require {
       columns   = ["file", "species"]
       same_rows = true
