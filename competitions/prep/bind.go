@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
 
@@ -33,7 +33,7 @@ var converters = map[reflect.Type]func(cty.Value) (any, error){
 	reflect.TypeFor[transform.Operand](): func(v cty.Value) (any, error) { return toOperand(v) },
 	reflect.TypeFor[transform.Rows]():    func(v cty.Value) (any, error) { return toRows(v) },
 	reflect.TypeFor[[]table.Value]():     func(v cty.Value) (any, error) { return toCells(v) },
-	reflect.TypeFor[document.Value]():    func(v cty.Value) (any, error) { return toJSON(v) },
+	reflect.TypeFor[pyjson.Value]():      func(v cty.Value) (any, error) { return toJSON(v) },
 	reflect.TypeFor[transform.Records](): func(v cty.Value) (any, error) { return toRecords(v) },
 	reflect.TypeFor[[]string](): func(v cty.Value) (any, error) {
 		if v.Type() == cty.String && !v.IsNull() {
@@ -159,7 +159,7 @@ func fromGo(v reflect.Value) (cty.Value, error) {
 		return fromColumn(x), nil
 	case transform.Operand:
 		return fromOperand(x), nil
-	case document.Value:
+	case pyjson.Value:
 		return fromJSON(x)
 	case table.Value:
 		return fromCell(x), nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
 
@@ -175,14 +175,10 @@ func column(t *table.Table, name string, r hcl.Range) (cty.Value, hcl.Diagnostic
 
 // member returns a member of a JSON object.
 func member(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
-	object := v.EncapsulatedValue().(*document.Value)
+	object := v.EncapsulatedValue().(*pyjson.Value)
 	m, ok := object.Get(name)
 	if !ok {
-		var names []string
-		for _, m := range object.Members() {
-			names = append(names, m.Name)
-		}
-		return fail(r, "No member "+name, "%s", competitions.Suggest(name, names))
+		return fail(r, "No member "+name, "%s", competitions.Suggest(name, object.Names()))
 	}
 	out, err := fromJSON(m)
 	if err != nil {

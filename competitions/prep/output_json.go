@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/document"
+	"github.com/mleflow/mleflow/plugins/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
 
@@ -20,8 +20,8 @@ var jsonOutput = outputKind{
 
 func writeJSON(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
-	var value document.Value
-	var opts document.WriteOptions
+	var value pyjson.Value
+	var opts pyjson.Style
 	in.read("value", func(v cty.Value) error { return intoGo(v, &value) })
 	in.read("indent", func(v cty.Value) error { return intoGo(v, &opts.Indent) })
 	in.flag("sort_keys", &opts.SortKeys)
@@ -31,7 +31,7 @@ func writeJSON(r *runner, it *item) hcl.Diagnostics {
 	if in.failed() {
 		return in.diags
 	}
-	return r.create(it, func(w io.Writer) error { return document.Write(w, value, opts) })
+	return r.create(it, func(w io.Writer) error { return pyjson.Write(w, value, opts) })
 }
 
 var npyOutput = outputKind{

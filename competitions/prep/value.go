@@ -7,8 +7,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
 
@@ -18,7 +18,7 @@ var (
 	columnType = cty.Capsule("column", reflect.TypeFor[table.Column]())
 	rowsType   = cty.Capsule("rows", reflect.TypeFor[transform.Rows]())
 	cellType   = cty.Capsule("float", reflect.TypeFor[table.Value]())
-	jsonType   = cty.Capsule("JSON value", reflect.TypeFor[document.Value]())
+	jsonType   = cty.Capsule("JSON value", reflect.TypeFor[pyjson.Value]())
 )
 
 // fromCell returns a cell as a value of the language. A float that is a whole
@@ -150,26 +150,26 @@ func fromRows(r transform.Rows) cty.Value {
 
 // fromJSON returns a JSON value: a list as rows of records, an object as it
 // is, anything else as a single value.
-func fromJSON(v document.Value) (cty.Value, error) {
+func fromJSON(v pyjson.Value) (cty.Value, error) {
 	switch v.Kind() {
-	case document.List:
+	case pyjson.Array:
 		return fromRows(transform.Records(v.Items())), nil
-	case document.Object:
+	case pyjson.Object:
 		return cty.CapsuleVal(jsonType, &v), nil
 	}
-	cell, err := v.Cell()
+	cell, err := transform.JSONCell(v)
 	return fromCell(cell), err
 }
 
 // toJSON is the reverse of fromJSON.
-func toJSON(v cty.Value) (document.Value, error) {
+func toJSON(v cty.Value) (pyjson.Value, error) {
 	if v.Type() == jsonType && !v.IsNull() {
-		return *v.EncapsulatedValue().(*document.Value), nil
+		return *v.EncapsulatedValue().(*pyjson.Value), nil
 	}
 	if records, err := toRecords(v); err == nil {
-		return document.ListOf(records), nil
+		return pyjson.OfArray(records...), nil
 	}
-	return document.Value{}, fmt.Errorf("expected records or a value read from JSON, not %s", describe(v))
+	return pyjson.Value{}, fmt.Errorf("expected records or a value read from JSON, not %s", describe(v))
 }
 
 func toRecords(v cty.Value) (transform.Records, error) {

@@ -1,18 +1,17 @@
 package transform
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 
-	"github.com/mleflow/mleflow/plugins/document"
 	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/table/pyjson"
 )
 
 // Records are rows of JSON values.
-type Records []document.Value
+type Records []pyjson.Value
 
 // Len implements Rows.
 func (r Records) Len() int { return len(r) }
@@ -36,7 +35,7 @@ func (r Records) Column(name string) (*table.Column, error) {
 	for i, v := range r {
 		m, ok := v.Get(name)
 		found = found || ok
-		cell, err := m.Cell()
+		cell, err := JSONCell(m)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: member %q: %w", i, name, err)
 		}
@@ -46,6 +45,28 @@ func (r Records) Column(name string) (*table.Column, error) {
 		return nil, fmt.Errorf("no record has a member %q", name)
 	}
 	return table.FromValues(name, cells), nil
+}
+
+// JSONCell returns a text, number, condition or null as a cell. Whole numbers
+// beyond 64 bits become floats; a list or an object is an error.
+func JSONCell(v pyjson.Value) (table.Value, error) {
+	switch v.Kind() {
+	case pyjson.Null:
+		return table.Value{}, nil
+	case pyjson.Bool:
+		return table.BoolValue(v.Bool()), nil
+	case pyjson.String:
+		return table.TextValue(v.Text()), nil
+	case pyjson.Int:
+		if n, ok := v.Int(); ok {
+			return table.IntValue(n), nil
+		}
+		fallthrough
+	case pyjson.Float:
+		f, _ := v.Float()
+		return table.FloatValue(f), nil
+	}
+	return table.Value{}, fmt.Errorf("%s is no single value", v.Kind())
 }
 
 // JSONOptions are the options of json.
@@ -62,19 +83,19 @@ var jsonVerb = Verb{
 	Func:   readJSON,
 }
 
-func readJSON(in *Input, path string, o *JSONOptions) (document.Value, error) {
+func readJSON(in *Input, path string, o *JSONOptions) (pyjson.Value, error) {
 	data, err := fs.ReadFile(in.Raw, path)
 	if err != nil {
-		return document.Value{}, fmt.Errorf("json: %w", err)
+		return pyjson.Value{}, fmt.Errorf("json: %w", err)
 	}
 	switch o.Encoding {
 	case "", "utf-8":
 	case "latin1":
 		data = fromLatin1(data)
 	default:
-		return document.Value{}, fmt.Errorf("json %s: encoding = %q: write \"utf-8\" or \"latin1\"", path, o.Encoding)
+		return pyjson.Value{}, fmt.Errorf("json %s: encoding = %q: write \"utf-8\" or \"latin1\"", path, o.Encoding)
 	}
-	v, err := document.Parse(data)
+	v, err := pyjson.Parse(data)
 	if err != nil {
 		return v, fmt.Errorf("json %s: %w", path, err)
 	}
@@ -104,46 +125,29 @@ var jsonLinesVerb = Verb{
 }
 
 func jsonLines(f io.Reader, path string) (Records, error) {
+	lines := pyjson.NewLines(f, false)
 	var out Records
-	r := bufio.NewReaderSize(f, 1<<20)
-	for n := 1; ; n++ {
-		line, err := r.ReadBytes('\n')
-		if len(trimBlanks(line)) > 0 {
-			v, err := document.Parse(line)
-			if err != nil {
-				return nil, fmt.Errorf("json_lines %s: line %d: %w", path, n, err)
-			}
-			out = append(out, v)
-		}
+	for {
+		v, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:
 			return nil, fmt.Errorf("json_lines %s: %w", path, err)
 		}
+		out = append(out, v)
 	}
-}
-
-func trimBlanks(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
-		line = line[:len(line)-1]
-	}
-	return line
 }
 
 var namesOfVerb = Verb{
 	Name: "names_of", Params: []string{"value"},
 	Summary: "The names of an object's members, or of a table's columns, in their order.",
 	Source:  "list(value.keys())",
-	Func: func(v document.Value) ([]string, error) {
-		if v.Kind() != document.Object {
+	Func: func(v pyjson.Value) ([]string, error) {
+		if v.Kind() != pyjson.Object {
 			return nil, fmt.Errorf("names_of: works on an object, not on %s", v.Kind())
 		}
-		names := []string{}
-		for _, m := range v.Members() {
-			names = append(names, m.Name)
-		}
-		return names, nil
+		return v.Names(), nil
 	},
 }
 
@@ -154,15 +158,12 @@ var selectFieldsVerb = Verb{
 	Func: func(r Records, names []string) (Records, error) {
 		out := make(Records, len(r))
 		for i, v := range r {
-			members := make([]document.Member, len(names))
-			for k, name := range names {
-				m, ok := v.Get(name)
-				if !ok {
+			for _, name := range names {
+				if _, ok := v.Get(name); !ok {
 					return nil, fmt.Errorf("select_fields: record %d has no member %q", i, name)
 				}
-				members[k] = document.Member{Name: name, Value: m}
 			}
-			out[i] = document.ObjectOf(members)
+			out[i] = v.Select(names...)
 		}
 		return out, nil
 	},
