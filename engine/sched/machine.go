@@ -13,7 +13,7 @@ import (
 
 // Machine returns what this machine has to lease: processors and memory
 // within the limits of the control group and of GOMAXPROCS, and the GPUs that
-// GPUs finds. Disk is left open; ask the file system that matters.
+// GPUs finds. Disk is left open; ask FreeDisk for the folder that matters.
 func Machine() Capacity {
 	return Probe{Root: "/", CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}.Capacity()
 }

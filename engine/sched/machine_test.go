@@ -113,3 +113,17 @@ func TestMachine(t *testing.T) {
 		t.Errorf("Machine() = %+v", c)
 	}
 }
+
+func TestFreeDisk(t *testing.T) {
+	dir := t.TempDir()
+	here, err := FreeDisk(dir)
+	if err != nil || here <= 0 {
+		t.Fatalf("FreeDisk = %d, %v", here, err)
+	}
+	if _, err := FreeDisk(filepath.Join(dir, "not", "yet")); err != nil {
+		t.Errorf("a folder to be made: %v", err)
+	}
+	if _, err := FreeDisk("a\x00b"); err == nil {
+		t.Error("an impossible name has room")
+	}
+}

@@ -293,6 +293,22 @@ func TestSameKey(t *testing.T) {
 	}
 }
 
+// A task that is known to run has its key before those that are resolved.
+func TestKeyWithoutResolve(t *testing.T) {
+	scene(t, func(l *lab) {
+		var done atomic.Bool
+		l.add("resolved", s, errBad).Resolve = func(context.Context) (Resolution, error) {
+			return Resolution{Done: done.Load(), Key: "same"}, nil
+		}
+		known := l.add("known", 0, nil)
+		known.Key = "same"
+		known.Do = func(context.Context, Lease) error { time.Sleep(s); done.Store(true); return nil }
+		l.add("known too", s, nil).Key = "same"
+		l.run(l.t.Context())
+		l.want("0s start known", "1s ran known", "1s start known too", "1s done resolved", "2s ran known too")
+	})
+}
+
 func TestSameKeyWhileStopping(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.Resolvers = 1

@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package sched
+
+// FreeDisk returns 0, which stands for unknown, on this system.
+func FreeDisk(string) (int64, error) { return 0, nil }
