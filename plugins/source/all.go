@@ -5,5 +5,6 @@ func All() []Entry {
 	return []Entry{
 		{"file", File{}},
 		{"http", NewHTTP(nil)},
+		{"kaggle", Kaggle{}},
 	}
 }

@@ -1,0 +1,44 @@
+// Package all lists the step kinds. A kind that is not listed here does not
+// exist; a test sees that every folder beside this one is.
+package all
+
+import (
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/steps/checksum"
+	"github.com/mleflow/mleflow/steps/download"
+	"github.com/mleflow/mleflow/steps/exec"
+	"github.com/mleflow/mleflow/steps/grade"
+	"github.com/mleflow/mleflow/steps/prepare"
+)
+
+// Deps are what the kinds need. Only the program's main packages fill it.
+type Deps struct {
+	Catalog  *competitions.Catalog
+	Metrics  *metric.Registry
+	Sources  *source.Registry
+	Runtimes *executor.Registry
+	// Commands runs the commands of exec steps.
+	Commands executor.Executor
+	// Self is the program that serves the built-in agents; empty is the
+	// running binary.
+	Self string
+}
+
+// Kinds returns the step kinds, sorted by name.
+func Kinds(d Deps) []step.Kind {
+	return []step.Kind{
+		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Runtimes: d.Runtimes, Self: d.Self}),
+		aggregate.Kind(d.Catalog),
+		checksum.Kind(d.Catalog),
+		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources}),
+		exec.Kind(d.Commands),
+		grade.Kind(grade.Deps{Catalog: d.Catalog, Metrics: d.Metrics}),
+		prepare.Kind(d.Catalog),
+	}
+}

@@ -1,0 +1,220 @@
+package download
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// Deps are what the kind needs.
+type Deps struct {
+	Catalog *competitions.Catalog
+	Sources *source.Registry
+}
+
+// filesType is the type of the output "files"; see file.
+var filesType = cty.List(cty.Object(map[string]cty.Type{
+	"name": cty.String, "sha256": cty.String, "md5": cty.String, "bytes": cty.Number,
+}))
+
+// Kind returns the step kind "download".
+func Kind(deps Deps) step.Kind {
+	return step.Kind{
+		Name:    "download",
+		Version: "1",
+		Doc: "Fetches the raw data of a competition, checks them against their pins and unpacks them. Raw data hold the answers: " +
+			"an agent never sees them.",
+		Args: []step.Attr{
+			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+		},
+		Blocks: []step.Block{{
+			Name: "source",
+			Doc:  "Where to take the data from instead of where the competition says.",
+			Args: []step.Attr{
+				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of place. Not in the key: the data decide."},
+				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file; relative to the working directory. Not in the key: the content is."},
+				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http. In the key only where there is no pin."},
+				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for kind kaggle. In the key only where there is no pin."},
+				{Name: "md5", Type: cty.String, Doc: "The MD5 that the file must have, in hexadecimal."},
+				{Name: "sha256", Type: cty.String, Doc: "The SHA-256 that the file must have, in hexadecimal."},
+				{Name: "as", Type: cty.String, Doc: "Keeps the file as it is under this name, instead of unpacking it."},
+			},
+		}},
+		Outputs: []step.Output{
+			{Name: "files", Type: filesType, Secrecy: step.Public, Doc: "Name, sha256, md5 and bytes of each file that was fetched."},
+			{Name: "tree", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The raw data, unpacked, a tree."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newDownload(args, deps) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Competition string    `cty:"competition"`
+	Source      *override `cty:"source"`
+}
+
+type override struct {
+	Kind   string  `cty:"kind"`
+	Path   *string `cty:"path"`
+	URL    *string `cty:"url"`
+	Slug   *string `cty:"slug"`
+	MD5    *string `cty:"md5"`
+	SHA256 *string `cty:"sha256"`
+	As     *string `cty:"as"`
+}
+
+// item is one thing to fetch.
+type item struct {
+	source source.Source
+	spec   source.Spec
+	as     string
+}
+
+// file is what was fetched, for the output "files".
+type file struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	MD5    string `json:"md5"`
+	Bytes  int64  `json:"bytes"`
+}
+
+type download struct {
+	competition string
+	items       []item
+}
+
+func newDownload(args step.Args, deps Deps) (step.Step, error) {
+	var a arguments
+	if err := args.Decode(&a); err != nil {
+		return nil, err
+	}
+	def, err := deps.Catalog.Get(a.Competition)
+	if err != nil {
+		return nil, err
+	}
+	d := &download{competition: a.Competition}
+	if a.Source != nil {
+		return d, d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As))
+	}
+	if len(def.Sources) == 0 {
+		return nil, fmt.Errorf("competition %q does not say where its data are; add a source block to the step", a.Competition)
+	}
+	for _, s := range def.Sources {
+		spec := source.Spec{Path: s.Path, Base: def.Folder(), URL: s.URL, Slug: s.Slug, MD5: s.MD5, SHA256: s.SHA256}
+		if err := d.add(deps, s.Kind, spec, s.As); err != nil {
+			return nil, fmt.Errorf("competition %q: %w", a.Competition, err)
+		}
+	}
+	return d, nil
+}
+
+func (o *override) spec() source.Spec {
+	return source.Spec{Path: text(o.Path), URL: text(o.URL), Slug: text(o.Slug), MD5: text(o.MD5), SHA256: text(o.SHA256)}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (d *download) add(deps Deps, kind string, spec source.Spec, as string) error {
+	src, err := deps.Sources.Get(kind)
+	if err != nil {
+		return err
+	}
+	if err := src.Check(spec); err != nil {
+		return err
+	}
+	d.items = append(d.items, item{src, spec, as})
+	return nil
+}
+
+// Fingerprint implements step.Fingerprinter.
+func (d *download) Fingerprint(h *digest.Hasher) error {
+	for _, it := range d.items {
+		h.String("source as", it.as)
+		if it.as == "" {
+			// The name decides where a file that is no archive lies.
+			h.String("source name", it.name())
+		}
+		if err := it.source.Fingerprint(it.spec, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is what the fetched file is likely to be called.
+func (it item) name() string {
+	if u, err := url.Parse(it.spec.URL); err == nil && it.spec.URL != "" {
+		return path.Base(u.Path)
+	}
+	return path.Base(it.spec.Path + it.spec.Slug)
+}
+
+// Run implements step.Step.
+func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	var b tree.Builder
+	files := []file{}
+	for _, it := range d.items {
+		data, err := it.fetch(ctx, env)
+		if err != nil {
+			return nil, fmt.Errorf("download %s: %w", d.competition, classify(err))
+		}
+		if data.Ref.Kind == cache.Blob {
+			files = append(files, file{data.Name, data.Ref.ID.String(), data.MD5, data.Ref.Size})
+		}
+		if err := it.place(ctx, env, data, &b); err != nil {
+			return nil, fmt.Errorf("download %s: %w", d.competition, err)
+		}
+	}
+	ref, err := b.Build(ctx, env.Store)
+	if err != nil {
+		return nil, fmt.Errorf("download %s: %w", d.competition, err)
+	}
+	encoded, err := json.Marshal(files)
+	if err != nil {
+		return nil, fmt.Errorf("encode files: %w", err)
+	}
+	return cache.Outputs{"tree": {Ref: ref}, "files": {JSON: encoded}}, nil
+}
+
+// classify tells the engine what a source's failure means.
+func classify(err error) error {
+	var temporary *source.TemporaryError
+	switch {
+	case errors.Is(err, source.ErrMismatch):
+		return step.Mismatch(err)
+	case errors.As(err, &temporary):
+		return step.Retryable(err, temporary.After)
+	}
+	return err
+}
+
+func (it item) fetch(ctx context.Context, env *step.Env) (source.Data, error) {
+	if it.spec.URL != "" && it.spec.MD5 == "" && it.spec.SHA256 == "" {
+		env.Warn("the download has no pin: nothing proves that it is what it was")
+	}
+	return it.source.Fetch(ctx, source.Request{
+		Spec: it.spec, Store: env.Store,
+		Progress: func(done, total int64) {
+			env.Progress(step.Progress{What: "fetching", Done: done, Total: total, Unit: "bytes"})
+		},
+		Log: func(format string, args ...any) { fmt.Fprintf(env.Log, format+"\n", args...) },
+	})
+}

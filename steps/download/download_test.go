@@ -1,0 +1,232 @@
+package download_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/md5" //nolint:gosec // published pins are MD5
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/steps/download"
+	"github.com/mleflow/mleflow/steps/steptest"
+)
+
+var rawFiles = map[string]string{"train.csv": "id,y\n1,2\n", "images/1.png": "png", "inner.zip": string(zipOf(map[string]string{"x": "y"}))}
+
+func zipOf(files map[string]string) []byte {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, name := range []string{"x", "train.csv", "images/1.png", "inner.zip", "../evil"} {
+		if text, ok := files[name]; ok {
+			f, _ := w.Create(name)
+			f.Write([]byte(text))
+		}
+	}
+	w.Close()
+	return buf.Bytes()
+}
+
+func md5Of(data []byte) string {
+	sum := md5.Sum(data) //nolint:gosec // published pins are MD5
+	return hex.EncodeToString(sum[:])
+}
+
+// newBench is a catalog of one competition whose sources are the given blocks.
+func newBench(t *testing.T, sources string, files map[string][]byte) *steptest.Bench {
+	t.Helper()
+	folder := fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
+	  title       = "Toy"
+	  complexity  = "demo"
+	  description = "A toy."
+	  answers     = "private/test.csv"
+	  sample      = "public/sample_submission.csv"
+	  ` + sources + `
+	  prepare {}
+	  grade { metric = "accuracy" }
+	  medals { scores = [1, 0.5] }
+	}`)}}
+	for name, data := range files {
+		folder["toy/"+name] = &fstest.MapFile{Data: data}
+	}
+	cat, diags := competitions.Load(folder)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return steptest.New(download.Kind(download.Deps{Catalog: cat, Sources: source.NewRegistry(source.All()...)}))
+}
+
+func toy(src map[string]cty.Value) map[string]cty.Value {
+	values := map[string]cty.Value{"competition": cty.StringVal("toy")}
+	if src != nil {
+		values["source"] = cty.ObjectVal(src)
+	}
+	return values
+}
+
+func TestShipped(t *testing.T) {
+	archive := zipOf(rawFiles)
+	b := newBench(t, `source "file" {
+	  path = "data/raw.zip"
+	  md5 = "`+md5Of(archive)+`"
+	}
+	source "file" {
+	  path = "data/raw.zip"
+	  as = "again/copy.zip"
+	}
+	source "file" {
+	  path = "LICENCE.txt"
+	}`, map[string][]byte{"data/raw.zip": archive, "LICENCE.txt": []byte("free")})
+	out, err := b.Run(t, toy(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"again/copy.zip": string(archive), "LICENCE.txt": "free"}
+	for name, text := range rawFiles {
+		want[name] = text
+	}
+	if diff := cmp.Diff(want, b.Files(t, out["tree"].Ref)); diff != "" {
+		t.Errorf("raw data (-want +got):\n%s", diff)
+	}
+	var files []struct{ Name, MD5 string }
+	steptest.Decode(t, out["files"], &files)
+	if len(files) != 3 || files[0].Name != "raw.zip" || files[0].MD5 != md5Of(archive) {
+		t.Errorf("files: %+v", files)
+	}
+	if b.Kind.Output("tree").Secrecy != step.Private {
+		t.Error("raw data are not private")
+	}
+}
+
+func TestOverride(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(dir+"/raw/sub", 0o755), os.WriteFile(dir+"/raw/sub/a", []byte("1"), 0o600), os.WriteFile(dir+"/raw.zip", zipOf(rawFiles), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	tests := []struct {
+		name string
+		src  map[string]cty.Value
+		want map[string]string
+	}{
+		{"folder", map[string]cty.Value{"kind": cty.StringVal("file"), "path": cty.StringVal(dir + "/raw")}, map[string]string{"sub/a": "1"}},
+		{"archive", map[string]cty.Value{"kind": cty.StringVal("file"), "path": cty.StringVal(dir + "/raw.zip")}, rawFiles},
+		{"web", map[string]cty.Value{"kind": cty.StringVal("http"), "url": cty.StringVal(server.URL + "/raw.zip")}, rawFiles},
+		{"kept", map[string]cty.Value{"kind": cty.StringVal("http"), "url": cty.StringVal(server.URL + "/raw.zip"), "as": cty.StringVal("a.zip"), "md5": cty.StringVal(md5Of(zipOf(rawFiles)))},
+			map[string]string{"a.zip": string(zipOf(rawFiles))}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, `source "kaggle" { slug = "toy" }`, nil)
+			out, err := b.Run(t, toy(tt.src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, b.Files(t, out["tree"].Ref)); diff != "" {
+				t.Errorf("raw data (-want +got):\n%s", diff)
+			}
+			if warned := len(b.Warnings()) > 0; warned != (tt.name == "web") {
+				t.Errorf("warnings: %q", b.Warnings())
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/busy":
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/forbidden":
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	archive := zipOf(rawFiles)
+	files := map[string][]byte{"raw.zip": archive, "evil.zip": zipOf(map[string]string{"../evil": "x"}), "cut.zip": archive[:len(archive)-30]}
+	tests := []struct {
+		name, sources, want string
+		mismatch, retry     bool
+	}{
+		{"pin", `source "file" {
+		  path = "raw.zip"
+		  md5 = "00000000000000000000000000000000"
+		}`, md5Of(archive), true, false},
+		{"leaves its folder", `source "file" { path = "evil.zip" }`, "leaves its folder", false, false},
+		{"cut off", `source "file" { path = "cut.zip" }`, "unpack cut.zip", false, false},
+		{"missing", `source "file" { path = "none.zip" }`, "none.zip", false, false},
+		{"twice", `source "file" { path = "raw.zip" }
+		source "file" { path = "raw.zip" }`, "is there twice", false, false},
+		{"Kaggle", `source "kaggle" { slug = "toy" }`, "competitions/toy/data", false, false},
+		{"busy", `source "http" { url = "` + server.URL + `/busy" }`, "503", false, true},
+		{"forbidden", `source "http" { url = "` + server.URL + `/forbidden" }`, "403", false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newBench(t, tt.sources, files).Run(t, toy(nil))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want an error with %q", err, tt.want)
+			}
+			if got := errors.Is(err, step.ErrMismatch); got != tt.mismatch {
+				t.Errorf("mismatch %v, want %v: %v", got, tt.mismatch, err)
+			}
+			after, retry := step.IsRetryable(err)
+			if retry != tt.retry || retry && after.Hours() != 1 {
+				t.Errorf("retryable %v after %v, want %v", retry, after, tt.retry)
+			}
+		})
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	b := newBench(t, "", nil)
+	file := func(name string, v string) map[string]cty.Value {
+		return map[string]cty.Value{"kind": cty.StringVal("file"), name: cty.StringVal(v)}
+	}
+	for _, tt := range []struct {
+		name   string
+		values map[string]cty.Value
+		want   string
+	}{
+		{"unknown", map[string]cty.Value{"competition": cty.StringVal("tox")}, `did you mean "toy"`},
+		{"no source", toy(nil), "add a source block"},
+		{"no path", toy(file("url", "http://x/y")), "needs a path"},
+		{"no address", toy(map[string]cty.Value{"kind": cty.StringVal("http"), "url": cty.StringVal("x")}), "http://"},
+	} {
+		if _, err := b.Run(t, tt.values); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestKey sees that a changed file changes the key and a moved one does not.
+func TestKey(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) map[string]cty.Value {
+		if err := errors.Join(os.MkdirAll(dir+"/"+name, 0o755), os.WriteFile(dir+"/"+name+"/raw.csv", []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return toy(map[string]cty.Value{"kind": cty.StringVal("file"), "path": cty.StringVal(dir + "/" + name + "/raw.csv")})
+	}
+	b := newBench(t, `source "kaggle" { slug = "toy" }`, nil)
+	first := b.Key(t, put("a", "1"))
+	if diff := cmp.Diff(first, b.Key(t, put("b", "1"))); diff != "" {
+		t.Errorf("the same file elsewhere has another key:\n%s", diff)
+	}
+	if cmp.Equal(first, b.Key(t, put("b", "2"))) {
+		t.Error("another content has the same key")
+	}
+}

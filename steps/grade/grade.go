@@ -1,0 +1,219 @@
+package grade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Deps are what the kind needs.
+type Deps struct {
+	Catalog *competitions.Catalog
+	Metrics *metric.Registry
+}
+
+// Report is a grading report with the labels of the step, the output "report".
+type Report struct {
+	grading.Report
+	// Labels say whose submission it is, such as agent and seed.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Kind returns the step kind "grade".
+func Kind(deps Deps) step.Kind {
+	return step.Kind{
+		Name:    "grade",
+		Version: "1",
+		Doc: "Scores a submission with the competition's metric and compares it with the human leaderboard. A missing or invalid submission " +
+			"is a result without a score.",
+		Args: []step.Attr{
+			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
+			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree that holds it."},
+			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in the tree."},
+			{Name: "answers", Type: step.ArtifactType, Required: true, Doc: "The private files of the competition, a tree."},
+			{Name: "labels", Type: cty.Map(cty.String), Doc: "What the report says about where the submission is from; aggregate reads agent and seed."},
+			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition."},
+		},
+		Outputs: []step.Output{
+			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
+			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
+			{Name: "report", Type: step.ArtifactType, Doc: "The grading report, JSON."},
+			{Name: "score", Type: cty.Number, Doc: "The exact score; null without one, and where it is not a finite number."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newGrading(args, deps) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Competition string            `cty:"competition"`
+	Version     string            `cty:"version"`
+	Submission  *step.Artifact    `cty:"submission"`
+	File        string            `cty:"file"`
+	Answers     *step.Artifact    `cty:"answers"`
+	Labels      map[string]string `cty:"labels"`
+	Params      map[string]string `cty:"params"`
+}
+
+type gradeStep struct {
+	args       arguments
+	def        *competitions.Definition
+	params     map[string]cty.Value
+	metrics    *metric.Registry
+	definition digest.ContentID
+}
+
+func newGrading(args step.Args, deps Deps) (step.Step, error) {
+	g := &gradeStep{metrics: deps.Metrics}
+	if err := args.Decode(&g.args); err != nil {
+		return nil, err
+	}
+	def, err := deps.Catalog.Get(g.args.Competition)
+	if err != nil {
+		return nil, err
+	}
+	if g.def, err = def.At(g.args.Version); err != nil {
+		return nil, err
+	}
+	if !filepath.IsLocal(g.args.File) {
+		return nil, fmt.Errorf("file %q is not a path below the submission's tree", g.args.File)
+	}
+	g.params = make(map[string]cty.Value, len(g.args.Params))
+	for name, value := range g.args.Params {
+		g.params[name] = cty.StringVal(value)
+	}
+	sum, diags := g.def.GradeDigest(g.params)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	g.definition = sum
+	return g, nil
+}
+
+// Fingerprint implements step.Fingerprinter.
+func (g *gradeStep) Fingerprint(h *digest.Hasher) error {
+	h.Content("definition", g.definition)
+	return nil
+}
+
+// Run implements step.Step.
+func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	answers, err := g.placeAnswers(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	submission, err := g.placeSubmission(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	report, err := grading.Grade(ctx, g.def, g.metrics, grading.Request{
+		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g.outputs(ctx, env, report)
+}
+
+// placeAnswers puts the file of answers into the work folder.
+func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, error) {
+	name, ok := strings.CutPrefix(g.def.Layout.Answers, "private/")
+	if !ok {
+		return "", fmt.Errorf("grade %s: the answers are declared at %q, which is not private", g.def.ID, g.def.Layout.Answers)
+	}
+	e, err := tree.Find(ctx, env.Store, g.args.Answers.Ref, name)
+	if err != nil {
+		return "", fmt.Errorf("grade %s: find answers: %w", g.def.ID, err)
+	}
+	dst := filepath.Join(env.WorkDir, "answers-"+filepath.Base(name))
+	if _, err := tree.Materialise(ctx, env.Store, e.Ref(), dst, tree.Options{}); err != nil {
+		return "", fmt.Errorf("grade %s: place answers: %w", g.def.ID, err)
+	}
+	return dst, nil
+}
+
+// placeSubmission puts the submission into the work folder. Where there is
+// none, so is the path that it returns.
+func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string, error) {
+	ref := g.args.Submission.Ref
+	dst := filepath.Join(env.WorkDir, "submission"+filepath.Ext(g.args.File))
+	if ref.Kind == cache.Tree {
+		e, err := tree.Find(ctx, env.Store, ref, filepath.ToSlash(filepath.Clean(g.args.File)))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
+			return dst, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("grade %s: find submission: %w", g.def.ID, err)
+		}
+		ref = e.Ref()
+	}
+	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
+		return "", fmt.Errorf("grade %s: place submission: %w", g.def.ID, err)
+	}
+	return dst, nil
+}
+
+func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report) (cache.Outputs, error) {
+	text, err := json.MarshalIndent(Report{report, g.args.Labels}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode report: %w", err)
+	}
+	ref, err := cache.PutBytes(ctx, env.Store, append(text, '\n'))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(env.Log, summary(report))
+	out := cache.Outputs{"report": {Ref: ref}}
+	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "score": finite(report.ExactScore)} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", name, err)
+		}
+		out[name] = cache.Value{JSON: text}
+	}
+	return out, nil
+}
+
+// summary is one line for people.
+func summary(r grading.Report) string {
+	if r.Outcome != grading.Scored {
+		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
+	}
+	return fmt.Sprintf("%s: score %v, place %d among %d teams, medal: %s", r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, medal(r))
+}
+
+func medal(r grading.Report) string {
+	switch {
+	case r.GoldMedal:
+		return "gold"
+	case r.SilverMedal:
+		return "silver"
+	case r.BronzeMedal:
+		return "bronze"
+	}
+	return "none"
+}
+
+func finite(n *grading.Number) *float64 {
+	if n == nil || math.IsNaN(float64(*n)) || math.IsInf(float64(*n), 0) {
+		return nil
+	}
+	return (*float64)(n)
+}

@@ -1,0 +1,116 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Kind returns the step kind "prepare" over the competitions of a catalog.
+func Kind(catalog *competitions.Catalog) step.Kind {
+	return step.Kind{
+		Name:    "prepare",
+		Version: "1",
+		Doc: "Makes a competition's raw data into public files, which agents see, and private ones, which hold the answers, as the " +
+			"competition's prepare block says.",
+		Args: []step.Attr{
+			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, or one with errata mended."},
+			{Name: "raw", Type: step.ArtifactType, Required: true, Doc: "The raw data, a tree."},
+			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition, such as sizes fixed for the full data."},
+		},
+		Outputs: []step.Output{
+			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, answers among them, a tree."},
+			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, a tree."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newPreparation(args, catalog) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Competition string            `cty:"competition"`
+	Version     string            `cty:"version"`
+	Raw         *step.Artifact    `cty:"raw"`
+	Params      map[string]string `cty:"params"`
+}
+
+type preparation struct {
+	def    *competitions.Definition
+	raw    *step.Artifact
+	params map[string]cty.Value
+	// definition is the digest of all that the definition contributes.
+	definition digest.ContentID
+}
+
+func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, error) {
+	var a arguments
+	if err := args.Decode(&a); err != nil {
+		return nil, err
+	}
+	def, err := catalog.Get(a.Competition)
+	if err != nil {
+		return nil, err
+	}
+	p := &preparation{raw: a.Raw, params: make(map[string]cty.Value, len(a.Params))}
+	if p.def, err = def.At(a.Version); err != nil {
+		return nil, err
+	}
+	for name, value := range a.Params {
+		p.params[name] = cty.StringVal(value)
+	}
+	sum, diags := p.def.PrepareDigest(p.params)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p.definition = sum
+	return p, nil
+}
+
+// Fingerprint implements step.Fingerprinter.
+func (p *preparation) Fingerprint(h *digest.Hasher) error {
+	h.Content("definition", p.definition)
+	h.String("preparer version", prep.Version)
+	return nil
+}
+
+// Run implements step.Step.
+func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	sink := &sink{ctx: ctx, store: env.Store}
+	err := prep.Run(ctx, p.def, prep.Options{
+		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
+		Progress: func(pr prep.Progress) {
+			env.Progress(step.Progress{What: pr.Output, Done: int64(pr.Done), Total: int64(max(pr.Total, 0)), Unit: "files"})
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
+	}
+	out := cache.Outputs{}
+	for name, b := range map[string]*tree.Builder{"public": &sink.public, "private": &sink.private} {
+		ref, err := b.Build(ctx, env.Store)
+		if err != nil {
+			return nil, fmt.Errorf("prepare %s: %s files: %w", p.def.ID, name, err)
+		}
+		out[name] = cache.Value{Ref: ref}
+	}
+	return out, nil
+}
+
+// explain returns the interruption where there was one: what it broke on its
+// way tells nothing.
+func explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	}
+	return err
+}
