@@ -1,0 +1,228 @@
+package faulty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// ErrCrash stands for the death of the process: nothing that the failed call
+// would have published is there.
+var ErrCrash = errors.New("the process died here (injected)")
+
+// Inner is what can be wrapped.
+type Inner interface {
+	cache.Store
+	cache.Index
+	cache.Locker
+	cache.Workspace
+}
+
+// Faults say what goes wrong. Nil functions and zero limits let everything
+// through. Functions may be called concurrently.
+type Faults struct {
+	// Flip picks objects of which a bit is wrong when they are read.
+	Flip func(digest.ContentID) bool
+	// Short picks objects that end half-way when they are read.
+	Short func(digest.ContentID) bool
+	// Read returns an error with which reading an object fails half-way.
+	Read func(digest.ContentID) error
+	// Room, when set, is how many more bytes can be written before the disk
+	// is full.
+	Room *atomic.Int64
+	// Commit returns an error instead of publishing an object, such as
+	// ErrCrash; the bytes of an ingest with a key are kept.
+	Commit func(cache.Ref) error
+	// Record returns an error instead of keeping a record.
+	Record func(*cache.Record) error
+	// Lookup returns an error instead of looking an action up.
+	Lookup func(digest.ActionID) error
+}
+
+// Cache is a cache with faults. It neither links files nor reads at offsets,
+// so that all content passes through its readers.
+type Cache struct {
+	inner  Inner
+	mu     sync.RWMutex
+	faults Faults
+	// Opens, Commits, Records and Lookups count the calls that reached the
+	// wrapper, failed or not.
+	Opens, Commits, Records, Lookups atomic.Int64
+}
+
+var _ Inner = (*Cache)(nil)
+
+// Wrap returns inner without faults, until Set gives it some.
+func Wrap(inner Inner) *Cache { return &Cache{inner: inner} }
+
+// Set replaces the faults.
+func (c *Cache) Set(f Faults) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = f
+}
+
+func (c *Cache) now() Faults {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.faults
+}
+
+// Open implements cache.Store.
+func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
+	c.Opens.Add(1)
+	f := c.now()
+	size, err := c.inner.Has(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.inner.Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &reader{ReadCloser: r, id: id, half: size / 2}
+	switch {
+	case f.Flip != nil && f.Flip(id):
+		out.fault = fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
+	case f.Short != nil && f.Short(id):
+		out.fault = fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
+	case f.Read != nil:
+		if err := f.Read(id); err != nil {
+			out.fault = fmt.Errorf("read object %s: %w", id.Short(), err)
+		}
+	}
+	return out, nil
+}
+
+// reader fails after half of the object, when it has a fault: a flipped bit or
+// a short file is noticed at the latest then, before the last byte.
+type reader struct {
+	io.ReadCloser
+	id    digest.ContentID
+	half  int64
+	read  int64
+	fault error
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.fault == nil {
+		return r.ReadCloser.Read(p)
+	}
+	if r.read >= r.half {
+		return 0, r.fault
+	}
+	n, err := r.ReadCloser.Read(p[:min(int64(len(p)), r.half-r.read)])
+	r.read += int64(n)
+	return n, err
+}
+
+// Has implements cache.Store.
+func (c *Cache) Has(ctx context.Context, id digest.ContentID) (int64, error) {
+	return c.inner.Has(ctx, id)
+}
+
+// Ingest implements cache.Store.
+func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
+	in, err := c.inner.Ingest(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &ingest{Ingest: in, c: c, hash: digest.NewWriter(), known: in.Offset() == 0}, nil
+}
+
+// ingest is a blob being written to a cache with faults.
+type ingest struct {
+	cache.Ingest
+	c    *Cache
+	hash *digest.Writer
+	// known says that hash has seen all bytes.
+	known bool
+}
+
+// Write implements io.Writer.
+func (in *ingest) Write(p []byte) (int, error) {
+	room := in.c.now().Room
+	if room == nil {
+		return in.write(p)
+	}
+	left := room.Add(-int64(len(p)))
+	if left >= 0 {
+		return in.write(p)
+	}
+	n, err := in.write(p[:max(int64(len(p))+left, 0)])
+	room.Store(0)
+	if err == nil {
+		err = fmt.Errorf("ingest object: %w", syscall.ENOSPC)
+	}
+	return n, err
+}
+
+func (in *ingest) write(p []byte) (int, error) {
+	n, err := in.Ingest.Write(p)
+	_, _ = in.hash.Write(p[:n])
+	return n, err
+}
+
+// Reset implements cache.Ingest.
+func (in *ingest) Reset() error {
+	in.hash, in.known = digest.NewWriter(), true
+	return in.Ingest.Reset()
+}
+
+// Commit implements cache.Ingest.
+func (in *ingest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
+	in.c.Commits.Add(1)
+	if fault := in.c.now().Commit; fault != nil {
+		ref := want
+		if in.known {
+			ref = cache.Ref{Kind: cache.Blob, ID: in.hash.ID(), Size: in.hash.Size()}
+		}
+		if err := fault(ref); err != nil {
+			return cache.Ref{}, errors.Join(fmt.Errorf("ingest object: %w", err), in.Close())
+		}
+	}
+	return in.Ingest.Commit(ctx, want)
+}
+
+// Lookup implements cache.Index.
+func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	c.Lookups.Add(1)
+	if fault := c.now().Lookup; fault != nil {
+		if err := fault(id); err != nil {
+			return nil, fmt.Errorf("look up action %s: %w", id.Short(), err)
+		}
+	}
+	return c.inner.Lookup(ctx, id)
+}
+
+// Record implements cache.Index.
+func (c *Cache) Record(ctx context.Context, rec *cache.Record) error {
+	c.Records.Add(1)
+	if fault := c.now().Record; fault != nil {
+		if err := fault(rec); err != nil {
+			return fmt.Errorf("record action %s: %w", rec.Action.Short(), err)
+		}
+	}
+	return c.inner.Record(ctx, rec)
+}
+
+// Evicted implements cache.Index.
+func (c *Cache) Evicted(ctx context.Context, id digest.ActionID) (cache.Tombstone, error) {
+	return c.inner.Evicted(ctx, id)
+}
+
+// LockAction implements cache.Locker.
+func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
+	return c.inner.LockAction(ctx, id)
+}
+
+// TempDir implements cache.Workspace.
+func (c *Cache) TempDir(name string) (string, error) { return c.inner.TempDir(name) }
