@@ -52,6 +52,8 @@ func (h *ranks) pop() int {
 type queue struct {
 	shapes map[amounts]*line
 	active lines
+	// noCPU is the number of active lines whose tasks need no processor.
+	noCPU int
 }
 
 type line struct {
@@ -95,6 +97,7 @@ func (q *queue) push(rank int, shape amounts) {
 	switch {
 	case wasEmpty:
 		heap.Push(&q.active, l)
+		q.count(shape, 1)
 	case front:
 		heap.Fix(&q.active, l.at)
 	}
@@ -111,6 +114,9 @@ const lookahead = 32
 func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
 	var blocked []*line
 	for len(q.active) > 0 && len(blocked) < lookahead && limit > 0 {
+		if free.milliCPUs == 0 && q.noCPU == 0 {
+			break // the usual end: nothing that waits can start
+		}
 		l := q.active[0]
 		if !l.shape.fits(free) || !start(l.ranks[0]) {
 			free.reserve(l.shape)
@@ -130,10 +136,15 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
 // settle puts the first line, whose first rank has gone, in its new place.
 func (q *queue) settle() {
 	if len(q.active[0].ranks) == 0 {
-		heap.Pop(&q.active)
+		l := heap.Pop(&q.active).(*line)
+		q.count(l.shape, -1)
 		return
 	}
 	heap.Fix(&q.active, 0)
 }
 
-func (q *queue) clear() { *q = *newQueue() }
+func (q *queue) count(shape amounts, n int) {
+	if shape.milliCPUs == 0 {
+		q.noCPU += n
+	}
+}
