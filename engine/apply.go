@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/addr"
@@ -86,13 +87,19 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	}
 	r := newRun(e, p, pl, opts)
 	tasks, _ := r.tasksOf()
-	if err := sched.Check(tasks, e.opts.Capacity); err != nil {
+	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.General("Not enough resources", "%s.", err))
 	}
 	if err := r.open(); err != nil {
 		return nil, append(diags, diag.General("Run cannot be recorded", "%s.", err))
 	}
 	return r.execute(ctx, tasks), diags
+}
+
+// certain are the tasks that will run; a deferred one may turn out to be
+// cached and is not refused for what it asks for before that is known.
+func (r *run) certain(tasks []sched.Task) []sched.Task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t sched.Task) bool { return t.Resolve != nil })
 }
 
 func requireCached(pl *plan.Plan) (diags diag.List) {

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -19,19 +20,32 @@ func Encode(e Event) ([]byte, error) {
 	return append(line, body[1:]...), nil
 }
 
-// Decode reads a line that Encode wrote.
+// Decode reads a line that Encode wrote, or any object with a "type".
 func Decode(line []byte) (Event, error) {
+	kind, err := typeOf(line)
+	if err != nil {
+		return nil, fmt.Errorf("decode event: %w", err)
+	}
+	decode, ok := decoders[kind]
+	if !ok {
+		return nil, fmt.Errorf("decode event: unknown type %q", kind)
+	}
+	return decode(line)
+}
+
+// typeOf reads the type, without parsing the whole where Encode's order is
+// kept.
+func typeOf(line []byte) (string, error) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
+		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && decoders[string(name)] != nil {
+			return string(name), nil
+		}
+	}
 	var head struct {
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, fmt.Errorf("decode event: %w", err)
-	}
-	decode, ok := decoders[head.Type]
-	if !ok {
-		return nil, fmt.Errorf("decode event: unknown type %q", head.Type)
-	}
-	return decode(line)
+	err := json.Unmarshal(line, &head)
+	return head.Type, err
 }
 
 var decoders = map[string]func([]byte) (Event, error){

@@ -1,0 +1,58 @@
+package event
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// every member with fields that are not zero.
+var members = []Event{
+	RunStarted{At: at, Run: "r", Pipeline: "p.hcl", Steps: 3, ToRun: 1, Cached: 1, Deferred: 1, Resumed: "q", ExpectedMillis: 5},
+	StepStarted{At: at, Address: `step.a.b["k"]`, Kind: "a", Attempt: 2, ExpectedMillis: 7, CPUs: 0.5, MemoryBytes: 1 << 30, Devices: []string{"gpu=0"}},
+	StepProgress{At: at, Address: "step.a.b", What: "x.csv", Done: 1, Total: 2, Unit: "bytes"},
+	StepLog{At: at, Address: "step.a.b", Line: `say "hello" <&>`},
+	StepRetry{At: at, Address: "step.a.b", Attempt: 1, WaitMillis: 1000, Error: "busy"},
+	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", Attempts: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},
+	RunFinished{At: at, Run: "r", Status: Failed, Ran: 1, Cached: 2, Failed: 3, Skipped: 4, Cancelled: 5, DurationMillis: 6},
+	OutputValue{At: at, Name: "board", Value: "a\nb"},
+	Warning{At: at, Address: "step.a.b", Message: "careful"},
+}
+
+var at = At{Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+
+func TestEncodeDecode(t *testing.T) {
+	if len(members) != len(decoders) {
+		t.Fatalf("%d members are tested, %d exist", len(members), len(decoders))
+	}
+	for _, want := range members {
+		line, err := Encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(line), `{"type":"`+want.EventType()+`",`) || strings.Contains(string(line), "\n") {
+			t.Errorf("line %s", line)
+		}
+		got, err := Decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestDecodeOtherOrder(t *testing.T) {
+	got, err := Decode([]byte(`{"name": "n", "value": "v", "type": "output"}`))
+	if err != nil || got.(OutputValue).Value != "v" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{``, `{`, `{"type":"nonsense"}`, `[]`, `{"type":"output","name":1}`} {
+		if _, err := Decode([]byte(bad)); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
