@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -15,7 +16,7 @@ import (
 )
 
 // The attributes of a grade block.
-var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rounding", "targets", "targets_by", "truth"}
+var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rename", "rounding", "targets", "targets_by", "truth"}
 
 // Decode reads a definition's grade block against its locals and parameters:
 //
@@ -27,6 +28,7 @@ var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params
 //	  truth   = ["toxicity"]          # the targets' names in the answers, if others
 //	  cells   = "text"                # how cells are compared: see CellForms
 //	  align   = "sorted"              # how rows are paired: see Alignments
+//	  rename  = { toxicity = "prediction" }   # columns of the submission that go by two names
 //	  rounding = "python"             # how the score is rounded, if not as the metric says: see Roundings
 //	  only    = { column = "keep", equals = true }
 //	  require { columns = ["id"]  same_rows = true  between = [0, 1]  same_ids = true }
@@ -84,6 +86,7 @@ func (d *decoder) grade(metrics *metric.Registry) {
 	if rounding := d.choice("rounding", "metric", Roundings); rounding != "metric" {
 		d.plan.rounding = roundings[rounding]
 	}
+	d.renames()
 	d.rowFilter()
 	d.metric(metrics)
 	d.requirements()
@@ -106,6 +109,26 @@ func (d *decoder) metric(metrics *metric.Registry) {
 	if d.plan.scorer, err = metrics.Build(name, args); err != nil {
 		d.fail(at, "Wrong parameters of metric "+name, "%v.", err)
 	}
+}
+
+// renames decodes the attribute rename.
+func (d *decoder) renames() {
+	v, ok := d.value("rename")
+	if !ok {
+		return
+	}
+	if !isObject(v) {
+		d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "Expected an object: rename = { other = \"name\" }.")
+		return
+	}
+	for from, to := range v.AsValueMap() {
+		if to.IsNull() || to.Type() != cty.String {
+			d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "The new name of %s must be a text.", from)
+			continue
+		}
+		d.plan.rename = append(d.plan.rename, [2]string{from, to.AsString()})
+	}
+	slices.SortFunc(d.plan.rename, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 }
 
 func (d *decoder) metricArgs(name *hclsyntax.Attribute) (metric.Args, hcl.Range) {

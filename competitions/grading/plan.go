@@ -21,6 +21,7 @@ type Plan struct {
 	only         *rowFilter
 	cells        cellForm
 	byPlace      bool
+	rename       [][2]string      // columns of the submission, from and to
 	rounding     *metric.Rounding // nil: as the metric says
 	scorer       metric.Scorer
 }
@@ -66,6 +67,10 @@ type subject struct {
 // Score checks the requirements in order, pairs the rows and applies the
 // metric. An *Invalid error is the submission's fault, any other is not.
 func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
+	submission, err := p.renamed(submission)
+	if err != nil {
+		return metric.Score{}, err
+	}
 	s := &subject{plan: p, submission: submission, answers: answers}
 	for _, r := range p.requirements {
 		if err := r.check(s); err != nil {
@@ -77,6 +82,24 @@ func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
 		score.Rounding = *p.rounding
 	}
 	return score, blame(err, "")
+}
+
+// renamed renames the submission's columns that go by two names; to have both
+// is refused.
+func (p *Plan) renamed(t *table.Table) (*table.Table, error) {
+	for _, names := range p.rename {
+		if !t.Has(names[0]) {
+			continue
+		}
+		if t.Has(names[1]) {
+			return nil, invalid("columns %q and %q are two names of one", names[0], names[1])
+		}
+		var err error
+		if t, err = t.Rename(names[0], names[1]); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 func (p *Plan) measure(s *subject) (metric.Score, error) {

@@ -30,6 +30,8 @@ var rules = []Rule{
 	allIDsRule,
 	uniqueIDsRule,
 	numericRule,
+	numberTypeRule,
+	numberOrTruthTypeRule,
 	textRule,
 	noMissingRule,
 	finiteRule,

@@ -60,6 +60,28 @@ func firstWord(c *table.Column) int {
 	return -1
 }
 
+var numberTypeRule = Rule{
+	Name: "number_type", Value: "true (the targets) or a list of names",
+	Doc: "The columns read as numbers: no texts, no truth values, and at least one row.",
+	build: eachColumn(func(c *table.Column) error {
+		if !c.Kind().IsNumber() {
+			return invalid("column %q is not one of numbers", c.Name())
+		}
+		return nil
+	}),
+}
+
+var numberOrTruthTypeRule = Rule{
+	Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
+	Doc: "The columns read as numbers, or as truth values without gaps; there is at least one row.",
+	build: eachColumn(func(c *table.Column) error {
+		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
+			return invalid("column %q is not one of numbers", c.Name())
+		}
+		return nil
+	}),
+}
+
 var textRule = Rule{
 	Name: "text", Value: "true (the targets) or a list of names",
 	Doc: "The cells of these columns are texts: none is missing, and a column that reads as numbers or truth values is refused.",

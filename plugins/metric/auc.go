@@ -128,12 +128,25 @@ func sortKey(v float64) uint64 {
 // corner is a point of the ROC curve in rows.
 type corner struct{ negative, positive int }
 
-// areaUnderCurve walks the ascending keys from the top and adds the trapezoids
-// between the points of the curve from (0, 0). A point is left out when the
-// step to it equals the step from it: scikit-learn's test for points on a
-// line, which never leaves out the first and the last.
+// areaUnderCurve adds the trapezoids between the points of the curve, scaled
+// to the unit square.
 func areaUnderCurve(positive, negative []uint64) float64 {
-	curve := curveArea{width: float64(len(negative)), height: float64(len(positive))}
+	width, height := float64(len(negative)), float64(len(positive))
+	lastX, lastY := 0.0, 0.0
+	var area summer
+	walkCurve(positive, negative, func(c corner) {
+		x, y := float64(c.negative)/width, float64(c.positive)/height
+		area.add(float64((x-lastX)*(y+lastY)) / 2)
+		lastX, lastY = x, y
+	})
+	return area.total()
+}
+
+// walkCurve walks the ascending keys from the top and visits the points of
+// the ROC curve after (0, 0). A point is left out when the step to it equals
+// the step from it: scikit-learn's test for points on a line, which never
+// leaves out the first and the last.
+func walkCurve(positive, negative []uint64, visit func(corner)) {
 	p, n := len(positive), len(negative)
 	var before, here corner // the last two points met
 	for points := 0; p > 0 || n > 0; points++ {
@@ -141,12 +154,11 @@ func areaUnderCurve(positive, negative []uint64) float64 {
 		next := corner{len(negative) - n, len(positive) - p}
 		if points == 1 || points > 1 && (next.negative-here.negative != here.negative-before.negative ||
 			next.positive-here.positive != here.positive-before.positive) {
-			curve.add(here)
+			visit(here)
 		}
 		before, here = here, next
 	}
-	curve.add(here)
-	return curve.area.total()
+	visit(here)
 }
 
 // nextThreshold returns how many keys are below the greatest of the first p
@@ -166,17 +178,4 @@ func nextThreshold(positive, negative []uint64, p, n int) (int, int) {
 		n--
 	}
 	return p, n
-}
-
-// curveArea adds trapezoids of the curve scaled to the unit square.
-type curveArea struct {
-	width, height float64
-	x, y          float64
-	area          summer
-}
-
-func (c *curveArea) add(to corner) {
-	x, y := float64(to.negative)/c.width, float64(to.positive)/c.height
-	c.area.add(float64((x-c.x)*(y+c.y)) / 2)
-	c.x, c.y = x, y
 }

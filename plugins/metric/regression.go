@@ -27,7 +27,19 @@ var mae = Metric{
 	Better: Lower,
 	Doc:    `Mean absolute difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 mean_absolute_error",
-	New:    func(Args) (Scorer, error) { return columnMean(numbers.meanSize), nil },
+	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score to a whole number, halves to the even one"}},
+	New:    newMAE,
+}
+
+func newMAE(a Args) (Scorer, error) {
+	plain := columnMean(numbers.meanSize)
+	if !a.bool("whole") {
+		return plain, nil
+	}
+	return scorerFunc(func(in Input) (Score, error) {
+		s, err := plain.Score(in)
+		return Score{Value: math.RoundToEven(s.Value), Rounding: WholeNumber}, err
+	}), nil
 }
 
 var rmsle = Metric{

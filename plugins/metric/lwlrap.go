@@ -1,0 +1,73 @@
+package metric
+
+import (
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+var lwlrap = Metric{
+	Name:   "lwlrap",
+	Better: Higher,
+	Doc: `Label-weighted label-ranking average precision.
+In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values have no score; neither has a submission of truth values only.`,
+	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
+}
+
+func scoreLWLRAP(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	truth, scores := make([][]float64, len(pairs)), make([][]float64, len(pairs))
+	allBool := true
+	for k, p := range pairs {
+		if scores[k], err = finiteFloats(p.pred); err != nil {
+			return Score{}, err
+		}
+		truth[k] = p.truth.Floats()
+		allBool = allBool && p.pred.Kind() == table.Bool
+	}
+	if allBool {
+		return Score{}, unscorable("truth values cannot be ranked")
+	}
+	sum, weight := 0.0, 0.0
+	for i := range scores[0] {
+		relevant, row := make([]bool, len(pairs)), make([]float64, len(pairs))
+		for k := range pairs {
+			relevant[k], row[k] = truth[k][i] > 0, scores[k][i]
+		}
+		precision, labels := LabelRankingPrecision(relevant, row)
+		sum += float64(precision * float64(labels))
+		weight += float64(labels)
+	}
+	return Score{Value: sum / weight}, nil
+}
+
+// LabelRankingPrecision returns the precision of one row (see the metric
+// lwlrap) and the number of its true labels.
+func LabelRankingPrecision(relevant []bool, scores []float64) (precision float64, labels int) {
+	var own []float64
+	for k, r := range relevant {
+		if r {
+			own = append(own, scores[k])
+		}
+	}
+	if len(own) == 0 || len(own) == len(scores) {
+		return 1, len(own)
+	}
+	all := slices.Sorted(slices.Values(scores))
+	sorted := slices.Sorted(slices.Values(own))
+	each := make([]float64, len(own))
+	for i, s := range own {
+		each[i] = float64(atLeast(sorted, s)) / float64(atLeast(all, s))
+	}
+	return Mean(each), len(own)
+}
+
+// atLeast returns how many of the ascending values are v or greater.
+func atLeast(sorted []float64, v float64) int {
+	i, _ := slices.BinarySearch(sorted, v)
+	return len(sorted) - i
+}
