@@ -16,13 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // goldenFolder holds a case for each competition: a miniature raw data set
-// and what the reference's preparer (openai/mle-bench at the commit that the
-// definitions name) wrote from it, with pandas 1.5.3, numpy 1.24.2 and
+// and what the reference's preparer and grader (openai/mle-bench at the commit that
+// the definitions name) made of it, with pandas 1.5.3, numpy 1.24.2 and
 // scikit-learn 1.2.1 made to behave as pandas 2.2 and scikit-learn 1.5.
 const goldenFolder = "../testdata/golden"
 
@@ -44,7 +46,8 @@ type preparedFile struct {
 	Members map[string]*string `json:"members"`
 }
 
-// TestGolden prepares every case and compares every file with the reference's.
+// TestGolden prepares every case and compares every file with the reference's,
+// then grades the case's submissions.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
 	if err != nil || len(cases) == 0 {
@@ -88,6 +91,55 @@ func golden(t *testing.T, id, path string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prepared files (-want +got):\n%s", diff)
 	}
+	goldenGrades(t, id, filepath.Join(dir, id), filepath.Join(out, filepath.FromSlash(def.Layout.Answers)))
+}
+
+// expectedGrade is what expected.json says about a submission.
+type expectedGrade struct {
+	Status string `json:"status"`
+	Score  any    `json:"score"`
+}
+
+// goldenGrades grades a case's submissions against the answers that were just
+// prepared. The reference's "invalid" and "error" both mean that there is no
+// score.
+func goldenGrades(t *testing.T, id, dir, answers string) {
+	var expected map[string]expectedGrade
+	readJSON(t, filepath.Join(dir, "expected.json"), &expected)
+	if len(expected) < 10 {
+		t.Fatalf("%d submissions", len(expected))
+	}
+	want, got := map[string]any{}, map[string]any{}
+	for name, e := range expected {
+		want[name] = e.Score
+		report, err := grading.Grade(context.Background(), shipped(t, id), metric.All(), grading.Request{
+			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldenParams[id],
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if report.SubmissionExists && report.ValidSubmission != (e.Status == "ok") {
+			t.Errorf("%s: valid %v, the reference says %q (reason: %s)", name, report.ValidSubmission, e.Status, report.Reason)
+		}
+		got[name] = scoreOf(t, report)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+}
+
+// scoreOf returns a report's score as JSON says it: a number, a text or nil.
+func scoreOf(t *testing.T, report grading.Report) (score any) {
+	t.Helper()
+	data, err := json.Marshal(report.Score)
+	if err == nil {
+		err = json.Unmarshal(data, &score)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return score
 }
 
 // describeFile returns the sum of a file, or of the members of an archive
