@@ -141,6 +141,7 @@ func TestContract(t *testing.T) {
 		`env | sort | sed "s|$(dirname $DATA_DIR)|HOME|" > $CODE_DIR/env
 		 cp $INSTRUCTIONS_FILE $CODE_DIR/instructions
 		 cat $DATA_DIR/deep/er/file.txt > $CODE_DIR/data
+		 cp $DATA_DIR/description.md $CODE_DIR
 		 pwd | sed "s|$(dirname $DATA_DIR)|HOME|" > $CODE_DIR/pwd
 		 ls -l $DATA_DIR/train.csv | cut -c1-10 > $CODE_DIR/mode
 		 touch $AGENT_DIR/own $LOGS_DIR/log $TMPDIR/tmp
@@ -173,6 +174,9 @@ func TestContract(t *testing.T) {
 	}
 	if r.Outcome != "no_submission" || r.Logs["output.log"] != "[secret]\n" || r.Logs["leak"] != "token [secret]\n" || strings.Contains(b.Log(), "s3cr3t") {
 		t.Errorf("outcome %s, logs %q, step's log %q", r.Outcome, r.Logs, b.Log())
+	}
+	if got, want := r.Code["description.md"], "# Toy\n\nA toy.\n"; got != want {
+		t.Errorf("description %q, want %q", got, want)
 	}
 	for _, phrase := range []string{"toy", "/submission/submission.csv", "1m0s", "Seed          7", "test labels"} {
 		if !strings.Contains(r.Code["instructions"], phrase) {
@@ -276,7 +280,7 @@ func TestKey(t *testing.T) {
 	b := newBench(t)
 	dummy := who([]string{"mleflow", "agent", "dummy"}, nil)
 	key := b.Key(t, values(b, t, dummy))
-	for _, label := range []string{"agent", "competition", "seed", "data", "runtime", "timeout", "resources.cpus", "built-in agent version", "instructions"} {
+	for _, label := range []string{"agent", "competition", "seed", "data", "runtime", "timeout", "resources.cpus", "built-in agent version", "instructions", "description"} {
 		if _, ok := key[label]; !ok {
 			t.Errorf("the key lacks %q: %v", label, key)
 		}

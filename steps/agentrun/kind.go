@@ -114,6 +114,7 @@ type network struct {
 type attempt struct {
 	args    arguments
 	deps    Deps
+	def     *competitions.Definition
 	runtime executor.Runtime
 	// builtIn is the version of the built-in agent that runs, if one does.
 	builtIn string
@@ -128,7 +129,7 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	if a.runtime, err = deps.Runtimes.Get(a.args.Runtime); err != nil {
 		return nil, err
 	}
-	if _, err := deps.Catalog.Get(a.args.Competition); err != nil {
+	if a.def, err = deps.Catalog.Get(a.args.Competition); err != nil {
 		return nil, err
 	}
 	if err := a.checkAgent(); err != nil {
@@ -182,11 +183,12 @@ func (a *attempt) checkEnv() error {
 }
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
-// binary, and the instructions are part of what the agent is told.
+// binary, and instructions and description are part of what the agent is told.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
 	}
 	h.Content("instructions", digest.Of([]byte(instructionsText)))
+	h.Content("description", digest.Of([]byte(a.description())))
 	return nil
 }

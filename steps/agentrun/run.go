@@ -106,7 +106,11 @@ func (a *attempt) prepare(ctx context.Context, env *step.Env) (layout, error) {
 	if a.runtime.Isolates {
 		opts.Mode = tree.Link
 	}
-	if _, err := tree.Materialise(ctx, env.Store, a.args.Data.Ref, filepath.Join(dirs.home, "data"), opts); err != nil {
+	data, err := a.describedData(ctx, env.Store)
+	if err != nil {
+		return dirs, fmt.Errorf("place data: %w", err)
+	}
+	if _, err := tree.Materialise(ctx, env.Store, data, filepath.Join(dirs.home, "data"), opts); err != nil {
 		return dirs, fmt.Errorf("place data: %w", err)
 	}
 	text, err := a.instructions(dirs, env.Limits).text()
