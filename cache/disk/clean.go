@@ -19,7 +19,11 @@ func (c *Cache) startCleaning(ctx context.Context) {
 	if err != nil || len(dead) == 0 {
 		return // the next Open or GC tries again
 	}
-	c.workers.Go(func() { _ = c.clean(ctx, dead) })
+	c.cleaning.Add(1)
+	c.workers.Go(func() {
+		defer c.cleaning.Done()
+		_ = c.clean(ctx, dead)
+	})
 }
 
 // deadProcess is a lease that nobody holds, or files without a lease.

@@ -63,6 +63,9 @@ type Cache struct {
 
 	stop    context.CancelFunc
 	workers sync.WaitGroup
+	// cleaning is the work on what dead processes left, whose leases are
+	// locked meanwhile as if they lived.
+	cleaning sync.WaitGroup
 	closeMu sync.Mutex
 	closed  bool
 }

@@ -99,6 +99,7 @@ func (g *collector) tidy() error {
 	if g.opts.DryRun {
 		return nil
 	}
+	g.c.cleaning.Wait()
 	dead, err := g.c.deadProcesses()
 	if err != nil {
 		return err

@@ -282,6 +282,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	if err != nil {
 		return err
 	}
+	in.c.hooks.at("keyed linked")
 	err = errors.Join(os.Remove(in.file.Name()), ignoreMissing(os.Remove(in.checkpointPath())))
 	if fresh {
 		in.c.published(ref.Size)

@@ -121,6 +121,7 @@ func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable 
 	if err != nil {
 		return false, &os.LinkError{Op: "publish", Old: f.Name(), New: to, Err: err}
 	}
+	c.hooks.at("published")
 	c.shards[id[0]].add(id)
 	return true, nil
 }

@@ -203,6 +203,7 @@ func TestLinkLimit(t *testing.T) {
 // The real limit of this file system, if it has one below 70,000 (ext4 has
 // 65,000).
 func TestRealLinkLimit(t *testing.T) {
+	t.Parallel()
 	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
 	ref := putText(t, c, "text")
 	dir := t.TempDir()

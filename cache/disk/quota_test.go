@@ -124,6 +124,7 @@ func TestQuotaWithManyWriters(t *testing.T) {
 // A thousand random steps on a cache with a quota: what is pinned stays whole,
 // what is recorded is whole, and the counters stay right.
 func TestRandomHistory(t *testing.T) {
+	t.Parallel()
 	const steps, quota = 1000, 60_000
 	dir, clk := t.TempDir(), &clock{}
 	rng := rand.New(rand.NewPCG(1, 2))

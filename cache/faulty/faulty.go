@@ -28,10 +28,10 @@ type Inner interface {
 // Faults say what goes wrong. Nil functions and zero limits let everything
 // through. Functions may be called concurrently.
 type Faults struct {
-	// Flip picks objects of which a bit is wrong when they are read.
-	Flip func(digest.ContentID) bool
-	// Short picks objects that end half-way when they are read.
-	Short func(digest.ContentID) bool
+	// Flip picks objects of which a bit is wrong when they are read, and Short
+	// those that end half-way. An inner cache with a method Corrupt is told,
+	// so that it drops the object and its records as a cache on disk does.
+	Flip, Short func(digest.ContentID) bool
 	// Read returns an error with which reading an object fails half-way.
 	Read func(digest.ContentID) error
 	// Room, when set, is how many more bytes can be written before the disk
@@ -89,10 +89,11 @@ func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, e
 	}
 	out := &reader{ReadCloser: r, id: id, half: size / 2}
 	switch {
-	case f.Flip != nil && f.Flip(id):
+	case (f.Flip != nil && f.Flip(id)) || (f.Short != nil && f.Short(id)):
 		out.fault = fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
-	case f.Short != nil && f.Short(id):
-		out.fault = fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
+		if inner, ok := c.inner.(interface{ Corrupt(digest.ContentID) }); ok {
+			out.noticed = sync.OnceFunc(func() { inner.Corrupt(id) })
+		}
 	case f.Read != nil:
 		if err := f.Read(id); err != nil {
 			out.fault = fmt.Errorf("read object %s: %w", id.Short(), err)
@@ -109,6 +110,8 @@ type reader struct {
 	half  int64
 	read  int64
 	fault error
+	// noticed, when set, is called when the fault is.
+	noticed func()
 }
 
 // Read implements io.Reader.
@@ -117,6 +120,9 @@ func (r *reader) Read(p []byte) (int, error) {
 		return r.ReadCloser.Read(p)
 	}
 	if r.read >= r.half {
+		if r.noticed != nil {
+			r.noticed()
+		}
 		return 0, r.fault
 	}
 	n, err := r.ReadCloser.Read(p[:min(int64(len(p)), r.half-r.read)])

@@ -25,11 +25,6 @@ func TestConformance(t *testing.T) {
 func TestReads(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789"), 10_000)
 	for _, size := range []int{0, 1, 10, len(data)} {
-		c := faulty.Wrap(memory.New())
-		ref, err := cache.PutBytes(t.Context(), c, data[:size])
-		if err != nil {
-			t.Fatal(err)
-		}
 		all := func(digest.ContentID) bool { return true }
 		broken := errors.New("broken device")
 		for want, f := range map[error]faulty.Faults{
@@ -37,6 +32,11 @@ func TestReads(t *testing.T) {
 			broken:           {Read: func(digest.ContentID) error { return broken }},
 			nil:              {Short: func(digest.ContentID) bool { return false }},
 		} {
+			c := faulty.Wrap(memory.New())
+			ref, err := cache.PutBytes(t.Context(), c, data[:size])
+			if err != nil {
+				t.Fatal(err)
+			}
 			c.Set(f)
 			r, err := c.Open(t.Context(), ref.ID)
 			if err != nil {
@@ -105,5 +105,24 @@ func TestCrashes(t *testing.T) {
 	}
 	if c.Commits.Load() != 2 || c.Records.Load() != 1 || c.Lookups.Load() != 2 {
 		t.Errorf("counted %d commits, %d records, %d lookups", c.Commits.Load(), c.Records.Load(), c.Lookups.Load())
+	}
+}
+
+func TestFlipDropsRecords(t *testing.T) {
+	c := faulty.Wrap(memory.New())
+	ref, err := cache.PutBytes(t.Context(), c, []byte("text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &cache.Record{Action: digest.ActionID{1}, Outputs: cache.Outputs{"out": {Ref: ref}}}
+	if err := c.Record(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	c.Set(faulty.Faults{Flip: func(id digest.ContentID) bool { return id == ref.ID }})
+	if _, err := cache.Get(t.Context(), c, ref.ID, 100); !errors.Is(err, cache.ErrCorrupt) {
+		t.Errorf("Get: %v", err)
+	}
+	if tomb, err := c.Evicted(t.Context(), rec.Action); err != nil || tomb.Reason != "corrupt" {
+		t.Errorf("tombstone %+v, %v", tomb, err)
 	}
 }
