@@ -54,4 +54,5 @@ func addCommands(root *cobra.Command, a *app) {
 	add(groupRuns, newRuns(a), newShow(a), newLogs(a), newCache(a))
 	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a))
 	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))
+	root.AddCommand(newGendocs(a))
 }

@@ -1,0 +1,62 @@
+# Targets for people. make demo and make test are all a newcomer needs.
+
+GO       ?= go
+OUT      ?= bin
+MLEFLOW   = $(OUT)/mleflow
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   = -s -w -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION)
+FUZZTIME ?= 30s
+COUNT    ?= 6
+
+.PHONY: help build test race lint fuzz bench golden e2e demo docs tools clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+build: ## build bin/mleflow, one static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
+
+test: ## run all tests
+	$(GO) vet ./...
+	$(GO) test ./...
+
+race: ## run all tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
+	@PATH="$(abspath $(OUT)):$$PATH"; if command -v golangci-lint >/dev/null; then \
+	  set -ex; golangci-lint run ./...; \
+	else \
+	  set -ex; $(GO) vet ./...; $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...; \
+	fi
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+bench: ## run the benchmarks COUNT times, for benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
+
+golden: ## rewrite the golden files, to be read in review
+	UPDATE_GOLDEN=1 $(GO) test ./cmd/...
+
+e2e: build ## run the command-line scripts and apply the demo twice
+	$(GO) test -count 1 ./cmd/mleflow
+	sh .ci/e2e $(MLEFLOW)
+
+demo: build ## apply pipelines/demo.hcl and write its report to demo.html
+	$(MLEFLOW) apply pipelines/demo.hcl
+	$(MLEFLOW) report latest -o demo.html
+
+docs: ## write the reference pages in docs anew
+	$(GO) run ./cmd/mleflow gendocs docs
+
+tools: ## install golangci-lint to bin (takes minutes)
+	GOBIN=$(abspath $(OUT)) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+clean: ## remove what was built
+	rm -rf $(OUT) demo.html

@@ -1,0 +1,131 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mleflow/mleflow"
+
+// pkg is what go list tells of a package.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// path is the import path below the module.
+func (p pkg) path() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+// listed returns the packages of the module, without their tests.
+func listed(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = "../../../.."
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(&out); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return pkgs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// layer is a folder of packages.
+type layer struct {
+	folder  string
+	allowed []string
+	why     string
+}
+
+// layers says for the packages below a folder what else of the module they may
+// depend on, directly or not. The first folder that fits decides.
+var layers = []layer{
+	{"cache/digest", nil, "digest is a leaf"},
+	{"cache", []string{"cache"}, "the cache knows content and actions only"},
+	{"engine/step", []string{"cache", "engine/step"}, "the contract of steps knows the cache only"},
+	{"engine", []string{"cache", "engine"}, "the engine knows no step kind, plugin or competition by name"},
+	{"plugins", []string{"cache", "plugins"}, "plugins import digest, cache and their own contracts"},
+	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/step"}, "competitions import plugin contracts and diagnostics"},
+	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/step"}, "steps import engine/step, plugins and competitions"},
+	{"pipelines", nil, "pipelines hold HCL"},
+	{"cmd", []string{""}, "cmd wires everything"},
+}
+
+func below(path, folder string) bool {
+	return folder == "" || path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, p := range listed(t) {
+		at := slices.IndexFunc(layers, func(l layer) bool { return below(p.path(), l.folder) })
+		if at < 0 {
+			t.Errorf("package %s is in no known folder", p.ImportPath)
+			continue
+		}
+		for _, dep := range p.Deps {
+			inside, ok := strings.CutPrefix(dep, module+"/")
+			if ok && !slices.ContainsFunc(layers[at].allowed, func(folder string) bool { return below(inside, folder) }) {
+				t.Errorf("%s depends on %s: %s", p.path(), inside, layers[at].why)
+			}
+		}
+	}
+}
+
+// TestDigestIsALeaf keeps everything but the standard library out of digest.
+func TestDigestIsALeaf(t *testing.T) {
+	for _, p := range listed(t) {
+		if p.path() != "cache/digest" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.Contains(strings.SplitN(dep, "/", 2)[0], ".") {
+				t.Errorf("cache/digest depends on %s", dep)
+			}
+		}
+	}
+}
+
+// homes says which folders may import a third-party library directly.
+var homes = []struct {
+	library string
+	folders []string
+}{
+	{"github.com/dominikbraun/graph", []string{"engine/dag"}},
+	{"github.com/apache/arrow", []string{"plugins/table"}},
+	{"github.com/klauspost/compress", []string{"plugins/archive", "cache"}},
+	{"github.com/containerd", []string{"plugins/executor"}},
+	{"github.com/spf13", []string{"cmd"}},
+	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
+	{"gonum.org/v1", []string{"cmd/mleflow/internal/report", "plugins"}},
+	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
+	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},
+}
+
+func TestLibrariesStayAtHome(t *testing.T) {
+	for _, p := range listed(t) {
+		for _, imported := range p.Imports {
+			for _, h := range homes {
+				if strings.HasPrefix(imported, h.library) && !slices.ContainsFunc(h.folders, func(f string) bool { return below(p.path(), f) }) {
+					t.Errorf("%s imports %s, whose home is %s", p.path(), imported, strings.Join(h.folders, ", "))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+func newGendocs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "gendocs DIR",
+		Short:  "Write the reference pages",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			pages, err := referencePages(cmd.Root())
+			if err != nil {
+				return err
+			}
+			for _, name := range slices.Sorted(maps.Keys(pages)) {
+				if err := os.WriteFile(filepath.Join(args[0], name), pages[name], 0o644); err != nil {
+					return fmt.Errorf("write reference page: %w", err)
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// referencePages returns the generated pages of docs by file name.
+func referencePages(root *cobra.Command) (map[string][]byte, error) {
+	parts, err := concretes()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"commands.md":    docgen.Commands(root),
+		"steps.md":       docgen.Steps(parts.kinds),
+		"language.md":    docgen.Language(parts.functions),
+		"metrics.md":     docgen.Metrics(metric.All()),
+		"preparation.md": docgen.Transforms(transform.Verbs()),
+	}, nil
+}

@@ -1,0 +1,83 @@
+package docgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// Metrics returns the page on metrics and requirements of the grade block.
+func Metrics(metrics *metric.Registry) []byte {
+	p := newPage("Metrics and requirements")
+	p.text("What a competition's `grade` block chooses from.")
+	p.heading(2, "Metrics")
+	for _, m := range metrics.List() {
+		p.heading(3, m.Name)
+		p.text(m.Doc)
+		p.textf("Better is %s. Source: %s.", m.Better, strings.TrimSuffix(m.Source, "."))
+		var rows [][]string
+		for _, param := range m.Params {
+			doc := capitalize(strings.TrimSuffix(param.Doc, ".")) + "."
+			if len(param.OneOf) > 0 {
+				doc += " One of " + code(strings.Join(param.OneOf, "`, `")) + "."
+			}
+			rows = append(rows, []string{code(param.Name), param.Kind.String(), paramDefault(param.Default), doc})
+		}
+		p.table([]string{"Parameter", "Type", "Default", "Meaning"}, rows)
+	}
+	p.heading(2, "Requirements")
+	p.text("Attributes of `require` blocks. They are checked in the order in which they are written; the first that does not hold is the reason why a submission is invalid.")
+	var rows [][]string
+	for _, r := range grading.Rules() {
+		rows = append(rows, []string{code(r.Name), r.Value, r.Doc})
+	}
+	p.table([]string{"Requirement", "Value", "Meaning"}, rows)
+	p.choices("align", "How rows are paired", grading.Alignments)
+	p.choices("cells", "How cells are compared", grading.CellForms)
+	p.choices("targets_by", "How target columns are found", grading.TargetPairings)
+	return p.bytes()
+}
+
+func paramDefault(v any) string {
+	if v == nil {
+		return "must be given"
+	}
+	return code(fmt.Sprintf("%v", v))
+}
+
+func (p *page) choices(attribute, title string, choices []grading.Choice) {
+	p.heading(2, title)
+	p.textf("Values of the attribute %s.", code(attribute))
+	var rows [][]string
+	for _, c := range choices {
+		rows = append(rows, []string{code(c.Name), c.Doc})
+	}
+	p.table([]string{"Value", "Meaning"}, rows)
+}
+
+// Transforms returns the page on what a prepare block is made of.
+func Transforms(verbs []transform.Verb) []byte {
+	p := newPage("Preparation")
+	p.text("What a competition's `prepare` block is made of: blocks that declare output files, and functions over tables, columns and rows.")
+	p.heading(2, "Outputs")
+	var rows [][]string
+	for _, o := range prep.OutputDocs() {
+		rows = append(rows, []string{code(o.Name), code(strings.Join(o.Attributes, "`, `")), o.Doc})
+	}
+	p.table([]string{"Block", "Attributes", "Meaning"}, rows)
+	p.heading(2, "Functions")
+	for _, v := range verbs {
+		p.heading(3, v.Name)
+		p.code("hcl", v.Name+"("+strings.Join(v.Params, ", ")+")")
+		p.text(v.Summary)
+		p.text(v.Detail)
+		if v.Source != "" {
+			p.textf("Equals %s.", strings.TrimSuffix(v.Source, "."))
+		}
+	}
+	return p.bytes()
+}
