@@ -171,6 +171,9 @@ func (d *Definition) Files() map[string]*hcl.File {
 	return map[string]*hcl.File{d.FilePath(): d.file}
 }
 
+// Source returns the text of the definition's file.
+func (d *Definition) Source() []byte { return d.file.Bytes }
+
 // FilePath returns the path of the definition's file as diagnostics show it.
 func (d *Definition) FilePath() string { return d.ID + "/" + FileName }
 

@@ -39,13 +39,6 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Check decodes a definition's prepare block and reports what is wrong with
-// it as far as that shows without data.
-func Check(def *competitions.Definition) hcl.Diagnostics {
-	_, diags := decode(def, nil)
-	return diags
-}
-
 // Run prepares a competition. Mistakes of the definition and of the data are
 // diagnostics (hcl.Diagnostics as error); the sink then holds a part of the
 // outputs and must be discarded.
@@ -155,4 +148,37 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 		diags = append(diags, more...)
 	}
 	return out, append(diags, locals.acyclic()...)
+}
+
+// Output is a declared output of a prepare block.
+type Output struct {
+	// Path is the destination below the prepared folder; it may hold column
+	// names in braces.
+	Path string
+	// Kind is the block type.
+	Kind  string
+	Range hcl.Range
+	// Value is the source text of what the file is made of: rows, lines or
+	// value of a generated file, from of a copy.
+	Value string
+}
+
+// Outputs lists what a definition's prepare block declares, in order. Members
+// of archives are not listed on their own.
+func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
+	block, diags := decode(def, nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	var out []Output
+	for _, it := range block.outputs {
+		o := Output{Path: it.dest, Kind: it.kind.name, Range: it.block.DefRange()}
+		for _, name := range []string{"rows", "lines", "value", "from"} {
+			if attr := it.block.Body.Attributes[name]; attr != nil {
+				o.Value = string(attr.Expr.Range().SliceBytes(def.Source()))
+			}
+		}
+		out = append(out, o)
+	}
+	return out, diags
 }

@@ -1,0 +1,204 @@
+package kit
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities. An error makes scores wrong or leaks answers; a warning is
+// something to look at.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Finding is something that looks wrong.
+type Finding struct {
+	Severity Severity
+	// Rule is the name of the rule that found it.
+	Rule    string
+	Message string
+	// Range is the place in the definition, if there is one.
+	Range *hcl.Range
+}
+
+// Rule is a lint rule.
+type Rule struct {
+	Name string
+	Doc  string
+	// look is for rules on the definition, lookPrepared for those on data.
+	look         func(*linter)
+	lookPrepared func(*preparedLinter) error
+}
+
+// Rules returns the rules in the order in which they run.
+func Rules() []Rule {
+	return []Rule{
+		{Name: "blocks", Doc: "The prepare and grade blocks decode.", look: lintBlocks},
+		{Name: "pins", Doc: "Every source and every table on the full data has its checksum.", look: lintPins},
+		{Name: "layout", Doc: "Answers, sample and gold submission are declared outputs; the sample lies under public, the others under private.", look: lintLayout},
+		{Name: "direction", Doc: "The metric's better direction is that of the leaderboard, which is in rank order.", look: lintDirection},
+		{Name: "same-answers", Doc: "No public output is made of the same expression as the answers.", look: lintSameAnswers},
+		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
+		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
+		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
+		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file has the bytes of the answers.", lookPrepared: lintPreparedFiles},
+	}
+}
+
+// linter runs the rules that need the definition only.
+type linter struct {
+	def     *competitions.Definition
+	metrics *metric.Registry
+	rule    string
+	found   []Finding
+}
+
+func (l *linter) report(s Severity, r *hcl.Range, format string, args ...any) {
+	l.found = append(l.found, Finding{Severity: s, Rule: l.rule, Message: fmt.Sprintf(format, args...), Range: r})
+}
+
+// Lint looks for mistakes in a definition.
+func Lint(def *competitions.Definition, metrics *metric.Registry) []Finding {
+	l := &linter{def: def, metrics: metrics}
+	for _, r := range Rules() {
+		if l.rule = r.Name; r.look != nil {
+			r.look(l)
+		}
+	}
+	return l.found
+}
+
+func lintBlocks(l *linter) {
+	_, graded := grading.Decode(l.def, l.metrics, nil)
+	for _, d := range append(prep.Check(l.def), graded...) {
+		severity := Warning
+		if d.Severity == hcl.DiagError {
+			severity = Error
+		}
+		l.report(severity, d.Subject, "%s: %s", d.Summary, d.Detail)
+	}
+}
+
+func (l *linter) outputs() []prep.Output {
+	out, _ := prep.Outputs(l.def)
+	return out
+}
+
+func lintPins(l *linter) {
+	for _, s := range l.def.Sources {
+		if s.MD5 == "" && s.SHA256 == "" {
+			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed", s.Kind)
+		}
+	}
+	if len(l.def.Sources) == 0 {
+		l.report(Error, nil, "there is no source block: nothing says where the raw data come from")
+	}
+	pinned := l.def.Checksums.Pinned()
+	for _, o := range l.outputs() {
+		top := path.Dir(o.Path) == "public" || path.Dir(o.Path) == "private"
+		if _, ok := pinned[o.Path]; !ok && top && (o.Kind == "table" || o.Kind == "json") {
+			l.report(Warning, &o.Range, "%s has no checksum; prepare the full data once and pin it", o.Path)
+		}
+	}
+}
+
+func lintLayout(l *linter) {
+	declared := map[string]bool{}
+	for _, o := range l.outputs() {
+		declared[o.Path] = true
+	}
+	layout := l.def.Layout
+	for _, p := range []struct{ what, path string }{{"answers", layout.Answers}, {"sample", layout.Sample}, {"gold", layout.Gold}} {
+		if !declared[p.path] {
+			l.report(Error, nil, "%s = %q is not an output of the prepare block", p.what, p.path)
+		}
+	}
+	if competitions.IsPublic(layout.Answers) || competitions.IsPublic(layout.Gold) {
+		l.report(Error, nil, "the answers lie under public, where agents read them")
+	}
+	if !competitions.IsPublic(layout.Sample) {
+		l.report(Warning, nil, "the sample submission %s lies under private, where agents do not see it", layout.Sample)
+	}
+}
+
+func lintDirection(l *linter) {
+	medals := l.def.Medals
+	if len(medals.Scores) == 0 {
+		l.report(Warning, nil, "there is no leaderboard, so no medals")
+		return
+	}
+	order := cmp.Compare[float64]
+	if !medals.LowerIsBetter {
+		order = func(a, b float64) int { return cmp.Compare(b, a) }
+	}
+	if !slices.IsSortedFunc(medals.Scores, order) {
+		l.report(Error, nil, "the leaderboard is not in rank order, best first")
+	}
+	plan, diags := grading.Decode(l.def, l.metrics, nil)
+	if diags.HasErrors() {
+		return
+	}
+	if lower := plan.Metric.Better == metric.Lower; lower != medals.LowerIsBetter {
+		l.report(Error, &l.def.Grade.Range, "for metric %s %s is better, but the first team of the leaderboard has a %s score than the last",
+			plan.Metric.Name, plan.Metric.Better, map[bool]string{true: "lower", false: "higher"}[medals.LowerIsBetter])
+	}
+}
+
+func lintSameAnswers(l *linter) {
+	outputs := l.outputs()
+	for _, answers := range outputs {
+		if answers.Path != l.def.Layout.Answers || answers.Value == "" {
+			continue
+		}
+		for _, o := range outputs {
+			if competitions.IsPublic(o.Path) && o.Value == answers.Value {
+				l.report(Error, &o.Range, "%s is made of %s, as the answers are", o.Path, o.Value)
+			}
+		}
+	}
+}
+
+// pointer is how a file begins whose data Git LFS keeps elsewhere.
+const pointer = "version https://git-lfs.github.com/spec/"
+
+func lintPointers(l *linter) {
+	_ = eachPointer(l.def.Folder(), func(name string) {
+		l.report(Error, nil, "%s is a pointer of Git LFS, not the data; fetch them with git lfs pull", name)
+	})
+}
+
+func eachPointer(folder fs.FS, found func(string)) error {
+	return fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil || info.Size() > 1024 {
+			return err
+		}
+		data, err := fs.ReadFile(folder, name)
+		if err == nil && bytes.HasPrefix(data, []byte(pointer)) {
+			found(name)
+		}
+		return err
+	})
+}
+
+// isTable reports whether a prepared path is read as a table.
+func isTable(name string) bool { return strings.HasSuffix(name, ".csv") }

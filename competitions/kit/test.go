@@ -1,0 +1,255 @@
+package kit
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/random"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Verdict is the result of a check.
+type Verdict string
+
+// The verdicts. Odd is for what most graders refuse but this one accepts: look
+// whether that is meant.
+const (
+	Passed  Verdict = "passed"
+	Failed  Verdict = "failed"
+	Odd     Verdict = "odd"
+	Skipped Verdict = "skipped"
+)
+
+// Check is a submission that was tried.
+type Check struct {
+	Name    string
+	Verdict Verdict
+	// Detail says what happened, or why it was skipped.
+	Detail string
+}
+
+// TestOptions say what to test on.
+type TestOptions struct {
+	// Prepared is the folder that holds public and private.
+	Prepared string
+	Params   map[string]cty.Value
+	Metrics  *metric.Registry
+}
+
+// Test tries a competition's grader on submissions whose outcome is known:
+// the gold submission gets the best score, the sample gets its pinned score
+// (where the data are the full ones, which the checksums tell), shuffled rows
+// change nothing, broken submissions are refused. An error says that the
+// grader itself failed.
+func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]Check, error) {
+	work, err := os.MkdirTemp("", "competition-test-")
+	if err != nil {
+		return nil, fmt.Errorf("test %s: %w", def.ID, err)
+	}
+	defer os.RemoveAll(work)
+	plan, diags := grading.Decode(def, o.Metrics, o.Params)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	t := &tester{ctx: ctx, def: def, o: o, work: work, plan: plan}
+	if t.gold, err = table.ReadCSVFile(t.path(def.Layout.Gold), table.ReadOptions{}); err != nil {
+		return nil, fmt.Errorf("test %s: %w", def.ID, err)
+	}
+	if plan.ID == "" || !t.gold.Has(plan.ID) {
+		plan.ID = ""
+	}
+	for _, step := range []func(*tester) error{(*tester).best, (*tester).sample, (*tester).shuffled, (*tester).broken} {
+		if err := step(t); err != nil {
+			return nil, fmt.Errorf("test %s: %w", def.ID, err)
+		}
+	}
+	return t.checks, nil
+}
+
+// tester holds what the checks share.
+type tester struct {
+	ctx    context.Context
+	def    *competitions.Definition
+	o      TestOptions
+	plan   *grading.Plan
+	work   string
+	gold   *table.Table
+	score  float64
+	checks []Check
+}
+
+func (t *tester) path(prepared string) string {
+	return filepath.Join(t.o.Prepared, filepath.FromSlash(prepared))
+}
+
+func (t *tester) note(name string, v Verdict, format string, args ...any) {
+	t.checks = append(t.checks, Check{Name: name, Verdict: v, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (t *tester) grade(submission string) (grading.Report, error) {
+	return grading.Grade(t.ctx, t.def, t.o.Metrics, grading.Request{
+		Submission: submission, Answers: t.path(t.def.Layout.Answers), Params: t.o.Params,
+	})
+}
+
+// gradeTable writes a table and grades it.
+func (t *tester) gradeTable(s *table.Table) (grading.Report, error) {
+	path := filepath.Join(t.work, "submission.csv")
+	if err := table.WriteCSVFile(path, s, table.WriteOptions{}); err != nil {
+		return grading.Report{}, err
+	}
+	return t.grade(path)
+}
+
+func (t *tester) best() error {
+	const name = "gold gets the best score"
+	r, err := t.grade(t.path(t.def.Layout.Gold))
+	if err != nil {
+		return err
+	}
+	if r.Score == nil {
+		t.note(name, Failed, "the gold submission is refused: %s", r.Reason)
+		return nil
+	}
+	t.score = float64(*r.Score)
+	if place := t.def.Medals.Rank(t.score); place.Rank > 1 {
+		t.note(name, Failed, "it scores %v, which %d of %d human teams beat", t.score, place.Rank-1, len(t.def.Medals.Scores))
+		return nil
+	}
+	t.note(name, Passed, "%v", t.score)
+	return nil
+}
+
+func (t *tester) sample() error {
+	const name = "sample gets its pinned score"
+	r, err := t.grade(t.path(t.def.Layout.Sample))
+	if err != nil {
+		return err
+	}
+	want := t.def.Facts.SampleScore
+	switch {
+	case r.Score == nil && want != nil:
+		t.note(name, Failed, "the sample submission is refused: %s", r.Reason)
+	case want == nil:
+		t.note(name, Skipped, "no sample_score is known; the sample scores %s", spell(r.Score))
+	case !t.fullData():
+		t.note(name, Skipped, "the data are not the full ones; the sample scores %s", spell(r.Score))
+	case math.Abs(float64(*r.Score)-*want) > 5e-6:
+		t.note(name, Failed, "it scores %s, pinned is %v", spell(r.Score), *want)
+	default:
+		t.note(name, Passed, "%v", *want)
+	}
+	return nil
+}
+
+func spell(score *grading.Number) string {
+	if score == nil {
+		return "nothing"
+	}
+	return fmt.Sprint(float64(*score))
+}
+
+// fullData reports whether sample and answers have their pinned sums. A
+// competition whose data ship with it has no others.
+func (t *tester) fullData() bool {
+	pinned := t.def.Checksums.Pinned()
+	if len(pinned) == 0 {
+		return t.def.Complexity == competitions.Demo
+	}
+	for _, p := range []string{t.def.Layout.Answers, t.def.Layout.Sample} {
+		if want, ok := pinned[p]; ok {
+			data, err := os.ReadFile(t.path(p))
+			if sum := md5.Sum(data); err != nil || hex.EncodeToString(sum[:]) != want {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (t *tester) shuffled() error {
+	const name = "shuffled rows change nothing"
+	if t.plan.ID == "" {
+		t.note(name, Skipped, "rows are paired by position")
+		return nil
+	}
+	order := random.NewRandomState(1).Permutation(t.gold.Len())
+	r, err := t.gradeTable(t.gold.Take(order))
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Score == nil:
+		t.note(name, Failed, "the gold submission in another order is refused: %s", r.Reason)
+	case float64(*r.Score) != t.score && !math.IsNaN(t.score):
+		t.note(name, Odd, "the gold submission scores %v, in another order %s", t.score, spell(r.Score))
+	default:
+		t.note(name, Passed, "%s", spell(r.Score))
+	}
+	return nil
+}
+
+// broken tries submissions that should have no score. A missing target must
+// be refused; what else a grader accepts is odd.
+func (t *tester) broken() error {
+	cases := []struct {
+		name string
+		must bool
+		make func() (*table.Table, error)
+	}{
+		{"no rows are refused", true, func() (*table.Table, error) { return t.gold.Slice(0, 0), nil }},
+		{"a missing target column is refused", true, func() (*table.Table, error) { return t.gold.Drop(t.plan.Targets[0]) }},
+		{"a missing row is refused", false, func() (*table.Table, error) { return t.gold.Slice(0, t.gold.Len()-1), nil }},
+		{"a missing id column is refused", false, func() (*table.Table, error) { return t.gold.Drop(t.plan.ID) }},
+		{"a wrong id is refused", false, t.wrongID},
+	}
+	for _, c := range cases {
+		if t.plan.ID == "" && (c.name == "a missing id column is refused" || c.name == "a wrong id is refused") {
+			t.note(c.name, Skipped, "rows are paired by position")
+			continue
+		}
+		s, err := c.make()
+		if err != nil {
+			t.note(c.name, Skipped, "%v", err)
+			continue
+		}
+		r, err := t.gradeTable(s)
+		switch {
+		case err != nil:
+			return err
+		case r.Score == nil:
+			t.note(c.name, Passed, "%s", r.Reason)
+		case c.must:
+			t.note(c.name, Failed, "it scores %s", spell(r.Score))
+		default:
+			t.note(c.name, Odd, "it scores %s", spell(r.Score))
+		}
+	}
+	return nil
+}
+
+func (t *tester) wrongID() (*table.Table, error) {
+	ids, err := t.gold.Column(t.plan.ID)
+	if err != nil {
+		return nil, err
+	}
+	if ids.Len() == 0 {
+		return nil, fmt.Errorf("there are no rows")
+	}
+	cells := ids.Values()
+	cells[0] = table.TextValue("no such id")
+	if ids.Kind().IsNumber() {
+		cells[0] = table.IntValue(-987654321)
+	}
+	return t.gold.With(table.FromValues(t.plan.ID, cells))
+}
