@@ -1,0 +1,191 @@
+package metric
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// A Mask is a set of pixels, numbered from 0, of a picture with Size pixels:
+// ascending runs [from, to) that do not touch twice.
+type Mask struct {
+	Size int
+	Runs [][2]int
+}
+
+// DecodeRLE reads a mask written as pairs "start length" in white space,
+// counted from 1. Blank text is the empty mask. Numbers are read as Python's
+// int() reads them. Starts must not descend, starts and lengths be positive,
+// and runs not overlap; runs are cut at the picture's end. Of an odd number of
+// words, one gives the empty mask, three use the only length for both starts,
+// and more are refused, as arrays of those lengths combine in numpy.
+func DecodeRLE(text string, size int) (Mask, error) {
+	starts, lengths, err := readRuns(text)
+	if err != nil {
+		return Mask{}, err
+	}
+	mask := Mask{Size: size}
+	end := 0
+	for i, start := range starts {
+		lo := start - 1
+		hi := size
+		if lengths[i] < size-lo {
+			hi = lo + lengths[i]
+		}
+		if lo >= size {
+			continue
+		}
+		if lo < end {
+			return Mask{}, fmt.Errorf("runs overlap at %d", start)
+		}
+		mask.Runs = append(mask.Runs, [2]int{lo, hi})
+		end = hi
+	}
+	return mask, nil
+}
+
+func readRuns(text string) (starts, lengths []int, err error) {
+	for i, w := range words(text) {
+		n, ok := pixelNumber(w)
+		if !ok {
+			return nil, nil, fmt.Errorf("%s is not a whole number", quote(w))
+		}
+		if n <= 0 {
+			return nil, nil, fmt.Errorf("%d is not positive", n)
+		}
+		if i%2 == 0 {
+			starts = append(starts, int(n))
+		} else {
+			lengths = append(lengths, int(n))
+		}
+	}
+	switch {
+	case !slices.IsSorted(starts):
+		return nil, nil, fmt.Errorf("starts are not ascending")
+	case len(starts) == 1 && len(lengths) == 0:
+		return nil, nil, nil
+	case len(starts) == 2 && len(lengths) == 1:
+		lengths = append(lengths, lengths[0])
+	case len(starts) != len(lengths):
+		return nil, nil, fmt.Errorf("a start has no length")
+	}
+	return starts, lengths, nil
+}
+
+// pixelNumber is pythonInt with numbers beyond 62 bits cut to them: they are
+// beyond any picture all the same.
+func pixelNumber(w string) (int64, bool) {
+	const most = 1 << 62
+	digits, ok := plainDigits(w)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil && digits[0] != '-' {
+		n = most
+	}
+	return min(n, most), true
+}
+
+// Area returns the number of pixels.
+func (m Mask) Area() int {
+	n := 0
+	for _, r := range m.Runs {
+		n += r[1] - r[0]
+	}
+	return n
+}
+
+// Shared returns the number of pixels that both masks have.
+func (m Mask) Shared(o Mask) int {
+	n, i, j := 0, 0, 0
+	for i < len(m.Runs) && j < len(o.Runs) {
+		a, b := m.Runs[i], o.Runs[j]
+		if lo, hi := max(a[0], b[0]), min(a[1], b[1]); hi > lo {
+			n += hi - lo
+		}
+		if a[1] < b[1] {
+			i++
+		} else {
+			j++
+		}
+	}
+	return n
+}
+
+// maskSize says how large the pictures are: by columns of the answers or, for
+// all alike, by a number.
+type maskSize struct {
+	height, width string
+	pixels        int
+}
+
+var maskSizeParams = []Param{
+	{Name: "height", Kind: TextParam, Default: "", Doc: "the column of the answers with the picture's height"},
+	{Name: "width", Kind: TextParam, Default: "", Doc: "the column of the answers with the picture's width"},
+	{Name: "pixels", Kind: NumberParam, Default: 0.0, Doc: "the number of pixels, where all pictures are alike"},
+}
+
+func newMaskSize(a Args) (maskSize, error) {
+	s := maskSize{height: a.text("height"), width: a.text("width"), pixels: int(a.number("pixels"))}
+	if (s.height == "" || s.width == "") && s.pixels <= 0 {
+		return s, fmt.Errorf("give height and width, or pixels")
+	}
+	return s, nil
+}
+
+// sizes returns height and width of every row.
+func (s maskSize) sizes(answers *table.Table) ([][2]int, error) {
+	out := make([][2]int, answers.Len())
+	if s.pixels > 0 {
+		for i := range out {
+			out[i] = [2]int{s.pixels, 1}
+		}
+		return out, nil
+	}
+	for k, name := range []string{s.height, s.width} {
+		c, err := answers.Column(name)
+		if err != nil {
+			return nil, fmt.Errorf("answers: %w", err)
+		}
+		for i := range out {
+			out[i][k] = int(c.Int(i))
+		}
+	}
+	return out, nil
+}
+
+// maskPair is one picture.
+type maskPair struct{ truth, pred Mask }
+
+// masks decodes both sides of the only target. Empty is a word that stands
+// for an empty mask, if not "".
+func (s maskSize) masks(in Input, empty string) ([]maskPair, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := s.sizes(in.Truth)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]maskPair, len(truth))
+	for i := range out {
+		if empty != "" && pred[i] == empty {
+			pred[i] = ""
+		}
+		if empty != "" && truth[i] == empty {
+			truth[i] = ""
+		}
+		pixels := sizes[i][0] * sizes[i][1]
+		if out[i].pred, err = DecodeRLE(pred[i], pixels); err != nil {
+			return nil, unscorable("column %q: row %d: mask: %v", in.Targets[0], i+1, err)
+		}
+		if out[i].truth, err = DecodeRLE(truth[i], pixels); err != nil {
+			return nil, unscorable("the answers of row %d are no mask", i+1)
+		}
+	}
+	return out, nil
+}
