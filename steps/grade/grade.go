@@ -129,6 +129,8 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if err != nil {
 		return nil, err
 	}
+	// Where the file lay on this machine is no part of the result.
+	report.Reason = strings.ReplaceAll(report.Reason, submission, g.args.File)
 	return g.outputs(ctx, env, report)
 }
 

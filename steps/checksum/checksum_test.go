@@ -1,0 +1,134 @@
+package checksum_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/checksum"
+	"github.com/mleflow/mleflow/steps/steptest"
+)
+
+// MD5 sums by md5sum of coreutils 9.1.
+const (
+	md5A     = "60b725f10c9c85c70d97880dfe8191b3" // "a\n", which no file holds
+	md5Hello = "5d41402abc4b2a76b9719d911017c592" // "hello"
+	md5World = "7d793037a0760186574b0282f2f435e7" // "world"
+)
+
+func newBench(t *testing.T, checksums string) *steptest.Bench {
+	t.Helper()
+	cat, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
+	  title       = "Toy"
+	  complexity  = "demo"
+	  description = "A toy."
+	  answers     = "private/test.csv"
+	  sample      = "public/sample_submission.csv"
+	  prepare {}
+	  grade { metric = "accuracy" }
+	  medals { scores = [1, 0.5] }
+	  checksums {
+	  ` + checksums + `
+	  }
+	}`)}})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return steptest.New(checksum.Kind(cat))
+}
+
+func values(t *testing.T, b *steptest.Bench) map[string]cty.Value {
+	return map[string]cty.Value{
+		"competition": cty.StringVal("toy"),
+		"prepared": cty.ObjectVal(map[string]cty.Value{
+			"public": b.Tree(t, map[string]string{"train.csv": "hello", "deep/x.csv": "world"}), "private": b.Tree(t, map[string]string{"test.csv": "world"}),
+		}),
+	}
+}
+
+const goodPins = `public = { "train.csv" = "` + md5Hello + `", "deep/x.csv" = "` + md5World + `" }
+	private = { "test.csv" = "` + md5World + `" }`
+
+func TestMatch(t *testing.T) {
+	b := newBench(t, goodPins)
+	args := values(t, b)
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report checksum.Report
+	steptest.Decode(t, out["report"], &report)
+	if report.Pinned != 3 || report.Matched != 3 || len(report.Mismatches) != 0 || len(b.Warnings()) != 0 {
+		t.Errorf("report %+v, warnings %q", report, b.Warnings())
+	}
+	if got := b.Files(t, out["private"].Ref); got["test.csv"] != "world" {
+		t.Errorf("private files: %v", got)
+	}
+	// The manifest that was found is the one that matches.
+	pinned := newBench(t, goodPins+"\nmanifest = \""+report.Manifest+"\"")
+	if _, err := pinned.Run(t, values(t, pinned)); err != nil {
+		t.Errorf("the manifest's own digest does not match: %v", err)
+	}
+	if cmp.Equal(b.Key(t, args), pinned.Key(t, args)) {
+		t.Error("pins change the result and not the key")
+	}
+}
+
+func TestMismatch(t *testing.T) {
+	zero := strings.Repeat("0", 64)
+	b := newBench(t, `public = { "train.csv" = "`+md5A+`", "deep/x.csv" = "`+md5World+`", "none.csv" = "`+md5A+`", "deep" = "`+md5A+`" }
+	private = { "test.csv" = "`+md5A+`" }
+	manifest = "`+zero+`"`)
+	_, err := b.Run(t, values(t, b))
+	if !errors.Is(err, step.ErrMismatch) {
+		t.Fatalf("got %v, want a mismatch", err)
+	}
+	for _, want := range []string{
+		"toy: 5 of 6 pins do not match",
+		"private/test.csv: want " + md5A + ", got " + md5World,
+		"public/train.csv: want " + md5A + ", got " + md5Hello,
+		"public/none.csv: want " + md5A + ", got missing",
+		"public/deep: want " + md5A + ", got missing",
+		"manifest of all files: want " + zero,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+	args := values(t, b)
+	args["on_mismatch"] = cty.StringVal("warn")
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatalf("on_mismatch = warn: %v", err)
+	}
+	var report checksum.Report
+	steptest.Decode(t, out["report"], &report)
+	if len(report.Mismatches) != 5 || report.Matched != 1 || len(b.Warnings()) != 1 {
+		t.Errorf("report %+v, warnings %q", report, b.Warnings())
+	}
+}
+
+func TestNoPins(t *testing.T) {
+	b := newBench(t, "")
+	if _, err := b.Run(t, values(t, b)); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Warnings()) != 1 || !strings.Contains(b.Warnings()[0], "no pins") {
+		t.Errorf("warnings: %q", b.Warnings())
+	}
+}
+
+func TestNotATree(t *testing.T) {
+	b := newBench(t, goodPins)
+	args := values(t, b)
+	args["prepared"] = cty.ObjectVal(map[string]cty.Value{"public": b.Blob(t, "x"), "private": b.Tree(t, nil)})
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "not a tree") {
+		t.Errorf("got %v", err)
+	}
+}
