@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -151,20 +152,24 @@ func boolVector(bits, valid []byte, n int) *vector {
 
 // textVector returns a vector of texts that end at the given places of text.
 func textVector(ends []int, text, valid []byte) *vector {
+	plain := true
+	for _, c := range []byte("\"\n,") {
+		plain = plain && bytes.IndexByte(text, c) < 0
+	}
 	if len(text) > math.MaxInt32 {
 		wide := make([]int64, len(ends)+1)
 		for i, e := range ends {
 			wide[i+1] = int64(e)
 		}
 		d := arrayData(arrow.BinaryTypes.LargeString, len(ends), valid, arrow.Int64Traits.CastToBytes(wide), text)
-		return &vector{kind: Text, array: array.NewLargeStringData(d), wide: wide, text: text, valid: valid}
+		return &vector{kind: Text, array: array.NewLargeStringData(d), wide: wide, text: text, plain: plain, valid: valid}
 	}
 	offs := make([]int32, len(ends)+1)
 	for i, e := range ends {
 		offs[i+1] = int32(e)
 	}
 	d := arrayData(arrow.BinaryTypes.String, len(ends), valid, arrow.Int32Traits.CastToBytes(offs), text)
-	return &vector{kind: Text, array: array.NewStringData(d), offs: offs, text: text, valid: valid}
+	return &vector{kind: Text, array: array.NewStringData(d), offs: offs, text: text, plain: plain, valid: valid}
 }
 
 // mixedVector stores the values by kind, as an Arrow dense union.

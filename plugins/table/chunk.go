@@ -43,6 +43,7 @@ var errFilled = errors.New("most records lack most fields: the first record is f
 type parser struct {
 	*schema
 	guesses []Kind // by column, from the chunk before
+	sampled bool
 	texts   []textBuilder
 	batch   batch
 }
@@ -62,6 +63,9 @@ func (p *parser) parse(c *chunk) {
 		line := c.firstLine + 1 + bytes.Count(c.raw[:at], []byte{'\n'})
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
+	}
+	if !p.sampled && c.rows > sampleRows {
+		p.sample(c)
 	}
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
@@ -92,6 +96,26 @@ func (p *parser) parse(c *chunk) {
 	}
 }
 
+// sampleRows is the least number of rows for which a guess from the first few
+// pays.
+const sampleRows = 4096
+
+// sample guesses the kinds from the chunk's first records.
+func (p *parser) sample(c *chunk) {
+	p.sampled = true
+	t := p.tokenizer(c)
+	if !p.nextBatch(&t, &chunk{}, true) {
+		return
+	}
+	all := fieldTable{width: p.width}
+	for _, s := range p.batch.spans {
+		all.cells = append(all.cells, p.batch.cell(s))
+	}
+	for i := range p.guesses {
+		p.guesses[i] = p.infer(fieldColumn{&all, i}).kind
+	}
+}
+
 // build cuts the chunk into fields and feeds them to the builders. Builders
 // whose guess fails are dropped.
 func (p *parser) build(c *chunk, builders []builder) {
@@ -100,14 +124,8 @@ func (p *parser) build(c *chunk, builders []builder) {
 	for p.nextBatch(&t, c, first) {
 		first = false
 		for i, b := range builders {
-			if b == nil {
-				continue
-			}
-			for at := i; at < len(p.batch.spans); at += p.width {
-				if !b.add(p.batch.cell(p.batch.spans[at])) {
-					builders[i] = nil
-					break
-				}
+			if b != nil && !b.add(&p.batch, i, p.width) {
+				builders[i] = nil
 			}
 		}
 	}

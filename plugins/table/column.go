@@ -34,6 +34,7 @@ type vector struct {
 	offs   []int32 // Text: n+1 offsets into text, or
 	wide   []int64 // the same where text is 2 GiB or more
 	text   []byte
+	plain  bool    // text holds no quote, line feed or comma
 	valid  []byte  // Bool, Text: one bit a value, nil when none is missing
 	tags   []int8  // Mixed: Kind of every value
 	slots  []int32 // Mixed: its place in the part of that kind

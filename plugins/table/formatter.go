@@ -3,10 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"runtime"
 	"strconv"
-	"sync"
 )
 
 // formatter turns rows of a table into lines.
@@ -18,6 +15,7 @@ type formatter struct {
 	na      []byte    // what stands for a missing value, quoted where needed
 	float   floatFormat
 	odd     bool // numbers may need quotes
+	bare    bool // texts without quote, line feed and comma need none
 }
 
 func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
@@ -36,6 +34,7 @@ func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
 		return nil, err
 	}
 	f.na = f.appendText(nil, []byte(o.NA))
+	f.bare = f.comma == ',' && o.Quoting == QuoteMinimal
 	f.odd = o.Quoting != QuoteMinimal || o.FloatFormat != "" || f.comma > '*' && f.comma != ',' && f.comma < 0x7f
 	return f, nil
 }
@@ -111,28 +110,32 @@ func (f *formatter) quoteFrom(b []byte, start int, number bool) []byte {
 	return b
 }
 
-// rows formats rows lo up to hi.
+// rows appends rows lo up to hi.
 func (f *formatter) rows(b []byte, lo, hi int) []byte {
-	width := len(f.t.cols)
-	if f.o.Index {
-		width++
-	}
-	for i := lo; i < hi; i++ {
-		start := len(b)
-		if f.o.Index {
-			at := len(b)
-			b = f.quoteFrom(strconv.AppendInt(b, int64(i), 10), at, true)
+	for at := lo; at < hi; at += warmRows {
+		end := min(at+warmRows, hi)
+		f.warm(at, end)
+		for i := at; i < end; i++ {
+			b = f.row(b, i)
 		}
-		for k, c := range f.t.cols {
-			if k > 0 || f.o.Index {
-				b = append(b, f.comma)
-			}
-			v, r := c.at(i)
-			b = f.appendCell(b, v, r, c.kind)
-		}
-		b = f.endLine(b, start, width)
 	}
 	return b
+}
+
+func (f *formatter) row(b []byte, i int) []byte {
+	start, width := len(b), len(f.t.cols)
+	if f.o.Index {
+		width++
+		b = f.quoteFrom(strconv.AppendInt(b, int64(i), 10), start, true)
+	}
+	for k, c := range f.t.cols {
+		if k > 0 || f.o.Index {
+			b = append(b, f.comma)
+		}
+		v, r := c.at(i)
+		b = f.appendCell(b, v, r, c.kind)
+	}
+	return f.endLine(b, start, width)
 }
 
 // appendCell appends place r of v, a part of a column of the given kind. As
@@ -157,6 +160,9 @@ func (f *formatter) appendCell(b []byte, v *vector, r int, kind Kind) []byte {
 	case Bool:
 		b = appendBool(b, bit(v.bits, r))
 	case Text:
+		if v.plain && f.bare {
+			return append(b, v.bytes(r)...)
+		}
 		return f.appendText(b, v.bytes(r))
 	default:
 		return f.appendCell(b, v.union[v.tags[r]], int(v.slots[r]), Mixed)
@@ -165,61 +171,4 @@ func (f *formatter) appendCell(b []byte, v *vector, r int, kind Kind) []byte {
 		return f.quoteFrom(b, start, number)
 	}
 	return b
-}
-
-const writeCells = 1 << 15
-
-// writeRows formats blocks of rows side by side and writes them in order.
-func (f *formatter) writeRows(w io.Writer) error {
-	step := max(1, writeCells/(len(f.t.cols)+1))
-	if f.t.n <= step {
-		_, err := w.Write(f.rows(nil, 0, f.t.n))
-		return err
-	}
-	workers := runtime.GOMAXPROCS(0)
-	type block struct {
-		lo   int
-		done chan []byte
-	}
-	todo, order := make(chan block), make(chan block, workers)
-	free := make(chan []byte, 2*workers+2)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for bl := range todo {
-				var buf []byte
-				select {
-				case buf = <-free:
-				default:
-				}
-				bl.done <- f.rows(buf[:0], bl.lo, min(bl.lo+step, f.t.n))
-			}
-		})
-	}
-	wg.Go(func() {
-		defer close(order)
-		defer close(todo)
-		for lo := 0; lo < f.t.n; lo += step {
-			bl := block{lo, make(chan []byte, 1)}
-			select {
-			case order <- bl:
-			case <-stop:
-				return
-			}
-			todo <- bl
-		}
-	})
-	var err error
-	for bl := range order {
-		buf := <-bl.done
-		if err == nil {
-			if _, err = w.Write(buf); err != nil {
-				close(stop)
-			}
-		}
-		free <- buf
-	}
-	wg.Wait()
-	return err
 }

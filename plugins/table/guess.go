@@ -4,8 +4,9 @@ package table
 // this chunk has the kind of the one before. It promises the very result of
 // rules.infer or none.
 type builder interface {
-	// add adds one cell and reports whether the guess may still hold.
-	add(b []byte) bool
+	// add adds a column's cells of a batch and reports whether the guess may
+	// still hold.
+	add(b *batch, col, width int) bool
 	// finish returns the vector, nil if the guess did not hold.
 	finish() *vector
 }
@@ -30,10 +31,15 @@ type intGuess struct {
 	out []int64
 }
 
-func (g *intGuess) add(b []byte) bool {
-	v, res := parseInt(b)
-	g.out = append(g.out, v)
-	return res == okay
+func (g *intGuess) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		v, res := parseInt(b.cell(b.spans[i]))
+		if res != okay {
+			return false
+		}
+		g.out = append(g.out, v)
+	}
+	return true
 }
 
 func (g *intGuess) finish() *vector { return intVector(g.out) }
@@ -51,7 +57,16 @@ type floatGuess struct {
 // maxWhole bounds the integers that any parser turns into the same double.
 const maxWhole = 1 << 53
 
-func (g *floatGuess) add(b []byte) bool {
+func (g *floatGuess) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		if !g.cell(b.cell(b.spans[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *floatGuess) cell(b []byte) bool {
 	f, whole, ok := g.r.float(b)
 	switch {
 	case !ok:
@@ -89,11 +104,14 @@ type textGuess struct {
 	sure                   bool
 }
 
-func (g *textGuess) add(b []byte) bool {
-	if !g.sure && !g.r.missing(b) && !g.decide(b) {
-		return false
+func (g *textGuess) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		cell := b.cell(b.spans[i])
+		if !g.sure && !g.r.missing(cell) && !g.decide(cell) {
+			return false
+		}
+		g.b.add(g.r, cell)
 	}
-	g.b.add(g.r, b)
 	return true
 }
 

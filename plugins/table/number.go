@@ -206,6 +206,9 @@ func (d *decimal) value() float64 {
 // parseRoundTrip reads the nearest double. Digits that overflow upwards are
 // refused and downwards give -inf, as pandas has it.
 func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
+	if f, whole, ok = parsePlain(b); ok {
+		return f, whole, true
+	}
 	var d decimal
 	if d.scan(b) {
 		if f = d.value(); !math.IsInf(f, 1) {
@@ -214,6 +217,45 @@ func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
 	}
 	f, ok = infinity(b)
 	return f, false, ok
+}
+
+// parsePlain reads a number of at most 19 digits, a sign and a point, which
+// most numbers are.
+func parsePlain(b []byte) (f float64, whole bool, ok bool) {
+	i := 0
+	if len(b) > 0 && b[0] == '-' {
+		i = 1
+	}
+	if len(b) > i+20 || len(b) == i {
+		return 0, false, false
+	}
+	mantissa, point := uint64(0), -1
+	for k, c := range b[i:] {
+		if c -= '0'; c <= 9 {
+			mantissa = mantissa*10 + uint64(c)
+		} else if c == '.'+256-'0' && point < 0 {
+			point = k
+		} else {
+			return 0, false, false
+		}
+	}
+	exp, count := 0, len(b)-i
+	if point >= 0 {
+		count--
+		exp = count - point
+	}
+	if count == 0 || count > 19 {
+		return 0, false, false
+	}
+	if mantissa < 1<<53 {
+		f = float64(mantissa) / pow10[exp] // both exact, exp is at most 19
+	} else if f, ok = scaleDown(mantissa, exp); !ok {
+		return 0, false, false
+	}
+	if i > 0 {
+		f = -f
+	}
+	return f, point < 0, true
 }
 
 var infinities = [...]string{"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}

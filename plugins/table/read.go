@@ -187,7 +187,7 @@ func (s *splitter) peekFields() (int, error) {
 		if len(s.buf) > maxRecord {
 			return 0, fmt.Errorf("line %d: %w", s.lines+1, errLongRecord)
 		}
-		if err := s.fill(); err != nil {
+		if err := s.fill(len(s.buf)); err != nil {
 			return 0, err
 		}
 	}

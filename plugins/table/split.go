@@ -35,11 +35,8 @@ var errLongRecord = errors.New("a record is longer than 2 GiB")
 
 func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 	s := &splitter{dialect: d, r: r, free: make(chan []byte, 16)}
-	if err := s.fill(); err != nil {
-		return nil, err
-	}
 	for len(s.buf) < 3 && !s.eof {
-		if err := s.fill(); err != nil {
+		if err := s.fill(0); err != nil {
 			return nil, err
 		}
 	}
@@ -47,10 +44,10 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 	return s, nil
 }
 
-// fill reads more bytes, at least doubling what is there so that looking at
-// a long record again and again stays cheap.
-func (s *splitter) fill() error {
-	want := max(firstRead, min(readSize, 8*len(s.buf)), len(s.buf))
+// fill reads more bytes, at least as many as the unfinished record has so
+// that looking at a long record again and again stays cheap.
+func (s *splitter) fill(unfinished int) error {
+	want := max(firstRead, min(readSize, 8*len(s.buf)), unfinished)
 	if cap(s.buf)-len(s.buf) < want {
 		grown := make([]byte, len(s.buf), 2*len(s.buf)+want)
 		copy(grown, s.buf)
@@ -79,7 +76,7 @@ func (s *splitter) next(rows int) (piece, error) {
 		if len(s.buf)-scan.pos > maxRecord {
 			return p, fmt.Errorf("line %d: %w", s.lines+scan.lines+1, errLongRecord)
 		}
-		if err := s.fill(); err != nil {
+		if err := s.fill(len(s.buf) - scan.pos); err != nil {
 			return p, err
 		}
 	}

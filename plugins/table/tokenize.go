@@ -148,22 +148,26 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// zeroBytes marks at least the lowest byte of x that is zero.
-func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
-
-// fieldEnd returns the place of the first separator or line end from i on.
+// fieldEnd returns the place of the first separator or line end from i on. It
+// looks at eight bytes at once for one that is small enough.
 func (t *tokenizer) fieldEnd(i int) int {
-	comma := lowBits * uint64(t.comma)
-	raw := t.raw
-	for ; i+8 <= len(raw); i += 8 {
+	raw, comma := t.raw, t.comma
+	limit := lowBits * uint64(min(max(comma, '\r')+1, 0x80))
+	for i+8 <= len(raw) {
 		x := binary.LittleEndian.Uint64(raw[i:])
-		m := zeroBytes(x^comma) | zeroBytes(x^lowBits*'\n') | zeroBytes(x^lowBits*'\r')
-		if m != 0 {
-			return i + bits.TrailingZeros64(m)/8
+		small := (x - limit) &^ x & highBits
+		if small == 0 {
+			i += 8
+			continue
 		}
+		i += bits.TrailingZeros64(small) / 8
+		if c := raw[i]; c == comma || c == '\n' || c == '\r' {
+			return i
+		}
+		i++
 	}
 	for ; i < len(raw); i++ {
-		if c := raw[i]; c == t.comma || c == '\n' || c == '\r' {
+		if c := raw[i]; c == comma || c == '\n' || c == '\r' {
 			break
 		}
 	}
