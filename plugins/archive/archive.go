@@ -232,8 +232,11 @@ func (x *exactReader) Read(p []byte) (int, error) {
 	if x.left -= int64(n); x.left < 0 {
 		return 0, fmt.Errorf("%w: %q is longer than the archive says", ErrUnsafe, x.name)
 	}
-	if err == io.EOF && x.left > 0 {
-		return n, fmt.Errorf("%w: %q is shorter than the archive says", ErrFormat, x.name)
+	switch {
+	case err == io.EOF && x.left > 0:
+		err = fmt.Errorf("%w: %q is shorter than the archive says", ErrFormat, x.name)
+	case err != nil && err != io.EOF:
+		err = fmt.Errorf("%w: %q: %w", ErrFormat, x.name, err)
 	}
 	return n, err
 }
