@@ -66,8 +66,8 @@ type Cache struct {
 	// cleaning is the work on what dead processes left, whose leases are
 	// locked meanwhile as if they lived.
 	cleaning sync.WaitGroup
-	closeMu sync.Mutex
-	closed  bool
+	closeMu  sync.Mutex
+	closed   bool
 }
 
 var (

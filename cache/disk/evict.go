@@ -35,6 +35,11 @@ func (g *collector) evict() error {
 	for _, v := range victims {
 		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.entry))
 	}
+	for _, id := range g.free {
+		if err := g.keepIfUsed(id); err != nil {
+			return err
+		}
+	}
 	if err := g.remove(g.free); err != nil {
 		return err
 	}
@@ -92,7 +97,7 @@ func (g *collector) freeObject(id digest.ContentID) error {
 	g.free = append(g.free, id)
 	for _, twin := range []bool{false, true} {
 		f, err := g.c.stat(id, twin)
-		if err == nil && f.since < g.cutoff {
+		if err == nil && f.since < g.cutoff && !g.live.uses(id) {
 			g.freed += f.size
 		}
 		if err := ignoreMissing(err); err != nil {
@@ -144,7 +149,6 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	if g.live, err = g.c.live(); err != nil {
 		return nil, err
 	}
-	g.cutoff = min(g.cutoff, g.live.started)
 	var lost []victim
 	for _, v := range victims {
 		if gone[v.id] && !g.live.uses(v.id) {

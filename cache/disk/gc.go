@@ -61,7 +61,8 @@ type collector struct {
 	reason string
 	marks  *marks
 	live   *liveLeases
-	// cutoff keeps objects that were published or found since.
+	// cutoff, the start of the collection, keeps objects that were published
+	// or found since; older ones in use are marked in the leases.
 	cutoff int64
 	pinned map[digest.ActionID]bool
 	total  tally
@@ -83,6 +84,9 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string) (GCR
 		return GCResult{}, err
 	}
 	defer release()
+	running := c.state.collecting.Load() | 1 // odd already when one died
+	c.state.collecting.Store(running)
+	defer c.state.collecting.Store(running + 1)
 	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, marks: newMarks(ctx, c), cutoff: c.now().Unix()}
 	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.evict, g.compact} {
 		if err := step(); err != nil {
@@ -122,7 +126,6 @@ func (g *collector) markAll() error {
 		return err
 	}
 	g.live = live
-	g.cutoff = min(g.cutoff, live.started)
 	pins, err := g.c.Pins(g.ctx)
 	if err != nil {
 		return err
@@ -168,18 +171,26 @@ func (g *collector) recount() error {
 }
 
 // keepUsed counts a reference to objects that no record leads to but a live
-// process uses, such as the outputs of a record that was replaced.
+// process uses: what it has written and not recorded yet, or the outputs of a
+// record that was replaced.
 func (g *collector) keepUsed() error {
 	return g.c.eachFile(func(f file) error {
-		if f.stray != "" || f.twin || g.marks.marked(f.id) || !g.live.uses(f.id) {
+		if f.stray != "" || f.twin {
 			return nil
 		}
-		kind, err := g.c.kindOf(f.id)
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		return g.marks.add(cache.Ref{Kind: kind, ID: f.id})
+		return g.keepIfUsed(f.id)
 	})
+}
+
+func (g *collector) keepIfUsed(id digest.ContentID) error {
+	if g.marks.marked(id) || !g.live.uses(id) {
+		return nil
+	}
+	kind, err := g.c.kindOf(id)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	return g.marks.add(cache.Ref{Kind: kind, ID: id})
 }
 
 // kindOf looks at an object to tell what it may be. A blob that looks like a
@@ -203,6 +214,7 @@ func (c *Cache) kindOf(id digest.ContentID) (cache.Kind, error) {
 
 // sweep removes what nothing refers to.
 func (g *collector) sweep() error {
+	g.c.hooks.at("marked")
 	return g.c.eachShard(func(b byte, names []string) error {
 		var batch []digest.ContentID
 		for _, name := range names {

@@ -191,6 +191,36 @@ func TestGCSparesLateUse(t *testing.T) {
 	must(t, closure(t, user, rec.Outputs["out0"].Ref))
 }
 
+// What a process writes or finds present while a collection has already
+// decided to remove it stays.
+func TestGCSparesLateIngest(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	var garbage cache.Ref
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { garbage = putTree(t, c, "garbage", 10) })
+	clk.step()
+	user := openTest(t, dir, Options{}, clk.hooks())
+	h := clk.hooks()
+	h.at = func(point string) {
+		if point == "marked" {
+			if again := putTree(t, user, "garbage", 8); again == garbage {
+				t.Error("the trees should differ")
+			}
+			putText(t, user, "new")
+		}
+	}
+	session(t, dir, Options{}, h, func(c *Cache) {
+		res, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		if res.Objects < 2 || res.Objects > 6 || present(c, garbage) {
+			t.Errorf("removed %+v, want two files and the folders they were in", res)
+		}
+	})
+	must(t, closure(t, user, putTree(t, user, "garbage", 8)))
+	record(t, user, "a", putTree(t, user, "garbage", 8), putText(t, user, "new"))
+	wantVerified(t, user)
+	wantCounted(t, user)
+}
+
 func TestGCWaitsForHolders(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {

@@ -40,6 +40,7 @@ type lease struct {
 // openLease registers the process. A cache that cannot be written to, or has
 // no space left for a lease, is held as a whole.
 func (c *Cache) openLease() (*lease, error) {
+	c.started = c.now().Unix()
 	if c.readOnly {
 		return c.holdAll()
 	}
@@ -51,7 +52,6 @@ func (c *Cache) openLease() (*lease, error) {
 }
 
 func (c *Cache) holdAll() (*lease, error) {
-	c.started = c.now().Unix()
 	f, err := c.openLock("hold")
 	if c.readOnly && errors.Is(err, fs.ErrNotExist) {
 		return &lease{}, nil // nobody has ever collected garbage here
@@ -63,7 +63,12 @@ func (c *Cache) holdAll() (*lease, error) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
-	return &lease{hold: f}, nil
+	l := &lease{hold: f}
+	if !c.readOnly {
+		// For its own collections the process still knows what it uses.
+		l.words = make([]atomic.Uint32, leaseBits/32)
+	}
+	return l, nil
 }
 
 func (c *Cache) newLease() (*lease, error) {
@@ -100,7 +105,6 @@ func (c *Cache) newLease() (*lease, error) {
 
 // mapLease writes the header and maps the bits.
 func (c *Cache) mapLease(l *lease) error {
-	c.started = c.now().Unix()
 	var start [8]byte
 	binary.LittleEndian.PutUint64(start[:], uint64(c.started))
 	if _, err := l.file.WriteAt(start[:], 0); err != nil {

@@ -19,8 +19,6 @@ import (
 type liveLeases struct {
 	// bits is the union of their bitmaps.
 	bits lease
-	// started is when the first of them opened the cache, in seconds.
-	started int64
 	// others is their number, without this process.
 	others int
 }
@@ -31,7 +29,7 @@ func (c *Cache) live() (*liveLeases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &liveLeases{started: c.started}
+	l := &liveLeases{}
 	l.bits.words = make([]atomic.Uint32, leaseBits/32)
 	for i := range c.lease.words {
 		l.bits.words[i].Or(c.lease.words[i].Load())
@@ -62,7 +60,6 @@ func (l *liveLeases) add(path string) error {
 		return err
 	}
 	l.others++
-	l.started = min(l.started, int64(binary.LittleEndian.Uint64(data)))
 	for i, w := 0, data[leaseHeader:]; len(w) >= 4; i, w = i+1, w[4:] {
 		if v := binary.LittleEndian.Uint32(w); v != 0 {
 			l.bits.words[i].Or(v)

@@ -17,7 +17,7 @@ import (
 // long as this process lives.
 func (c *Cache) Has(_ context.Context, id digest.ContentID) (int64, error) {
 	f, err := c.stat(id, false)
-	if err == nil && !c.readOnly && f.since < c.started {
+	if err == nil && !c.readOnly {
 		var present bool
 		if present, err = c.keepPresent(id, f.size); err == nil && !present {
 			err = fs.ErrNotExist
@@ -51,14 +51,21 @@ func (c *Cache) explain(err error) error {
 
 // keepPresent reports whether the object is there, and makes sure that it
 // stays while this process lives. An object that was written to since it was
-// published is verified, and replaced by the caller when it is wrong.
+// published is verified, and set aside when it is wrong.
+//
+// The mark in the lease comes first: a collection that begins later sees it.
+// While one runs, which may have looked before, the object is also touched,
+// under the lock that the collection takes to remove.
 func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
-	f, err := c.stat(id, false)
-	if err != nil {
-		return false, ignoreMissing(err)
-	}
-	if f.since >= c.started && f.size == size && f.sealed(id) {
-		return true, nil
+	c.lease.use(id)
+	if c.state.collecting.Load()%2 == 0 {
+		f, err := c.stat(id, false)
+		if err != nil {
+			return false, ignoreMissing(err)
+		}
+		if f.size == size && f.sealed(id) {
+			return true, nil
+		}
 	}
 	c.deletingMu.Lock()
 	defer c.deletingMu.Unlock()
@@ -66,7 +73,8 @@ func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
 		return false, fmt.Errorf("lock cache: %w", err)
 	}
 	defer func() { _ = flock(c.deleting, unix.LOCK_UN) }()
-	if f, err = c.stat(id, false); err != nil {
+	f, err := c.stat(id, false)
+	if err != nil {
 		return false, ignoreMissing(err)
 	}
 	if !f.sealed(id) || f.size != size {
@@ -106,6 +114,7 @@ func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable 
 	if err := c.sealFile(f, id, executable); err != nil {
 		return false, err
 	}
+	c.lease.use(id)
 	c.hooks.at("publish")
 	to := c.objectPath(id, executable)
 	err := c.linkObject(f, named, to)

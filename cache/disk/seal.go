@@ -21,8 +21,8 @@ func sealOf(id digest.ContentID) int64 {
 // facts are what one stat tells of an object.
 type facts struct {
 	size int64
-	// since is when the object was published or last found present by an
-	// ingest, in seconds of Unix time.
+	// since is when the object was published or, during a collection, found
+	// present, in seconds of Unix time.
 	since  int64
 	nsec   int64
 	links  uint64

@@ -25,6 +25,8 @@ type state struct {
 	used *atomic.Int64
 	// objects is the number of objects.
 	objects *atomic.Int64
+	// collecting is odd while a collection runs.
+	collecting *atomic.Int64
 	// unsynced is the bytes published since the last sync marker.
 	unsynced *atomic.Int64
 }
@@ -75,5 +77,5 @@ func extend(f *os.File) error {
 
 func newState(page []byte) *state {
 	word := func(i int) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&page[8*i])) }
-	return &state{page: page, changes: word(0), used: word(1), objects: word(2), unsynced: word(3)}
+	return &state{page: page, changes: word(0), used: word(1), objects: word(2), unsynced: word(3), collecting: word(4)}
 }
