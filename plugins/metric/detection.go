@@ -1,0 +1,196 @@
+package metric
+
+import (
+	"cmp"
+	"slices"
+)
+
+var detectionAP = Metric{
+	Name:   "detection_ap",
+	Better: Higher,
+	Doc: `Mean over classes of the average precision of detected boxes at an intersection over union above 0.5.
+A cell lists "class confidence xmin ymin xmax ymax" in white space. Classes are those of the answers. In a row, the detections of a class by falling confidence take each the unused true box of the greatest overlap above 0.5 (the first of equals) and are true, or find none and are false; every box left counts as a true detection of confidence 0, and a row without any of these as a false one of confidence 0. Average precision is the sum of recall steps times precision over the distinct confidences. A missing cell, an incomplete group, a word that is no number and a confidence that is not finite have no score.`,
+	Source: "scikit-learn 1.5 average_precision_score; metric of the SIIM COVID-19 competition",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreDetectionAP), nil },
+}
+
+// detection is a box with a class and a confidence.
+type detection struct {
+	class      string
+	confidence float64
+	box        [4]float64 // xmin ymin xmax ymax
+}
+
+func scoreDetectionAP(in Input) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	trueRows, predRows := make([][]detection, len(truth)), make([][]detection, len(pred))
+	classes := map[string]bool{}
+	for i := range truth {
+		if predRows[i], err = detections(pred[i], i); err != nil {
+			return Score{}, err
+		}
+		if trueRows[i], err = detections(truth[i], i); err != nil {
+			return Score{}, unscorable("the answers of row %d cannot be read", i+1)
+		}
+		for _, d := range trueRows[i] {
+			classes[d.class] = true
+		}
+		slices.SortStableFunc(predRows[i], func(a, b detection) int { return cmp.Compare(b.confidence, a.confidence) })
+	}
+	var each []float64
+	for _, class := range sortedKeys(classes) {
+		hits, scores := matchClass(class, trueRows, predRows)
+		area, err := AveragePrecision(hits, scores)
+		if err != nil {
+			return Score{}, err
+		}
+		each = append(each, area)
+	}
+	if len(each) == 0 {
+		return Score{}, nil
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+func sortedKeys(m map[string]bool) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func detections(cell string, row int) ([]detection, error) {
+	list := words(cell)
+	if len(list)%6 != 0 {
+		return nil, unscorable("row %d: %d words are no multiple of 6", row+1, len(list))
+	}
+	var out []detection
+	for at := 0; at < len(list); at += 6 {
+		v, bad := parseFloats(list[at+1 : at+6])
+		if bad != "" {
+			return nil, unscorable("row %d: %s is not a number", row+1, bad)
+		}
+		out = append(out, detection{list[at], v[0], [4]float64(v[1:])})
+	}
+	return out, nil
+}
+
+// matchClass returns for every detection of a class, and every box that none
+// found, whether it is right and its confidence.
+func matchClass(class string, truth, pred [][]detection) (hits []bool, scores []float64) {
+	for i := range truth {
+		begin := len(hits)
+		var boxes []detection
+		for _, d := range truth[i] {
+			if d.class == class {
+				boxes = append(boxes, d)
+			}
+		}
+		used := make([]bool, len(boxes))
+		for _, d := range pred[i] {
+			if d.class != class {
+				continue
+			}
+			best := bestBox(d, boxes, used)
+			if best >= 0 {
+				used[best] = true
+			}
+			hits, scores = append(hits, best >= 0), append(scores, d.confidence)
+		}
+		for _, u := range used {
+			if !u {
+				hits, scores = append(hits, true), append(scores, 0)
+			}
+		}
+		if len(hits) == begin {
+			hits, scores = append(hits, false), append(scores, 0)
+		}
+	}
+	return hits, scores
+}
+
+func bestBox(d detection, boxes []detection, used []bool) int {
+	best, overlap := -1, 0.5
+	for i, b := range boxes {
+		if v := boxOverlap(d.box, b.box); !used[i] && v > overlap {
+			best, overlap = i, v
+		}
+	}
+	return best
+}
+
+// boxOverlap returns the intersection over union of two boxes; 0 where the
+// union is not positive or not a number.
+func boxOverlap(a, b [4]float64) float64 {
+	width := pythonMax0(pythonMin(a[2], b[2]) - pythonMaxOf(a[0], b[0]))
+	height := pythonMax0(pythonMin(a[3], b[3]) - pythonMaxOf(a[1], b[1]))
+	shared := float64(width * height)
+	area := func(v [4]float64) float64 { return float64((v[2] - v[0]) * (v[3] - v[1])) }
+	if union := area(a) + area(b) - shared; union > 0 {
+		return shared / union
+	}
+	return 0
+}
+
+// Python's min and max keep the first argument unless the second is smaller
+// or greater, which decides what becomes of NaN.
+
+func pythonMin(a, b float64) float64 {
+	if b < a {
+		return b
+	}
+	return a
+}
+
+func pythonMaxOf(a, b float64) float64 {
+	if b > a {
+		return b
+	}
+	return a
+}
+
+func pythonMax0(v float64) float64 { return pythonMaxOf(0, v) }
+
+// AveragePrecision returns Σ (R_n - R_{n-1})·P_n over the distinct scores,
+// falling, without interpolation, as scikit-learn 1.5's
+// average_precision_score does. There must be a hit and a miss.
+func AveragePrecision(hits []bool, scores []float64) (float64, error) {
+	order := make([]int, len(hits))
+	all := true
+	for i := range order {
+		order[i] = i
+		all = all && hits[i]
+		if v := scores[i]; v-v != 0 {
+			return 0, unscorable("a confidence is not a finite number")
+		}
+	}
+	if all {
+		return 0, unscorable("average precision is not defined without any miss")
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	var precision, recall []float64
+	right := 0
+	for i, at := range order {
+		if hits[at] {
+			right++
+		}
+		if i+1 == len(order) || scores[order[i+1]] != scores[at] {
+			precision = append(precision, float64(right)/float64(i+1))
+			recall = append(recall, float64(right))
+		}
+	}
+	steps := make([]float64, len(recall))
+	for i := range recall {
+		before := 0.0
+		if i > 0 {
+			before = recall[i-1] / float64(right)
+		}
+		steps[len(steps)-1-i] = float64((recall[i]/float64(right) - before) * precision[i])
+	}
+	return Sum(steps), nil
+}
