@@ -75,7 +75,7 @@ func (p *Plan) grade(def *competitions.Definition, q Request) (Report, error) {
 }
 
 func (p *Plan) gradeFile(q Request) (metric.Score, error) {
-	answers, err := table.ReadCSVFile(q.Answers, table.ReadOptions{})
+	answers, err := p.readAnswers(q.Answers)
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
@@ -84,6 +84,20 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 		return metric.Score{}, invalid("the file cannot be read as a table: %v", err)
 	}
 	return p.Score(submission, answers)
+}
+
+// readAnswers reads a table, or the id and truth of the objects of a .jsonl
+// file.
+func (p *Plan) readAnswers(path string) (*table.Table, error) {
+	if !strings.EqualFold(filepath.Ext(path), ".jsonl") {
+		return table.ReadCSVFile(path, table.ReadOptions{})
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readObjects(f, append([]string{p.ID}, p.Truth...))
 }
 
 // findSubmission tells whether there is a regular file whose name ends in

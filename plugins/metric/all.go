@@ -5,7 +5,9 @@ func All() *Registry {
 	return NewRegistry(
 		accuracy,
 		angularError,
+		answerSpans,
 		biasAUC,
+		cocoAP,
 		cuboidAP,
 		detectionAP,
 		dice,
