@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -14,7 +15,8 @@ import (
 type backend struct {
 	engine *engine.Engine
 	cache  *disk.Cache
-	ledger *ledger.Ledger
+	// devices makes all processes that use this cache share the GPUs.
+	devices *sched.DeviceLocks
 }
 
 // openBackend opens the cache and the ledger and wires the engine.
@@ -23,20 +25,37 @@ func (a *app) openBackend() (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{cache: store, ledger: ledger.New(store.Dir())}
-	parts, err := concretes()
-	if err != nil {
-		_ = store.Close()
-		return nil, err
+	b := &backend{cache: store}
+	if err := b.wire(); err != nil {
+		return nil, errors.Join(err, b.Close())
 	}
-	b.engine = engine.New(engine.Options{
-		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
-		Cache: store, Ledger: b.ledger, Capacity: sched.Machine(),
-	})
 	return b, nil
 }
 
-func (b *backend) Close() error { return b.cache.Close() }
+func (b *backend) wire() error {
+	parts, err := concretes()
+	if err != nil {
+		return err
+	}
+	capacity := sched.Machine()
+	if len(capacity.Devices) > 0 && !b.cache.ReadOnly() {
+		if b.devices, err = sched.OpenDeviceLocks(filepath.Join(b.cache.Dir(), "devices"), capacity.Devices); err != nil {
+			return err
+		}
+	}
+	b.engine = engine.New(engine.Options{
+		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
+		Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
+	})
+	return nil
+}
+
+func (b *backend) Close() error {
+	if b.devices != nil {
+		b.devices.Close()
+	}
+	return b.cache.Close()
+}
 
 func (a *app) openCache() (*disk.Cache, error) {
 	folder, err := a.cacheFolder()
@@ -73,10 +92,4 @@ func (a *app) openLedger() (*ledger.Ledger, error) {
 		return nil, err
 	}
 	return ledger.New(filepath.Clean(folder)), nil
-}
-
-// deviceLocks makes all processes of the machine that use this cache share
-// the GPUs.
-func (b *backend) deviceLocks() (*sched.DeviceLocks, error) {
-	return sched.OpenDeviceLocks(filepath.Join(b.cache.Dir(), "devices"), sched.Machine().Devices)
 }

@@ -6,9 +6,13 @@ import (
 
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/process"
-	"github.com/mleflow/mleflow/steps/exec"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/steps/all"
 )
 
 // parts are the concrete things that the engine knows by contract only.
@@ -23,5 +27,19 @@ func concretes() (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the running program: %w", err)
 	}
-	return &parts{kinds: step.NewRegistry(exec.Kind(process.New(self)))}, nil
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	return &parts{
+		kinds: step.NewRegistry(all.Kinds(all.Deps{
+			Catalog:  catalog,
+			Metrics:  metric.All(),
+			Sources:  source.NewRegistry(source.All()...),
+			Runtimes: executor.NewRegistry(process.Runtime(self)),
+			Commands: process.New(self),
+			Self:     self,
+		})...),
+		functions: functions(catalog),
+	}, nil
 }

@@ -42,7 +42,6 @@ type BoardRow struct {
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze Rate
 	AboveMedian, Valid             Rate
-	MeanRank                       float64
 }
 
 // Rate is a percentage: mean and standard error of the mean over seeds. A

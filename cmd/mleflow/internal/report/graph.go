@@ -52,7 +52,8 @@ func drawGraph(steps []Step) template.HTML {
 		centre(layer, height)
 	}
 	var b strings.Builder
-	b.WriteString(svgOpen(width+4, height+4, "graph", "How the step blocks depend on each other"))
+	open := svgOpen(width+4, height+4, "graph", "How the step blocks depend on each other")
+	b.WriteString(strings.Replace(open, "<svg ", fmt.Sprintf(`<svg width="%s" height="%s" `, number(width+4), number(height+4)), 1))
 	for _, layer := range layers {
 		for _, n := range layer {
 			for _, from := range n.before {

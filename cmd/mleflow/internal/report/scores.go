@@ -28,7 +28,7 @@ type scorePlot struct {
 	lo, hi float64
 	// top is the highest bar, row the distance of the agents' rows.
 	top, row float64
-	// off says that some score is beyond lo and hi.
+	// off says that some score is beyond lo and hi; it is drawn at the edge.
 	off bool
 }
 
@@ -61,16 +61,16 @@ func agentsOf(scores []Score) []string {
 }
 
 // scale chooses the range of scores: nearly all people, the thresholds, and
-// those agents that are not far off.
+// the agents that are not far off.
 func (s *scorePlot) scale() bool {
 	human := finite(s.c.Human)
 	if len(human) == 0 {
 		return false
 	}
 	slices.Sort(human)
-	s.lo, s.hi = stat.Quantile(0.02, stat.Empirical, human, nil), stat.Quantile(0.98, stat.Empirical, human, nil)
+	s.lo, s.hi = fences(human)
 	s.include(s.c.Gold, s.c.Silver, s.c.Bronze, s.c.Median)
-	span := s.hi - s.lo
+	span := (s.hi - s.lo) / 2
 	lo, hi := s.lo-span, s.hi+span
 	for _, score := range s.c.Scores {
 		if score.Scored && score.Value >= lo && score.Value <= hi {
@@ -83,6 +83,19 @@ func (s *scorePlot) scale() bool {
 	margin := (s.hi - s.lo) * 0.03
 	s.lo, s.hi = s.lo-margin, s.hi+margin
 	return true
+}
+
+// fences returns Tukey's outer fences of sorted values, three times the
+// interquartile range beyond the quartiles, within the values' range; all of
+// it where half of the values are equal. A few far-off teams would otherwise
+// press everybody else into one bar.
+func fences(sorted []float64) (lo, hi float64) {
+	lo, hi = sorted[0], sorted[len(sorted)-1]
+	q1, q3 := stat.Quantile(0.25, stat.Empirical, sorted, nil), stat.Quantile(0.75, stat.Empirical, sorted, nil)
+	if q1 == q3 {
+		return lo, hi
+	}
+	return max(lo, q1-3*(q3-q1)), min(hi, q3+3*(q3-q1))
 }
 
 func (s *scorePlot) include(values ...float64) {
@@ -142,9 +155,9 @@ func (s *scorePlot) histogram(p *plot.Plot) {
 	counts := make([]float64, bins)
 	width := (s.hi - s.lo) / bins
 	for _, v := range finite(s.c.Human) {
-		if i := int((v - s.lo) / width); v >= s.lo && i < bins {
-			counts[i]++
-		}
+		i := int(math.Floor((v - s.lo) / width))
+		s.off = s.off || i < 0 || i >= bins
+		counts[min(max(i, 0), bins-1)]++
 	}
 	s.top = max(1, slices.Max(counts))
 	s.row = s.top * 0.19

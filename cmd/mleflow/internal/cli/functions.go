@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// functions are what the program adds to the language of pipelines.
+func functions(catalog *competitions.Catalog) map[string]function.Function {
+	return map[string]function.Function{"competitions": competitionsFunc(catalog)}
+}
+
+// competitionsFunc returns competitions("low", …): the identifiers of the
+// competitions in the named sets, sorted, each once; of all 75 without a name.
+func competitionsFunc(catalog *competitions.Catalog) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns the identifiers of the competitions in the given sets, sorted: low (also called lite), medium, high, all (those three), dev, demo. Without a set, all.",
+		VarParam:    &function.Parameter{Name: "sets", Type: cty.String},
+		Type:        function.StaticReturnType(cty.List(cty.String)),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if len(args) == 0 {
+				args = []cty.Value{cty.StringVal("all")}
+			}
+			var ids []string
+			for i, arg := range args {
+				members, err := catalog.Set(competitions.Set(arg.AsString()))
+				if err != nil {
+					return cty.NilVal, function.NewArgError(i, err)
+				}
+				ids = append(ids, members...)
+			}
+			slices.Sort(ids)
+			return listOf(slices.Compact(ids)), nil
+		},
+	})
+}
+
+func listOf(texts []string) cty.Value {
+	if len(texts) == 0 {
+		return cty.ListValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(texts))
+	for i, text := range texts {
+		values[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(values)
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+func newReport(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report [RUN] -o FILE.html",
+		Short: "Write a run as one HTML file that opens offline",
+		Long:  "Write a run as one HTML file: leaderboard, scores against medal thresholds and the\nhuman distribution, timeline, graph, steps, environment and pins. RUN is an id,\nthe beginning of one, or \"latest\" (also when not given); \"-\" writes to the\nstandard output. The file needs no network and holds no scripts.",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return a.withCache(func(c *disk.Cache) error {
+				data, err := a.collect(cmd.Context(), c, args)
+				if err != nil {
+					return err
+				}
+				if out == "-" {
+					return report.Write(a.stdout, data)
+				}
+				return a.writeReport(out, data)
+			})
+		}),
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write (required)")
+	_ = cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+func (a *app) collect(ctx context.Context, c *disk.Cache, args []string) (report.Data, error) {
+	past, err := a.findRun(args)
+	if err != nil {
+		return report.Data{}, err
+	}
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return report.Data{}, err
+	}
+	return report.Collect(ctx, report.Source{Run: past, Store: c, Index: c, Catalog: catalog})
+}
+
+func (a *app) writeReport(path string, data report.Data) error {
+	err := writeFile(path, func(w io.Writer) error { return report.Write(w, data) })
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]string{"run": data.Run.ID, "path": path})
+	}
+	fmt.Fprintf(a.stdout, "Wrote %s (run %s).\n", path, data.Run.ID)
+	return nil
+}
+
+// writeFile makes or replaces a file.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write file: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
+}

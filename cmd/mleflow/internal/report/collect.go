@@ -1,0 +1,312 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// maxDocument is the largest grading report or leaderboard that is read.
+const maxDocument = 64 << 20
+
+// Source is where the data of a report comes from.
+type Source struct {
+	Run     *ledger.Past
+	Store   cache.Store
+	Index   cache.Index
+	Catalog *competitions.Catalog
+}
+
+// Collect gathers what a run did. Content that was evicted since is left out
+// and said so in the environment.
+func Collect(ctx context.Context, src Source) (Data, error) {
+	sum, err := src.Run.Summary()
+	if err != nil {
+		return Data{}, err
+	}
+	pl, err := src.Run.Plan()
+	if err != nil {
+		return Data{}, err
+	}
+	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum)}}
+	for _, o := range sum.Outputs {
+		c.data.Outputs = append(c.data.Outputs, Fact{o.Name, o.Value})
+	}
+	if err := c.read(); err != nil {
+		return Data{}, err
+	}
+	c.data.Environment = c.environment()
+	return c.data, nil
+}
+
+func headOf(sum *ledger.Summary) Run {
+	r := Run{ID: sum.ID, Pipeline: sum.Pipeline, Started: sum.Started, Version: sum.Version, Duration: sum.Last.Sub(sum.Started)}
+	if sum.Start != nil {
+		r.Pipeline = sum.Start.Pipeline
+	}
+	if sum.Finish != nil {
+		r.Status = sum.Finish.Status
+	}
+	return r
+}
+
+// stepsOf joins the plan, for order and reasons, with what happened.
+func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
+	happened := make(map[string]*ledger.StepSummary, len(sum.Steps))
+	for i := range sum.Steps {
+		happened[sum.Steps[i].Address] = &sum.Steps[i]
+	}
+	steps := make([]Step, len(pl.Steps))
+	for i := range pl.Steps {
+		p := &pl.Steps[i]
+		s := Step{Address: p.Name, Kind: p.Kind, Block: p.Address.Step.String()}
+		for _, r := range p.Reasons {
+			s.Reasons = append(s.Reasons, r.Text)
+		}
+		for _, before := range p.After {
+			if block := pl.Steps[before].Address.Step.String(); !slices.Contains(s.After, block) {
+				s.After = append(s.After, block)
+			}
+		}
+		if h := happened[p.Name]; h != nil {
+			s.take(h)
+		}
+		steps[i] = s
+	}
+	return steps
+}
+
+func (s *Step) take(h *ledger.StepSummary) {
+	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, h.Duration, h.Attempts, h.Error, h.Action
+	if !h.Started.IsZero() && h.Ended.After(h.Started) {
+		s.Duration = h.Ended.Sub(h.Started)
+	}
+}
+
+// collector reads the content that the run's steps gave.
+type collector struct {
+	Source
+	ctx     context.Context
+	sum     *ledger.Summary
+	data    Data
+	missing int
+}
+
+func (c *collector) read() error {
+	for i := range c.sum.Steps {
+		s := &c.sum.Steps[i]
+		sizes := c.sizes(s.Action)
+		for _, name := range slices.Sorted(maps.Keys(s.Outputs)) {
+			kind, sum, ok := strings.Cut(s.Outputs[name], ":")
+			if !ok || (kind != string(cache.Blob) && kind != string(cache.Tree)) {
+				continue
+			}
+			c.data.Pins = append(c.data.Pins, Pin{Address: s.Address, Output: name, Digest: sum, Size: sizes[name]})
+			if err := c.document(s, name, sum); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(c.data.Competitions, func(a, b Competition) int { return strings.Compare(a.ID, b.ID) })
+	for i := range c.data.Competitions {
+		slices.SortStableFunc(c.data.Competitions[i].Scores, compareScores)
+	}
+	return nil
+}
+
+// compareScores orders by agent and seed; seeds that are numbers as numbers.
+func compareScores(a, b Score) int {
+	x, errX := strconv.Atoi(a.Seed)
+	y, errY := strconv.Atoi(b.Seed)
+	if errX != nil || errY != nil {
+		x, y = strings.Compare(a.Seed, b.Seed), 0
+	}
+	return cmp.Or(strings.Compare(a.Agent, b.Agent), cmp.Compare(x, y))
+}
+
+// sizes returns the sizes of an action's outputs, if it is still recorded.
+func (c *collector) sizes(action string) map[string]int64 {
+	id, err := digest.ParseActionID(action)
+	if err != nil {
+		return nil
+	}
+	rec, err := c.Index.Lookup(c.ctx, id)
+	if err != nil {
+		return nil
+	}
+	sizes := make(map[string]int64, len(rec.Outputs))
+	for name, v := range rec.Outputs {
+		sizes[name] = v.Ref.Size
+	}
+	return sizes
+}
+
+// document reads an output that the report shows: the report of a grade step
+// or the leaderboard of an aggregate step.
+func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
+	read := map[string]func([]byte) error{"grade report": c.addReport, "aggregate board": c.addBoard}[s.Kind+" "+output]
+	if read == nil {
+		return nil
+	}
+	id, err := digest.ParseContentID(sum)
+	if err != nil {
+		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
+	}
+	text, err := cache.Get(c.ctx, c.Store, id, maxDocument)
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
+		c.missing++
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
+	}
+	if err := read(text); err != nil {
+		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
+	}
+	return nil
+}
+
+func (c *collector) addReport(text []byte) error {
+	var r struct {
+		grading.Report
+		Labels map[string]string `json:"labels"`
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return err
+	}
+	agent := r.Labels["agent"]
+	if agent == "" {
+		agent = aggregate.Unlabelled
+	}
+	comp := c.competition(r.Report)
+	comp.Scores = append(comp.Scores, scoreOf(r.Report, agent, r.Labels["seed"]))
+	return nil
+}
+
+// competition returns the entry of a report's competition, made when it is
+// the first.
+func (c *collector) competition(r grading.Report) *Competition {
+	for i := range c.data.Competitions {
+		if c.data.Competitions[i].ID == r.CompetitionID {
+			return &c.data.Competitions[i]
+		}
+	}
+	comp := Competition{ID: r.CompetitionID, Title: r.CompetitionID, LowerIsBetter: r.LowerIsBetter,
+		Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
+	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
+		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
+	}
+	c.data.Competitions = append(c.data.Competitions, comp)
+	return &c.data.Competitions[len(c.data.Competitions)-1]
+}
+
+func scoreOf(r grading.Report, agent, seed string) Score {
+	s := Score{Agent: agent, Seed: seed, Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
+	switch {
+	case r.GoldMedal:
+		s.Medal = "gold"
+	case r.SilverMedal:
+		s.Medal = "silver"
+	case r.BronzeMedal:
+		s.Medal = "bronze"
+	}
+	if r.ExactScore != nil {
+		s.Value, s.Scored = float64(*r.ExactScore), true
+	}
+	if r.Rank != nil {
+		s.Rank = *r.Rank
+	}
+	return s
+}
+
+func (c *collector) addBoard(text []byte) error {
+	var b aggregate.Board
+	if err := json.Unmarshal(text, &b); err != nil {
+		return err
+	}
+	c.data.Boards = append(c.data.Boards, boardsOf(b)...)
+	return nil
+}
+
+// boardsOf makes one leaderboard a group, and one of everything where there
+// are several groups.
+func boardsOf(b aggregate.Board) []Board {
+	var boards []Board
+	add := func(title string, agent string, g aggregate.Group) {
+		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
+		if i < 0 {
+			i = len(boards)
+			boards = append(boards, Board{Title: title, By: "Agent"})
+		}
+		boards[i].Rows = append(boards[i].Rows, rowOf(agent, g))
+	}
+	for _, a := range b.Agents {
+		if len(a.Groups) != 1 {
+			add("All competitions", a.Name, a.Overall)
+		}
+		for _, g := range a.Groups {
+			add(capitalize(b.GroupBy)+": "+g.Name, a.Name, g)
+		}
+	}
+	return boards
+}
+
+func capitalize(s string) string {
+	if s == "" || s == "none" {
+		return "Group"
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func rowOf(agent string, g aggregate.Group) BoardRow {
+	rate := func(name string) Rate {
+		e := g.Percentages[name]
+		return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
+	}
+	return BoardRow{Name: agent, Seeds: g.Seeds, Competitions: len(g.Competitions),
+		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
+		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
+}
+
+// environment lists what the run was started with and on.
+func (c *collector) environment() []Fact {
+	i := c.sum.Info
+	facts := []Fact{{"mleflow", i.Version}, {"machine", strings.TrimSpace(i.Host + " " + i.OS)}}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, Fact{name, value})
+		}
+	}
+	if i.CPUs > 0 {
+		add("processors", fmt.Sprintf("%g", i.CPUs))
+	}
+	if i.MemoryBytes > 0 {
+		add("memory", view.Bytes(i.MemoryBytes))
+	}
+	add("GPUs", strings.Join(i.GPUs, ", "))
+	add("started as", strings.Join(i.Argv, " "))
+	add("pipeline", i.Pipeline)
+	for _, name := range slices.Sorted(maps.Keys(i.Variables)) {
+		add("variable "+name, string(i.Variables[name]))
+	}
+	add("continues", i.Resumed)
+	if c.missing > 0 {
+		add("left out", view.Plural(c.missing, "document")+" evicted from the cache since")
+	}
+	return facts
+}
