@@ -48,6 +48,19 @@ competition "demo-cancer" {
     }
   }
 
+  # The sums of the tables as pandas 2.3.3 and scikit-learn 1.9.1 make them.
+  checksums {
+    public = {
+      "sample_submission.csv" = "cc3cbc5b6f2f39d7ed58daba4e5f7a49"
+      "test.csv"              = "d6a85bf67529666c914e6966da6af9cc"
+      "train.csv"             = "eaf33b6356c927482fa35c9015762845"
+    }
+    private = {
+      "test.csv" = "0b91d33bf5c84263cedf1db39765ba85"
+    }
+    manifest = "da7de9f1b13022402ee81536e2b2ab246f60f482222f270bc86b60b0d510e734"
+  }
+
   medals {
     note = "Made up for the demonstration: the areas that people reach on this test part with common methods, from a constant guess to tuned support vector machines. No competition was held."
     scores = [
