@@ -14,8 +14,12 @@ var errLZMA = errors.New("broken LZMA data")
 
 // window is the dictionary of an LZMA stream: the last bytes written, which
 // matches copy from, and which the reader takes.
+//
+// The buffer grows with the stream up to its size, so that a small file cannot
+// ask for much memory, and is used in a circle from then on.
 type window struct {
 	buf   []byte
+	size  int
 	pos   int
 	read  int
 	total int64
@@ -30,13 +34,18 @@ func newWindow(dict uint32, size int64) (*window, error) {
 	if n > maxDictionary {
 		return nil, fmt.Errorf("%w: LZMA dictionary of %d bytes", ErrUnsafe, n)
 	}
-	return &window{buf: make([]byte, n)}, nil
+	return &window{buf: make([]byte, min(n, 1<<18)), size: int(n)}, nil
 }
 
 // room returns how many bytes may be written before the reader must take some.
 func (w *window) room() int {
 	if w.pos < w.read {
 		return w.read - w.pos
+	}
+	if w.pos == len(w.buf) && len(w.buf) < w.size {
+		grown := make([]byte, min(2*len(w.buf), w.size))
+		copy(grown, w.buf)
+		w.buf = grown
 	}
 	return len(w.buf) - w.pos
 }
@@ -57,7 +66,7 @@ func (w *window) at(distance uint32) byte {
 }
 
 func (w *window) has(distance uint32) bool {
-	return int64(distance) < w.total && int(distance) < len(w.buf)
+	return int64(distance) < w.total && int64(distance) < int64(w.size)
 }
 
 // copy repeats n bytes from distance+1 back; n is at most room.
@@ -81,7 +90,7 @@ func (w *window) copy(distance uint32, n int) {
 func (w *window) take(p []byte) int {
 	n := copy(p, w.buf[w.read:w.pos])
 	w.read += n
-	if w.read == len(w.buf) {
+	if w.read == w.size {
 		w.read, w.pos = 0, 0
 	}
 	return n

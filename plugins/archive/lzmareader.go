@@ -10,6 +10,7 @@ import (
 type lzmaReader struct {
 	s    lzmaState
 	left int64
+	err  error
 }
 
 // newLZMAReader takes the five properties bytes: lc/lp/pb and dictionary size.
@@ -34,16 +35,16 @@ func (r *lzmaReader) Read(p []byte) (int, error) {
 		if n := r.s.w.take(p); n > 0 || len(p) == 0 {
 			return n, nil
 		}
-		if r.left == 0 {
+		switch {
+		case r.err != nil:
+			return 0, r.err
+		case r.left == 0:
 			return 0, io.EOF
-		}
-		if r.s.ended {
+		case r.s.ended:
 			return 0, io.ErrUnexpectedEOF
 		}
 		before := r.s.w.total
-		if err := r.s.decode(r.left); err != nil {
-			return 0, err
-		}
+		r.err = r.s.decode(r.left)
 		r.left -= r.s.w.total - before
 	}
 }
@@ -60,6 +61,7 @@ type lzma2Reader struct {
 	// ready says which resets are still due: dictionary, then properties.
 	hasDict, hasProps bool
 	done              bool
+	err               error
 }
 
 // newLZMA2Reader takes the properties byte, which says the dictionary size.
@@ -84,12 +86,13 @@ func (r *lzma2Reader) Read(p []byte) (int, error) {
 		if n := r.s.w.take(p); n > 0 || len(p) == 0 {
 			return n, nil
 		}
-		if r.done {
+		switch {
+		case r.err != nil:
+			return 0, r.err
+		case r.done:
 			return 0, io.EOF
 		}
-		if err := r.fill(); err != nil {
-			return 0, err
-		}
+		r.err = r.fill()
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	szSignature = "7z\xbc\xaf\x27\x1c"
 	szHeadSize  = 32
 	// maxSevenZipHeader bounds the header, which is read into memory.
-	maxSevenZipHeader = 1 << 30
+	maxSevenZipHeader = 1 << 28
 )
 
 // walkSevenZip reads a 7z archive: folders of Copy, LZMA, LZMA2, Deflate and

@@ -141,17 +141,25 @@ func (h *headerReader) size() int64 {
 
 func (h *headerReader) bits(n int) []bool {
 	packed := h.take((n + 7) / 8)
+	if packed == nil {
+		return nil
+	}
 	out := make([]bool, n)
 	for i := range out {
-		out[i] = packed != nil && packed[i/8]>>(7-i%8)&1 != 0
+		out[i] = packed[i/8]>>(7-i%8)&1 != 0
 	}
 	return out
 }
 
-// optionalBits reads bits, or one byte that says that all are set.
+// optionalBits reads bits, or one byte that says that all are set, each for
+// four bytes that follow.
 func (h *headerReader) optionalBits(n int) []bool {
 	if h.byte() == 0 {
 		return h.bits(n)
+	}
+	if n > len(h.b)/4 {
+		h.fail()
+		return nil
 	}
 	out := make([]bool, n)
 	for i := range out {
@@ -311,7 +319,7 @@ func (h *headerReader) subStreams(s *szStreams) {
 		total := 0
 		for i := range s.folders {
 			n := h.count()
-			if total += n; total > maxHeaderItems {
+			if total += n; n > len(h.b)+1 || total > maxHeaderItems {
 				h.fail()
 				return
 			}
@@ -370,7 +378,7 @@ func (h *headerReader) subSizes(s *szStreams, given bool) {
 
 func (h *headerReader) files() []szFile {
 	n := h.count()
-	if n > len(h.b)*8 {
+	if n > len(h.b)/2 {
 		h.fail()
 		return nil
 	}
@@ -437,7 +445,7 @@ func (h *headerReader) attributes(files []szFile) {
 	if h.byte() != 0 {
 		h.fail()
 	}
-	for i := range files {
+	for i := range defined {
 		if defined[i] {
 			if b := h.take(4); b != nil {
 				files[i].attr = binary.LittleEndian.Uint32(b)
