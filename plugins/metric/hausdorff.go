@@ -3,6 +3,7 @@ package metric
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,7 @@ var diceHausdorff = Metric{
 	Name:   "dice_hausdorff",
 	Better: Higher,
 	Doc: `0.4·Dice + 0.6·(1 - Hausdorff distance).
-Rows are paired by position up to the end of the shorter table, and a row's mask has the size given there. Dice is the mean over these rows, rows with two empty masks left out. For the distance the masks of one id are joined, the ids before "_slice_" stacked in their order to a volume of slices, rows and columns, and volumes paired in the order of their names on each side: 0 for equal volumes, 1 if just one is empty or the predicted one has more than ten times the true one's pixels, left out if both are empty; otherwise the greater of both directed Hausdorff distances of the coordinates divided by the volume's shape, by √3. Pixels run down the columns. Volumes of different shapes have no score.` + maskDoc,
+Rows are paired by position up to the end of the shorter table, and a row's mask has the size given there. Dice is the mean over these rows, rows with two empty masks left out. For the distance the masks of one id are joined, the ids before "_slice_" stacked in their order to a volume of slices, rows and columns, and volumes paired in the order of their names on each side: 0 for equal volumes, 1 if just one is empty or the predicted one has more than ten times the true one's pixels, left out if both are empty; otherwise the greater of both directed Hausdorff distances of the coordinates divided by the volume's shape, by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
 	Source: "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",
 	Params: maskSizeParams,
 	New: func(a Args) (Scorer, error) {
@@ -87,10 +88,11 @@ func slicesOf(in Input, n int, sizes [][2]int, truth bool) ([]sliceMask, error) 
 	return out, nil
 }
 
-// volume is a stack of slices of one size.
+// volume is a stack of slices of one size, each a set of bits down the
+// columns.
 type volume struct {
-	slices, height, width int
-	pixels                map[[3]int]bool
+	height, width int
+	slices        [][]uint64
 }
 
 // volumes joins the masks of every id and stacks the ids of a group.
@@ -106,23 +108,50 @@ func volumes(rows []sliceMask) ([]volume, error) {
 		if !ok {
 			k = len(out)
 			at[group] = k
-			out = append(out, volume{height: row.height, width: row.width, pixels: map[[3]int]bool{}})
+			out = append(out, volume{height: row.height, width: row.width})
 		}
 		v := &out[k]
 		if v.height != row.height || v.width != row.width {
 			return nil, unscorable("the slices of %s differ in size", quote(group))
 		}
 		if i == 0 || row.id != last {
-			v.slices++
+			v.slices = append(v.slices, make([]uint64, (row.mask.Size+63)/64))
 		}
 		last = row.id
-		for _, run := range row.mask.Runs {
-			for p := run[0]; p < run[1]; p++ {
-				v.pixels[[3]int{v.slices - 1, p % row.height, p / row.height}] = true
-			}
-		}
+		setRuns(v.slices[len(v.slices)-1], row.mask)
 	}
 	return out, nil
+}
+
+func setRuns(set []uint64, m Mask) {
+	for _, run := range m.Runs {
+		for p := run[0]; p < run[1]; p++ {
+			set[p/64] |= 1 << (p % 64)
+		}
+	}
+}
+
+// area returns the number of pixels.
+func (v volume) area() int {
+	n := 0
+	for _, words := range v.slices {
+		for _, w := range words {
+			n += bits.OnesCount64(w)
+		}
+	}
+	return n
+}
+
+func (v volume) equal(o volume) bool {
+	return v.height == o.height && v.width == o.width && slices.EqualFunc(v.slices, o.slices, slices.Equal[[]uint64])
+}
+
+// word returns 64 pixels, none where the volume has no such place.
+func (v volume) word(slice, i int) uint64 {
+	if slice < len(v.slices) && i < len(v.slices[slice]) {
+		return v.slices[slice][i]
+	}
+	return 0
 }
 
 func volumeDistances(truth, pred []sliceMask) ([]float64, error) {
@@ -136,11 +165,7 @@ func volumeDistances(truth, pred []sliceMask) ([]float64, error) {
 	}
 	var out []float64
 	for i := range min(len(t), len(p)) {
-		d, err := volumeDistance(t[i], p[i])
-		if err != nil {
-			return nil, err
-		}
-		if d == d {
+		if d := volumeDistance(t[i], p[i]); d == d {
 			out = append(out, d)
 		}
 	}
@@ -148,50 +173,39 @@ func volumeDistances(truth, pred []sliceMask) ([]float64, error) {
 }
 
 // volumeDistance returns the distance from 0 to 1, NaN for two empty volumes.
-func volumeDistance(truth, pred volume) (float64, error) {
-	same := truth.slices == pred.slices && truth.height == pred.height && truth.width == pred.width
+func volumeDistance(truth, pred volume) float64 {
+	t, p := truth.area(), pred.area()
 	switch {
-	case len(truth.pixels) == 0 && len(pred.pixels) == 0:
-		return math.NaN(), nil
-	case same && equalPixels(truth.pixels, pred.pixels):
-		return 0, nil
-	case len(truth.pixels) == 0 || len(pred.pixels) == 0 || len(pred.pixels) > 10*len(truth.pixels):
-		return 1, nil
+	case t == 0 && p == 0:
+		return math.NaN()
+	case truth.equal(pred):
+		return 0
+	case t == 0 || p == 0 || p > 10*t:
+		return 1
 	}
-	a, b := truth.points(truth), pred.points(truth)
-	onlyA, onlyB := truth.without(pred, truth), pred.without(truth, truth)
-	return max(directed(onlyA, b), directed(onlyB, a)) / math.Sqrt(3), nil
+	all := volume{height: truth.height, width: truth.width}
+	a, b := truth.points(all, truth), pred.points(all, truth)
+	if truth.height != pred.height { // pixels at equal places are no equal pixels
+		return max(directed(a, b), directed(b, a)) / math.Sqrt(3)
+	}
+	return max(directed(truth.points(pred, truth), b), directed(pred.points(truth, truth), a)) / math.Sqrt(3)
 }
 
-func equalPixels(a, b map[[3]int]bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for p := range a {
-		if !b[p] {
-			return false
-		}
-	}
-	return true
-}
-
-// points returns the coordinates divided by the shape of a volume, in order.
-func (v volume) points(shape volume) [][3]float64 { return v.without(volume{}, shape) }
-
-// without returns the coordinates that o does not have. Those that it has are
-// at distance 0 and decide nothing.
-func (v volume) without(o, shape volume) [][3]float64 {
-	var pixels [][3]int
-	for p := range v.pixels {
-		if !o.pixels[p] {
-			pixels = append(pixels, p)
-		}
-	}
-	slices.SortFunc(pixels, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
-	out := make([][3]float64, len(pixels))
-	for i, p := range pixels {
-		out[i] = [3]float64{
-			float64(p[0]) / float64(shape.slices), float64(p[1]) / float64(shape.height), float64(p[2]) / float64(shape.width),
+// points returns the coordinates of the pixels that o does not have, divided
+// by the shape of a volume, in order. Those that both have are at distance 0
+// and decide nothing.
+func (v volume) points(o, shape volume) [][3]float64 {
+	var out [][3]float64
+	for s, words := range v.slices {
+		for i, w := range words {
+			for w &^= o.word(s, i); w != 0; w &= w - 1 {
+				p := 64*i + bits.TrailingZeros64(w)
+				out = append(out, [3]float64{
+					float64(s) / float64(len(shape.slices)),
+					float64(p%v.height) / float64(shape.height),
+					float64(p/v.height) / float64(shape.width),
+				})
+			}
 		}
 	}
 	return out

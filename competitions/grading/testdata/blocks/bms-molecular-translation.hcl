@@ -1,0 +1,9 @@
+metric  = "levenshtein"
+id      = "image_id"
+targets = ["InChI"]
+cells   = "text"
+require {
+  same_rows = true
+  columns   = ["image_id", "InChI"]
+  same_ids  = true
+}

@@ -1,0 +1,7 @@
+metric  = "haversine_quantiles"
+params  = { group = "tripId" }
+targets = ["LatitudeDegrees", "LongitudeDegrees"]
+require {
+  columns   = ["tripId", "UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees"]
+  same_rows = true
+}

@@ -1,0 +1,6 @@
+metric  = "answer_spans"
+id      = "example_id"
+targets = ["PredictionString"]
+truth   = ["annotations"]
+align   = "position"
+require { columns = ["example_id", "PredictionString"] }
