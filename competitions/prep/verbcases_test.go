@@ -1,0 +1,86 @@
+package prep_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// verbCases are expressions and what pandas gives for the same thing; made by
+// testdata/verbs/make.py with the versions that the file names.
+type verbCases struct {
+	Versions map[string]string
+	Raw      map[string]string
+	Cases    []struct{ Name, Expr, Want string }
+}
+
+// define returns a definition with the given prepare block.
+func define(t *testing.T, prepare string) *competitions.Definition {
+	t.Helper()
+	text := fmt.Sprintf(`competition "case" {
+  title = "case"
+  complexity = "demo"
+  description = "case"
+  answers = "private/test.csv"
+  sample = "public/sample.csv"
+  medals { scores = [1] }
+  grade {}
+  prepare {
+%s
+  }
+}`, prepare)
+	def, diags := competitions.Parse([]byte(text), "case", fstest.MapFS{})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return def
+}
+
+func rawFiles(files map[string]string) fstest.MapFS {
+	raw := fstest.MapFS{}
+	for name, text := range files {
+		raw[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return raw
+}
+
+func TestVerbsAgainstPandas(t *testing.T) {
+	var file verbCases
+	readJSON(t, "testdata/verbs/cases.json", &file)
+	raw := rawFiles(file.Raw)
+	used := strings.Builder{}
+	for _, c := range file.Cases {
+		used.WriteString(c.Expr + "\n")
+		t.Run(c.Name, func(t *testing.T) {
+			def := define(t, "public {\n table \"out.csv\" {\n rows = "+c.Expr+"\n }\n}")
+			out := prepare(t, def, prep.Options{Raw: raw})
+			got, err := os.ReadFile(filepath.Join(out, "public", "out.csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.Want, string(got)); diff != "" {
+				t.Errorf("%s (-%v +got):\n%s", c.Expr, file.Versions, diff)
+			}
+		})
+	}
+	for _, v := range transform.Verbs() {
+		if !strings.Contains(used.String(), v.Name+"(") && !testedElsewhere[v.Name] {
+			t.Errorf("verb %s has no case", v.Name)
+		}
+	}
+}
+
+// testedElsewhere are verbs whose result is no table, or whose input is no
+// text: the golden cases of competitions use them.
+var testedElsewhere = map[string]bool{
+	"npy": true, "column": true, "tfrecord_texts": true, "pixels": true, "json_lines": true, "names_of": true, "select_fields": true, "list": true,
+}
