@@ -117,7 +117,7 @@ func lie(w http.ResponseWriter, r *http.Request, s *server) {
 func quick() *HTTP {
 	s := NewHTTP(nil)
 	s.wait = time.Millisecond
-	s.stall = 300 * time.Millisecond
+	s.stall = 30 * time.Second
 	return s
 }
 
@@ -348,7 +348,9 @@ func TestHTTPStall(t *testing.T) {
 		<-r.Context().Done()
 	}}
 	store := memory.New()
-	data, err := quick().Fetch(t.Context(), Request{Spec: s.spec(), Store: store})
+	impatient := quick()
+	impatient.stall = time.Second
+	data, err := impatient.Fetch(t.Context(), Request{Spec: s.spec(), Store: store})
 	if err != nil || !bytes.Equal(read(t, store, data.Ref), s.content) {
 		t.Errorf("got %v", err)
 	}

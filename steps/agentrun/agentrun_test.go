@@ -198,7 +198,7 @@ func TestOutcomes(t *testing.T) {
 		{name: "folder instead", line: "mkdir $SUBMISSION_DIR/submission.csv", outcome: "no_submission"},
 		{name: "failed", line: submit + "exit 5", outcome: "agent_failed", code: 5, submitted: true},
 		{name: "crashed", line: submit + "kill -SEGV $$", outcome: "agent_failed", code: 139, submitted: true},
-		{name: "timed out", line: submit + "sleep 60", outcome: "timed_out", code: 143, limits: step.Limits{Timeout: 500 * time.Millisecond}, submitted: true},
+		{name: "timed out", line: submit + "sleep 60", outcome: "timed_out", code: 143, limits: step.Limits{Timeout: 3 * time.Second}, submitted: true},
 		{name: "memory", line: submit + "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 60", outcome: "out_of_memory", code: 137, limits: step.Limits{MemoryBytes: 64 << 20}, submitted: true},
 	}
 	for _, tt := range tests {

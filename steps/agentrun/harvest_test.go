@@ -97,7 +97,7 @@ func TestNothingSurvives(t *testing.T) {
 	r := run(t, b, values(b, t, shell(`
 		(trap '' TERM HUP; while :; do date +%N > $SUBMISSION_DIR/beat; sleep 0.01; done) &
 		setsid sh -c 'while :; do date +%N > $SUBMISSION_DIR/beat2; sleep 0.01; done' &
-		sleep 0.3; echo x > $SUBMISSION_DIR/submission.csv`)))
+		while [ ! -s $SUBMISSION_DIR/beat ] || [ ! -s $SUBMISSION_DIR/beat2 ]; do sleep 0.05; done; echo x > $SUBMISSION_DIR/submission.csv`)))
 	if r.Stats.LeftoverProcesses < 2 || r.Outcome != "finished" {
 		t.Errorf("outcome %s, stats %+v", r.Outcome, r.Stats)
 	}

@@ -154,7 +154,7 @@ func probeDetach(args []string) int {
 		return start(true, "deaf", args[0])
 	}
 	start(false, "detach", args[0], "middle")
-	for range 500 {
+	for range 3000 {
 		if _, err := os.Stat(args[0]); err == nil {
 			return 0
 		}

@@ -87,7 +87,7 @@ func TestKilledSupervisor(t *testing.T) {
 	dir := t.TempDir()
 	var logs bytes.Buffer
 	_, err := process.New("").Run(t.Context(), executor.Spec{
-		Command: []string{"/bin/sh", "-c", "(while :; do date +%N > beat; sleep 0.02; done) & sleep 0.3; kill -9 $PPID; sleep 60"},
+		Command: []string{"/bin/sh", "-c", "(while :; do date +%N > beat; sleep 0.02; done) & while [ ! -s beat ]; do sleep 0.05; done; kill -9 $PPID; sleep 60"},
 		Env:     map[string]string{"PATH": "/usr/bin:/bin"},
 		Dir:     dir,
 	}, &logs)
@@ -99,7 +99,7 @@ func TestKilledSupervisor(t *testing.T) {
 
 func awaitFile(t *testing.T, name string) {
 	t.Helper()
-	for range 1000 {
+	for range 3000 {
 		if _, err := os.Stat(name); err == nil {
 			return
 		}
