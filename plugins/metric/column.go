@@ -52,6 +52,7 @@ func anyFloats(c *table.Column) ([]float64, error) {
 type numbers struct {
 	ints   []int64 // nil unless the column is Int64
 	floats []float64
+	truths bool // the column is Bool
 }
 
 func finiteNumbers(c *table.Column) (numbers, error) {
@@ -59,7 +60,7 @@ func finiteNumbers(c *table.Column) (numbers, error) {
 		return numbers{ints: c.Ints()}, nil
 	}
 	v, err := finiteFloats(c)
-	return numbers{floats: v}, err
+	return numbers{floats: v, truths: c.Kind() == table.Bool}, err
 }
 
 // minus returns a-b; two integer columns subtract as integers, wrapping

@@ -45,7 +45,7 @@ func newMAE(a Args) (Scorer, error) {
 var rmsle = Metric{
 	Name:   "rmsle",
 	Better: Lower,
-	Doc:    `Root of the mean squared difference of ln(1+x). A negative value on either side has no score (-0 is fine).` + regressionDoc,
+	Doc:    `Root of the mean squared difference of ln(1+x). A negative value on either side has no score (-0 is fine). The logarithms of truth values have half precision, as numpy takes them.` + regressionDoc,
 	Source: "scikit-learn 1.5 root_mean_squared_log_error (later versions refuse only values of -1 and less)",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(scoreRMSLE), nil
@@ -89,8 +89,20 @@ func scoreRMSLE(in Input) (Score, error) {
 				return 0, unscorable("row %d: the logarithm of a negative value is not defined", i+1)
 			}
 		}
-		return RMSLE(t, p), nil
+		return RMSE(truth.log1p(), pred.log1p()), nil
 	})
+}
+
+// halfLog2 is ln 2 in half precision, in which numpy takes the logarithms of
+// truth values.
+const halfLog2 = 0.693359375
+
+// log1p returns ln(1+x) of every number as numpy.log1p does on its type.
+func (a numbers) log1p() []float64 {
+	if !a.truths {
+		return log1pAll(a.asFloats())
+	}
+	return mapNumbers(a.floats, func(x float64) float64 { return x * halfLog2 })
 }
 
 func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }
