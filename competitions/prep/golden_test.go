@@ -157,6 +157,7 @@ func describeFile(t *testing.T, path string, want preparedFile) preparedFile {
 	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
 	err = archive.Walk(context.Background(), src, archive.Sniff(data), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
 		if e.Folder {
+			members[e.Name+"/"] = nil
 			return nil
 		}
 		content, err := io.ReadAll(r)
@@ -166,11 +167,6 @@ func describeFile(t *testing.T, path string, want preparedFile) preparedFile {
 	})
 	if err != nil {
 		t.Errorf("%s: %v", path, err)
-	}
-	for name, sum := range want.Members {
-		if sum == nil {
-			members[name] = nil
-		}
 	}
 	return preparedFile{Members: members}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -13,9 +14,10 @@ import (
 )
 
 var archiveOutput = outputKind{
-	name: "archive", attrs: []string{"format", "store"}, nested: true,
+	name: "archive", attrs: []string{"format", "store", "folders"}, nested: true,
 	doc: "An archive whose members are the outputs declared inside it, with destinations relative to the archive. " +
-		"format is \"zip\", \"tar\", \"tar.gz\" or \"7z\" and follows from the name where it is left out; store = true leaves zip members uncompressed. " +
+		"format is \"zip\", \"tar\", \"tar.gz\" or \"7z\" and follows from the name where it is left out; store = true leaves zip members uncompressed; " +
+		"folders = true adds an entry for each folder of a member, as Python's shutil.make_archive does. " +
 		"Members have no times, so the same members give the same bytes.",
 	write: writeArchive,
 }
@@ -25,8 +27,10 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 	format := archive.FormatOf(it.dest)
 	var named string
 	var opts archive.PackOptions
+	var folders bool
 	in.text("format", &named)
 	in.flag("store", &opts.Store)
+	in.flag("folders", &folders)
 	if named != "" {
 		format = archive.Format(named)
 	}
@@ -39,8 +43,12 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 		if err != nil {
 			return err
 		}
+		inside := &archiveSink{packer: packer}
+		if folders {
+			inside.folders = map[string]bool{".": true}
+		}
 		sub := *r
-		sub.sink, sub.copiers = &archiveSink{packer: packer}, 1
+		sub.sink, sub.copiers = inside, 1
 		for _, member := range it.inside {
 			if inner = member.kind.write(&sub, member); inner.HasErrors() {
 				return inner
@@ -59,11 +67,34 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 
 // archiveSink is a sink whose files are the members of an archive. Members
 // are written one after the other.
-type archiveSink struct{ packer archive.Packer }
+type archiveSink struct {
+	packer  archive.Packer
+	folders map[string]bool // folders that have an entry; nil if none is to have one
+}
+
+// create starts a member, after its folders.
+func (s *archiveSink) create(name string) (io.Writer, error) {
+	if err := s.folder(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	return s.packer.Create(name)
+}
+
+// folder adds a folder and those that it lies in.
+func (s *archiveSink) folder(name string) error {
+	if s.folders == nil || s.folders[name] {
+		return nil
+	}
+	s.folders[name] = true
+	if err := s.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	return s.packer.Folder(name)
+}
 
 // Create implements Sink.
-func (s *archiveSink) Create(_ context.Context, path string) (File, error) {
-	w, err := s.packer.Create(path)
+func (s *archiveSink) Create(_ context.Context, name string) (File, error) {
+	w, err := s.create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,24 +102,29 @@ func (s *archiveSink) Create(_ context.Context, path string) (File, error) {
 }
 
 // Copy implements Sink.
-func (s *archiveSink) Copy(_ context.Context, path string, from Source) error {
+func (s *archiveSink) Copy(_ context.Context, name string, from Source) error {
 	in, err := from.FS.Open(from.Name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	w, err := s.packer.Create(path)
+	w, err := s.create(name)
 	if err != nil {
 		return err
 	}
 	if _, err := io.Copy(w, in); err != nil {
-		return fmt.Errorf("pack %s: %w", path, err)
+		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return nil
 }
 
 // Folder implements Sink.
-func (s *archiveSink) Folder(_ context.Context, path string) error { return s.packer.Folder(path) }
+func (s *archiveSink) Folder(_ context.Context, name string) error {
+	if s.folders != nil {
+		return s.folder(name)
+	}
+	return s.packer.Folder(name)
+}
 
 // archiveMember is a file of an archive. It cannot be dropped once begun, so closing
 // it uncommitted spoils the archive, which is then dropped as a whole.

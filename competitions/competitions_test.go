@@ -1,0 +1,272 @@
+package competitions_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// small is a definition with nothing left out that is needed.
+const small = `competition "small" {
+  title       = "Small"
+  complexity  = "low"
+  description = "A small one."
+  answers     = "private/test.csv"
+  sample      = "public/sample.csv"
+  source "kaggle" { slug = "small" }
+  param "size" { default = 10 }
+  locals {
+    base    = lines("classes.txt")
+    classes = concat(local.base, ["z"])
+    unused  = 1
+  }
+  prepare {
+    locals { rows = train_test_split(csv("a.csv"), { test_size = param.size }) }
+  }
+  grade {
+    metric  = "log_loss"
+    targets = local.classes
+  }
+  medals { scores = [0.9, 0.8, 0.7] }
+  errata "v2" {
+    note = "One class too few."
+    locals { classes = ["a", "b", "c", "z"] }
+  }
+}
+`
+
+var smallFolder = fstest.MapFS{"classes.txt": {Data: []byte("a\nb\n")}, "board.txt": {Data: []byte("1\n0.5 x\n")}}
+
+func parse(t *testing.T, replace ...string) *competitions.Definition {
+	t.Helper()
+	text := strings.NewReplacer(replace...).Replace(small)
+	if len(replace) > 0 && text == small {
+		t.Fatalf("nothing was replaced: %q", replace)
+	}
+	def, diags := competitions.Parse([]byte(text), "small", smallFolder)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return def
+}
+
+func TestDiagnostics(t *testing.T) {
+	tests := []struct{ name, old, new, want string }{
+		{"misspelt attribute", "title       =", "titel       =", "small/competition.hcl:2,3-8: Unknown attribute titel; Did you mean title?"},
+		{"missing attribute", `title       = "Small"`, "", `Missing attribute; Write title = "…".`},
+		{"misspelt block", "medals {", "medal {", "small/competition.hcl:21,3-8: Unknown block medal; Did you mean medals?"},
+		{"unknown complexity", `"low"`, `"easy"`, "Unknown complexity; Write one of [low medium high dev demo]."},
+		{"path outside", `"private/test.csv"`, `"../test.csv"`, `Not a prepared path; Write a path below public/ or private/`},
+		{"wrong type", `title       = "Small"`, "title = [1]", "Wrong value for title; Expected a string: string required"},
+		{"unknown source", `source "kaggle"`, `source "kagle"`, "Unknown source kagle; Did you mean kaggle?"},
+		{"source attribute", `slug = "small"`, `url = "small"`, "Unknown attribute url"},
+		{"malformed pin", `{ slug = "small" }`, "{\n slug = \"small\"\n md5 = \"12\"\n }", "Malformed MD5; A MD5 is 32 lower-case hexadecimal digits; this has 2 characters."},
+		{"no scores", "scores = [0.9, 0.8, 0.7]", "", "No leaderboard"},
+		{"broken leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "board.txt"`, `line 2: "0.5 x" is not a score or a score and a count`},
+		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
+		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
+		{"no grade", "grade {", "grad {", "Unknown block grad; Did you mean grade?"},
+		{"second local", "unused  = 1", "unused  = 1\n }\n locals {\n base = 2", "Second local base; The first is at line 10."},
+		{"parameter without default", "default = 10", "", "Missing default"},
+		{"another name", `competition "small"`, `competition "tiny"`, `Name differs from folder; The competition lies in folder "small"`},
+		{"syntax", "title       =", "title       = =", "Invalid expression"},
+		{"something beside it", "competition \"small\"", "x = 1\ncompetition \"small\"", "Unexpected attribute"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, diags := competitions.Parse([]byte(strings.Replace(small, tt.old, tt.new, 1)), "small", smallFolder)
+			if !diags.HasErrors() {
+				t.Fatal("no error")
+			}
+			for _, d := range diags {
+				if strings.Contains(d.Error(), tt.want) {
+					if d.Subject == nil || d.Subject.Filename != "small/competition.hcl" {
+						t.Errorf("no place: %v", d)
+					}
+					return
+				}
+			}
+			t.Errorf("got %v\nwant %s", diags, tt.want)
+		})
+	}
+}
+
+func TestEvalContext(t *testing.T) {
+	def := parse(t)
+	ctx, diags := def.EvalContext(map[string]cty.Value{"size": cty.StringVal("25")})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if got := ctx.Variables["param"].GetAttr("size"); !got.RawEquals(cty.NumberIntVal(25)) {
+		t.Errorf("param.size is %#v", got)
+	}
+	if got := ctx.Variables["local"].GetAttr("classes").LengthInt(); got != 3 {
+		t.Errorf("%d classes", got)
+	}
+	for name, params := range map[string]map[string]cty.Value{
+		"Unknown parameter siz; Competition small: Did you mean size?": {"siz": cty.NumberIntVal(1)},
+		"Wrong value of parameter size; Expected a number.":            {"size": cty.StringVal("many")},
+	} {
+		if _, diags := def.EvalContext(params); !strings.Contains(diags.Error(), name) {
+			t.Errorf("got %v, want %s", diags, name)
+		}
+	}
+	if _, diags := parse(t, `lines("classes.txt")`, "local.classes").EvalContext(nil); !strings.Contains(diags.Error(), "circle") {
+		t.Errorf("locals in a circle: %v", diags)
+	}
+}
+
+func TestDigests(t *testing.T) {
+	digests := func(def *competitions.Definition, params map[string]cty.Value) [2]string {
+		t.Helper()
+		prepare, diags := def.PrepareDigest(params)
+		grade, more := def.GradeDigest(params)
+		if diags = append(diags, more...); diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return [2]string{prepare.String(), grade.String()}
+	}
+	was := digests(parse(t), nil)
+	tests := []struct {
+		name           string
+		def            *competitions.Definition
+		params         map[string]cty.Value
+		prepare, grade bool
+	}{
+		{"nothing", parse(t), nil, false, false},
+		{"title", parse(t, `"Small"`, `"Other"`), nil, false, false},
+		{"a local that nobody reads", parse(t, "unused  = 1", "unused  = 2"), nil, false, false},
+		{"a comment and blanks", parse(t, "prepare {", "prepare   {   # why"), nil, false, false},
+		{"the prepare block", parse(t, `"a.csv"`, `"b.csv"`), nil, true, false},
+		{"a parameter", parse(t), map[string]cty.Value{"size": cty.NumberIntVal(5)}, true, false},
+		{"the grade block", parse(t, `"log_loss"`, `"accuracy"`), nil, false, true},
+		{"a local that grading reads", parse(t, `["z"]`, `["y"]`), nil, false, true},
+		{"the leaderboard", parse(t, "0.7]", "0.6]"), nil, false, true},
+		{"the answers' place", parse(t, "private/test.csv", "private/answers.csv"), nil, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := digests(tt.def, tt.params)
+			if changed := got[0] != was[0]; changed != tt.prepare {
+				t.Errorf("prepare digest changed: %v", changed)
+			}
+			if changed := got[1] != was[1]; changed != tt.grade {
+				t.Errorf("grade digest changed: %v", changed)
+			}
+		})
+	}
+}
+
+func TestErrata(t *testing.T) {
+	v1 := parse(t)
+	v2, err := v1.At("v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[*competitions.Definition]int{v1: 3, v2: 4} {
+		ctx, diags := version.EvalContext(nil)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if got := ctx.Variables["local"].GetAttr("classes").LengthInt(); got != want {
+			t.Errorf("%s has %d classes, want %d", version.Version, got, want)
+		}
+	}
+	if _, err := v1.At("v3"); err == nil || !strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("v3: %v", err)
+	}
+}
+
+func TestSets(t *testing.T) {
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[competitions.Set]int{}
+	for _, name := range competitions.SetNames() {
+		ids, err := cat.Set(competitions.Set(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSorted(ids) {
+			t.Errorf("%s is not sorted", name)
+		}
+		sizes[competitions.Set(name)] = len(ids)
+	}
+	if sizes["low"] != 22 || sizes["lite"] != 22 || sizes["dev"] != 7 || sizes["demo"] != 2 {
+		t.Errorf("sets have %v members", sizes)
+	}
+	if sizes["all"] != sizes["low"]+sizes["medium"]+sizes["high"] {
+		t.Errorf("all is not low, medium and high: %v", sizes)
+	}
+	if _, err := cat.Set("lo"); err == nil || !strings.Contains(err.Error(), `did you mean "low"`) {
+		t.Errorf("unknown set: %v", err)
+	}
+	if _, err := cat.Get("leaf-clasification"); err == nil || !strings.Contains(err.Error(), `did you mean "leaf-classification"`) {
+		t.Errorf("unknown competition: %v", err)
+	}
+}
+
+// TestThresholds compares with testdata/thresholds.json, which holds what the
+// reference's rank_score gives for its leaderboards.
+func TestThresholds(t *testing.T) {
+	data, err := os.ReadFile("testdata/thresholds.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type thresholds struct {
+		Teams  int     `json:"teams"`
+		Lower  bool    `json:"is_lower_better"`
+		Gold   float64 `json:"gold"`
+		Silver float64 `json:"silver"`
+		Bronze float64 `json:"bronze"`
+		Median float64 `json:"median"`
+	}
+	want, got := map[string]thresholds{}, map[string]thresholds{}
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range want {
+		def, err := cat.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := def.Medals
+		got[id] = thresholds{len(m.Scores), m.LowerIsBetter, m.Thresholds.Gold, m.Thresholds.Silver, m.Thresholds.Bronze, m.Thresholds.Median}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRank(t *testing.T) {
+	m, err := competitions.NewMedals([]float64{0.1, 0.2, 0.2, 0.3, 0.4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for score, want := range map[float64]competitions.Standing{
+		0.05: {Gold: true, AboveMedian: true, Rank: 1},
+		0.1:  {Gold: true, AboveMedian: true, Rank: 1},
+		0.15: {Bronze: true, AboveMedian: true, Rank: 2},
+		0.2:  {Bronze: true, Rank: 2},
+		0.25: {Rank: 4},
+		0.5:  {Rank: 6},
+	} {
+		got := m.Rank(score)
+		if got != want {
+			t.Errorf("Rank(%v) = %+v, want %+v", score, got, want)
+		}
+	}
+}
