@@ -44,12 +44,14 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
     }
     public {
       archive "train2.zip" {
+        folders = true
         files "train2/{new}" {
           from = "{path}"
           each = local.train
         }
       }
       archive "test2.zip" {
+        folders = true
         files "test2/{clip}" {
           from = "{path}"
           each = local.test
