@@ -39,6 +39,7 @@ type vector struct {
 	tags   []int8  // Mixed: Kind of every value
 	slots  []int32 // Mixed: its place in the part of that kind
 	union  [Mixed]*vector
+	mix    *tally // Mixed: of the chunks it was joined from, if it was
 }
 
 const oneVector = 31 // the shift of columns with a single vector

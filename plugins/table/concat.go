@@ -1,8 +1,12 @@
 package table
 
+import "slices"
+
 // Concat returns the rows of all tables one after the other, as pandas.concat
 // does: columns in order of first appearance, missing where a table lacks one.
-// Numbers of several kinds become doubles, other kinds that differ Mixed.
+// Numbers of several kinds become doubles and truth values beside numbers
+// numbers; other kinds that differ give a Mixed column. Index columns are
+// left out.
 func Concat(tables ...*Table) (*Table, error) {
 	n := 0
 	var names []string
@@ -18,35 +22,77 @@ func Concat(tables ...*Table) (*Table, error) {
 	}
 	cols := make([]*Column, len(names))
 	for i, name := range names {
-		cols[i] = concatColumn(name, tables, n)
+		cols[i] = concatColumn(name, tables)
 	}
 	return build(cols, nil, n)
 }
 
-func concatColumn(name string, tables []*Table, n int) *Column {
-	kind, gap := Missing, false
+func concatColumn(name string, tables []*Table) *Column {
+	var parts []*Column
 	for _, t := range tables {
-		c, err := t.Column(name)
-		if err != nil {
-			gap = gap || t.n > 0
-			continue
+		if c, err := t.Column(name); err == nil {
+			parts = append(parts, c)
+		} else {
+			parts = append(parts, wrap(name, missingVector(Missing, t.n)))
 		}
-		if c.n > 0 || kind == Missing {
+	}
+	switch kind := concatKind(parts); kind {
+	case Int64:
+		return FromInts(name, concatCells(parts, (*Column).Ints))
+	case Uint64:
+		return FromUints(name, concatCells(parts, (*Column).Uints))
+	case Float64:
+		return FromFloats(name, concatCells(parts, (*Column).Floats))
+	case Text:
+		return concatTexts(name, parts)
+	default:
+		return fromKind(name, kind, concatCells(parts, (*Column).Values))
+	}
+}
+
+func concatCells[T any](parts []*Column, cells func(*Column) []T) []T {
+	all := make([][]T, len(parts))
+	for i, c := range parts {
+		all[i] = cells(c)
+	}
+	return slices.Concat(all...)
+}
+
+func concatTexts(name string, parts []*Column) *Column {
+	var b textBuilder
+	for _, c := range parts {
+		for i := range c.n {
+			if v, r := c.at(i); r < 0 || v.missing(r) {
+				b.missing = append(b.missing, len(b.ends))
+			} else {
+				b.text = append(b.text, v.bytes(r)...)
+			}
+			b.ends = append(b.ends, len(b.text))
+		}
+	}
+	return wrap(name, b.vector())
+}
+
+// concatKind returns the kind of the columns put together. Columns without
+// rows do not count, those without values fit any kind but integers.
+func concatKind(parts []*Column) Kind {
+	empty, kind := false, Missing
+	for _, c := range parts {
+		switch {
+		case c.n == 0:
+		case c.kind == Float64 && c.MissingCount() == c.n:
+			empty = true
+		default:
 			kind = joinKinds(kind, c.kind)
 		}
 	}
-	if gap && (kind == Int64 || kind == Uint64) {
-		kind = Float64
+	switch {
+	case kind == Missing && !empty && len(parts) > 0:
+		return parts[0].kind
+	case kind == Missing, empty && (kind == Int64 || kind == Uint64):
+		return Float64
 	}
-	values := make([]Value, 0, n)
-	for _, t := range tables {
-		if c, err := t.Column(name); err == nil {
-			values = append(values, c.Values()...)
-		} else {
-			values = append(values, make([]Value, t.n)...)
-		}
-	}
-	return fromKind(name, kind, values)
+	return kind
 }
 
 // joinKinds returns the kind of a column that continues one of kind a with
@@ -54,6 +100,10 @@ func concatColumn(name string, tables []*Table, n int) *Column {
 func joinKinds(a, b Kind) Kind {
 	switch {
 	case a == b || a == Missing:
+		return b
+	case a.IsNumber() && b == Bool:
+		return a
+	case a == Bool && b.IsNumber():
 		return b
 	case a.IsNumber() && b.IsNumber():
 		return Float64

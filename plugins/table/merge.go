@@ -1,19 +1,46 @@
 package table
 
-// mergeKinds returns the kind of a column whose chunks have been typed one
-// by one and adapts the chunks to it, as pandas' concatenation does: numbers
-// of several kinds become doubles, truth values beside numbers become numbers
-// in a Mixed column, anything else keeps its values.
-func mergeKinds(parts []*vector) Kind {
-	var seen [Mixed + 1]bool
-	object := false
-	for _, v := range parts {
-		seen[v.kind] = true
-		object = object || v.kind == Text || v.kind == Bool && v.valid != nil
+// tally gathers what decides the kind of a column whose chunks are typed one
+// by one.
+type tally struct {
+	seen           [Mixed + 1]bool
+	object         bool // a chunk is an object array to pandas
+	noText, noBool bool // a chunk that is not of that kind has values
+}
+
+func (t *tally) add(v *vector) {
+	if v.mix != nil {
+		t.merge(v.mix)
+		return
 	}
-	kinds := 0
-	last := Float64
-	for k, ok := range seen {
+	t.seen[v.kind] = true
+	t.object = t.object || v.kind == Text || v.kind == Bool && v.valid != nil
+	t.noText = t.noText || v.kind != Text && !v.empty()
+	t.noBool = t.noBool || v.kind != Bool && !v.empty()
+}
+
+func (t *tally) merge(u *tally) {
+	for k, ok := range u.seen {
+		t.seen[k] = t.seen[k] || ok
+	}
+	t.object = t.object || u.object
+	t.noText = t.noText || u.noText
+	t.noBool = t.noBool || u.noBool
+}
+
+// merger adapts the chunks of a column to one another.
+type merger struct {
+	kind Kind // of the column
+	as   Kind // what chunks become, Missing if they stay as they are
+}
+
+// merger decides as pandas' concatenation does: numbers of several kinds
+// become doubles, truth values beside numbers become numbers in a Mixed
+// column, anything else keeps its values. A chunk without any value takes the
+// kind of the others.
+func (t *tally) merger() merger {
+	kinds, last := 0, Float64
+	for k, ok := range t.seen {
 		if ok {
 			kinds++
 			last = Kind(k)
@@ -21,45 +48,38 @@ func mergeKinds(parts []*vector) Kind {
 	}
 	switch {
 	case kinds <= 1:
-		return last
-	case object:
-		return mergeObjects(parts, seen)
+		return merger{kind: last}
+	case t.object && !t.noText:
+		return merger{kind: Text, as: Text}
+	case t.object && !t.noBool:
+		return merger{kind: Bool, as: Bool}
+	case t.object:
+		return merger{kind: Mixed}
 	}
-	target := Float64
-	if !seen[Float64] && seen[Int64] != seen[Uint64] {
-		target = Int64
-		if seen[Uint64] {
-			target = Uint64
+	as := Float64
+	if !t.seen[Float64] && t.seen[Int64] != t.seen[Uint64] {
+		as = Int64
+		if t.seen[Uint64] {
+			as = Uint64
 		}
 	}
-	for i, v := range parts {
-		parts[i] = v.convert(target)
+	if t.seen[Bool] {
+		return merger{kind: Mixed, as: as}
 	}
-	if seen[Bool] {
-		return Mixed
-	}
-	return target
+	return merger{kind: as, as: as}
 }
 
-// mergeObjects merges chunks of which at least one is an object array. Chunks
-// without any value take the kind of the others.
-func mergeObjects(parts []*vector, seen [Mixed + 1]bool) Kind {
-	for _, kind := range []Kind{Text, Bool} {
-		fits := seen[kind]
-		for _, v := range parts {
-			fits = fits && (v.kind == kind || v.empty())
-		}
-		if !fits {
-			continue
-		}
-		for i, v := range parts {
-			if v.kind != kind {
-				parts[i] = missingVector(kind, v.len())
-			}
-		}
-		return kind
+// adapt returns the chunk as the column needs it.
+func (m merger) adapt(v *vector) *vector {
+	switch {
+	case m.as == Missing || m.as == v.kind:
+		return v
+	case m.as.IsNumber():
+		return v.convert(m.as)
+	case v.kind == Mixed:
+		return fromKind("", m.as, v.values()).parts[0]
 	}
-	return Mixed
+	return missingVector(m.as, v.len())
 }
 
 // empty reports whether all values are missing.
@@ -90,9 +110,6 @@ func missingVector(kind Kind, n int) *vector {
 
 // convert returns numbers or truth values as numbers of another kind.
 func (v *vector) convert(kind Kind) *vector {
-	if v.kind == kind {
-		return v
-	}
 	n := v.len()
 	switch kind {
 	case Int64:

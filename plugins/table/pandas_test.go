@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var vectorFile = flag.String("vectors", "testdata/pandas_csv.jsonl", "answers of pandas to compare with")
@@ -117,23 +118,10 @@ func TestPandas(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := 0
-	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		if strings.HasPrefix(line, `{"made_with"`) {
-			continue
-		}
-		var c pandasCase
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatalf("line %d: %v", i+1, err)
-		}
+	for i, c := range pandasCases(t, data) {
 		want, got := c.pandasAnswer, answer(t, &c)
 		if (want.Err != "") == (got.Err != "") {
-			if want.Err != "" {
-				continue
-			}
-			if want.Dtypes == nil {
-				want.Dtypes, want.Types = []string{}, []string{}
-			}
-			if cmp.Equal(want, got) {
+			if want.Err != "" || cmp.Equal(want, got, cmpopts.EquateEmpty()) {
 				continue
 			}
 		} else if strings.HasPrefix(want.Err, "EmptyDataError") {
@@ -142,14 +130,20 @@ func TestPandas(t *testing.T) {
 		if bad++; bad > 10 {
 			t.Fatal("and more")
 		}
-		t.Errorf("line %d: %q\noptions %s\n-want +got\n%s", i+1, c.In, optionText(line), cmp.Diff(want, got))
+		t.Errorf("case %d: %q\noptions %+v\n-want +got\n%s", i, c.In, c.Options, cmp.Diff(want, got))
 	}
 }
 
-func optionText(line string) string {
-	var c struct {
-		O json.RawMessage `json:"o"`
+func pandasCases(t *testing.T, data []byte) []pandasCase {
+	var cases []pandasCase
+	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte{'\n'}) {
+		var c pandasCase
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		if !bytes.HasPrefix(line, []byte(`{"made_with"`)) {
+			cases = append(cases, c)
+		}
 	}
-	json.Unmarshal([]byte(line), &c)
-	return string(c.O)
+	return cases
 }

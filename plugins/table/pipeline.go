@@ -5,56 +5,72 @@ import (
 	"sync"
 )
 
-// readChunks reads all chunks, parsing them on all cores.
-func readChunks(s *splitter, sch *schema) ([]*chunk, error) {
-	var (
-		chunks []*chunk
-		jobs   = make(chan *chunk)
-		wg     sync.WaitGroup
-		failed = make(chan struct{})
-		once   sync.Once
-	)
-	for range runtime.GOMAXPROCS(0) {
+// job is a chunk on its way through the parsers.
+type job struct {
+	*chunk
+	done chan struct{}
+}
+
+// each cuts the stream into chunks, parses them on all cores and gives them
+// out in order, until the stream ends or there is an error.
+func (s *schema) each(sp *splitter, give func(*chunk) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	jobs, order := make(chan job), make(chan job, workers)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range workers {
 		wg.Go(func() {
-			p := newParser(sch)
-			for c := range jobs {
-				p.parse(c)
-				s.recycle(c.raw)
-				c.raw = nil
-				if c.err != nil {
-					once.Do(func() { close(failed) })
-				}
+			p := newParser(s)
+			for j := range jobs {
+				p.parse(j.chunk)
+				sp.recycle(j.raw)
+				j.raw = nil
+				close(j.done)
 			}
 		})
 	}
-	err := produce(s, sch.rows, func(c *chunk) bool {
-		chunks = append(chunks, c)
-		select {
-		case jobs <- c:
+	var readErr error
+	wg.Go(func() {
+		defer close(order)
+		defer close(jobs)
+		readErr = s.produce(sp, func(j job) bool {
+			select {
+			case order <- j:
+			case <-stop:
+				return false
+			}
+			jobs <- j
 			return true
-		case <-failed:
-			chunks = chunks[:len(chunks)-1]
-			return false
-		}
+		})
 	})
-	close(jobs)
-	wg.Wait()
-	for _, c := range chunks {
-		if c.err != nil {
-			return nil, c.err
+	var err error
+	for j := range order {
+		<-j.done
+		if err != nil {
+			continue
+		}
+		if err = j.err; err == nil {
+			err = give(j.chunk)
+		}
+		if err != nil {
+			close(stop)
 		}
 	}
-	return chunks, err
+	wg.Wait()
+	if err == nil {
+		err = readErr
+	}
+	return err
 }
 
 // produce cuts the stream into chunks until it ends or give returns false.
-func produce(s *splitter, rows int, give func(*chunk) bool) error {
+func (s *schema) produce(sp *splitter, give func(job) bool) error {
 	for {
-		p, err := s.next(rows)
+		p, err := sp.next(s.rows)
 		if err != nil {
 			return err
 		}
-		if p.rows == 0 || !give(&chunk{piece: p}) {
+		if p.rows == 0 || !give(job{&chunk{piece: p}, make(chan struct{})}) {
 			return nil
 		}
 	}
@@ -66,23 +82,43 @@ func (s *schema) assemble(chunks []*chunk) (*Table, error) {
 	for _, c := range chunks {
 		n += c.rows
 	}
-	shift := uint8(0)
-	for 1<<shift < s.rows {
-		shift++
-	}
 	all := make([]*Column, s.width)
 	for i := range all {
-		c := &Column{name: s.columnName(i), kind: Text, shift: shift, n: n}
-		for _, ch := range chunks {
-			c.parts = append(c.parts, ch.cols[i])
-			ch.cols[i] = nil
+		var t tally
+		for _, c := range chunks {
+			t.add(c.cols[i])
 		}
-		if n > 0 {
-			c.kind = mergeKinds(c.parts)
-		} else if k := s.forced[i]; k != Missing {
-			c.kind = k
+		m := s.merger(i, &t, n)
+		c := &Column{name: s.columnName(i), kind: m.kind, shift: s.shift(), n: n}
+		if len(chunks) == 1 {
+			c.shift = oneVector
+		}
+		for _, ch := range chunks {
+			c.parts = append(c.parts, m.adapt(ch.cols[i]))
+			ch.cols[i] = nil
 		}
 		all[i] = c
 	}
 	return build(all[s.leading:], all[:s.leading], n)
+}
+
+// merger decides on column i of a table of n rows. Without rows a column is
+// Text, pandas' object.
+func (s *schema) merger(i int, t *tally, n int) merger {
+	switch {
+	case n > 0:
+		return t.merger()
+	case s.forced[i] != Missing:
+		return merger{kind: s.forced[i]}
+	}
+	return merger{kind: Text}
+}
+
+// shift returns the logarithm of the rows in a chunk.
+func (s *schema) shift() uint8 {
+	shift := uint8(0)
+	for 1<<shift < s.rows {
+		shift++
+	}
+	return shift
 }

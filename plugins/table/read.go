@@ -35,7 +35,7 @@ type ReadOptions struct {
 // pandas reads at most this many cells, rounded down, before it types them.
 const chunkCells = 1 << 20
 
-const maxColumns = 1 << 20
+const maxColumns = 1 << 18
 
 // ReadCSV reads a table from r as pandas' C parser does: a column is typed
 // int64, uint64, float64 or bool if all its cells fit, text otherwise; the
@@ -87,29 +87,39 @@ func (o ReadOptions) dialect() (dialect, error) {
 }
 
 func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
-	d, err := o.dialect()
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSplitter(r, d)
-	if err != nil {
-		return nil, err
-	}
-	sch, rag, err := o.schema(s)
+	sp, sch, rag, err := o.start(r)
 	if err != nil {
 		return nil, err
 	}
 	if sch.width == 0 {
 		return New()
 	}
-	chunks, err := readChunks(s, sch)
+	g := gatherer{wide: sch.rows < tallRows}
+	err = sch.each(sp, func(c *chunk) error {
+		if err := rag.check(c); err != nil {
+			return err
+		}
+		g.add(c)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := rag.check(chunks); err != nil {
-		return nil, err
+	return sch.assemble(g.finish())
+}
+
+// start reads as far as the first record.
+func (o ReadOptions) start(r io.Reader) (*splitter, *schema, *ragged, error) {
+	d, err := o.dialect()
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return sch.assemble(chunks)
+	sp, err := newSplitter(r, d)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	sch, rag, err := o.schema(sp)
+	return sp, sch, rag, err
 }
 
 // schema reads the header and looks at the first record.
@@ -227,34 +237,29 @@ type ragged struct {
 	named  int // names given
 	fields int // of the first record, filled up to the header
 	first  int // of the first record
+	width  int // allowed now
 }
 
 var errNames = errors.New("more column names are given than the file has fields")
 
-// check applies the C parser's rule: a record may have as many fields as the
-// record before it, shorter ones having been filled up. The first record of
-// a chunk may have more, and sets the measure anew.
-func (r *ragged) check(chunks []*chunk) error {
-	if len(chunks) == 0 {
-		return nil
-	}
+// check applies the C parser's rule to the next chunk: a record may have as
+// many fields as the record before it, shorter ones having been filled up.
+// The first record of a chunk may have more, and sets the measure anew.
+func (r *ragged) check(c *chunk) error {
 	if r.header && r.named > r.fields {
 		return fmt.Errorf("%w: %d and %d", errNames, r.named, r.fields)
 	}
-	width := r.fields
-	for i, c := range chunks {
-		switch {
-		case r.header:
-			width = max(width, c.fields)
-		case r.named > 0:
-			width = max(r.first, r.named)
-		case i > 0:
-			width = c.fields
-		}
-		for _, l := range c.long {
-			if l.fields > width {
-				return fmt.Errorf("line %d: expected %d fields, saw %d", l.line, width, l.fields)
-			}
+	switch {
+	case r.header:
+		r.width = max(r.fields, r.width, c.fields)
+	case r.named > 0:
+		r.width = max(r.first, r.named)
+	default:
+		r.width = c.fields
+	}
+	for _, l := range c.long {
+		if l.fields > r.width {
+			return fmt.Errorf("line %d: expected %d fields, saw %d", l.line, r.width, l.fields)
 		}
 	}
 	return nil
