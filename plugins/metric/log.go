@@ -36,19 +36,19 @@ func Log1p(x float64) float64 {
 
 // logOf returns log(hi+lo) for positive finite hi and |lo| <= ulp(hi)/2.
 //
-// With hi+lo = 2^e·(c+d) and c the nearest multiple of 1/512, it is
-// e·log 2 + log c + log(1+d/c): the first two from constants of 106 bits, the
-// last from its series, first with 69 correct bits and, if those leave the
-// rounding open, with about 100.
+// With hi+lo = 2^e·m and v a short number near 1/m, it is e·log 2 - log v +
+// log(1+r), r = m·v-1: the first two from constants of 106 bits, the last from
+// its series, first with 69 correct bits and, if those leave the rounding open,
+// with about 100. The product m·v is exact in two parts.
 func logOf(hi, lo float64) float64 {
 	m, e := split(hi)
+	entry := &logTable()[int(float64(m*logSteps)+0.5)-logFirst]
+	product := float64(m * entry.inverse)
+	r := quickSum(product-1, math.FMA(m, entry.inverse, -product))
 	if lo != 0 {
-		lo = math.Ldexp(lo, -e)
+		r = add(r, double{hi: float64(math.Ldexp(lo, -e) * entry.inverse)})
 	}
-	i := int(float64(m*logSteps) + 0.5)
-	c := float64(i) * (1.0 / logSteps)
-	r := divide(twoSum(m-c, lo), c)
-	base := logTable()[i-logFirst]
+	base := entry.log
 	if e != 0 {
 		base = add(base, timesLn2(float64(e)))
 	}
@@ -103,24 +103,33 @@ func log1pSeries(r double) double {
 	return multiply(sum, r)
 }
 
-// The table holds log(i/512) for the multiples that logOf can meet.
+// The table holds, for the multiples i/512 that m can be near, a number of 15
+// bits near 512/i and minus its logarithm.
 const (
 	logSteps = 512
 	logFirst = 361 // below 512·√½
 	logLast  = 725 // above 512·√2
 )
 
-var logTable = sync.OnceValue(func() *[logLast - logFirst + 1]double {
-	var out [logLast - logFirst + 1]double
+type logEntry struct {
+	inverse float64
+	log     double
+}
+
+var logTable = sync.OnceValue(func() *[logLast - logFirst + 1]logEntry {
+	var out [logLast - logFirst + 1]logEntry
 	for i := logFirst; i <= logLast; i++ {
-		out[i-logFirst] = logOfFraction(i)
+		v := math.RoundToEven(0x1p14*logSteps/float64(i)) * 0x1p-14
+		log := shortLog(v)
+		out[i-logFirst] = logEntry{v, double{-log.hi, -log.lo}}
 	}
 	return &out
 })
 
-// logOfFraction returns log(i/512) by 2·artanh((i-512)/(i+512)).
-func logOfFraction(i int) double {
-	z := divide(double{hi: float64(i - logSteps)}, float64(i+logSteps))
+// shortLog returns log v by 2·artanh((v-1)/(v+1)), for v of few bits in
+// [√½, √2].
+func shortLog(v float64) double {
+	z := divide(double{hi: v - 1}, v+1)
 	square := multiply(z, z)
 	var sum double
 	for k := 47.0; k >= 1; k -= 2 {
