@@ -205,3 +205,23 @@ func readJSON(t *testing.T, path string, out any) {
 		t.Fatal(err)
 	}
 }
+
+// TestErrataPrepare prepares the later versions of the golden cases: they must
+// run, and must give something else than v1.
+func TestErrataPrepare(t *testing.T) {
+	for id, changed := range map[string]string{
+		"random-acts-of-pizza":                     "public/train.json",
+		"ranzcr-clip-catheter-line-classification": "public/sample_submission.csv",
+	} {
+		dir := unpack(t, filepath.Join(goldenFolder, id+".tar.zst"))
+		v1 := shipped(t, id)
+		v2, err := v1.At("v2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw"))}
+		if fileSum(t, filepath.Join(prepare(t, v1, o), changed)) == fileSum(t, filepath.Join(prepare(t, v2, o), changed)) {
+			t.Errorf("%s: %s is the same in v1 and v2", id, changed)
+		}
+	}
+}

@@ -26,13 +26,19 @@ competition "random-acts-of-pizza" {
     sha256 = "0534f4d657a2fdff3c9ce68cc6625565cd7f7d092a92eff94745b930c6dc47ce"
   }
 
+  locals {
+    # Members that are kept from everybody: none in v1, see the errata.
+    hidden = []
+  }
+
   prepare {
     locals {
       requests = json("train.json")
       given    = json("test.json")
       share    = length(local.given) / (length(local.requests) + length(local.given))
       parts    = train_test_split(local.requests, { test_size = local.share, random_state = 0 })
-      test     = select_fields(local.parts.test, names_of(local.given[0]))
+      train    = drop_fields(local.parts.train, local.hidden)
+      test     = drop_fields(select_fields(local.parts.test, names_of(local.given[0])), local.hidden)
       answers  = table({
         request_id               = local.parts.test.request_id
         requester_received_pizza = integer(local.parts.test.requester_received_pizza)
@@ -40,7 +46,7 @@ competition "random-acts-of-pizza" {
     }
     public {
       json "train.json" {
-        value  = local.parts.train
+        value  = local.train
         indent = 4
       }
       json "test.json" {
@@ -49,7 +55,7 @@ competition "random-acts-of-pizza" {
       }
       archive "train.zip" {
         json "train.json" {
-          value  = local.parts.train
+          value  = local.train
           indent = 4
         }
       }
@@ -75,6 +81,13 @@ competition "random-acts-of-pizza" {
       same_rows = true
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
+    }
+  }
+
+  errata "v2" {
+    note = "The name of the giver, giver_username_if_known, is known only where a pizza was given and so tells the outcome. v2 takes it out of the training and the test records."
+    locals {
+      hidden = ["giver_username_if_known"]
     }
   }
 

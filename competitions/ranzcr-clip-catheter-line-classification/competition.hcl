@@ -73,6 +73,17 @@ competition "ranzcr-clip-catheter-line-classification" {
     }
   }
 
+  errata "v2" {
+    note = "The sample submission and the score lack two of the eleven findings, CVC - Normal and Swan Ganz Catheter Present, which the competition had. v2 asks for and grades all eleven."
+    locals {
+      findings = [
+        "ETT - Abnormal", "ETT - Borderline", "ETT - Normal", "NGT - Abnormal", "NGT - Borderline",
+        "NGT - Incompletely Imaged", "NGT - Normal", "CVC - Abnormal", "CVC - Borderline", "CVC - Normal",
+        "Swan Ganz Catheter Present",
+      ]
+    }
+  }
+
   checksums {
     public  = {
       "sample_submission.csv" = "fade90160bce8a12138711b20fa89584"

@@ -3,7 +3,7 @@ package transform
 // registry lists every verb; each is declared in the file that implements it.
 var registry = []Verb{
 	csvVerb, jsonVerb, jsonLinesVerb, linesVerb, filesVerb, npyVerb, tfrecordTextsVerb, pixelsVerb,
-	namesOfVerb, selectFieldsVerb, columnVerb,
+	namesOfVerb, selectFieldsVerb, dropFieldsVerb, columnVerb,
 	trainTestSplitVerb, sampleVerb,
 	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb,
 	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, crossVerb, oneHotVerb, mapValuesVerb,

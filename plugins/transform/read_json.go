@@ -168,3 +168,15 @@ var selectFieldsVerb = Verb{
 		return out, nil
 	},
 }
+
+var dropFieldsVerb = Verb{
+	Name: "drop_fields", Params: []string{"records", "names"},
+	Summary: "The records without the named members; those that a record lacks do not matter.",
+	Func: func(r Records, names []string) Records {
+		out := make(Records, len(r))
+		for i, v := range r {
+			out[i] = v.Without(names...)
+		}
+		return out
+	},
+}
