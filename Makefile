@@ -3,8 +3,9 @@
 GO       ?= go
 OUT      ?= bin
 MLEFLOW   = $(OUT)/mleflow
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS   = -s -w -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION)
+# A tagged checkout says its version; any other keeps the one in the source.
+VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null)
+LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION))
 FUZZTIME ?= 30s
 COUNT    ?= 6
 
