@@ -35,8 +35,9 @@ func (c *Cache) present(id digest.ContentID) bool {
 	if _, err := c.stat(id, false); err != nil {
 		return false
 	}
-	// One listing costs as much as asking for about an eighth of the names.
-	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*8) && s.list.Load() == nil {
+	// One listing costs as much as asking for a fifth of the names; waiting for
+	// a part of that wastes little either way.
+	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*16) && s.list.Load() == nil {
 		s.load(c.shardPath(id[0]))
 	}
 	return true
@@ -63,19 +64,18 @@ func (s *shard) load(path string) {
 		return
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return
-	}
-	list := make([]uint64, 0, len(names))
-	for _, name := range names {
+	list := make([]uint64, 0, 1<<10)
+	err = eachName(dir, func(name []byte) {
 		var id digest.ContentID
 		if len(name) != 2*digest.Size {
-			continue
+			return
 		}
-		if _, err := hex.Decode(id[:9], []byte(name[:18])); err == nil {
+		if _, err := hex.Decode(id[:9], name[:18]); err == nil {
 			list = append(list, shardKey(id))
 		}
+	})
+	if err != nil {
+		return
 	}
 	slices.Sort(list)
 	s.list.Store(&list)

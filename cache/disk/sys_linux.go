@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"strconv"
 	"strings"
@@ -38,6 +40,38 @@ func linkFile(f *os.File, path string) error {
 func reserveBlocks(f *os.File, size int64) error {
 	return unix.Fallocate(int(f.Fd()), 0, 0, size)
 }
+
+// eachName calls fn with the names in an open folder, in no order. The name
+// must not be kept.
+func eachName(dir *os.File, fn func(name []byte)) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Getdents(int(dir.Fd()), buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return os.NewSyscallError("getdents", err)
+		}
+		for rest := buf[:n]; len(rest) > direntName; {
+			length := int(binary.NativeEndian.Uint16(rest[direntLength:]))
+			name := rest[direntName:length]
+			if end := bytes.IndexByte(name, 0); end >= 0 {
+				name = name[:end]
+			}
+			if string(name) != "." && string(name) != ".." {
+				fn(name)
+			}
+			rest = rest[length:]
+		}
+	}
+}
+
+// Where the fields of a directory entry are (struct linux_dirent64).
+const (
+	direntLength = 16
+	direntName   = 19
+)
 
 // clone makes dst share the blocks of src, where the file system can.
 func clone(dst, src *os.File) error {
