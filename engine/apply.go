@@ -88,10 +88,10 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	r := newRun(e, p, pl, opts)
 	tasks, _ := r.tasksOf()
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
-		return nil, append(diags, diag.General("Not enough resources", "%s.", err))
+		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
 	if err := r.open(); err != nil {
-		return nil, append(diags, diag.General("Run cannot be recorded", "%s.", err))
+		return nil, append(diags, diag.Failure("Run cannot be recorded", err))
 	}
 	return r.execute(ctx, tasks), diags
 }
@@ -109,13 +109,13 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 			continue
 		}
 		if len(diags) == 10 {
-			return append(diags, diag.General("Not cached", "There are more."))
+			return append(diags, diag.Failure("Not cached", errors.New("there are more")))
 		}
 		why := ""
 		if len(s.Reasons) > 0 {
 			why = ": " + s.Reasons[0].Text
 		}
-		diags = append(diags, diag.General("Not cached", "%s would not come from the cache%s. Apply without --require-cached to run it.", s.Name, why))
+		diags = append(diags, diag.Failure("Not cached", fmt.Errorf("%s would not come from the cache%s; apply without --require-cached to run it", s.Name, why)))
 	}
 	return diags
 }

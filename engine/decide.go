@@ -39,7 +39,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	d.record, err = e.lookup(ctx, d.id)
 	if err != nil {
-		return nil, diag.List{diag.Error(inst.Step.Range, "Cache cannot be read", "%s: %s.", inst.Addr, err)}
+		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 	}
 	if d.record != nil {
 		d.fields = nil // they are in the record

@@ -54,13 +54,13 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	}
 	memory, err := e.memory(p)
 	if err != nil {
-		return nil, append(diags, diag.General("State cannot be read", "%s.", err))
+		return nil, append(diags, diag.Failure("State cannot be read", err))
 	}
 	pl := newPlanned(p, selected, force, memory)
 	first := map[digest.ActionID]int{}
 	for from := 0; from < len(pl.Steps); {
 		if err := ctx.Err(); err != nil {
-			return nil, append(diags, diag.General("Interrupted", "%s.", err))
+			return nil, append(diags, diag.Failure("Interrupted", err))
 		}
 		to := from + 1
 		for to < len(pl.Steps) && pl.Steps[to].Address.Step == pl.Steps[from].Address.Step {

@@ -6,6 +6,7 @@ package diag
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -35,6 +36,26 @@ func Warning(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 // such as a flag.
 func General(summary, detail string, args ...any) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args)}
+}
+
+// Failure returns a diagnostic of what the world did, not of what a person
+// wrote: err is the cause, and its text the detail.
+func Failure(summary string, err error) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: err.Error() + ".", Extra: failure{err}}
+}
+
+type failure struct{ err error }
+
+// Cause joins the errors of the Failures in the list; nil if every error in
+// it is a mistake in what a person wrote.
+func Cause(list List) error {
+	var errs []error
+	for _, d := range list {
+		if f, ok := d.Extra.(failure); ok {
+			errs = append(errs, f.err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func format(detail string, args []any) string {

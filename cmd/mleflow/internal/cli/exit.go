@@ -43,6 +43,9 @@ type diagError struct {
 
 func (e *diagError) Error() string { return e.list.Error() }
 
+// Unwrap returns what the world did, if that is what the diagnostics tell.
+func (e *diagError) Unwrap() error { return diag.Cause(e.list) }
+
 // checked returns the list as an error if it holds one.
 func checked(list diag.List, files diag.Sources) error {
 	if !list.HasErrors() {
@@ -61,7 +64,7 @@ func exitStatus(err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &diags):
+	case errors.As(err, &usage), errors.As(err, &diags) && diag.Cause(diags.list) == nil:
 		return exitUsage
 	case errors.Is(err, step.ErrMismatch):
 		return exitMismatch

@@ -114,7 +114,7 @@ func TestReadOnlyCache(t *testing.T) {
 	p.finish()
 	readOnly(t, p.cache)
 	stdout, stderr, code := p.run("plan", p.file)
-	if code != 0 || !strings.Contains(stdout, "6 cached") {
+	if code != 0 || !strings.Contains(stdout, "all 6 steps are cached") {
 		t.Errorf("plan on a read-only cache: exit %d\n%s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(p.file, []byte(strings.Replace(small, "echo", "printf", 1)), 0o644); err != nil {
