@@ -13,7 +13,7 @@ var pixelsVerb = Verb{
 	Name: "pixels", Params: []string{"paths"},
 	Summary: "The grey values of PNG pictures as a table with the columns path, row, column (both from 1) and value, picture after picture, row by row.",
 	Detail: "Values lie between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
-		"transparency is ignored. Pictures with 16 bits a channel are refused.",
+		"transparency is ignored. Of 16 bits a channel the upper 8 count, but grey of 16 bits without transparency is cut off at 255, as Pillow does.",
 	Source: "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
 	Func:   pixels,
 }
@@ -72,6 +72,14 @@ func greyAt(img image.Image, x, y int) (uint8, error) {
 	case *image.RGBA:
 		c := p.RGBAAt(x, y)
 		return luma(color.NRGBA{R: c.R, G: c.G, B: c.B}), nil
+	case *image.Gray16:
+		return uint8(min(p.Gray16At(x, y).Y, 255)), nil
+	case *image.RGBA64:
+		c := p.RGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
+	case *image.NRGBA64:
+		c := p.NRGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
 	case *image.Paletted:
 		c, ok := p.At(x, y).(color.NRGBA)
 		if !ok {
