@@ -30,7 +30,8 @@ competition "denoising-dirty-documents" {
     extract = ["train.zip", "train_cleaned.zip"]
     locals {
       pages   = train_test_split(files("train/*.png"), { test_size = 0.2, random_state = 0 })
-      cleaned = pixels(sort("train_cleaned/${local.pages.test.name}"))
+      answers = where_in(files("train_cleaned/*.png"), "name", local.pages.test.name)
+      cleaned = pixels(local.answers.path)
       ids     = "${stem(local.cleaned.path)}_${local.cleaned.row}_${local.cleaned.column}"
     }
     public {
@@ -38,9 +39,17 @@ competition "denoising-dirty-documents" {
         from = "train/{name}"
         each = local.pages.train
       }
+      copy "train" {
+        from   = "train"
+        except = ["*.png"]
+      }
       files "train_cleaned/{name}" {
         from = "train_cleaned/{name}"
-        each = local.pages.train
+        each = where_not_in(files("train_cleaned/*.png"), "name", local.pages.test.name)
+      }
+      copy "train_cleaned" {
+        from   = "train_cleaned"
+        except = ["*.png"]
       }
       files "test/{name}" {
         from = "train/{name}"
