@@ -15,6 +15,7 @@ import (
 func TestMistakes(t *testing.T) {
 	raw := rawFiles(map[string]string{
 		"a.csv": "id,label\n1,x\n2,\n3,z\n", "bad.csv": "a,b\n1,2,3\n4,5,6,7\n", "bad.json": "{\n \"a\": }", "x/1.txt": "one", "text.zip": "no zip",
+		"long.csv": "id,label\n" + strings.Repeat("1,x\n", 300_000),
 	})
 	tests := []struct{ name, block, want string }{
 		{"unknown column", `table "o.csv" { rows = csv("a.csv").labl }`, "No column labl; Did you mean label?"},
@@ -56,6 +57,10 @@ func TestMistakes(t *testing.T) {
  rows = csv("a.csv")
  quote = "some"
 }`, `write "minimal", "nonnumeric" or "all"`},
+		{"failure while an earlier output is written", `archive "o.zip" {
+ table "a.csv" { rows = csv("long.csv") }
+}
+table "b.csv" { rows = csv("none.csv") }`, "open none.csv"},
 		{"bad archive", `archive "o.rar" {
  table "a" { rows = csv("a.csv") }
 }`, `format "" is not one of`},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -100,7 +101,7 @@ func (r *runner) run(ctx context.Context, outputs []*item, parallelism int) erro
 
 func isCancelled(diags hcl.Diagnostics) bool {
 	for _, d := range diags {
-		if d.Detail != context.Canceled.Error()+"." {
+		if !strings.Contains(d.Detail, context.Canceled.Error()) {
 			return false
 		}
 	}
