@@ -52,7 +52,7 @@ competition "text-normalization-challenge-english-language" {
       archive "en_test_2.csv.zip" {
         store = true
         table "en_test_2.csv" {
-          rows  = select(local.test, "sentence_id", "token_id", "before")
+          rows  = drop(local.test, "class", "after")
           quote = "nonnumeric"
         }
       }

@@ -52,7 +52,7 @@ competition "text-normalization-challenge-russian-language" {
       archive "ru_test_2.csv.zip" {
         store = true
         table "ru_test_2.csv" {
-          rows  = select(local.test, "sentence_id", "token_id", "before")
+          rows  = drop(local.test, "class", "after")
           quote = "nonnumeric"
         }
       }

@@ -35,7 +35,7 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
       days  = sort(unique(local.clips.day))
 
       old_train = where_in(local.clips, "day", head(local.days, 2))
-      old_test  = where_in(local.clips, "day", tail(local.days, 2))
+      old_test  = where_in(local.clips, "day", head(tail(local.days, 2), 2))
 
       train = with(local.old_train, { new = "${before(local.old_train.name, "TRAIN")}TRAIN${sequence(local.old_train)}_${part(local.old_train.name, "_", -1)}" })
       test  = with(local.old_test, { clip = "${before(local.old_test.name, "TRAIN")}Test${sequence(local.old_test)}.aif" })
