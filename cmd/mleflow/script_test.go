@@ -42,6 +42,11 @@ func isolate(env *testscript.Env) error {
 	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
 	env.Setenv("MLEFLOW_CACHE_DIR", filepath.Join(env.WorkDir, "cache"))
 	env.Setenv("TZ", "UTC")
+	demo, err := filepath.Abs(filepath.Join("..", "..", "pipelines", "demo.hcl"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("DEMO", demo)
 	return os.MkdirAll(home, 0o755)
 }
 

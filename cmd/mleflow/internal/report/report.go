@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -27,16 +28,19 @@ var styleSheet string
 //go:embed page.html
 var pageSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes":       view.Bytes,
-	"color":       func(i int) int { return i % palette },
-	"date":        func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
-	"duration":    view.Duration,
-	"rate":        rateText,
-	"runStatus":   runStatus,
-	"score":       scoreText,
-	"statusClass": func(s event.Status) string { return string(s) },
-}).Parse(pageSource))
+// page is parsed when it is first needed, not whenever the program starts.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"bytes":       view.Bytes,
+		"color":       func(i int) int { return i % palette },
+		"date":        func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
+		"duration":    view.Duration,
+		"rate":        rateText,
+		"runStatus":   runStatus,
+		"score":       scoreText,
+		"statusClass": func(s event.Status) string { return string(s) },
+	}).Parse(pageSource))
+})
 
 // pageData is Data with what is drawn and counted from it.
 type pageData struct {
@@ -73,7 +77,7 @@ type blockRow struct {
 // Write writes the report.
 func Write(w io.Writer, d Data) error {
 	var b bytes.Buffer
-	if err := page.Execute(&b, lay(d)); err != nil {
+	if err := page().Execute(&b, lay(d)); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+type testOptions struct {
+	folder folderFlag
+	data   dataFlags
+}
+
+func newCompetitionTest(a *app) *cobra.Command {
+	var o testOptions
+	cmd := &cobra.Command{
+		Use:   "test [ID]...",
+		Short: "Try competitions' graders on submissions whose outcome is known",
+		Long:  "Try graders on submissions whose outcome is known: gold gets the best score, the\nsample its pinned score, shuffled rows change nothing, broken files are refused.\nData is taken from DIR/<id>/prepared; where that is missing and the data ships with\nthe competition it is prepared for the test. Without an ID every competition that\nhas data is tested. The exit status is 1 when a check fails.",
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			defs, err := o.folder.definitions(args)
+			if err != nil {
+				return err
+			}
+			return a.testCompetitions(cmd.Context(), o, defs, len(args) > 0)
+		}),
+	}
+	o.folder.register(cmd)
+	o.data.register(cmd)
+	return cmd
+}
+
+// checkJSON is one check in competition test --json.
+type checkJSON struct {
+	Competition string      `json:"competition"`
+	Check       string      `json:"check"`
+	Verdict     kit.Verdict `json:"verdict"`
+	Detail      string      `json:"detail"`
+}
+
+func (a *app) testCompetitions(ctx context.Context, o testOptions, defs []*competitions.Definition, named bool) error {
+	layout, err := o.data.layout(a)
+	if err != nil {
+		return err
+	}
+	checks := []checkJSON{}
+	for _, def := range defs {
+		found, err := a.testOne(ctx, o, def, layout)
+		if errors.Is(err, errNoData) && !named {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("test %s: %w", def.ID, err)
+		}
+		for _, c := range found {
+			checks = append(checks, checkJSON{def.ID, c.Name, c.Verdict, c.Detail})
+		}
+	}
+	return a.showChecked(checks)
+}
+
+// errNoData says that a competition cannot be tested for want of data.
+var errNoData = errors.New("nothing is prepared")
+
+func (a *app) testOne(ctx context.Context, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
+	given, err := o.data.parameters()
+	if err != nil {
+		return nil, err
+	}
+	values, err := given.values(def)
+	if err != nil {
+		return nil, err
+	}
+	prepared := layout.Prepared(def.ID)
+	if _, missing := os.Stat(prepared); missing != nil {
+		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")
+		if mkErr != nil {
+			return nil, fmt.Errorf("make folder: %w", mkErr)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if prepared, err = prepareIn(ctx, def, dir, values); err != nil {
+			return nil, err
+		}
+	}
+	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All()})
+}
+
+// prepareIn prepares a competition whose data ships with it.
+func prepareIn(ctx context.Context, def *competitions.Definition, dir string, params map[string]cty.Value) (string, error) {
+	if !shipsData(def) {
+		return "", fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
+	}
+	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Params: params})
+	return outcome.Path, err
+}
+
+// shipsData reports whether all of a competition's data is in its folder.
+func shipsData(def *competitions.Definition) bool {
+	for _, s := range def.Sources {
+		if s.Kind != "file" {
+			return false
+		}
+	}
+	return len(def.Sources) > 0
+}
+
+func (a *app) showChecked(checks []checkJSON) error {
+	counts := map[kit.Verdict]int{}
+	for _, c := range checks {
+		counts[c.Verdict]++
+	}
+	if a.json {
+		if err := writeJSON(a.stdout, map[string]any{"checks": checks}); err != nil {
+			return err
+		}
+	} else {
+		a.writeChecked(checks, counts)
+	}
+	if counts[kit.Failed] > 0 {
+		return errSilent
+	}
+	return nil
+}
+
+func (a *app) writeChecked(checks []checkJSON, counts map[kit.Verdict]int) {
+	style := a.outStyle()
+	paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
+	for _, c := range checks {
+		fmt.Fprintf(a.stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Check, view.OneLine(c.Detail))
+	}
+	fmt.Fprintf(a.stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
+}

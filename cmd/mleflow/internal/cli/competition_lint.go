@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// folderFlag is --dir: a folder of competitions in place of those shipped.
+type folderFlag struct{ dir string }
+
+func (f *folderFlag) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` instead of those that ship with the program")
+}
+
+// definitions loads the named competitions, or all.
+func (f *folderFlag) definitions(ids []string) ([]*competitions.Definition, error) {
+	if f.dir == "" {
+		return shippedDefinitions(ids)
+	}
+	folder := os.DirFS(f.dir)
+	if len(ids) == 0 {
+		catalog, diags := competitions.Load(folder)
+		if err := checked(diags, nil); err != nil {
+			return nil, err
+		}
+		return catalog.List(competitions.Filter{})
+	}
+	var defs []*competitions.Definition
+	for _, id := range ids {
+		if _, err := fs.Stat(folder, id+"/"+competitions.FileName); err != nil {
+			return nil, usagef("there is no %s", filepath.Join(f.dir, id, competitions.FileName))
+		}
+		def, diags := competitions.LoadOne(folder, id)
+		if err := checked(diags, sourceOf(def)); err != nil {
+			return nil, err
+		}
+		defs = append(defs, def)
+	}
+	return defs, nil
+}
+
+// sourceOf returns the text of a definition that may not have loaded.
+func sourceOf(def *competitions.Definition) diag.Sources {
+	if def == nil {
+		return nil
+	}
+	return def.Files()
+}
+
+func shippedDefinitions(ids []string) ([]*competitions.Definition, error) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		ids = catalog.IDs()
+	}
+	var defs []*competitions.Definition
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defs = append(defs, def)
+	}
+	return defs, nil
+}
+
+func newCompetitionLint(a *app) *cobra.Command {
+	var folder folderFlag
+	var data dataFlags
+	cmd := &cobra.Command{
+		Use:   "lint [ID]...",
+		Short: "Look for mistakes in competitions",
+		Long:  lintHelp(),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			defs, err := folder.definitions(args)
+			if err != nil {
+				return err
+			}
+			return a.lint(defs, data)
+		}),
+	}
+	folder.register(cmd)
+	cmd.Flags().StringVar(&data.dir, "data-dir", "", "look at what was prepared below `DIR` too")
+	return cmd
+}
+
+func lintHelp() string {
+	text := "Look for mistakes in competitions, of all when none is named. The exit status is 1\nwhen there are errors. The rules:\n\n"
+	for _, r := range kit.Rules() {
+		text += fmt.Sprintf("  %-22s %s\n", r.Name, r.Doc)
+	}
+	return text
+}
+
+// findingJSON is one finding in competition lint --json.
+type findingJSON struct {
+	Competition string          `json:"competition"`
+	Rule        string          `json:"rule"`
+	Severity    kit.Severity    `json:"severity"`
+	Message     string          `json:"message"`
+	Range       *diag.JSONRange `json:"range,omitempty"`
+}
+
+func (a *app) lint(defs []*competitions.Definition, data dataFlags) error {
+	found := []findingJSON{}
+	failed := false
+	for _, def := range defs {
+		findings, err := a.lintOne(def, data)
+		if err != nil {
+			return err
+		}
+		failed = failed || kit.HasErrors(findings)
+		for _, f := range findings {
+			found = append(found, findingJSON{def.ID, f.Rule, f.Severity, f.Message, rangeJSON(f)})
+		}
+	}
+	if err := a.showFindings(found, len(defs)); err != nil {
+		return err
+	}
+	if failed {
+		return errSilent
+	}
+	return nil
+}
+
+func (a *app) lintOne(def *competitions.Definition, data dataFlags) ([]kit.Finding, error) {
+	found := kit.Lint(def, metric.All())
+	if data.dir == "" {
+		return found, nil
+	}
+	layout, err := data.layout(a)
+	if err != nil {
+		return nil, err
+	}
+	prepared := layout.Prepared(def.ID)
+	if _, err := os.Stat(prepared); err != nil {
+		return found, nil
+	}
+	more, err := kit.LintPrepared(def, metric.All(), os.DirFS(prepared))
+	if err != nil {
+		return nil, fmt.Errorf("lint %s: %w", prepared, err)
+	}
+	return append(found, more...), nil
+}
+
+func rangeJSON(f kit.Finding) *diag.JSONRange {
+	if f.Range == nil {
+		return nil
+	}
+	return diag.ToJSON(diag.List{diag.Error(*f.Range, "", "")})[0].Range
+}
+
+func (a *app) showFindings(found []findingJSON, n int) error {
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"findings": found})
+	}
+	style := a.outStyle()
+	for _, f := range found {
+		mark := style.Warn(string(f.Severity))
+		if f.Severity == kit.Error {
+			mark = style.Bad(string(f.Severity))
+		}
+		place := f.Competition
+		if f.Range != nil {
+			place = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
+		}
+		fmt.Fprintf(a.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(f.Message), f.Rule)
+	}
+	fmt.Fprintf(a.stdout, "%s looked at: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
+	return nil
+}
