@@ -111,7 +111,7 @@ func (c *Cache) syncIfMuch() error {
 
 // startSyncing syncs from time to time until ctx ends.
 func (c *Cache) startSyncing(ctx context.Context) {
-	c.workers.Go(func() {
+	c.work.all.Go(func() {
 		tick := time.NewTicker(syncCheck)
 		defer tick.Stop()
 		for {

@@ -19,9 +19,9 @@ func (c *Cache) startCleaning(ctx context.Context) {
 	if err != nil || len(dead) == 0 {
 		return // the next Open or GC tries again
 	}
-	c.cleaning.Add(1)
-	c.workers.Go(func() {
-		defer c.cleaning.Done()
+	c.work.cleaning.Add(1)
+	c.work.all.Go(func() {
+		defer c.work.cleaning.Done()
 		_ = c.clean(ctx, dead)
 	})
 }

@@ -428,6 +428,10 @@ func TestTornIndex(t *testing.T) {
 	if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "bytes that are no record") {
 		t.Errorf("damages %+v, want the torn lines to be told", res.Damages)
 	}
+	wantVerified(t, a)
+	if !has(t, a, "1") || !has(t, a, "after 3") {
+		t.Error("records are missing after the repair")
+	}
 }
 
 func TestCancelledCollection(t *testing.T) {

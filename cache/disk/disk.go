@@ -48,26 +48,24 @@ type Cache struct {
 	folder *os.File
 	// deleting is locked shared to find an object present and keep it, and
 	// exclusively to remove objects.
-	deletingMu sync.Mutex
-	deleting   *os.File
-
-	// inflight is the bytes that this process has reserved and not landed.
-	inflight atomic.Int64
-	quotaMu  sync.Mutex
-	// futile is when an attempt to make room last found nothing to remove.
-	futile time.Time
-
-	twins sync.Mutex // serialises making executable twins and fresh inodes
+	deleting sharedLock
+	room     room
+	// twins serialises making executable twins and fresh inodes.
+	twins sync.Mutex
 	// noClone is set once the file system turned out not to share blocks.
 	noClone atomic.Bool
 
-	stop    context.CancelFunc
-	workers sync.WaitGroup
+	work    background
+	closing sync.Once
+}
+
+// background is what runs beside the calls.
+type background struct {
+	stop context.CancelFunc
+	all  sync.WaitGroup
 	// cleaning is the work on what dead processes left, whose leases are
 	// locked meanwhile as if they lived.
 	cleaning sync.WaitGroup
-	closeMu  sync.Mutex
-	closed   bool
 }
 
 var (
@@ -160,14 +158,15 @@ func (c *Cache) open() error {
 	if c.readOnly {
 		return nil
 	}
-	if c.deleting, err = c.openLock("delete"); err != nil {
+	if c.deleting.file, err = c.openLock("delete"); err != nil {
 		return err
 	}
 	if err := c.recoverBoot(); err != nil {
 		return err
 	}
+	c.makeReserve()
 	var ctx context.Context
-	ctx, c.stop = context.WithCancel(context.Background())
+	ctx, c.work.stop = context.WithCancel(context.Background())
 	c.startCleaning(ctx)
 	c.startSyncing(ctx)
 	return nil
@@ -181,17 +180,21 @@ func (c *Cache) ReadOnly() bool { return c.readOnly }
 
 // Close remembers what was used, ends the process's leases and removes its
 // work folders. Nothing may use c afterwards.
-func (c *Cache) Close() error {
-	c.closeMu.Lock()
-	defer c.closeMu.Unlock()
-	if c.closed {
-		return nil
+func (c *Cache) Close() (err error) {
+	c.closing.Do(func() {
+		if err = c.close(); err != nil {
+			err = fmt.Errorf("close cache %s: %w", c.dir, err)
+		}
+	})
+	return err
+}
+
+// close ends whatever open began.
+func (c *Cache) close() error {
+	if c.work.stop != nil {
+		c.work.stop()
 	}
-	c.closed = true
-	if c.stop != nil {
-		c.stop()
-	}
-	c.workers.Wait()
+	c.work.all.Wait()
 	var errs []error
 	if c.index != nil {
 		errs = append(errs, c.flushUses())
@@ -206,15 +209,12 @@ func (c *Cache) Close() error {
 		}
 		errs = append(errs, c.lease.close())
 	}
-	for _, f := range []*os.File{c.folder, c.deleting} {
+	for _, f := range []*os.File{c.folder, c.deleting.file} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close cache %s: %w", c.dir, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // now returns the time; tests set it.

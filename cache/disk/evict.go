@@ -14,12 +14,28 @@ type victim struct {
 	rec *cache.Record
 }
 
+// roundVictims is how many records one round evicts at most. Their tombstones
+// fit into the reserve.
+const roundVictims = 5000
+
 // evict drops records until the size is reached, and removes what only they
-// led to.
+// led to, in rounds: on a full disk, one round makes the space for the next.
 func (g *collector) evict() error {
-	if g.opts.MaxSize <= 0 || g.left() <= g.opts.MaxSize {
-		return nil
+	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
+		before := g.left()
+		if err := g.evictRound(); err != nil {
+			return err
+		}
+		if g.left() == before {
+			g.res.Kept = fmt.Sprintf("%d bytes are pinned or in use", before)
+			break
+		}
 	}
+	return nil
+}
+
+func (g *collector) evictRound() error {
+	g.free, g.freed = nil, 0
 	victims, err := g.choose()
 	if err != nil {
 		return err
@@ -33,6 +49,7 @@ func (g *collector) evict() error {
 		}
 	}
 	for _, v := range victims {
+		g.gone[v.id] = true
 		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.entry))
 	}
 	for _, id := range g.free {
@@ -40,13 +57,7 @@ func (g *collector) evict() error {
 			return err
 		}
 	}
-	if err := g.remove(g.free); err != nil {
-		return err
-	}
-	if g.left() > g.opts.MaxSize {
-		g.res.Kept = fmt.Sprintf("%d bytes are pinned or in use", g.left())
-	}
-	return nil
+	return g.remove(g.free)
 }
 
 // left returns the bytes that remain after what was removed so far.
@@ -62,10 +73,10 @@ func (g *collector) choose() ([]victim, error) {
 	slices.SortFunc(list, byUse)
 	var victims []victim
 	for _, p := range list {
-		if g.left()-g.freed <= g.opts.MaxSize {
+		if g.left()-g.freed <= g.opts.MaxSize || len(victims) == roundVictims {
 			break
 		}
-		if g.pinned[p.id] || g.live.uses(p.id) {
+		if g.gone[p.id] || g.pinned[p.id] || g.live.uses(p.id) {
 			continue
 		}
 		rec, e, err := g.c.index.get(p.id)
@@ -136,6 +147,9 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 		chosen[v.id] = v.at
 	}
 	dropped, err := g.c.drop(chosen, g.reason)
+	if isFull(err) && g.c.spendReserve() {
+		dropped, err = g.c.drop(chosen, g.reason)
+	}
 	if err != nil {
 		return nil, err
 	}

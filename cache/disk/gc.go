@@ -47,7 +47,7 @@ func (c *Cache) GC(ctx context.Context, opts GCOptions) (GCResult, error) {
 	}
 	res, err := c.collect(ctx, opts, "gc")
 	if err != nil {
-		return res, fmt.Errorf("collect garbage: %w", c.explain(err))
+		return res, fmt.Errorf("collect garbage: %w", err)
 	}
 	return res, nil
 }
@@ -67,7 +67,9 @@ type collector struct {
 	pinned map[digest.ActionID]bool
 	total  tally
 	res    GCResult
-	// free are objects that lost their last reference by eviction.
+	// gone are the records evicted so far.
+	gone map[digest.ActionID]bool
+	// free are objects that lost their last reference in this round.
 	free []digest.ContentID
 	// freed are their bytes, as far as they can be removed.
 	freed int64
@@ -87,7 +89,8 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string) (GCR
 	running := c.state.collecting.Load() | 1 // odd already when one died
 	c.state.collecting.Store(running)
 	defer c.state.collecting.Store(running + 1)
-	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, marks: newMarks(ctx, c), cutoff: c.now().Unix()}
+	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, marks: newMarks(ctx, c), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
+	defer c.makeReserve()
 	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.evict, g.compact} {
 		if err := step(); err != nil {
 			return g.res, err
@@ -103,7 +106,7 @@ func (g *collector) tidy() error {
 	if g.opts.DryRun {
 		return nil
 	}
-	g.c.cleaning.Wait()
+	g.c.work.cleaning.Wait()
 	dead, err := g.c.deadProcesses()
 	if err != nil {
 		return err
@@ -148,7 +151,7 @@ func (g *collector) markAll() error {
 // can have changed them meanwhile.
 func (g *collector) recount() error {
 	c := g.c
-	used, inflight := c.state.used.Load(), c.inflight.Load()
+	used, inflight := c.state.used.Load(), c.room.inflight.Load()
 	t, err := c.count()
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (g *collector) recount() error {
 		return err
 	}
 	g.total = t
-	quiet := g.live.others == 0 && c.inflight.Load() == inflight
+	quiet := g.live.others == 0 && c.room.inflight.Load() == inflight
 	if g.reason == "quota" {
 		// What is not an object yet counts too, and a little is freed ahead,
 		// so that the next bytes do not need a collection of their own.
@@ -245,25 +248,20 @@ func (g *collector) remove(ids []digest.ContentID) error {
 }
 
 func (g *collector) removeBatch(ids []digest.ContentID) error {
-	c := g.c
-	c.deletingMu.Lock()
-	defer c.deletingMu.Unlock()
-	if err := flock(c.deleting, unix.LOCK_EX); err != nil {
-		return fmt.Errorf("lock cache: %w", err)
-	}
-	defer func() { _ = flock(c.deleting, unix.LOCK_UN) }()
-	for _, id := range ids {
-		if g.marks.marked(id) {
-			continue
-		}
-		// The twin goes first: without the object nothing leads to it.
-		for _, twin := range []bool{true, false} {
-			if err := g.removeFile(id, twin); err != nil {
-				return err
+	return g.c.deleting.hold(unix.LOCK_EX, func() error {
+		for _, id := range ids {
+			if g.marks.marked(id) {
+				continue
+			}
+			// The twin goes first: without the object nothing leads to it.
+			for _, twin := range []bool{true, false} {
+				if err := g.removeFile(id, twin); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // removeFile removes one file of an object when it is older than the cutoff.

@@ -31,11 +31,21 @@ type index struct {
 	appendMu sync.Mutex
 	lock     *os.File
 
-	mu      sync.RWMutex
-	log     *logView
-	scanned int   // offset up to which the summary reaches
-	bad     int   // bytes of the log that are no frames
-	changes int64 // of the shared state when the summary was brought up to date
+	// mu guards what follows.
+	mu  sync.RWMutex
+	log *logView
+	// changes is that of the shared state when the summary was brought up to
+	// date.
+	changes int64
+	// onDrop is called when the summary has taken notice of dropped records.
+	onDrop func()
+	summary
+}
+
+// summary is what the frames of the log add up to.
+type summary struct {
+	scanned int // offset up to which the summary reaches
+	bad     int // bytes before it that are no frames
 	entries map[digest.ActionID]entry
 	tombs   map[digest.ActionID]cache.Tombstone
 	// latest maps the hash of an address to its newest record; nil until
@@ -43,10 +53,8 @@ type index struct {
 	latest map[uint64]digest.ActionID
 	// live is the bytes of the frames that still matter.
 	live int64
-	// drops counts the dropped records seen; onDrop is called when there are
-	// new ones.
-	drops  int64
-	onDrop func()
+	// drops counts the dropped records seen.
+	drops int64
 }
 
 func (c *Cache) openIndex() (*index, error) {
@@ -87,10 +95,10 @@ func (ix *index) reload() error {
 	}
 	_ = ix.log.close()
 	ix.log = log
-	ix.entries = make(map[digest.ActionID]entry)
-	ix.tombs = make(map[digest.ActionID]cache.Tombstone)
-	ix.latest = nil
-	ix.live, ix.bad, ix.scanned = int64(len(logHeader)), 0, len(logHeader)
+	ix.summary = summary{
+		scanned: len(logHeader), live: int64(len(logHeader)),
+		entries: make(map[digest.ActionID]entry), tombs: make(map[digest.ActionID]cache.Tombstone),
+	}
 	ix.scan()
 	return nil
 }
@@ -111,31 +119,31 @@ func (ix *index) scan() {
 }
 
 // apply puts one frame into the summary.
-func (ix *index) apply(f frame, at, n int) {
+func (s *summary) apply(f frame, at, n int) {
 	switch f.kind {
 	case frameRecord:
-		if old, ok := ix.entries[f.id]; ok {
-			ix.live -= int64(old.n)
+		if old, ok := s.entries[f.id]; ok {
+			s.live -= int64(old.n)
 		}
-		ix.entries[f.id] = entry{at: int64(at), address: f.address, used: f.millis, n: int32(n)}
-		delete(ix.tombs, f.id)
-		ix.live += int64(n)
-		if ix.latest != nil {
-			ix.latest[f.address] = f.id
+		s.entries[f.id] = entry{at: int64(at), address: f.address, used: f.millis, n: int32(n)}
+		delete(s.tombs, f.id)
+		s.live += int64(n)
+		if s.latest != nil {
+			s.latest[f.address] = f.id
 		}
 	case frameDrop:
-		if old, ok := ix.entries[f.id]; ok {
-			ix.live -= int64(old.n)
-			delete(ix.entries, f.id)
+		if old, ok := s.entries[f.id]; ok {
+			s.live -= int64(old.n)
+			delete(s.entries, f.id)
 		}
-		ix.tombs[f.id] = cache.Tombstone{Action: f.id, EvictedUnixMilli: f.millis, Reason: string(f.payload)}
-		ix.drops++
+		s.tombs[f.id] = cache.Tombstone{Action: f.id, EvictedUnixMilli: f.millis, Reason: string(f.payload)}
+		s.drops++
 	case frameUses:
 		for p := f.payload; len(p) >= digest.Size; p = p[digest.Size:] {
 			id := digest.ActionID(p[:digest.Size])
-			if e, ok := ix.entries[id]; ok && e.used < f.millis {
+			if e, ok := s.entries[id]; ok && e.used < f.millis {
 				e.used = f.millis
-				ix.entries[id] = e
+				s.entries[id] = e
 			}
 		}
 	}

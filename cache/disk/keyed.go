@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +28,10 @@ type keyedIngest struct {
 	file *os.File
 	// saved is the offset of the last checkpoint.
 	saved int64
-	err   error
+	// gone says that the file has lost its name, which another ingest of the
+	// key may have by now.
+	gone bool
+	err  error
 }
 
 // checkpoint is the file beside a keyed ingest: how far its bytes are hashed.
@@ -283,7 +285,10 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 		return err
 	}
 	in.c.hooks.at("keyed linked")
-	err = errors.Join(os.Remove(in.file.Name()), ignoreMissing(os.Remove(in.checkpointPath())))
+	in.gone = true
+	// The checkpoint goes first: it must not meet the next file of the name.
+	err = errors.Join(ignoreMissing(os.Remove(in.checkpointPath())), os.Remove(in.file.Name()))
+	in.c.hooks.at("keyed unlinked")
 	if fresh {
 		in.c.published(ref.Size)
 	} else {
@@ -301,13 +306,11 @@ func (in *keyedIngest) Close() error {
 	failed := in.err
 	in.err = errClosed
 	var err error
-	if _, statErr := os.Lstat(in.file.Name()); statErr == nil {
+	if !in.gone {
 		err = in.save(false)
-		if failed != nil && err != nil {
-			err = nil // the first failure has been told
-		}
-	} else if !errors.Is(statErr, fs.ErrNotExist) {
-		err = statErr
+	}
+	if failed != nil {
+		err = nil // the first failure has been told
 	}
 	return errors.Join(err, in.file.Close(), in.lock.Close())
 }
@@ -326,9 +329,9 @@ func (c *Cache) dropKeyed(_ context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := ignoreMissing(os.Remove(path)); err != nil {
+	if err := ignoreMissing(os.Remove(path + ".state")); err != nil {
 		return err
 	}
 	c.state.used.Add(-info.Size())
-	return ignoreMissing(os.Remove(path + ".state"))
+	return ignoreMissing(os.Remove(path))
 }

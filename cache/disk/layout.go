@@ -23,6 +23,7 @@ const (
 	formatName     = "format"
 	stateName      = "state"
 	syncName       = "sync"
+	reserveName    = "reserve"
 	objectsName    = "objects"
 	indexName      = "index"
 	leasesName     = "leases"

@@ -3,7 +3,9 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,4 +58,21 @@ func (c *Cache) openLock(name string) (*os.File, error) {
 		return os.Open(c.path(locksName, name))
 	}
 	return os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
+}
+
+// sharedLock is a lock file that the goroutines of a process take in turns.
+type sharedLock struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// hold calls fn while it holds the lock; how is as for flock(2).
+func (l *sharedLock) hold(how int, fn func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := flock(l.file, how); err != nil {
+		return fmt.Errorf("lock cache: %w", err)
+	}
+	defer func() { _ = flock(l.file, unix.LOCK_UN) }()
+	return fn()
 }

@@ -67,12 +67,15 @@ func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
 			return true, nil
 		}
 	}
-	c.deletingMu.Lock()
-	defer c.deletingMu.Unlock()
-	if err := flock(c.deleting, unix.LOCK_SH); err != nil {
-		return false, fmt.Errorf("lock cache: %w", err)
-	}
-	defer func() { _ = flock(c.deleting, unix.LOCK_UN) }()
+	present := false
+	err := c.deleting.hold(unix.LOCK_SH, func() (err error) {
+		present, err = c.touchPresent(id, size)
+		return err
+	})
+	return present, err
+}
+
+func (c *Cache) touchPresent(id digest.ContentID, size int64) (bool, error) {
 	f, err := c.stat(id, false)
 	if err != nil {
 		return false, ignoreMissing(err)

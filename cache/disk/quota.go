@@ -4,16 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 )
 
+// room is how a process keeps within the quota.
+type room struct {
+	// inflight is the bytes that this process has reserved and not landed.
+	inflight atomic.Int64
+	mu       sync.Mutex
+	// futile is when an attempt to make room last found nothing to remove.
+	futile time.Time
+}
+
 // reserve counts n bytes that are about to be written, and makes room for
 // them when they exceed the quota. They are in flight until landed, published
 // or released.
 func (c *Cache) reserve(ctx context.Context, n int64) error {
-	c.inflight.Add(n)
+	c.room.inflight.Add(n)
 	used := c.state.used.Add(n)
 	if c.opts.Quota <= 0 || used <= c.opts.Quota {
 		return nil
@@ -27,12 +39,12 @@ func (c *Cache) reserve(ctx context.Context, n int64) error {
 
 // release takes back what reserve counted.
 func (c *Cache) release(n int64) {
-	c.inflight.Add(-n)
+	c.room.inflight.Add(-n)
 	c.state.used.Add(-n)
 }
 
 // landed says that reserved bytes are in a file that a count finds.
-func (c *Cache) landed(n int64) { c.inflight.Add(-n) }
+func (c *Cache) landed(n int64) { c.room.inflight.Add(-n) }
 
 // published counts an object, whose bytes have landed.
 func (c *Cache) published(size int64) {
@@ -50,12 +62,12 @@ func (c *Cache) removed(size int64, executable bool) {
 
 // makeRoom removes what nobody uses until the bytes fit.
 func (c *Cache) makeRoom(ctx context.Context, n int64) error {
-	c.quotaMu.Lock()
-	defer c.quotaMu.Unlock()
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
 	if c.state.used.Load() <= c.opts.Quota {
 		return nil // another ingest has made room meanwhile
 	}
-	if since := time.Since(c.futile); since > futileFor {
+	if since := time.Since(c.room.futile); since > futileFor {
 		_, err := c.collect(ctx, GCOptions{}, "quota")
 		if errors.Is(err, errHeld) {
 			return fmt.Errorf("%w: %w", cache.ErrQuota, err)
@@ -66,7 +78,7 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		if c.state.used.Load() <= c.opts.Quota {
 			return nil
 		}
-		c.futile = time.Now()
+		c.room.futile = time.Now()
 	}
 	return fmt.Errorf("%w: %d bytes of %d are in use or pinned, and %d more are needed; raise the quota, unpin something or wait for other runs",
 		cache.ErrQuota, c.state.used.Load()-n, c.opts.Quota, n)
@@ -75,3 +87,26 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 // futileFor is how long an attempt to make room is not repeated after one
 // that did not find enough.
 const futileFor = 2 * time.Second
+
+// reserveSize is what the file "reserve" takes, so that a collection can
+// write its tombstones when the disk is full.
+const reserveSize = 1 << 20
+
+// makeReserve makes the reserve when it is missing and there is space.
+func (c *Cache) makeReserve() {
+	path := c.path(reserveName)
+	if _, err := os.Lstat(path); err == nil {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if err := reserveBlocks(f, reserveSize); err != nil {
+		_ = os.Remove(path)
+	}
+}
+
+// spendReserve frees the reserve and reports whether there was one.
+func (c *Cache) spendReserve() bool { return os.Remove(c.path(reserveName)) == nil }

@@ -331,3 +331,37 @@ func TestKeyedDiesWhilePublishing(t *testing.T) {
 	must(t, closure(t, c, ref))
 	wantVerified(t, c)
 }
+
+// As soon as an ingest has given its file away, the next one of the key may
+// begin; what the first still does must not touch the second's files.
+func TestKeyedHandsOver(t *testing.T) {
+	var second cache.Ingest
+	var c *Cache
+	h := hooks{unnamed: true}
+	h.at = func(point string) {
+		if point == "keyed unlinked" && second == nil {
+			var err error
+			second, err = c.Ingest(t.Context(), "key")
+			must(t, err)
+			_, err = io.WriteString(second, "second")
+			must(t, err)
+		}
+	}
+	c = openTest(t, t.TempDir(), Options{}, h)
+	first, err := c.Ingest(t.Context(), "key")
+	must(t, err)
+	_, err = io.WriteString(first, "first")
+	must(t, err)
+	_, err = first.Commit(t.Context(), cache.Ref{})
+	must(t, err)
+	second.(*keyedIngest).lock.Close() // its process dies
+	second.(*keyedIngest).file.Close()
+	third, err := c.Ingest(t.Context(), "key")
+	must(t, err)
+	if third.Offset() != 6 {
+		t.Fatalf("offset %d, want 6", third.Offset())
+	}
+	ref, err := third.Commit(t.Context(), cache.Ref{ID: digest.Of([]byte("second"))})
+	must(t, err)
+	must(t, closure(t, c, ref))
+}

@@ -241,12 +241,8 @@ func (v *verifier) lost(id digest.ContentID) bool {
 
 // rest looks at the index file and the pins.
 func (v *verifier) rest() error {
-	ix := v.c.index
-	ix.mu.RLock()
-	bad := ix.bad + len(ix.log.bytes()) - ix.scanned
-	ix.mu.RUnlock()
-	if bad > 1 {
-		v.damage(Damage{Text: fmt.Sprintf("the index holds %d bytes that are no record; they are skipped", bad)})
+	if err := v.indexFile(); err != nil {
+		return err
 	}
 	pins, err := v.c.Pins(v.ctx)
 	if err != nil {
@@ -260,6 +256,29 @@ func (v *verifier) rest() error {
 		}
 	}
 	return nil
+}
+
+// indexFile looks for bytes of the index that are no frame, and rewrites it
+// without them.
+func (v *verifier) indexFile() error {
+	ix := v.c.index
+	look := func() error {
+		ix.mu.RLock()
+		bad := ix.bad + len(ix.log.bytes()) - ix.scanned
+		ix.mu.RUnlock()
+		if bad <= 1 { // one line feed may end a line that lacked nothing else
+			return nil
+		}
+		v.damage(Damage{Text: fmt.Sprintf("the index holds %d bytes that are no record, as a writer leaves that dies or finds the disk full; no record was lost", bad)})
+		if v.c.readOnly {
+			return nil
+		}
+		return ix.rewrite()
+	}
+	if v.c.readOnly {
+		return look()
+	}
+	return ix.locked(look)
 }
 
 // CheckUnmodified returns an error that wraps cache.ErrCorrupt when a file of
