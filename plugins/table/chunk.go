@@ -198,10 +198,10 @@ func (p *parser) inferRest(c *chunk) {
 	t := p.tokenizer(c)
 	p.filled.Add(-int64(c.rows) * int64(p.width)) // counted before
 	for p.nextBatch(&t, &chunk{}, true) {
-		p.batch.side = bytes.Clone(p.batch.side)
 		for _, s := range p.batch.spans {
 			all.cells = append(all.cells, p.batch.cell(s))
 		}
+		p.batch.side = nil // the cells keep it
 	}
 	for i := range c.cols {
 		if c.cols[i] != nil {

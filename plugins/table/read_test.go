@@ -114,6 +114,29 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestManyBatches reads a column whose kind is only known at its end, so that
+// its cells are looked at twice, with quotes to undo in every one.
+func TestManyBatches(t *testing.T) {
+	var in, want bytes.Buffer
+	in.WriteString("a,b\n")
+	want.WriteString("a,b\n")
+	for i := range 20_000 {
+		line := fmt.Sprintf("\"x\"\"%d\",", i)
+		in.WriteString(line)
+		want.WriteString(line)
+		if i < 19_999 {
+			fmt.Fprintf(&in, "\"00\"%d\n", i)
+			fmt.Fprintf(&want, "00%d\n", i)
+		} else {
+			in.WriteString("\"y\"z\n")
+			want.WriteString("yz\n")
+		}
+	}
+	if got := text(t, read(t, in.String(), ReadOptions{})); got != want.String() {
+		t.Error("the table differs from the file")
+	}
+}
+
 // TestScanCSV checks that the pages put together are the table.
 func TestScanCSV(t *testing.T) {
 	data, err := os.ReadFile("testdata/pandas_csv.jsonl")
