@@ -52,6 +52,7 @@ func TestFullDiskChild(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	fillDisk(t, dir)
 	openOnFullDisk(t, dir)
+	openReadOnlyMount(t, dir)
 }
 
 // fillDisk stores until the disk is full.
@@ -109,4 +110,19 @@ func openOnFullDisk(t *testing.T, dir string) {
 		record(t, c, "new", putText(t, c, "new"))
 		checkIntact(t, c)
 	})
+}
+
+// openReadOnlyMount finds out by itself that nothing can be written.
+func openReadOnlyMount(t *testing.T, dir string) {
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m"))
+	c := openTest(t, dir, Options{}, hooks{unnamed: true})
+	if !c.ReadOnly() || !has(t, c, "new") {
+		t.Errorf("read-only: %v, record is there: %v", c.ReadOnly(), has(t, c, "new"))
+	}
+	_, err := c.Ingest(t.Context(), "")
+	wantErr(t, err, cache.ErrReadOnly)
+	rec, err := c.Lookup(t.Context(), actionOf("new"))
+	must(t, err)
+	must(t, closure(t, c, rec.Outputs["out0"].Ref))
+	must(t, c.Close())
 }

@@ -102,6 +102,14 @@ func stores(t *testing.T) map[string]cache.Store {
 	return map[string]cache.Store{"disk": c, "memory": memory.New()}
 }
 
+// outDir returns a path for a tree that is removed after the test.
+func outDir(t *testing.T) string {
+	t.Helper()
+	dst := filepath.Join(t.TempDir(), "out")
+	t.Cleanup(func() { must(t, tree.Remove(dst)) })
+	return dst
+}
+
 func importSample(t *testing.T, s cache.Store) cache.Ref {
 	t.Helper()
 	ref, err := tree.Import(t.Context(), s, writeFolder(t, sample), tree.ImportOptions{})
@@ -114,8 +122,7 @@ func TestImportAndMaterialise(t *testing.T) {
 		for _, opts := range []tree.Options{{Mode: tree.Link}, {Mode: tree.Copy}, {Mode: tree.Copy, Writable: true, Workers: 1}} {
 			t.Run(fmt.Sprintf("%s/%+v", name, opts), func(t *testing.T) {
 				ref := importSample(t, s)
-				dst := filepath.Join(t.TempDir(), "out")
-				t.Cleanup(func() { must(t, tree.Remove(dst)) })
+				dst := outDir(t)
 				res, err := tree.Materialise(t.Context(), s, ref, dst, opts)
 				must(t, err)
 				got, modes := readFolder(t, dst)
@@ -422,7 +429,8 @@ func TestMaterialiseIsAtomic(t *testing.T) {
 func TestMaterialiseRefusesToReplace(t *testing.T) {
 	s := memory.New()
 	ref := importSample(t, s)
-	dst := t.TempDir()
+	dst := outDir(t)
+	must(t, os.Mkdir(dst, 0o755))
 	if _, err := tree.Materialise(t.Context(), s, ref, dst, tree.Options{}); err != nil {
 		t.Errorf("into an empty folder: %v", err)
 	}
@@ -441,7 +449,7 @@ func TestMaterialiseRefusesToReplace(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	if _, err := tree.Materialise(t.Context(), s, ref, t.TempDir()+"/out", tree.Options{Writable: true}); err == nil {
+	if _, err := tree.Materialise(t.Context(), s, ref, outDir(t), tree.Options{Writable: true}); err == nil {
 		t.Error("writable links were allowed")
 	}
 }
@@ -463,7 +471,7 @@ func TestMaterialiseTellsProgress(t *testing.T) {
 	s := memory.New()
 	ref := importSample(t, s)
 	var last tree.Result
-	_, err := tree.Materialise(t.Context(), s, ref, t.TempDir()+"/out", tree.Options{Progress: func(r tree.Result) { last = r }})
+	_, err := tree.Materialise(t.Context(), s, ref, outDir(t), tree.Options{Progress: func(r tree.Result) { last = r }})
 	if err != nil || last.Files != ref.Files || last.Bytes != ref.Size {
 		t.Errorf("last progress %+v, %v, want all of %+v", last, err, ref)
 	}
