@@ -35,7 +35,7 @@ type schema struct {
 // maxFilled is how many missing cells may fill up short records before their
 // number must be in proportion to the file's size: a small file with one long
 // record and many short ones would else make a table of any size.
-const maxFilled = 1 << 22
+const maxFilled = 1 << 20
 
 var errFilled = errors.New("most records lack most fields: the first record is far longer than the others")
 
