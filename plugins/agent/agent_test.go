@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"archive/zip"
 	"bytes"
 	"fmt"
 	"math"
@@ -208,14 +209,34 @@ func TestBaselineRefuses(t *testing.T) {
 
 func TestDummy(t *testing.T) {
 	text := "id,y\n1,0\n"
-	task := newTask(t, 0, map[string]string{"sampleSubmission.csv": text, "sampleSubmission_old.csv": "other"})
-	if err := submitSample(task); err != nil {
-		t.Fatal(err)
+	for name, files := range map[string]map[string]string{
+		"plain":  {"sampleSubmission.csv": text, "sampleSubmission_old.csv": "other", "sample_submission.csv.zip": packed("sample_submission.csv", "other")},
+		"packed": {"en_sample_submission_2.csv.zip": packed("en_sample_submission_2.csv", text), "train.csv.zip": "no archive"},
+	} {
+		task := newTask(t, 0, files)
+		if err := submitSample(task); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := os.ReadFile(filepath.Join(task.SubmissionDir, SubmissionFile))
+		if err != nil || string(data) != text {
+			t.Errorf("%s: got %q, %v", name, data, err)
+		}
 	}
-	data, err := os.ReadFile(filepath.Join(task.SubmissionDir, SubmissionFile))
-	if err != nil || string(data) != text {
-		t.Errorf("got %q, %v", data, err)
+	for name, data := range map[string]string{"damaged": "no archive", "empty": packed("readme.txt", text)} {
+		if err := submitSample(newTask(t, 0, map[string]string{"sample_submission.csv.zip": data})); err == nil || !strings.Contains(err.Error(), "sample_submission.csv.zip") {
+			t.Errorf("%s: got %v, want an error that names the file", name, err)
+		}
 	}
+}
+
+// packed is a zip archive of one file.
+func packed(name, text string) string {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	f, _ := w.Create(name)
+	f.Write([]byte(text))
+	w.Close()
+	return buf.String()
 }
 
 // TestGradient compares backward with differences of the loss.

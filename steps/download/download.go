@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path"
 
 	"github.com/zclconf/go-cty/cty"
@@ -38,6 +39,7 @@ func Kind(deps Deps) step.Kind {
 			"an agent never sees them.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix; null takes them from where the competition says. Not in the key: the content is."},
 		},
 		Blocks: []step.Block{{
 			Name: "source",
@@ -63,6 +65,7 @@ func Kind(deps Deps) step.Kind {
 // arguments are the block's arguments.
 type arguments struct {
 	Competition string    `cty:"competition"`
+	From        *string   `cty:"from"`
 	Source      *override `cty:"source"`
 }
 
@@ -106,11 +109,16 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		return nil, err
 	}
 	d := &download{competition: a.Competition}
-	if a.Source != nil {
+	switch {
+	case a.From != nil && a.Source != nil:
+		return nil, errors.New("from and a source block both say where the data are; keep one")
+	case a.From != nil:
+		return d, d.add(deps, "file", source.Spec{Path: local(*a.From)}, "")
+	case a.Source != nil:
 		return d, d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As))
 	}
 	if len(def.Sources) == 0 {
-		return nil, fmt.Errorf("competition %q does not say where its data are; add a source block to the step", a.Competition)
+		return nil, fmt.Errorf("competition %q does not say where its data are; add from or a source block to the step", a.Competition)
 	}
 	for _, s := range def.Sources {
 		spec := source.Spec{Path: s.Path, Base: def.Folder(), URL: s.URL, Slug: s.Slug, MD5: s.MD5, SHA256: s.SHA256}
@@ -119,6 +127,19 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		}
 	}
 	return d, nil
+}
+
+// suffixes are those of the archives that "from" finds without.
+var suffixes = []string{".zip", ".tar", ".tar.gz", ".tar.zst", ".7z"}
+
+// local returns what a path without an archive's suffix stands for.
+func local(path string) string {
+	for _, suffix := range append([]string{""}, suffixes...) {
+		if _, err := os.Stat(path + suffix); err == nil {
+			return path + suffix
+		}
+	}
+	return path
 }
 
 func (o *override) spec() source.Spec {

@@ -202,12 +202,52 @@ func TestRefuses(t *testing.T) {
 		want   string
 	}{
 		{"unknown", map[string]cty.Value{"competition": cty.StringVal("tox")}, `did you mean "toy"`},
-		{"no source", toy(nil), "add a source block"},
+		{"no source", toy(nil), "a source block"},
 		{"no path", toy(file("url", "http://x/y")), "needs a path"},
 		{"no address", toy(map[string]cty.Value{"kind": cty.StringVal("http"), "url": cty.StringVal("x")}), "http://"},
 	} {
 		if _, err := b.Run(t, tt.values); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestFrom takes the data from a local folder or archive.
+func TestFrom(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(dir+"/folder/sub", 0o755), os.WriteFile(dir+"/folder/sub/a", []byte("1"), 0o600), os.WriteFile(dir+"/packed.zip", zipOf(rawFiles), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	from := func(path string) map[string]cty.Value {
+		return map[string]cty.Value{"competition": cty.StringVal("toy"), "from": cty.StringVal(path)}
+	}
+	both := from(dir)
+	both["source"] = toy(map[string]cty.Value{"kind": cty.StringVal("file"), "path": cty.StringVal(dir)})["source"]
+	for _, tt := range []struct {
+		name   string
+		values map[string]cty.Value
+		want   map[string]string
+		err    string
+	}{
+		{"folder", from(dir + "/folder"), map[string]string{"sub/a": "1"}, ""},
+		{"archive", from(dir + "/packed.zip"), rawFiles, ""},
+		{"archive without its suffix", from(dir + "/packed"), rawFiles, ""},
+		{"missing", from(dir + "/none"), nil, "none: no such file"},
+		{"two places", both, nil, "keep one"},
+	} {
+		b := newBench(t, `source "kaggle" { slug = "toy" }`, nil)
+		out, err := b.Run(t, tt.values)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, b.Files(t, out["tree"].Ref)); diff != "" {
+			t.Errorf("%s: raw data (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }
