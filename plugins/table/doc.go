@@ -21,6 +21,9 @@
 // Floats, …) return the stored slice where the column is a plain view and a
 // copy otherwise; callers never write to either.
 //
+// Sorting, concatenating and the bulk accessors of columns longer than a chunk
+// need the whole column in memory; ScanCSV and WriteCSV do not.
+//
 // # What it refuses
 //
 // No input makes a reader panic: a file that is not a table gives an error

@@ -75,6 +75,7 @@ type NoColumnError struct {
 	Have []string // the table's columns
 }
 
+// Error names the column and those there are.
 func (e *NoColumnError) Error() string {
 	have := e.Have
 	if len(have) > 20 {
