@@ -92,12 +92,7 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 		diags = append(diags, more...)
 		unmark(v, marks)
 	}
-	for m := range marks {
-		if o, ok := m.(origin); ok {
-			origins = append(origins, o)
-		}
-	}
-	inst.Deps = g.dependsOn(origins)
+	inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
 	return diags
 }
 
@@ -210,18 +205,16 @@ func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
 // consume records where an argument comes from and refuses what may not go
 // there.
 func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
-	for m := range e.marks {
-		switch m := m.(type) {
-		case origin:
-			e.origins = append(e.origins, m)
-			if e.g.private(m) {
-				e.inst.Private = true
-				e.refusePrivate(a, expr, m)
-			}
-		case sensitiveMark:
-			e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
-				"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
+	for _, m := range originsOf(e.marks) {
+		e.origins = append(e.origins, m)
+		if e.g.private(m) {
+			e.inst.Private = true
+			e.refusePrivate(a, expr, m)
 		}
+	}
+	if _, found := e.marks[sensitive]; found {
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
+			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
 	}
 }
 
@@ -294,6 +287,9 @@ func (g *Graph) evaluateElements(s *Step) ([]element, diag.List) {
 	}
 	r := s.ForEach.Range()
 	shallow, marks := v.Unmark()
+	if _, found := marks[sensitive]; found {
+		return nil, diag.List{sensitiveForEach(r)}
+	}
 	ty := shallow.Type()
 	if !shallow.IsKnown() {
 		return nil, diag.List{unknownForEach(g, r, v, marks)}
@@ -325,6 +321,9 @@ func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
 		plain, marks := elem.Unmark()
+		if _, found := marks[sensitive]; found {
+			return nil, diag.List{sensitiveForEach(r)}
+		}
 		if !plain.IsKnown() {
 			return nil, diag.List{unknownForEach(g, r, elem, marks)}
 		}
@@ -341,6 +340,10 @@ func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 	}
 	slices.SortFunc(list, func(a, b element) int { return strings.Compare(a.key, b.key) })
 	return list, nil
+}
+
+func sensitiveForEach(r hcl.Range) *hcl.Diagnostic {
+	return diag.Error(r, "Sensitive value in for_each", "The keys would be part of addresses, which are stored and shown. Go over values that are not sensitive.")
 }
 
 func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *hcl.Diagnostic {

@@ -124,6 +124,9 @@ func (g *Graph) Select(a addr.Instance) []int {
 // SetOutputs makes the outputs of instance i known to the instances that
 // depend on it. It must be called before any of them asks for its Args.
 func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
+	// Others may be building the value of i's block for another instance.
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	inst := g.Instances[i]
 	inst.outputs = outputs
 	small := false
@@ -136,9 +139,7 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 		}
 	}
 	if small {
-		g.mu.Lock()
 		g.stale[inst.Step.Addr.String()] = true
-		g.mu.Unlock()
 	}
 }
 
@@ -160,7 +161,8 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	return step.Args{Value: args, Limits: inst.Limits}, diags
 }
 
-// Known reports whether every argument of i is known now, content by name.
+// Known reports whether every argument of i was known when the pipeline was
+// expanded, content by name.
 func (g *Graph) Known(i int) bool { return !g.Instances[i].Dynamic }
 
 // OutputValue evaluates an output block; content comes as its digest. known
@@ -238,11 +240,13 @@ func (g *Graph) isStale(t hcl.Traversal) bool {
 		s, _ := g.Pipeline.stepOf(t)
 		return s != nil && g.stale[s.Addr.String()]
 	case "local":
-		for _, name := range memberNodes(t, "local.", slices.Collect(maps.Keys(g.locals))) {
-			if g.stale[name] {
-				return true
-			}
-		}
+		return g.anyStale(memberNodes(t, "local.", slices.Collect(maps.Keys(g.locals))))
+	case "agent":
+		return g.anyStale(memberNodes(t, "agent.", slices.Collect(maps.Keys(g.agents))))
 	}
 	return false
+}
+
+func (g *Graph) anyStale(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return g.stale[name] })
 }

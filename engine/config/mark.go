@@ -1,6 +1,11 @@
 package config
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
 
 // origin marks a value as made from an output of an instance.
 type origin struct {
@@ -26,6 +31,18 @@ func unmark(v cty.Value, marks map[any]struct{}) cty.Value {
 	plain, found := v.UnmarkDeep()
 	addMarks(marks, found)
 	return plain
+}
+
+// originsOf returns the origins among marks, by instance and output.
+func originsOf(marks map[any]struct{}) []origin {
+	var found []origin
+	for m := range marks {
+		if o, ok := m.(origin); ok {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b origin) int { return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.out, b.out)) })
+	return found
 }
 
 func addMarks(dst map[any]struct{}, src cty.ValueMarks) {

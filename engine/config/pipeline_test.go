@@ -1,7 +1,9 @@
 package config
 
 import (
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -142,6 +144,8 @@ func TestArgsOnceOutputsAreKnown(t *testing.T) {
 	}
 }
 
+const secretVariable = "variable \"k\" {\n sensitive = true\n default = \"s3cret\"\n}\n"
+
 func TestMistakes(t *testing.T) {
 	const source = "step \"source\" \"raw\" { id = \"a\" }\n"
 	tests := []struct {
@@ -176,6 +180,10 @@ func TestMistakes(t *testing.T) {
 		{"bad memory", "step \"source\" \"x\" {\n id = \"a\"\n resources { memory = \"lots\" }\n}", nil, []string{"a size such as"}},
 		{"bad timeout", "step \"source\" \"x\" {\n id = \"a\"\n timeout = \"1 day\"\n}", nil, []string{"a duration such as"}},
 		{"sensitive", "variable \"k\" {\n sensitive = true\n default = \"s3cret\"\n}\nstep \"source\" \"x\" { id = \"${var.k}\" }", nil, []string{"Sensitive value"}},
+		{"sensitive keys", secretVariable + "step \"source\" \"x\" {\n for_each = toset([var.k])\n id = \"a\"\n}", nil, []string{"Sensitive value in for_each"}},
+		{"sensitive list of keys", secretVariable + "step \"source\" \"x\" {\n for_each = [var.k, \"b\"]\n id = \"a\"\n}", nil, []string{"Sensitive value in for_each"}},
+		{"sensitive name of a key", secretVariable + "step \"source\" \"x\" {\n for_each = { (var.k) = 1 }\n id = \"a\"\n}", nil, []string{"Sensitive value in for_each"}},
+		{"sensitive command", "variable \"k\" {\n sensitive = true\n default = [\"s3cret\"]\n}\nagent \"a\" { command = var.k }\n" + source + "step \"split\" \"s\" { raw = step.source.raw.tree }\nstep \"solve\" \"x\" {\n data = step.split.s.public\n agent = agent.a\n}", nil, []string{"Sensitive value"}},
 		{"variable missing", `variable "k" {}`, nil, []string{"-var k=VALUE", "MLEFLOW_VAR_k"}},
 		{"variable typed", "variable \"k\" { type = number }", []string{"k=abc"}, []string{"must be number"}},
 		{"variable undeclared", "variable \"agent\" { default = 1 }", []string{"agnet=2"}, []string{`Did you mean "agent"`}},
@@ -205,4 +213,88 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is wrong is told in the order of the instances, every time.
+func TestPrivateOutputsAreNamedInOrder(t *testing.T) {
+	const src = `
+step "source" "raw" {
+  for_each = toset([for i in range(20) : format("%02d", i)])
+  id       = each.key
+}
+step "solve" "x" { data = values(step.source.raw)[*].tree }
+`
+	_, diags := load(t, src, Inputs{})
+	var last string
+	named := 0
+	for _, d := range diags {
+		if d.Summary != "Private output in an untrusted step" {
+			continue
+		}
+		if d.Detail <= last {
+			t.Fatalf("%q comes after %q", d.Detail, last)
+		}
+		last = d.Detail
+		named++
+	}
+	if named != 20 {
+		t.Errorf("%d of 20 outputs are named:\n%v", named, diags)
+	}
+}
+
+// An agent whose environment depends on a value is evaluated again when that is
+// known, and so is a local that refers to the agent.
+func TestValueReachesThroughAnAgent(t *testing.T) {
+	g, diags := load(t, `
+step "source" "raw" { id = "a" }
+agent "a" {
+  command = ["true"]
+  env     = { N = tostring(step.source.raw.count) }
+}
+locals { n = agent.a.env["N"] }
+step "board" "b" { note = local.n }
+`, Inputs{})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	g.SetOutputs(0, cache.Outputs{"tree": {Ref: cache.Ref{ID: digest.Of(nil)}}, "count": {JSON: []byte("7")}})
+	args, diags := g.Args(1)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if note := args.Value.GetAttr("note"); !note.RawEquals(cty.StringVal("7")) {
+		t.Errorf("note = %#v, want 7", note)
+	}
+}
+
+// Instances of one block end while others that depend on the block are decided.
+func TestOutputsBecomeKnownAtOnce(t *testing.T) {
+	g, diags := load(t, `
+step "source" "raw" {
+  for_each = toset([for i in range(8) : "k${i}"])
+  id       = each.key
+}
+step "board" "b" {
+  for_each = step.source.raw
+  note     = "${step.source.raw[each.key].count}"
+}
+`, Inputs{})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			g.SetOutputs(i, cache.Outputs{"tree": {Ref: cache.Ref{ID: digest.Of(nil)}}, "count": {JSON: []byte(strconv.Itoa(i))}})
+			args, diags := g.Args(8 + i)
+			if diags.HasErrors() {
+				t.Error(diags)
+				return
+			}
+			if note := args.Value.GetAttr("note"); !note.RawEquals(cty.StringVal(strconv.Itoa(i))) {
+				t.Errorf("note %d = %#v", i, note)
+			}
+		})
+	}
+	group.Wait()
 }

@@ -149,7 +149,7 @@ func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
 			continue
 		}
 		v, err := convert.Convert(v, ty)
-		if err == nil && (v.IsNull() || name == "command" && v.IsWhollyKnown() && v.LengthInt() == 0) {
+		if plain, _ := v.Unmark(); err == nil && (plain.IsNull() || name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0) {
 			err = fmt.Errorf("a value is required")
 		}
 		if err != nil {
