@@ -97,7 +97,7 @@ func (m *Model) wire(b *block, earlier []*block) {
 	}
 }
 
-// HCL renders the pipeline. seq makes texts differ that must not be equal.
+// HCL renders the pipeline.
 func (m *Model) HCL() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "locals { keys = toset([%s]) }\n", quoted(m.keys))

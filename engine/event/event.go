@@ -66,7 +66,7 @@ type RunStarted struct {
 	At
 	Run      string `json:"run"`
 	Pipeline string `json:"pipeline"`
-	// Steps is the number of instances in the run; Run, Cached and Deferred
+	// Steps is the number of instances in the run; ToRun, Cached and Deferred
 	// are what the plan predicts of them.
 	Steps    int `json:"steps"`
 	ToRun    int `json:"to_run"`

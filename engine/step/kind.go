@@ -59,7 +59,7 @@ type Fingerprinter interface {
 type Attr struct {
 	Name string
 	// Type is the type the expression is converted to; ArtifactType for
-	// content, OutputsType for "all outputs of a step".
+	// content, an object type for several outputs of a step at once.
 	Type cty.Type
 	// Required arguments must be written. An optional one that is not
 	// written is Default, or null when Default is the zero Value.
