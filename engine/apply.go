@@ -28,7 +28,8 @@ type ApplyOptions struct {
 	RequireCached bool
 	// Sink is told what happens; nil is nobody.
 	Sink event.Sink
-	// Args is the command line, for the ledger, without values of secrets.
+	// Args is the command line, for the ledger, which masks the values of
+	// sensitive variables in it.
 	Args []string
 }
 

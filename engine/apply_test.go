@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -314,6 +317,12 @@ func TestPanicIsAFailure(t *testing.T) {
 	if res := r.apply(context.Background(), `step "call" "x" {}`, engine.ApplyOptions{}); !strings.Contains(res.Failures[0].Err.Error(), "panicked: oh") {
 		t.Errorf("%+v", res.Failures)
 	}
+	if !slices.ContainsFunc(r.events, func(e event.Event) bool {
+		l, ok := e.(event.StepLog)
+		return ok && strings.Contains(l.Line, "apply_test.go")
+	}) {
+		t.Error("the log does not say where it panicked")
+	}
 }
 
 func TestResources(t *testing.T) {
@@ -411,5 +420,47 @@ func TestLedgerHasTheRun(t *testing.T) {
 	}
 	if !slices.Equal(lines, []string{"hello", "world"}) || len(past.Logs("step.call.x")) != 1 {
 		t.Errorf("lines %q, logs %v", lines, past.Logs("step.call.x"))
+	}
+}
+
+// A sensitive value given on the command line is in no file of the ledger, nor
+// is one that the pipeline's own text has as a default.
+func TestLedgerHasNoSensitiveValue(t *testing.T) {
+	r := newRig(t)
+	src := "variable \"token\" {\n sensitive = true\n default = \"default-s3cret\"\n}\nstep \"call\" \"x\" {}"
+	r.call = func(_ context.Context, env *step.Env) error {
+		_, err := fmt.Fprintln(env.Log, "the token is given-s3cret")
+		return err
+	}
+	for _, in := range []config.Inputs{{}, {Assignments: []config.Assignment{{Text: "token=given-s3cret"}}}} {
+		p, diags := r.engine().Parse("rig.hcl", []byte(src), in)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		res, diags := r.engine().Apply(context.Background(), p, engine.ApplyOptions{Args: []string{"mleflow", "apply", "-var", "token=given-s3cret"}})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		past, err := r.ledger.Find(res.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret := "default-s3cret"
+		if len(in.Assignments) > 0 {
+			secret = "given-s3cret"
+		}
+		err = filepath.WalkDir(past.Dir(), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s holds the secret", filepath.Base(path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

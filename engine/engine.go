@@ -47,6 +47,8 @@ type Program struct {
 	// Variables are the values given, as text, for the ledger; sensitive
 	// ones are left out.
 	Variables map[string]string
+	// hidden are the texts of sensitive variables, which the ledger masks.
+	hidden []string
 }
 
 // Load reads, checks and expands the pipeline file at path. The program is
@@ -75,7 +77,7 @@ func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (
 	if diags = append(diags, more...); diags.HasErrors() {
 		return prog, diags
 	}
-	prog.Variables = config.Shown(values)
+	prog.Variables, prog.hidden = config.Shown(values), config.Hidden(values)
 	graph, more := p.Expand(values)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return prog, diags

@@ -66,6 +66,7 @@ func (r *run) open() error {
 		},
 		Plan:    &r.pl.Plan,
 		Sources: map[string][]byte{filepath.Base(path): r.p.Pipeline.Source},
+		Secrets: ledger.NewSecrets(r.p.hidden...),
 	})
 	if err != nil {
 		return err

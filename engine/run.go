@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -162,7 +163,8 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 func protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind)", v)
+			fmt.Fprintf(env.Log, "panic: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind; the log has its stack)", v)
 		}
 	}()
 	return s.Run(ctx, env)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
@@ -16,6 +18,26 @@ func Shown(values map[string]cty.Value) map[string]string {
 		shown[name] = Text(v)
 	}
 	return shown
+}
+
+// Hidden returns the texts in sensitive values, at any depth, sorted: what must
+// not be stored even where a person wrote it, such as on the command line.
+func Hidden(values map[string]cty.Value) []string {
+	var hidden []string
+	for _, v := range values {
+		if !v.ContainsMarked() {
+			continue
+		}
+		plain, _ := v.UnmarkDeep()
+		_ = cty.Walk(plain, func(_ cty.Path, v cty.Value) (bool, error) {
+			if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+				hidden = append(hidden, v.AsString())
+			}
+			return true, nil
+		})
+	}
+	slices.Sort(hidden)
+	return slices.Compact(hidden)
 }
 
 // Text writes a known value without marks: a text as it is, anything else in

@@ -18,7 +18,9 @@
 // renamed. Several processes may use a ledger at once. Against the loss of
 // power only the end of a run is synced to the disk.
 //
-// Values of secrets are masked in everything that is written.
+// The secrets that a run is begun with (the values of sensitive variables) are
+// masked in everything that is written. Steps mask the secrets that they
+// resolve themselves.
 //
 // The ledger is no cache: a lost ledger loses history, explanations and
 // expected durations, never results.
