@@ -117,12 +117,22 @@ func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 	if !ok {
 		return
 	}
-	n, err := humanize.ParseBytes(v.AsString())
-	if err != nil || n > math.MaxInt64 {
+	n, err := ParseSize(v.AsString())
+	if err != nil {
 		m.wrong(name, e, want)
 		return
 	}
-	*dst = int64(n)
+	*dst = n
+}
+
+// ParseSize reads a number of bytes with a decimal or binary unit, in either
+// case, or with none: "500MB", "1.5TiB", "1024".
+func ParseSize(s string) (int64, error) {
+	n, err := humanize.ParseBytes(s)
+	if err != nil || n > math.MaxInt64 {
+		return 0, fmt.Errorf("parse size %q: want a number of bytes such as 500GiB or 2TB", s)
+	}
+	return int64(n), nil
 }
 
 // ParseDuration is time.ParseDuration that also takes whole or fractional

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
 )
@@ -64,7 +65,7 @@ func (a *app) openCache() (*disk.Cache, error) {
 	}
 	var opts disk.Options
 	if text := a.env("MLEFLOW_CACHE_QUOTA"); text != "" {
-		if opts.Quota, err = parseSize(text); err != nil {
+		if opts.Quota, err = config.ParseSize(text); err != nil {
 			return nil, usagef("MLEFLOW_CACHE_QUOTA: %w", err)
 		}
 	}

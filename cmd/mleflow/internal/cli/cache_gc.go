@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/config"
 )
 
 func newCacheGC(a *app) *cobra.Command {
@@ -20,7 +21,7 @@ func newCacheGC(a *app) *cobra.Command {
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
 			if cmd.Flags().Changed("max-size") {
-				size, err := parseSize(maxSize)
+				size, err := config.ParseSize(maxSize)
 				if err != nil {
 					return usagef("flag --max-size: %w", err)
 				}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
 func (m Machine) cacheFolder() Check {
@@ -54,7 +56,7 @@ func (m Machine) disk() Check {
 	if err != nil {
 		return Check{Name: "disk", Status: Warn, Detail: fmt.Sprintf("free space is not known: %v", err)}
 	}
-	c := Check{Name: "disk", Status: OK, Detail: fmt.Sprintf("%s free of %s", gibText(free), gibText(total))}
+	c := Check{Name: "disk", Status: OK, Detail: fmt.Sprintf("%s free of %s", view.Bytes(free), view.Bytes(total))}
 	switch {
 	case free < 1<<28:
 		c.Status, c.Fix = Missing, "free at least 0.25 GiB, or put the cache on another disk with --cache-dir"

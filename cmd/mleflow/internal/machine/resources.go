@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
 const gib = 1 << 30
@@ -38,9 +40,9 @@ func (m Machine) memory() Check {
 	if total == 0 {
 		return Check{Name: "memory", Status: Warn, Detail: "cannot be read on this system", Fix: "set resources { memory = … } in the pipeline yourself"}
 	}
-	c := Check{Name: "memory", Status: OK, Detail: fmt.Sprintf("%s, %s available", gibText(total), gibText(available))}
+	c := Check{Name: "memory", Status: OK, Detail: fmt.Sprintf("%s, %s available", view.Bytes(total), view.Bytes(available))}
 	if limit := m.cgroupMemory(); limit > 0 && limit < total {
-		c.Detail += ", limited to " + gibText(limit) + " by the control group"
+		c.Detail += ", limited to " + view.Bytes(limit) + " by the control group"
 		total = limit
 	}
 	if total < 2*gib {
@@ -83,5 +85,3 @@ func (m Machine) cgroupMemory() int64 {
 	}
 	return limit
 }
-
-func gibText(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/gib) }
