@@ -130,7 +130,7 @@ func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 func ParseSize(s string) (int64, error) {
 	n, err := humanize.ParseBytes(s)
 	if err != nil || n > math.MaxInt64 {
-		return 0, fmt.Errorf("parse size %q: want a number of bytes such as 500GiB or 2TB", s)
+		return 0, fmt.Errorf("%q is not a size; write one such as 500GiB or 2TB", s)
 	}
 	return int64(n), nil
 }
