@@ -43,10 +43,14 @@ func (g *Graph) expandStep(s *Step) diag.List {
 		g.addInstance(s, el)
 	}
 	ctx := g.scope(exprs)
+	if s.ForEach != nil {
+		s.once = g.evaluateOnce(s, ctx)
+	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
 		found[i] = g.expandInstance(g.Instances[first+i], ctx)
 	})
+	s.once = nil
 	var diags diag.List
 	for _, more := range found {
 		if len(diags) > 20 { // the same mistake once for every key helps nobody
@@ -61,7 +65,7 @@ func (g *Graph) addInstance(s *Step, el element) *Instance {
 	inst := &Instance{Step: s, Addr: addr.Single(s.Addr), index: len(g.Instances)}
 	if s.ForEach != nil {
 		inst.Addr = addr.Keyed(s.Addr, el.key)
-		inst.each = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(el.key), "value": el.value})}
+		inst.each = el.value
 	}
 	outs := s.Kind.Outputs
 	inst.artifacts = make([]*step.Artifact, len(outs))
@@ -78,12 +82,12 @@ func (g *Graph) addInstance(s *Step, el element) *Instance {
 }
 
 func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
-	args, origins, diags := g.evaluateArgs(inst, ctx)
+	child := inst.context(ctx)
+	args, origins, diags := g.evaluateArgs(inst, child)
 	inst.args = args
 	if !diags.HasErrors() {
-		inst.Dynamic = !args.IsWhollyKnown()
+		inst.Dynamic = slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsWhollyKnown() })
 	}
-	child := inst.context(ctx)
 	marks := map[any]struct{}{}
 	more := g.limits(inst, child, marks)
 	diags = append(diags, more...)
@@ -97,11 +101,11 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 }
 
 func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
-	if inst.each == nil {
+	if !inst.Addr.HasKey {
 		return ctx
 	}
 	child := ctx.NewChild()
-	child.Variables = inst.each
+	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(inst.Addr.Key), "value": inst.each})}
 	return child
 }
 
@@ -115,19 +119,69 @@ func (g *Graph) dependsOn(origins []origin) []int {
 	return slices.Clip(slices.Compact(deps))
 }
 
-// evaluateArgs returns the object of the instance's arguments, without marks,
-// and where they come from.
-func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) (cty.Value, []origin, diag.List) {
+// evaluateArgs returns the values of the instance's arguments and then of its
+// blocks, in the order of the kind, without marks, and where they come from.
+func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
 	k := inst.Step.Kind
-	e := argEval{g: g, inst: inst, ctx: inst.context(ctx), marks: map[any]struct{}{}}
-	object := make(map[string]cty.Value, len(k.Args)+len(k.Blocks))
+	e := argEval{g: g, inst: inst, ctx: ctx, marks: map[any]struct{}{}}
+	values := make([]cty.Value, 0, len(k.Args)+len(k.Blocks))
 	for i := range k.Args {
-		object[k.Args[i].Name] = e.attr(&k.Args[i], inst.Step.Args[k.Args[i].Name])
+		values = append(values, e.attr(&k.Args[i], inst.Step.Args[k.Args[i].Name]))
 	}
 	for i := range k.Blocks {
-		object[k.Blocks[i].Name] = e.block(&k.Blocks[i])
+		values = append(values, e.block(&k.Blocks[i]))
 	}
-	return cty.ObjectVal(object), e.origins, e.diags
+	return values, e.origins, e.diags
+}
+
+// object makes the values that evaluateArgs returned into the object that a
+// kind decodes. Instances keep the values only: there may be very many.
+func object(k *step.Kind, values []cty.Value) cty.Value {
+	attrs := make(map[string]cty.Value, len(values))
+	for i, v := range values {
+		if i < len(k.Args) {
+			attrs[k.Args[i].Name] = v
+		} else {
+			attrs[k.Blocks[i-len(k.Args)].Name] = v
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// evaluated is the value of an expression before its marks were taken off.
+type evaluated struct {
+	value cty.Value
+	diags diag.List
+}
+
+// evaluateOnce evaluates those arguments of a block that are the same for all
+// of its instances, since they do not refer to each.
+func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]evaluated {
+	once := map[hcl.Expression]evaluated{}
+	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
+		for i := range attrs {
+			e := exprs[attrs[i].Name]
+			if e == nil || refersToEach(e) {
+				continue
+			}
+			v, diags := g.evaluate(e, ctx)
+			if !diags.HasErrors() && !v.ContainsMarked() {
+				if out, err := convert.Convert(v, attrs[i].Type); err == nil {
+					v = out
+				}
+			}
+			once[e] = evaluated{v, diags}
+		}
+	}
+	add(s.Kind.Args, s.Args)
+	for i := range s.Kind.Blocks {
+		add(s.Kind.Blocks[i].Args, s.Blocks[s.Kind.Blocks[i].Name])
+	}
+	return once
+}
+
+func refersToEach(e hcl.Expression) bool {
+	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
 }
 
 // argEval evaluates the arguments of one instance.
@@ -157,9 +211,12 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 		if a.Default != (cty.Value{}) {
 			return a.Default
 		}
+		if a.Type == step.ArtifactType {
+			return cty.NullVal(cty.DynamicPseudoType) // as Args.Decode wants it
+		}
 		return cty.NullVal(a.Type)
 	}
-	v, diags := e.g.evaluate(expr, e.ctx)
+	v, diags := e.value(expr)
 	if diags.HasErrors() {
 		e.diags = append(e.diags, e.about(diags)...)
 		return cty.UnknownVal(a.Type)
@@ -181,6 +238,28 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 		return out
 	}
 	e.checkOneOf(a, out, expr)
+	return out
+}
+
+// value evaluates an expression, unless its value is known to be the same for
+// all instances of the block.
+func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
+	if same, ok := e.inst.Step.once[expr]; ok {
+		return same.value, copyDiags(same.diags)
+	}
+	return e.g.evaluate(expr, e.ctx)
+}
+
+// copyDiags copies diagnostics that are changed for each instance.
+func copyDiags(list diag.List) diag.List {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(diag.List, len(list))
+	for i, d := range list {
+		c := *d
+		out[i] = &c
+	}
 	return out
 }
 

@@ -57,9 +57,11 @@ type Instance struct {
 	// step, so that the arguments are final only when that is known.
 	Dynamic bool
 
-	index     int
-	each      map[string]cty.Value
-	args      cty.Value
+	index int
+	// each is each.value; its key is that of the address.
+	each cty.Value
+	// args are the values of arguments and blocks, in the order of the kind.
+	args      []cty.Value
 	artifacts []*step.Artifact
 	outputs   cache.Outputs
 }
@@ -151,14 +153,14 @@ func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
 func (g *Graph) Args(i int) (step.Args, diag.List) {
 	inst := g.Instances[i]
 	if !inst.Dynamic {
-		return step.Args{Value: inst.args, Limits: inst.Limits}, nil
+		return step.Args{Value: object(inst.Step.Kind, inst.args), Limits: inst.Limits}, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refresh()
 	scope := g.scope(inst.Step.expressions())
-	args, _, diags := g.evaluateArgs(inst, scope)
-	return step.Args{Value: args, Limits: inst.Limits}, diags
+	args, _, diags := g.evaluateArgs(inst, inst.context(scope))
+	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits}, diags
 }
 
 // Known reports whether every argument of i was known when the pipeline was

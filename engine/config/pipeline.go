@@ -89,6 +89,10 @@ type Step struct {
 	// block by block name.
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
+
+	// once are the values of the arguments that all instances share, while
+	// the block is expanded.
+	once map[hcl.Expression]evaluated
 }
 
 // Retry says how often and when an instance is tried again.
