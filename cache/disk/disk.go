@@ -50,13 +50,18 @@ type Cache struct {
 	// exclusively to remove objects.
 	deleting sharedLock
 	room     room
-	// twins serialises making executable twins and fresh inodes.
-	twins sync.Mutex
-	// noClone is set once the file system turned out not to share blocks.
-	noClone atomic.Bool
+	copies   copies
 
 	work    background
 	closing sync.Once
+}
+
+// copies is what making further files of an object needs to know.
+type copies struct {
+	// mu serialises making executable twins and fresh inodes.
+	mu sync.Mutex
+	// noClone is set once the file system turned out not to share blocks.
+	noClone atomic.Bool
 }
 
 // background is what runs beside the calls.

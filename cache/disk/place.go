@@ -76,8 +76,8 @@ func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, execu
 
 // makeTwin makes the executable twin of an object.
 func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
-	c.twins.Lock()
-	defer c.twins.Unlock()
+	c.copies.mu.Lock()
+	defer c.copies.mu.Unlock()
 	if _, err := c.stat(id, true); err == nil {
 		return nil
 	}
@@ -93,8 +93,8 @@ func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
 // freshInode replaces the file of an object by an equal one that has no
 // links yet, when the file is still the one that has too many.
 func (c *Cache) freshInode(ctx context.Context, id digest.ContentID, executable bool, full uint64) error {
-	c.twins.Lock()
-	defer c.twins.Unlock()
+	c.copies.mu.Lock()
+	defer c.copies.mu.Unlock()
 	f, err := c.stat(id, executable)
 	if err != nil || f.inode != full {
 		return c.ignoreNotFound(id, err)
@@ -199,7 +199,7 @@ func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) (cache.
 
 // cloneInto reports whether f now shares the blocks of the object.
 func (c *Cache) cloneInto(ctx context.Context, id digest.ContentID, f *os.File) (bool, error) {
-	if c.noClone.Load() {
+	if c.copies.noClone.Load() {
 		return false, nil
 	}
 	if _, err := c.checkSealed(ctx, id, false); err != nil {
@@ -212,7 +212,7 @@ func (c *Cache) cloneInto(ctx context.Context, id digest.ContentID, f *os.File) 
 	defer src.Close()
 	if err := clone(f, src); err != nil {
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
-			c.noClone.Store(true)
+			c.copies.noClone.Store(true)
 		}
 		return false, nil
 	}
