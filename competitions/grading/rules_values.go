@@ -125,9 +125,23 @@ var finiteRule = Rule{
 	}),
 }
 
+// hasTexts tells whether some cell is a text. A long column may be Mixed and
+// have numbers and truth values only.
+func hasTexts(c *table.Column) bool {
+	if c.Kind() != table.Mixed {
+		return c.Kind() == table.Text
+	}
+	for i := range c.Len() {
+		if c.Value(i).Kind() == table.Text {
+			return true
+		}
+	}
+	return false
+}
+
 // floats returns a column of numbers or truth values.
 func floats(c *table.Column) ([]float64, error) {
-	if c.Len() > 0 && (c.Kind() == table.Text || c.Kind() == table.Mixed) {
+	if c.Len() > 0 && hasTexts(c) {
 		row := max(firstWord(c), 0)
 		return nil, invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 	}
