@@ -33,7 +33,7 @@ competition "dog-breed-identification" {
   prepare {
     locals {
       parts   = train_test_split(csv("labels.csv"), { test_size = 0.1, random_state = 0 })
-      answers = one_hot(local.parts.test, "breed", local.breeds)
+      answers = one_hot(select(local.parts.test, "id", "breed"), "breed", local.breeds)
     }
     public {
       table "labels.csv" { rows = local.parts.train }

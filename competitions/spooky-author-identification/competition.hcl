@@ -43,7 +43,7 @@ competition "spooky-author-identification" {
       }
     }
     private {
-      table "test.csv" { rows = one_hot(drop(local.parts.test, "text"), "author", local.authors) }
+      table "test.csv" { rows = one_hot(select(local.parts.test, "id", "author"), "author", local.authors) }
     }
   }
 
