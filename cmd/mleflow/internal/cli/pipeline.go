@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +98,9 @@ func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run f
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	restore := fewCollections()
 	p, err := a.load(b.engine, path, in)
+	restore()
 	if err != nil {
 		return err
 	}
@@ -104,6 +108,17 @@ func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run f
 		return fmt.Errorf("load pipeline: %w", err)
 	}
 	return run(b, p)
+}
+
+// fewCollections makes garbage collections rarer until the function it returns
+// is called, unless GOGC says how often: expanding and planning a large
+// pipeline makes little else than garbage, and is over soon.
+func fewCollections() (restore func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	old := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(old) }
 }
 
 // oneFile checks that a command got its pipeline file.

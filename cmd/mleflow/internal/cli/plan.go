@@ -25,6 +25,7 @@ func newPlan(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				defer fewCollections()()
 				pl, diags := b.engine.Plan(cmd.Context(), p, opts)
 				if err := a.settle(diags, p); err != nil {
 					return err
