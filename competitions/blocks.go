@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/diag"
 )
 
 // sourceKinds says which attributes each kind of source takes; the first is
@@ -26,7 +28,7 @@ func (d *decoder) sources(blocks []*hclsyntax.Block) {
 		kind := b.Labels[0]
 		attrs, ok := sourceKinds[kind]
 		if !ok {
-			d.fail(b.LabelRanges[0], "Unknown source "+kind, "%s", Suggest(kind, slices.Sorted(maps.Keys(sourceKinds))))
+			d.fail(b.LabelRanges[0], "Unknown source "+kind, "%s", diag.Suggest(kind, slices.Sorted(maps.Keys(sourceKinds))))
 			continue
 		}
 		d.check(b.Body, bodySchema{attrs: attrs})

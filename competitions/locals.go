@@ -77,7 +77,7 @@ func (d *Definition) ParamValues(overrides map[string]cty.Value) (map[string]cty
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if _, ok := values[name]; !ok {
-			diags = append(diags, diag.General("Unknown parameter "+name, "Competition %s: %s", d.ID, Suggest(name, d.ParamNames())))
+			diags = append(diags, diag.General("Unknown parameter "+name, "Competition %s: %s", d.ID, diag.Suggest(name, d.ParamNames())))
 		}
 	}
 	return values, diags

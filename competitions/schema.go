@@ -31,7 +31,7 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 	blockNames := slices.Sorted(maps.Keys(s.blocks))
 	for _, attr := range sortedAttributes(body) {
 		if !slices.Contains(s.attrs, attr.Name) {
-			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", Suggest(attr.Name, s.attrs))
+			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, s.attrs))
 		}
 	}
 	seen := map[string]*hclsyntax.Block{}
@@ -39,7 +39,7 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 		shape, ok := s.blocks[b.Type]
 		switch {
 		case !ok:
-			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", Suggest(b.Type, blockNames))
+			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, blockNames))
 		case len(b.Labels) != shape.labels:
 			d.fail(b.DefRange(), "Wrong number of labels", "Block %s takes %d label(s) in quotes, not %d.", b.Type, shape.labels, len(b.Labels))
 		case !shape.many && seen[b.Type] != nil:
@@ -47,25 +47,6 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 		}
 		seen[b.Type] = b
 	}
-}
-
-// Suggest returns the hint of a diagnostic about an unknown name: the nearest
-// known one, or all of them.
-func Suggest(name string, known []string) string {
-	if near := diag.Nearest(name, known); near != "" {
-		return "Did you mean " + near + "?"
-	}
-	if len(known) == 0 {
-		return "None is allowed here."
-	}
-	text := "Allowed here:"
-	for i, k := range known {
-		if i > 0 {
-			text += ","
-		}
-		text += " " + k
-	}
-	return text + "."
 }
 
 // value evaluates an attribute as a type; false when absent or wrong.

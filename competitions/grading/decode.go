@@ -67,7 +67,7 @@ func (d *decoder) fail(r hcl.Range, summary, format string, args ...any) {
 func (d *decoder) grade(metrics *metric.Registry) {
 	for _, attr := range inOrder(d.body) {
 		if !slices.Contains(gradeAttributes, attr.Name) {
-			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", competitions.Suggest(attr.Name, gradeAttributes))
+			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, gradeAttributes))
 		}
 	}
 	d.plan.ID = d.text("id", "")
@@ -101,7 +101,7 @@ func (d *decoder) metric(metrics *metric.Registry) {
 	name := d.text("metric", "")
 	found, err := metrics.Lookup(name)
 	if err != nil {
-		d.fail(attr.Expr.Range(), "Unknown metric "+name, "%s", competitions.Suggest(name, metrics.Names()))
+		d.fail(attr.Expr.Range(), "Unknown metric "+name, "%s", diag.Suggest(name, metrics.Names()))
 		return
 	}
 	d.plan.Metric = found
@@ -176,7 +176,7 @@ func (d *decoder) requirements() {
 func (d *decoder) requirement(attr *hclsyntax.Attribute) {
 	known := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == attr.Name })
 	if known < 0 {
-		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", competitions.Suggest(attr.Name, RuleNames()))
+		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", diag.Suggest(attr.Name, RuleNames()))
 		return
 	}
 	v, ok := d.evaluate(attr)
@@ -246,7 +246,7 @@ func (d *decoder) choice(name, otherwise string, from []Choice) string {
 		names[i] = c.Name
 	}
 	if !slices.Contains(names, v) {
-		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "%s", competitions.Suggest(v, names))
+		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "%s", diag.Suggest(v, names))
 	}
 	return v
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/gocty"
 
-	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/transform"
@@ -93,7 +93,7 @@ func options(v cty.Value, t reflect.Type) (reflect.Value, error) {
 	for _, name := range sortedKeys(members) {
 		field, ok := optionField(t, name)
 		if !ok {
-			return out, fmt.Errorf("no option %q. %s", name, competitions.Suggest(name, optionNames(t)))
+			return out, fmt.Errorf("no option %q. %s", name, diag.Suggest(name, optionNames(t)))
 		}
 		target := out.Elem().FieldByIndex(field.Index)
 		if err := setOption(members[name], target); err != nil {

@@ -74,7 +74,7 @@ func (c *checker) named(root string, step hcl.TraverseAttr, known []string) {
 		}
 	}
 	what := map[string]string{"local": "local", "param": "parameter"}[root]
-	c.fail(step.SrcRange, "Unknown "+what+" "+step.Name, "%s", competitions.Suggest(step.Name, known))
+	c.fail(step.SrcRange, "Unknown "+what+" "+step.Name, "%s", diag.Suggest(step.Name, known))
 }
 
 func (c *checker) call(x *hclsyntax.FunctionCallExpr) {
@@ -83,7 +83,7 @@ func (c *checker) call(x *hclsyntax.FunctionCallExpr) {
 	switch {
 	case !isVerb && !isStd:
 		names := append(sortedKeys(c.e.verbs), sortedKeys(c.e.functions)...)
-		c.fail(x.NameRange, "Unknown verb "+x.Name, "%s", competitions.Suggest(x.Name, names))
+		c.fail(x.NameRange, "Unknown verb "+x.Name, "%s", diag.Suggest(x.Name, names))
 	case isVerb && !isStd && !x.ExpandFinal:
 		f := reflect.TypeOf(verb.Func)
 		if message := countArguments(verb, f, written(f), len(x.Args)); message != "" {

@@ -7,7 +7,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/table/pyjson"
@@ -121,7 +120,7 @@ func (e *evaluator) named(root string, step hcl.TraverseAttr) (cty.Value, hcl.Di
 	if v, ok := e.params[step.Name]; ok {
 		return v, nil
 	}
-	return fail(step.SrcRange, "Unknown parameter "+step.Name, "%s", competitions.Suggest(step.Name, sortedKeys(e.params)))
+	return fail(step.SrcRange, "Unknown parameter "+step.Name, "%s", diag.Suggest(step.Name, sortedKeys(e.params)))
 }
 
 // traverse follows attributes and indexes; an attribute of a table is a column.
@@ -160,7 +159,7 @@ func attribute(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostic
 			return fromColumn(c), nil
 		}
 	case t.IsObjectType() && !t.HasAttribute(name):
-		return fail(r, "No attribute "+name, "%s", competitions.Suggest(name, sortedKeys(t.AttributeTypes())))
+		return fail(r, "No attribute "+name, "%s", diag.Suggest(name, sortedKeys(t.AttributeTypes())))
 	}
 	return hcl.GetAttr(v, name, &r)
 }
@@ -168,7 +167,7 @@ func attribute(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostic
 func column(t *table.Table, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
 	c, err := t.Column(name)
 	if err != nil {
-		return fail(r, "No column "+name, "%s", competitions.Suggest(name, t.Names()))
+		return fail(r, "No column "+name, "%s", diag.Suggest(name, t.Names()))
 	}
 	return fromColumn(c), nil
 }
@@ -178,7 +177,7 @@ func member(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) 
 	object := v.EncapsulatedValue().(*pyjson.Value)
 	m, ok := object.Get(name)
 	if !ok {
-		return fail(r, "No member "+name, "%s", competitions.Suggest(name, object.Names()))
+		return fail(r, "No member "+name, "%s", diag.Suggest(name, object.Names()))
 	}
 	out, err := fromJSON(m)
 	if err != nil {

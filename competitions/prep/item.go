@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/transform"
@@ -88,7 +87,7 @@ func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
 		for _, k := range kinds {
 			names = append(names, k.name)
 		}
-		return nil, hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown output "+b.Type, "%s", competitions.Suggest(b.Type, names))}
+		return nil, hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown output "+b.Type, "%s", diag.Suggest(b.Type, names))}
 	}
 	it := &item{kind: kinds[at], block: b}
 	if len(b.Labels) != 1 {
@@ -116,7 +115,7 @@ func (it *item) checkAttributes() hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, name := range sortedKeys(it.block.Body.Attributes) {
 		if !slices.Contains(it.kind.attrs, name) {
-			diags = append(diags, diag.Error(it.block.Body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", competitions.Suggest(name, it.kind.attrs)))
+			diags = append(diags, diag.Error(it.block.Body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", diag.Suggest(name, it.kind.attrs)))
 		}
 	}
 	for _, name := range it.kind.attrs[:it.kind.required] {

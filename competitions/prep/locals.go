@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -36,7 +35,7 @@ func (l *localSet) get(e *evaluator, step hcl.TraverseAttr) (cty.Value, hcl.Diag
 	}
 	own, ok := l.own[step.Name]
 	if !ok {
-		return fail(step.SrcRange, "Unknown local "+step.Name, "%s", competitions.Suggest(step.Name, l.names()))
+		return fail(step.SrcRange, "Unknown local "+step.Name, "%s", diag.Suggest(step.Name, l.names()))
 	}
 	own.once.Do(func() { own.value, own.diags = e.value(own.attr.Expr, nil) })
 	return own.value, own.diags

@@ -130,7 +130,7 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 	}}
 	for _, name := range sortedKeys(body.Attributes) {
 		if name != "extract" {
-			diags = append(diags, diag.Error(body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", competitions.Suggest(name, []string{"extract"})))
+			diags = append(diags, diag.Error(body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", diag.Suggest(name, []string{"extract"})))
 		}
 	}
 	out.extract = body.Attributes["extract"]
@@ -144,7 +144,7 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 			items, more = decodeOutputs(b.Body, b.Type+"/")
 			out.outputs = append(out.outputs, items...)
 		default:
-			more = hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown block "+b.Type, "%s", competitions.Suggest(b.Type, []string{"locals", "public", "private"}))}
+			more = hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, []string{"locals", "public", "private"}))}
 		}
 		diags = append(diags, more...)
 	}

@@ -88,6 +88,18 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
+// Suggest is the whole hint about an unknown name: the nearest known one, or
+// all of them.
+func Suggest(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return "Did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		return "None is allowed here."
+	}
+	return "Allowed here: " + strings.Join(known, ", ") + "."
+}
+
 // Sources maps file names to their text, for snippets.
 type Sources = map[string]*hcl.File
 

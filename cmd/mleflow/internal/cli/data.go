@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
 )
 
 // dataFlags are the flags of the commands that work on the reference's data
@@ -58,7 +59,7 @@ func (p parameters) known(defs []*competitions.Definition) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if !slices.Contains(names, name) {
-			return usagef("flag --param: no parameter %q. %s", name, competitions.Suggest(name, names))
+			return usagef("flag --param: no parameter %q. %s", name, diag.Suggest(name, names))
 		}
 	}
 	return nil
