@@ -6,6 +6,8 @@ MLEFLOW   = $(OUT)/mleflow
 # A tagged checkout says its version; any other keeps the one in the source.
 VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION))
+# The same settings for all targets, so that they share what is compiled.
+export CGO_ENABLED ?= 0
 FUZZTIME ?= 30s
 COUNT    ?= 6
 
@@ -15,7 +17,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 build: ## build bin/mleflow, one static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
 
 test: ## run all tests
 	$(GO) vet ./...
