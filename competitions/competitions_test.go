@@ -43,7 +43,7 @@ const small = `competition "small" {
 }
 `
 
-var smallFolder = fstest.MapFS{"classes.txt": {Data: []byte("a\nb\n")}, "board.txt": {Data: []byte("1\n0.5 x\n")}}
+var smallFolder = fstest.MapFS{"classes.txt": {Data: []byte("a\nb\n")}, "board.txt": {Data: []byte("1\n0.5 x\n")}, "many.txt": {Data: []byte("1 999999999999\n")}}
 
 func parse(t *testing.T, replace ...string) *competitions.Definition {
 	t.Helper()
@@ -71,6 +71,9 @@ func TestDiagnostics(t *testing.T) {
 		{"malformed pin", `{ slug = "small" }`, "{\n slug = \"small\"\n md5 = \"12\"\n }", "Malformed MD5; A MD5 is 32 lower-case hexadecimal digits; this has 2 characters."},
 		{"no scores", "scores = [0.9, 0.8, 0.7]", "", "No leaderboard"},
 		{"broken leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "board.txt"`, `line 2: "0.5 x" is not a score or a score and a count`},
+		{"leaderboard that would fill the memory", "scores = [0.9, 0.8, 0.7]", `leaderboard = "many.txt"`, `line 1: "1 999999999999" is not a score or a score and a count`},
+		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or something in it is."},
+		{"null pin", "medals {", "checksums { public = { \"train.csv\" = null } }\n medals {", "Wrong value for public"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
 		{"no grade", "grade {", "grad {", "Unknown block grad; Did you mean grade?"},
@@ -162,6 +165,35 @@ func TestDigests(t *testing.T) {
 				t.Errorf("grade digest changed: %v", changed)
 			}
 		})
+	}
+}
+
+// A block sees a local by any way of writing it, and files by lines.
+func TestDigestsOfIndirectReferences(t *testing.T) {
+	for _, expr := range []string{`local["classes"]`, `[for name in ["classes"] : local[name]][0]`, `values(local)[1]`} {
+		was, diags := parse(t, "targets = local.classes", "targets = "+expr).GradeDigest(nil)
+		is, more := parse(t, "targets = local.classes", "targets = "+expr, `["z"]`, `["y"]`).GradeDigest(nil)
+		if diags = append(diags, more...); diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if was == is {
+			t.Errorf("%s: another value gives the same digest", expr)
+		}
+	}
+	digest := func(files fstest.MapFS) string {
+		text := strings.Replace(small, "targets = local.classes", `targets = lines("classes.txt")`, 1)
+		def, diags := competitions.Parse([]byte(text), "small", files)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		sum, diags := def.GradeDigest(nil)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return sum.String()
+	}
+	if digest(smallFolder) == digest(fstest.MapFS{"classes.txt": {Data: []byte("a\nc\n")}}) {
+		t.Error("another file gives the same digest")
 	}
 }
 

@@ -51,7 +51,7 @@ func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	var found *hclsyntax.Block
-	for _, attr := range sortedAttributes(body) {
+	for _, attr := range InOrder(body) {
 		diags = append(diags, diag.Error(attr.NameRange, "Unexpected attribute", "A competition file holds one competition block and nothing else."))
 	}
 	for _, b := range body.Blocks {

@@ -98,7 +98,7 @@ type Block struct {
 func (b Block) IsZero() bool { return b.Body == nil }
 
 // Source is one place the raw data comes from. Which arguments a source takes
-// is decided by its kind (see decodeSource).
+// is decided by its kind (see sourceKinds).
 type Source struct {
 	// Kind is "kaggle", "file" or "http".
 	Kind string

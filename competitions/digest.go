@@ -2,6 +2,7 @@ package competitions
 
 import (
 	"bytes"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/diag"
 )
 
 // PrepareDigest identifies everything in the definition that preparation
@@ -55,30 +57,69 @@ func (d *Definition) hashBlock(h *digest.Hasher, b Block, params map[string]cty.
 	for _, root := range []string{"local", "param"} {
 		values := ctx.Variables[root].AsValueMap()
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if !slices.Contains(names, root+"."+name) {
+			if !slices.Contains(names, root+"."+name) && !slices.Contains(names, root) {
 				continue
 			}
 			text, err := ctyjson.Marshal(values[name], cty.DynamicPseudoType)
 			if err != nil {
-				return append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Cannot encode " + root + "." + name, Detail: err.Error(), Subject: &b.Range})
+				return append(diags, diag.Error(b.Range, "Cannot encode "+root+"."+name, "%v.", err))
 			}
 			h.String(root+"."+name, string(text))
+		}
+	}
+	if callsLines(body) {
+		if err := d.hashFiles(h); err != nil {
+			return append(diags, diag.Error(b.Range, "Cannot read the competition's files", "%v.", err))
 		}
 	}
 	return diags
 }
 
-// referenced returns the "root.name" of every reference below a body.
+// callsLines reports whether a block reads a file of the competition's folder
+// itself. What it reads through a local is in the local's value.
+func callsLines(body *hclsyntax.Body) (found bool) {
+	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "lines" {
+			found = true
+		}
+		return nil
+	})
+	return found
+}
+
+// hashFiles adds every file of the competition's folder but the definition.
+func (d *Definition) hashFiles(h *digest.Hasher) error {
+	return fs.WalkDir(d.folder, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || name == FileName {
+			return err
+		}
+		data, err := fs.ReadFile(d.folder, name)
+		h.Content("file "+name, digest.Of(data))
+		return err
+	})
+}
+
+// referenced returns the "root.name" of every reference below a body, and the
+// root alone where a reference may mean any name.
 func referenced(body *hclsyntax.Body) []string {
 	var names []string
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
 		expr, ok := n.(*hclsyntax.ScopeTraversalExpr)
-		if !ok || len(expr.Traversal) < 2 {
+		if !ok {
 			return nil
 		}
-		if step, ok := expr.Traversal[1].(hcl.TraverseAttr); ok {
-			names = append(names, expr.Traversal.RootName()+"."+step.Name)
+		name := expr.Traversal.RootName()
+		if len(expr.Traversal) > 1 {
+			switch step := expr.Traversal[1].(type) {
+			case hcl.TraverseAttr:
+				name += "." + step.Name
+			case hcl.TraverseIndex:
+				if step.Key.Type() == cty.String {
+					name += "." + step.Key.AsString()
+				}
+			}
 		}
+		names = append(names, name)
 		return nil
 	})
 	return names

@@ -24,7 +24,7 @@ func (d *decoder) locals(blocks []*hclsyntax.Block) {
 	d.def.locals = locals{}
 	for _, b := range blocks {
 		d.check(b.Body, bodySchema{attrs: slices.Collect(maps.Keys(b.Body.Attributes))})
-		for _, attr := range sortedAttributes(b.Body) {
+		for _, attr := range InOrder(b.Body) {
 			if first, ok := d.def.locals[attr.Name]; ok {
 				d.fail(attr.NameRange, "Second local "+attr.Name, "The first is at line %d.", first.NameRange.Start.Line)
 				continue

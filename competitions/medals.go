@@ -111,6 +111,9 @@ func median(scores []float64) float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
+// maxTeams bounds what a count in a leaderboard file may make of a line.
+const maxTeams = 1_000_000
+
 // readLeaderboard reads a leaderboard file: one line a score in rank order,
 // "score" or "score count" for that many teams with the same score in a row.
 func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
@@ -126,7 +129,7 @@ func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
 		if err == nil && found {
 			count, err = strconv.Atoi(times)
 		}
-		if err != nil || count < 1 || math.IsNaN(score) {
+		if err != nil || count < 1 || len(scores)+max(count, 0) > maxTeams || math.IsNaN(score) {
 			return nil, fmt.Errorf("read leaderboard %s: line %d: %q is not a score or a score and a count", name, i+1, line)
 		}
 		scores = append(scores, slices.Repeat([]float64{score}, count)...)

@@ -29,7 +29,7 @@ type blockShape struct {
 // the nearest name that it has.
 func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 	blockNames := slices.Sorted(maps.Keys(s.blocks))
-	for _, attr := range sortedAttributes(body) {
+	for _, attr := range InOrder(body) {
 		if !slices.Contains(s.attrs, attr.Name) {
 			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, s.attrs))
 		}
@@ -60,8 +60,8 @@ func (d *decoder) value(body *hclsyntax.Body, name string, want cty.Type) (cty.V
 		return cty.NilVal, false
 	}
 	v, err := convert.Convert(v, want)
-	if err != nil || v.IsNull() || !v.IsWhollyKnown() {
-		reason := "it is null"
+	if err != nil || holdsNull(v) || !v.IsWhollyKnown() {
+		reason := "it is null, or something in it is"
 		if err != nil {
 			reason = err.Error()
 		}
@@ -69,6 +69,15 @@ func (d *decoder) value(body *hclsyntax.Body, name string, want cty.Type) (cty.V
 		return cty.NilVal, false
 	}
 	return v, true
+}
+
+// holdsNull reports whether a value or anything in it is null.
+func holdsNull(v cty.Value) (found bool) {
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		found = found || v.IsNull()
+		return !found, nil
+	})
+	return found
 }
 
 // texts evaluates an attribute that maps names to texts.
@@ -84,8 +93,8 @@ func (d *decoder) texts(body *hclsyntax.Body, name string) map[string]string {
 	return out
 }
 
-// sortedAttributes returns a body's attributes in the order of the file.
-func sortedAttributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
+// InOrder returns a body's attributes in the order of the file.
+func InOrder(body *hclsyntax.Body) []*hclsyntax.Attribute {
 	attrs := slices.Collect(maps.Values(body.Attributes))
 	slices.SortFunc(attrs, func(a, b *hclsyntax.Attribute) int {
 		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)
