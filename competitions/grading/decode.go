@@ -1,10 +1,8 @@
 package grading
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -65,7 +63,7 @@ func (d *decoder) fail(r hcl.Range, summary, format string, args ...any) {
 }
 
 func (d *decoder) grade(metrics *metric.Registry) {
-	for _, attr := range inOrder(d.body) {
+	for _, attr := range competitions.InOrder(d.body) {
 		if !slices.Contains(gradeAttributes, attr.Name) {
 			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, gradeAttributes))
 		}
@@ -121,14 +119,15 @@ func (d *decoder) renames() {
 		d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "Expected an object: rename = { other = \"name\" }.")
 		return
 	}
-	for from, to := range v.AsValueMap() {
+	names := v.AsValueMap()
+	for _, from := range slices.Sorted(maps.Keys(names)) {
+		to := names[from]
 		if to.IsNull() || to.Type() != cty.String {
 			d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "The new name of %s must be a text.", from)
 			continue
 		}
 		d.plan.rename = append(d.plan.rename, [2]string{from, to.AsString()})
 	}
-	slices.SortFunc(d.plan.rename, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 }
 
 func (d *decoder) metricArgs(name *hclsyntax.Attribute) (metric.Args, hcl.Range) {
@@ -145,8 +144,9 @@ func (d *decoder) metricArgs(name *hclsyntax.Attribute) (metric.Args, hcl.Range)
 		return nil, attr.Expr.Range()
 	}
 	args := metric.Args{}
-	for key, item := range v.AsValueMap() {
-		x, err := plainValue(item)
+	values := v.AsValueMap()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		x, err := plainValue(values[key])
 		if err != nil {
 			d.fail(attr.Expr.Range(), "Wrong value of parameter "+key, "%v.", err)
 			continue
@@ -167,7 +167,7 @@ func (d *decoder) requirements() {
 		for _, inner := range block.Body.Blocks {
 			d.fail(inner.DefRange(), "Unexpected block "+inner.Type, "A require block holds attributes only.")
 		}
-		for _, attr := range inOrder(block.Body) {
+		for _, attr := range competitions.InOrder(block.Body) {
 			d.requirement(attr)
 		}
 	}
@@ -253,9 +253,3 @@ func (d *decoder) choice(name, otherwise string, from []Choice) string {
 
 // A Choice is one of the values that an attribute may have.
 type Choice struct{ Name, Doc string }
-
-func inOrder(body *hclsyntax.Body) []*hclsyntax.Attribute {
-	return slices.SortedFunc(maps.Values(body.Attributes), func(a, b *hclsyntax.Attribute) int {
-		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)
-	})
-}

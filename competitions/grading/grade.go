@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,10 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
 	submission, err := table.ReadCSVFile(q.Submission, table.ReadOptions{})
+	var disk *fs.PathError
+	if errors.As(err, &disk) { // the machine's fault, not the submission's
+		return metric.Score{}, fmt.Errorf("read submission: %w", err)
+	}
 	if err != nil {
 		return metric.Score{}, invalid("the file cannot be read as a table: %v", err)
 	}

@@ -3,10 +3,12 @@ package grading
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -276,5 +278,23 @@ func TestMissingSubmission(t *testing.T) {
 	}
 	if r, err := Grade(context.Background(), def, metric.All(), Request{Submission: there, Answers: filepath.Join(dir, "answers.csv")}); err == nil {
 		t.Errorf("got %+v without answers", r)
+	}
+}
+
+// A disk that fails is not the submission's fault: no report says that it was
+// invalid. Reading the first page of a process's memory fails as a disk does.
+func TestUnreadableSubmission(t *testing.T) {
+	dir := t.TempDir()
+	answers, submission := filepath.Join(dir, "answers.csv"), filepath.Join(dir, "submission.csv")
+	if err := os.WriteFile(answers, []byte("id,a\n1,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc/self/mem", submission); err != nil {
+		t.Fatal(err)
+	}
+	def := define(t, "metric = \"accuracy\"\n id = \"id\"\n targets = [\"a\"]", "[0.9, 0.5]")
+	report, err := Grade(context.Background(), def, metric.All(), Request{Submission: submission, Answers: answers})
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("report %+v, error %v, want %v", report, err, syscall.EIO)
 	}
 }

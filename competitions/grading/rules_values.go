@@ -265,12 +265,12 @@ func decodeRowSum(v cty.Value, p *Plan) (rowSum, error) {
 		return r, err
 	}
 	decimals := -1.0
-	for name, into := range map[string]*float64{"value": &r.value, "atol": &r.atol, "rtol": &r.rtol, "decimals": &decimals} {
-		otherwise := *into
-		if name == "value" {
-			otherwise = 1
-		}
-		if *into, err = o.number(name, otherwise); err != nil {
+	r.value = 1
+	for _, field := range []struct {
+		name string
+		into *float64
+	}{{"value", &r.value}, {"atol", &r.atol}, {"rtol", &r.rtol}, {"decimals", &decimals}} {
+		if *field.into, err = o.number(field.name, *field.into); err != nil {
 			return r, err
 		}
 	}

@@ -2,6 +2,7 @@ package grading
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -70,11 +71,12 @@ type options map[string]cty.Value
 // objectOptions reads an object with no other fields than the known ones.
 func objectOptions(v cty.Value, known ...string) (options, error) {
 	out := options{}
-	for name, item := range v.AsValueMap() {
+	fields := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("no field is named %q (known: %v)", name, known)
 		}
-		out[name] = item
+		out[name] = fields[name]
 	}
 	return out, nil
 }
