@@ -179,13 +179,7 @@ func lintPreparedFiles(p *preparedLinter) error {
 	})
 }
 
-// worst reports whether findings hold an error.
-func worst(found []Finding) Severity {
-	if slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Error }) {
-		return Error
-	}
-	return Warning
-}
-
 // HasErrors reports whether findings hold an error.
-func HasErrors(found []Finding) bool { return worst(found) == Error }
+func HasErrors(found []Finding) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Error })
+}

@@ -134,8 +134,13 @@ func setOption(v cty.Value, target reflect.Value) error {
 	}
 	if t.Kind() == reflect.Map {
 		out := map[string]string{}
-		for key, item := range v.AsValueMap() {
-			if item.Type() != cty.String {
+		if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
+			return fmt.Errorf("expected an object { name = \"text\", … }, not %s", describe(v))
+		}
+		members := v.AsValueMap()
+		for _, key := range sortedKeys(members) {
+			item := members[key]
+			if item.Type() != cty.String || item.IsNull() {
 				return fmt.Errorf("expected texts, not %s", describe(item))
 			}
 			out[key] = item.AsString()

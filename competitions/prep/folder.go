@@ -43,6 +43,9 @@ func (f *Folder) Publish() error {
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
 	if err := os.Rename(f.partial, f.final); err != nil {
+		if backErr := os.Rename(old, f.final); backErr != nil && !errors.Is(backErr, fs.ErrNotExist) {
+			err = errors.Join(err, backErr)
+		}
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
 	return os.RemoveAll(old)

@@ -135,8 +135,6 @@ type reader struct {
 
 func (r *runner) read(it *item) *reader { return &reader{e: r.evaluator, it: it} }
 
-func (r *reader) has(name string) bool { return r.it.block.Body.Attributes[name] != nil }
-
 func (r *reader) at(name string) hcl.Range {
 	if attr := r.it.block.Body.Attributes[name]; attr != nil {
 		return attr.Expr.Range()
