@@ -30,27 +30,36 @@ type app struct {
 	// run function was reached; errors before that are wrong usage.
 	started bool
 
-	noticeMu sync.Mutex
-	notice   func(string)
+	// screen is the live view while one owns the terminal.
+	screenMu sync.Mutex
+	screen   *view.Live
 }
 
 // say tells the person something while a command runs.
 func (a *app) say(text string) {
-	a.noticeMu.Lock()
-	defer a.noticeMu.Unlock()
-	if a.notice != nil {
-		a.notice(text)
+	a.screenMu.Lock()
+	defer a.screenMu.Unlock()
+	if a.screen != nil {
+		a.screen.Say(text)
 		return
 	}
 	fmt.Fprintln(a.stderr, "\n"+text)
 }
 
-// setNotice lets a view that owns the terminal show what say tells; nil gives
-// that back.
-func (a *app) setNotice(show func(string)) {
-	a.noticeMu.Lock()
-	defer a.noticeMu.Unlock()
-	a.notice = show
+// leave gives the terminal back before the process ends without returning.
+func (a *app) leave() {
+	a.screenMu.Lock()
+	defer a.screenMu.Unlock()
+	if a.screen != nil {
+		a.screen.Abandon()
+	}
+}
+
+// setScreen notes which view owns the terminal; nil is none.
+func (a *app) setScreen(l *view.Live) {
+	a.screenMu.Lock()
+	defer a.screenMu.Unlock()
+	a.screen = l
 }
 
 // Main runs the command line and returns the exit status.
@@ -59,7 +68,7 @@ func Main(args []string) int {
 		return hidden[args[0]](args[1:])
 	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
-	ctx, stop := interruptible(context.Background(), a.say)
+	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()
 	return a.main(ctx, args)
 }

@@ -104,7 +104,7 @@ func (a *app) newProgressOn(w io.Writer, lines bool) *progress {
 		p.lines = view.NewJSON(a.stdout)
 	case isFile && view.IsTerminal(terminal) && a.env("TERM") != "dumb":
 		p.live = view.NewLive(terminal, a.errStyle())
-		a.setNotice(p.live.Say)
+		a.setScreen(p.live)
 	default:
 		p.plain = view.NewPlain(w, a.errStyle(), a.verbose)
 	}
@@ -127,7 +127,7 @@ func (p *progress) Emit(e event.Event) {
 // close ends the live view, if there is one.
 func (p *progress) close() {
 	if p.live != nil {
-		p.app.setNotice(nil)
+		p.app.setScreen(nil)
 		p.live.Close()
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // interruptible returns a context that the first SIGINT or SIGTERM cancels,
-// after saying so. The second ends the process at once.
-func interruptible(parent context.Context, say func(string)) (context.Context, func()) {
+// after saying so. The second ends the process at once, after leave was called.
+func interruptible(parent context.Context, say func(string), leave func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -20,6 +20,7 @@ func interruptible(parent context.Context, say func(string)) (context.Context, f
 		say("Stopping: steps in flight are being ended. Press Ctrl-C again to quit at once.")
 		cancel()
 		if _, ok := <-signals; ok {
+			leave()
 			os.Exit(exitInterrupted)
 		}
 	}()

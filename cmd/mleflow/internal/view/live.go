@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -25,13 +26,14 @@ type Live struct {
 	reported int
 	style    Style
 
-	program *tea.Program
-	done    chan struct{}
+	terminal *os.File
+	program  *tea.Program
+	done     chan struct{}
 }
 
 // NewLive starts a live view on a terminal.
 func NewLive(terminal *os.File, style Style) *Live {
-	l := &Live{state: NewState(), style: style, done: make(chan struct{})}
+	l := &Live{state: NewState(), style: style, terminal: terminal, done: make(chan struct{})}
 	l.program = tea.NewProgram(liveModel{live: l},
 		tea.WithInput(nil), tea.WithOutput(terminal), tea.WithoutSignalHandler(), tea.WithFPS(20))
 	go func() {
@@ -51,8 +53,10 @@ func (l *Live) Emit(e event.Event) {
 	l.state.Apply(e)
 }
 
-// Say prints a line above the changing ones.
+// Say prints a line above the changing ones. A terminal echoes the keys of an
+// interrupt, so the cursor is put back where the view left it.
 func (l *Live) Say(line string) {
+	_, _ = l.terminal.WriteString("\r")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said = append(l.said, line)
@@ -63,6 +67,10 @@ func (l *Live) Close() {
 	l.program.Send(closing{})
 	<-l.done
 }
+
+// Abandon gives the terminal back without another frame, for a process that
+// ends at once.
+func (l *Live) Abandon() { _, _ = l.terminal.WriteString("\r\n" + ansi.ShowCursor) }
 
 // notices returns the lines that came up since the last call and stay.
 func (l *Live) notices() []string {
