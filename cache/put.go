@@ -8,15 +8,33 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
+// Copy is io.Copy that stops, with ctx's cause, when ctx does.
+func Copy(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
+	return io.Copy(dst, &contextReader{ctx, src})
+}
+
+// contextReader stops when its context does.
+type contextReader struct {
+	ctx context.Context // of one copy
+	r   io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
+
 // Put stores what r gives as a blob. A non-zero want must match, as in
-// Ingest.Commit.
+// Ingest.Commit. It stops when ctx does.
 func Put(ctx context.Context, s Store, r io.Reader, want Ref) (Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
 		return Ref{}, err
 	}
 	defer in.Close()
-	if _, err := io.Copy(in, r); err != nil {
+	if _, err := Copy(ctx, in, r); err != nil {
 		return Ref{}, fmt.Errorf("store blob: %w", err)
 	}
 	return in.Commit(ctx, want)

@@ -56,8 +56,8 @@ func (b *Builder) AddDir(path string) error {
 	return nil
 }
 
-// split refuses a path that is not clean and relative, and cuts it before its last element; dir ends with "/"
-// or is empty.
+// split refuses a path that is not clean and relative, and cuts it before its
+// last element; dir ends with "/" or is empty.
 func split(path string) (dir, name string, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		if err := CheckName(part); err != nil {

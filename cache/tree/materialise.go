@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -217,7 +216,7 @@ func copyTo(ctx context.Context, store cache.Store, ref cache.Ref, path string, 
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, r); err != nil {
+	if _, err := cache.Copy(ctx, f, r); err != nil {
 		f.Close()
 		return fmt.Errorf("copy %s: %w", ref.ID.Short(), err)
 	}

@@ -157,7 +157,7 @@ func (File) Fetch(ctx context.Context, req Request) (Data, error) {
 	data := Data{Name: path.Base(at.name)}
 	sum := md5.New() //nolint:gosec // published pins are MD5
 	counted := &counter{r: io.TeeReader(src, sum), tell: func(n int64) { req.progress(n, info.Size()) }}
-	if data.Ref, err = cache.Put(ctx, req.Store, contextReader{ctx, counted}, cache.Ref{}); err != nil {
+	if data.Ref, err = cache.Put(ctx, req.Store, counted, cache.Ref{}); err != nil {
 		return Data{}, fmt.Errorf("fetch file %s: %w", req.Spec.Path, err)
 	}
 	data.MD5 = hex.EncodeToString(sum.Sum(nil))
@@ -192,17 +192,4 @@ func (c *counter) Read(p []byte) (int, error) {
 	c.n += int64(n)
 	c.tell(c.n)
 	return n, err
-}
-
-// contextReader stops when the context does.
-type contextReader struct {
-	ctx context.Context // of one fetch
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }

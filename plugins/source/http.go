@@ -313,7 +313,7 @@ func md5Of(ctx context.Context, store cache.Store, ref cache.Ref) (string, error
 	}
 	defer r.Close()
 	sum := md5.New() //nolint:gosec // published pins are MD5
-	if _, err := io.Copy(sum, contextReader{ctx, r}); err != nil {
+	if _, err := cache.Copy(ctx, sum, r); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -215,7 +215,7 @@ func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
 	}
 	defer in.Close()
 	w := f.mask.writer(in)
-	if _, err := io.Copy(w, src); err != nil {
+	if _, err := cache.Copy(ctx, w, src); err != nil {
 		return cache.Ref{}, err
 	}
 	if err := w.Close(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"runtime"
@@ -73,7 +72,7 @@ func md5Of(ctx context.Context, store cache.Store, root cache.Ref, path string) 
 	}
 	defer r.Close()
 	sum := md5.New() //nolint:gosec // the reference's pins are MD5
-	if _, err := io.Copy(sum, r); err != nil {
+	if _, err := cache.Copy(ctx, sum, r); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -81,7 +81,7 @@ func openArchive(ctx context.Context, env *step.Env, ref cache.Ref) (archive.Sou
 	if err != nil {
 		return archive.Source{}, nil, err
 	}
-	if _, err := io.Copy(spool, r); err != nil {
+	if _, err := cache.Copy(ctx, spool, r); err != nil {
 		return archive.Source{}, nil, errors.Join(err, spool.Close())
 	}
 	return archive.Source{ReaderAt: spool, Size: ref.Size}, spool, nil
