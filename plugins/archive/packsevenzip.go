@@ -35,9 +35,13 @@ func newSevenZipPacker(w io.Writer, g *guard) (Packer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pack 7z archive: %w", err)
 	}
+	// Without a name it goes with its last user, even if nobody calls Close.
+	_ = os.Remove(spool.Name())
 	p := &sevenZipPacker{w: w, guard: g, spool: spool, packed: countingWriter{w: spool}}
-	p.z, err = flate.NewWriter(&p.packed, 6)
-	return p, err
+	if p.z, err = flate.NewWriter(&p.packed, 6); err != nil {
+		return nil, errors.Join(fmt.Errorf("pack 7z archive: %w", err), spool.Close())
+	}
+	return p, nil
 }
 
 type countingWriter struct {
@@ -81,10 +85,7 @@ func (p *sevenZipPacker) Folder(name string) error {
 
 // Close implements Packer.
 func (p *sevenZipPacker) Close() error {
-	defer func() {
-		_ = p.spool.Close()
-		_ = os.Remove(p.spool.Name())
-	}()
+	defer p.spool.Close()
 	if err := p.z.Close(); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (p *sevenZipPacker) Close() error {
 	if err == nil {
 		_, err = p.w.Write(header)
 	}
-	return errors.Join(err)
+	return err
 }
 
 // header writes what readSevenZipHeader reads.

@@ -141,3 +141,11 @@ func hugeHeader() []byte {
 	binary.LittleEndian.PutUint64(data[20:], 1<<60)
 	return data
 }
+
+// wrongChecksum changes the CRC-32 at the end of gzip data.
+func wrongChecksum(data []byte) []byte {
+	data[len(data)-8] ^= 1
+	return data
+}
+
+func cutTail(data []byte, n int) []byte { return data[:len(data)-n] }

@@ -274,7 +274,11 @@ func (h *headerReader) folder() (f szFolder) {
 	for range n {
 		flags := h.byte()
 		c := szCoder{method: string(h.take(int(flags & 15)))}
-		if flags&0x10 != 0 && (h.number() != 1 || h.number() != 1) || flags&0xc0 != 0 {
+		ins, outs := uint64(1), uint64(1)
+		if flags&0x10 != 0 {
+			ins, outs = h.number(), h.number()
+		}
+		if ins != 1 || outs != 1 || flags&0xc0 != 0 {
 			h.fail()
 		}
 		if flags&0x20 != 0 {

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		}
 		h, err := r.Next()
 		if err == io.EOF {
-			return nil
+			return checkEnd(plain)
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
 			return fmt.Errorf("%w: %w", ErrFormat, err)
@@ -45,6 +46,28 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		}
 		if err := visit(e, r); err != nil {
 			return err
+		}
+	}
+}
+
+// maxPadding bounds what may follow a tar archive's end mark: writers fill up
+// a record, which is 10 KiB or, on tapes, some MiB.
+const maxPadding = 64 << 20
+
+// checkEnd reads what follows the end mark, so that the checksum of compressed
+// data is compared, and refuses anything but padding.
+func checkEnd(plain io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for total := 0; ; {
+		n, err := plain.Read(buf)
+		if total += n; total > maxPadding || len(bytes.Trim(buf[:n], "\x00")) > 0 {
+			return fmt.Errorf("%w: there is something behind the end of the archive", ErrFormat)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 	}
 }
