@@ -152,7 +152,7 @@ func testArguments(t *testing.T, b bench) {
 
 func testEnvironment(t *testing.T, b bench) {
 	spec := b.spec("env")
-	spec.Env = map[string]string{"PATH": "/bin", "A": "1", "EMPTY": "", "SPACED": " x\ty "}
+	spec.Env = map[string]string{"PATH": "/bin", "A": "1", "BYTES": "\xff\xfe", "EMPTY": "", "SPACED": " x\ty "}
 	_, out := b.run(t, spec)
 	var got []string
 	for line := range strings.Lines(out) {
@@ -161,7 +161,7 @@ func testEnvironment(t *testing.T, b bench) {
 			got = append(got, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	want := []string{"A=1", "EMPTY=", "PATH=/bin", "SPACED= x\ty "}
+	want := []string{"A=1", "BYTES=\xff\xfe", "EMPTY=", "PATH=/bin", "SPACED= x\ty "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

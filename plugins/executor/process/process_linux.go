@@ -85,12 +85,16 @@ func newOrder(spec executor.Spec, marker string) order {
 		env = append(env, name+"="+value)
 	}
 	slices.Sort(env)
+	var raw [][]byte
+	for _, v := range append(env, marker) {
+		raw = append(raw, []byte(v))
+	}
 	grace := spec.Limits.Grace
 	if grace == 0 {
 		grace = executor.DefaultGrace
 	}
 	return order{
-		Command: spec.Command, Env: append(env, marker), Dir: spec.Dir,
+		Command: spec.Command, Env: raw, Dir: spec.Dir,
 		Timeout: spec.Limits.Timeout, Grace: grace,
 		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes,
 	}

@@ -28,8 +28,9 @@ const cancelByte = 'c'
 
 // order is what the supervisor is told to run.
 type order struct {
-	Command     []string      `json:"command"`
-	Env         []string      `json:"env"`
+	Command []string `json:"command"`
+	// Env is bytes, not texts: values need not be UTF-8, which JSON is.
+	Env         [][]byte      `json:"env"`
 	Dir         string        `json:"dir"`
 	Timeout     time.Duration `json:"timeout"`
 	Grace       time.Duration `json:"grace"`

@@ -105,14 +105,18 @@ func setLimits(o order) error {
 }
 
 func (s *supervision) startCommand() (int, error) {
-	path, err := lookPath(s.order.Command[0], s.order.Env, s.order.Dir)
+	env := make([]string, len(s.order.Env))
+	for i, v := range s.order.Env {
+		env[i] = string(v)
+	}
+	path, err := lookPath(s.order.Command[0], env, s.order.Dir)
 	if err != nil {
 		return 0, err
 	}
 	s.own = ownPeakBytes()
 	s.started = time.Now()
 	p, err := os.StartProcess(path, s.order.Command, &os.ProcAttr{
-		Dir: s.order.Dir, Env: s.order.Env,
+		Dir: s.order.Dir, Env: env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
