@@ -21,10 +21,13 @@ build: ## build bin/mleflow, one static binary
 
 test: ## run all tests
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -timeout 40m ./...
 
-race: ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race ./...
+# The packages in which several goroutines share anything.
+CONCURRENT = ./cache/... ./engine/... ./plugins/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
+
+race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout 40m $(CONCURRENT)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
 	@PATH="$(abspath $(OUT)):$$PATH"; if command -v golangci-lint >/dev/null; then \
