@@ -78,15 +78,21 @@ func compareEntries(a, b Entry) int {
 	return cmp.Or(
 		strings.Compare(a.Agent, b.Agent),
 		strings.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
-		compareSeeds(a.Seed, b.Seed),
+		CompareSeeds(a.Seed, b.Seed),
 	)
 }
 
-func compareSeeds(a, b string) int {
+// CompareSeeds orders seeds: numbers by value, then other texts.
+func CompareSeeds(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
-	if errX == nil && errY == nil {
+	switch {
+	case errX == nil && errY == nil:
 		return cmp.Compare(x, y)
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
 	}
 	return strings.Compare(a, b)
 }

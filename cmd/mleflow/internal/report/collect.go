@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -129,14 +128,9 @@ func (c *collector) read() error {
 	return nil
 }
 
-// compareScores orders by agent and seed; seeds that are numbers as numbers.
+// compareScores orders by agent and seed.
 func compareScores(a, b Score) int {
-	x, errX := strconv.Atoi(a.Seed)
-	y, errY := strconv.Atoi(b.Seed)
-	if errX != nil || errY != nil {
-		x, y = strings.Compare(a.Seed, b.Seed), 0
-	}
-	return cmp.Or(strings.Compare(a.Agent, b.Agent), cmp.Compare(x, y))
+	return cmp.Or(strings.Compare(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.
