@@ -124,21 +124,6 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// texts returns the column as pandas' astype(str) does: numbers and booleans
-// as Python spells them, a missing cell as "nan".
-func texts(c *table.Column) []string {
-	out := c.Texts()
-	if c.MissingCount() == 0 {
-		return out
-	}
-	for i := range out {
-		if c.IsMissing(i) {
-			out[i] = "nan"
-		}
-	}
-	return out
-}
-
 // words splits as Python's str.split() does: at runs of Unicode white space,
 // to which Python counts U+001C to U+001F.
 func words(s string) []string { return strings.FieldsFunc(s, IsPythonSpace) }
