@@ -61,7 +61,7 @@ func (in *ingest) Write(p []byte) (int, error) {
 			in.n += len(p)
 			return len(p), nil
 		}
-		if err := in.spill(); err != nil {
+		if err := in.spill(in.c.path(tmpName)); err != nil {
 			return 0, in.fail(err)
 		}
 	}
@@ -72,8 +72,8 @@ func (in *ingest) Write(p []byte) (int, error) {
 }
 
 // spill moves the bytes from memory to a file.
-func (in *ingest) spill() (err error) {
-	if in.file, in.named, err = in.c.tempFile(); err != nil {
+func (in *ingest) spill(home string) (err error) {
+	if in.file, in.named, err = in.c.tempFile(home); err != nil {
 		return err
 	}
 	return in.append(in.small[:in.n])
@@ -171,7 +171,7 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 		in.ctx = ctx
 		hash := in.hash
 		in.hash = digest.NewWriter()
-		err = in.spill()
+		err = in.spill(in.c.shardPath(ref.ID[0]))
 		in.hash = hash
 		if err != nil {
 			return err

@@ -134,7 +134,7 @@ func (c *Cache) duplicate(ctx context.Context, id digest.ContentID, use func(f *
 		return err
 	}
 	defer r.Close()
-	f, named, err := c.tempFile()
+	f, named, err := c.tempFile(c.shardPath(id[0]))
 	if err != nil {
 		return c.explain(err)
 	}

@@ -11,10 +11,15 @@ import (
 )
 
 // tempFile makes a private file for content that is not complete. It has no
-// name where the file system can do that, so that a crash leaves nothing.
-func (c *Cache) tempFile() (f *os.File, named bool, err error) {
+// name where the file system can do that, so that a crash leaves nothing. A
+// folder of objects as home, when it is known which, lets the file system keep
+// file and folder together.
+func (c *Cache) tempFile(home string) (f *os.File, named bool, err error) {
 	if c.hooks.unnamed {
-		f, err = openUnnamed(c.path(tmpName))
+		f, err = openUnnamed(home)
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = openUnnamed(c.path(tmpName))
+		}
 		if err == nil {
 			return f, false, nil
 		}
