@@ -113,7 +113,12 @@ var homes = []struct {
 	{"github.com/containerd", []string{"plugins/executor"}},
 	{"github.com/spf13", []string{"cmd"}},
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
-	{"gonum.org/v1", []string{"cmd/mleflow/internal/report", "plugins"}},
+	{"gonum.org/v1", []string{"cmd/mleflow/internal/report"}},
+	{"github.com/hashicorp/go-version", []string{"engine/config"}},
+	{"github.com/dustin/go-humanize", []string{"engine/config"}},
+	{"github.com/agext/levenshtein", []string{"engine/diag"}},
+	{"github.com/rogpeppe/go-internal", []string{"cmd"}},
+	{"golang.org/x/term", []string{"cmd/mleflow/internal/view"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
 	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},
 }
