@@ -14,7 +14,7 @@ func newCache(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
 		Short: "Look after the cache: info, ls, verify, gc, pin, unpin",
-		Args:  cobra.NoArgs,
+		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a))

@@ -8,7 +8,7 @@ func newCompetition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "competition",
 		Short: "Look at and write competitions: list, show, new, lint, test",
-		Args:  cobra.NoArgs,
+		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	cmd.AddCommand(newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a))

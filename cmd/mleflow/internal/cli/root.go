@@ -19,11 +19,12 @@ func newRoot(a *app) *cobra.Command {
 		Long:          "mleflow reads a pipeline from an HCL file, says what would run and why, runs\nonly what changed, keeps every result by content, and prints a leaderboard that\nanyone can reproduce from the same file.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          subCommand,
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		}),
 	}
+	root.SetFlagErrorFunc(flagError)
 	cobra.EnableCommandSorting = false
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID(groupMachine)
