@@ -33,8 +33,8 @@ competition "plant-pathology-2020-fgvc7" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      train = with(local.parts.train, { image_id = "Train_${sequence(local.parts.train)}" })
-      test  = with(local.parts.test, { image_id = "Test_${sequence(local.parts.test)}" })
+      train = with(local.parts.train, { image_id = "Train_${number_groups(local.parts.train.image_id)}" })
+      test  = with(local.parts.test, { image_id = "Test_${number_groups(local.parts.test.image_id)}" })
     }
     public {
       table "train.csv" { rows = local.train }
