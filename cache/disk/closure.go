@@ -80,9 +80,15 @@ func (b *breakage) below(ctx context.Context, id digest.ContentID) (bool, error)
 	return false, err
 }
 
-// dropBroken drops every record that leads to one of the objects.
-func (c *Cache) dropBroken(ctx context.Context, ids map[digest.ContentID]bool) error {
-	b := &breakage{c: c, broken: func(id digest.ContentID) bool { return ids[id] }, trees: make(map[digest.ContentID]bool)}
+// missing reports whether an object is not there.
+func (c *Cache) missing(id digest.ContentID) bool {
+	_, err := c.stat(id, false)
+	return err != nil
+}
+
+// dropBroken drops every record that leads to a broken object.
+func (c *Cache) dropBroken(ctx context.Context, broken func(digest.ContentID) bool) error {
+	b := &breakage{c: c, broken: broken, trees: make(map[digest.ContentID]bool)}
 	chosen := make(map[digest.ActionID]int64)
 	err := c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
 		broken, err := b.record(ctx, rec)

@@ -27,7 +27,7 @@ func (g *collector) evict() error {
 			return err
 		}
 		if g.left() == before {
-			g.res.Kept = fmt.Sprintf("%d bytes are pinned or in use", before)
+			g.res.Kept = fmt.Sprintf("%s are pinned, in use or too new", sizeText(before))
 			break
 		}
 	}

@@ -111,7 +111,7 @@ func (g *collector) tidy() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(g.c.clean(g.ctx, dead), g.c.flushUses(), g.c.dropOld(g.ctx))
+	return errors.Join(g.c.clean(g.ctx, dead), g.c.flushUses(), g.c.dropOld())
 }
 
 // compact rewrites the index when half of it no longer matters.

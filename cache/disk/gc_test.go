@@ -3,9 +3,7 @@ package disk
 import (
 	"fmt"
 	"os"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -305,85 +303,36 @@ func TestUsesSurviveCompaction(t *testing.T) {
 	})
 }
 
-func TestListAndInfo(t *testing.T) {
+func TestGCDropsOldLeftovers(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
-	c := openTest(t, dir, Options{Quota: 1 << 20}, clk.hooks())
-	tree := putTree(t, c, "x", 10)
-	record(t, c, "b", tree)
-	record(t, c, "a", putText(t, c, "text"), tree)
-	must(t, c.Pin(t.Context(), Pin{Name: "run 7", Actions: []digest.ActionID{actionOf("a")}}))
-	wantErr(t, c.Pin(t.Context(), Pin{Name: "x", Actions: []digest.ActionID{actionOf("missing")}}), cache.ErrNotFound)
-	wantErr(t, c.Pin(t.Context(), Pin{Name: "x", Refs: []cache.Ref{{ID: digest.Of([]byte("missing"))}}}), cache.ErrNotFound)
-	list, err := c.List(t.Context())
-	must(t, err)
-	now := clk.now().UnixMilli()
-	want := []Item{
-		{Action: actionOf("a"), Address: "step.test.a", Kind: "test", Run: "r", Size: tree.Size + 4, Files: 11, UsedUnixMilli: now, Pins: []string{"run 7"}},
-		{Action: actionOf("b"), Address: "step.test.b", Kind: "test", Run: "r", Size: tree.Size, Files: 10, UsedUnixMilli: now},
+	begin := func(c *Cache, key string) {
+		in, err := c.Ingest(t.Context(), key)
+		must(t, err)
+		_, err = in.Write(make([]byte, 1000))
+		must(t, err)
+		must(t, in.Close())
+		path := c.path(ingestName, digest.Of([]byte(key)).String())
+		must(t, os.Chtimes(path, clk.now(), clk.now()))
 	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
-	info, err := c.Info(t.Context())
-	must(t, err)
-	n, err := c.count()
-	must(t, err)
-	wantInfo := Info{
-		Dir: dir, Format: "mleflow cache 1", Objects: 15, Bytes: n.bytes, Quota: 1 << 20, Records: 2, Pins: 1, Processes: 1,
-		IndexBytes: info.IndexBytes, OldestUseUnixMilli: now,
-	}
-	if diff := cmp.Diff(wantInfo, info); diff != "" {
-		t.Errorf("info (-want +got):\n%s", diff)
-	}
-}
-
-func TestLatest(t *testing.T) {
-	dir, clk := t.TempDir(), &clock{}
-	c := openTest(t, dir, Options{}, clk.hooks())
-	_, err := c.Latest(t.Context(), "step.a.b")
-	wantErr(t, err, cache.ErrNotFound)
-	for i := range 3 {
-		rec := recordOf(fmt.Sprint(i))
-		rec.Address = "step.a.b"
-		must(t, c.Record(t.Context(), rec))
-		for _, reader := range []*Cache{c, openTest(t, dir, Options{}, clk.hooks())} {
-			got, err := reader.Latest(t.Context(), "step.a.b")
-			must(t, err)
-			if got.Action != rec.Action {
-				t.Errorf("latest is not record %d", i)
-			}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		begin(c, "old")
+		putText(t, c, "damaged long ago")
+		must(t, c.quarantine(digest.Of([]byte("damaged long ago")), false))
+		clk.seconds.Add(dropOldAfter)
+		begin(c, "young")
+		putText(t, c, "damaged")
+		must(t, c.quarantine(digest.Of([]byte("damaged")), false))
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		_, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		if left := entriesOf(t, dir+"/ingest"); len(left) != 2 {
+			t.Errorf("ingests left: %q, want the young one and its checkpoint", left)
 		}
-	}
-}
-
-func TestCleaning(t *testing.T) {
-	dir := t.TempDir()
-	c := openTest(t, dir, Options{}, hooks{unnamed: true})
-	mine, err := c.TempDir(`step.a.b["x/../y"]`)
-	must(t, err)
-	// A process that died: nobody holds its lease.
-	must(t, os.WriteFile(c.path(leasesName, "DEAD"), make([]byte, leaseSize), 0o644))
-	must(t, os.MkdirAll(c.path(tmpName, "DEAD", "w-1", "sub"), 0o755))
-	must(t, os.Chmod(c.path(tmpName, "DEAD", "w-1"), 0o555))
-	must(t, os.MkdirAll(c.path(tmpName, "ORPHAN"), 0o755))
-	other := openTest(t, dir, Options{}, hooks{unnamed: true})
-	for range 200 {
-		if _, err = os.Stat(c.path(leasesName, "DEAD")); err != nil {
-			break
+		if left := entriesOf(t, dir+"/quarantine"); len(left) != 1 {
+			t.Errorf("quarantined objects left: %q, want the young one", left)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	must(t, other.Close())
-	list, err := names(c.path(tmpName))
-	must(t, err)
-	if !slices.Equal(list, []string{c.lease.id}) {
-		t.Errorf("left in tmp: %q", list)
-	}
-	if _, err := os.Stat(mine); err != nil {
-		t.Errorf("the folder of a live process: %v", err)
-	}
-	must(t, c.Close())
-	if left := append(entriesOf(t, dir+"/tmp"), entriesOf(t, dir+"/leases")...); len(left) != 0 {
-		t.Errorf("left after Close: %q", left)
-	}
+		wantCounted(t, c)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -157,19 +158,16 @@ const dropOldAfter = 7 * 24 * 3600
 
 // dropOld removes unfinished ingests that nobody continued, and quarantined
 // objects that nobody looked at, for a week.
-func (c *Cache) dropOld(ctx context.Context) error {
+func (c *Cache) dropOld() error {
 	limit := c.now().Unix() - dropOldAfter
-	old := func(path string) bool {
-		f, err := statPath(path)
-		return err == nil && f.since < limit
-	}
 	quarantined, err := names(c.path(quarantineName))
 	if err != nil {
 		return err
 	}
 	for _, name := range quarantined {
-		if path := c.path(quarantineName, name); old(path) {
-			if err := ignoreMissing(os.Remove(path)); err != nil {
+		_, since, _ := strings.Cut(name, ".")
+		if ns, err := strconv.ParseInt(since, 10, 64); err == nil && ns/1e9 < limit {
+			if err := ignoreMissing(os.Remove(c.path(quarantineName, name))); err != nil {
 				return err
 			}
 		}
@@ -179,10 +177,12 @@ func (c *Cache) dropOld(ctx context.Context) error {
 		return err
 	}
 	for _, name := range kept {
-		if path := c.path(ingestName, name); !strings.Contains(name, ".") && old(path) {
-			if err := c.dropKeyed(ctx, path); err != nil {
-				return err
-			}
+		path := c.path(ingestName, name)
+		if f, err := statPath(path); err != nil || f.since >= limit || strings.Contains(name, ".") {
+			continue // young, or a checkpoint, which goes with its ingest
+		}
+		if err := c.dropKeyed(path); err != nil {
+			return err
 		}
 	}
 	return nil

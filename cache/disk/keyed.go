@@ -316,7 +316,7 @@ func (in *keyedIngest) Close() error {
 }
 
 // dropKeyed removes an unfinished ingest that nobody has open.
-func (c *Cache) dropKeyed(_ context.Context, path string) error {
+func (c *Cache) dropKeyed(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return ignoreMissing(err)

@@ -47,11 +47,12 @@ func (c *Cache) find(id digest.ActionID) (*cache.Record, error) {
 	return rec, nil
 }
 
-// lostOutput drops a record whose content is gone although nobody removed it
-// in order, and returns cache.ErrNotFound.
+// lostOutput drops all records whose content is gone although nobody removed
+// it in order, such as that of rec, and returns cache.ErrNotFound. Where one
+// object was removed others were, and one pass finds them all.
 func (c *Cache) lostOutput(ctx context.Context, rec *cache.Record, ref cache.Ref) error {
 	if !c.readOnly {
-		if err := c.dropBroken(ctx, map[digest.ContentID]bool{ref.ID: true}); err != nil {
+		if err := c.dropBroken(ctx, c.missing); err != nil {
 			return fmt.Errorf("look up action %s: %w", rec.Action.Short(), err)
 		}
 	}

@@ -80,8 +80,8 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		}
 		c.room.futile = time.Now()
 	}
-	return fmt.Errorf("%w: %d bytes of %d are in use or pinned, and %d more are needed; raise the quota, unpin something or wait for other runs",
-		cache.ErrQuota, c.state.used.Load()-n, c.opts.Quota, n)
+	return fmt.Errorf("%w: %s of %s are in use or pinned, and %s more are needed; raise the quota, unpin something or wait for other runs to end",
+		cache.ErrQuota, sizeText(c.state.used.Load()-n), sizeText(c.opts.Quota), sizeText(n))
 }
 
 // futileFor is how long an attempt to make room is not repeated after one
@@ -110,3 +110,16 @@ func (c *Cache) makeReserve() {
 
 // spendReserve frees the reserve and reports whether there was one.
 func (c *Cache) spendReserve() bool { return os.Remove(c.path(reserveName)) == nil }
+
+// sizeText writes a size for people.
+func sizeText(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	v := float64(n) / (1 << 10)
+	for v >= 1<<10 && len(units) > 1 {
+		v, units = v/(1<<10), units[1:]
+	}
+	return fmt.Sprintf("%.1f %s", v, units[0])
+}

@@ -87,7 +87,7 @@ func (c *Cache) corrupt(ctx context.Context, id digest.ContentID) error {
 	if moveErr := c.quarantine(id, false); moveErr != nil {
 		return fmt.Errorf("%w; and setting it aside failed: %w", err, moveErr)
 	}
-	if dropErr := c.dropBroken(context.WithoutCancel(ctx), map[digest.ContentID]bool{id: true}); dropErr != nil {
+	if dropErr := c.dropBroken(context.WithoutCancel(ctx), func(other digest.ContentID) bool { return other == id }); dropErr != nil {
 		return fmt.Errorf("%w; and dropping its records failed: %w", err, dropErr)
 	}
 	return err

@@ -231,13 +231,7 @@ func (v *verifier) undecodable() error {
 }
 
 // lost reports whether an object is broken or missing.
-func (v *verifier) lost(id digest.ContentID) bool {
-	if v.broken[id] {
-		return true
-	}
-	_, err := v.c.stat(id, false)
-	return err != nil
-}
+func (v *verifier) lost(id digest.ContentID) bool { return v.broken[id] || v.c.missing(id) }
 
 // rest looks at the index file and the pins.
 func (v *verifier) rest() error {
