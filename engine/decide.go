@@ -31,7 +31,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	h, err := step.Key(inst.Step.Kind, args, s)
 	if err != nil {
-		return nil, diag.List{diag.Error(inst.Step.Range, "Step without a key", "%s: %s.", inst.Addr, err)}
+		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
 	d := &decision{id: h.Sum(), fields: h.Fields()}
 	if fresh {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/cache"
@@ -107,7 +109,27 @@ func construct(p *Program, i int) (step.Step, step.Args, diag.List) {
 	inst := p.Instances[i]
 	s, err := inst.Step.Kind.New(args)
 	if err != nil {
-		return nil, args, diag.List{diag.Error(inst.Step.Range, "Invalid step", "%s: %s.", inst.Addr, err)}
+		return nil, args, mistakes(inst, err)
 	}
 	return s, args, nil
+}
+
+// mistakes tells what a kind found wrong with an instance's arguments, each at
+// its place.
+func mistakes(inst *config.Instance, err error) (diags diag.List) {
+	for _, e := range step.Mistakes(err) {
+		at, summary := inst.Step.Range, "Invalid step"
+		var wrong *step.ArgError
+		if errors.As(e, &wrong) {
+			at, summary = inst.Step.ArgRange(wrong.Arg), "Invalid "+wrong.Arg
+		}
+		var list diag.List
+		if !errors.As(e, &list) {
+			diags = append(diags, diag.Error(at, summary, "%s: %s", inst.Addr, diag.Sentence(e.Error())))
+		}
+		for _, d := range list {
+			diags = append(diags, diag.Error(at, summary, "%s: %s", inst.Addr, diag.Sentence(d.Summary+": "+d.Detail)))
+		}
+	}
+	return diags
 }

@@ -226,7 +226,8 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	e.consume(a, expr)
 	out, err := convert.Convert(v, a.Type)
 	if err != nil {
-		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s of %s must be %s: %s.", a.Name, e.inst.Addr, typeName(a.Type), convertMessage(err)))
+		path, text := mismatch(v, a.Type)
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.mend(a, v)))
 		return cty.UnknownVal(a.Type)
 	}
 	if out.IsNull() {
@@ -239,6 +240,20 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	e.checkOneOf(a, out, expr)
 	return out
+}
+
+// mend says how to write an argument whose value v has another type.
+func (e *argEval) mend(a *step.Attr, v cty.Value) string {
+	if _, hidden := e.marks[sensitive]; hidden || !v.IsKnown() || v.IsNull() {
+		return ""
+	}
+	if v.Type() == cty.String && (a.Type.IsListType() && a.Type.ElementType() == cty.String) {
+		return fmt.Sprintf(" Write [%q].", v.AsString())
+	}
+	if a.Type.IsObjectType() {
+		return " " + a.Doc
+	}
+	return ""
 }
 
 // value evaluates an expression, unless its value is known to be the same for
@@ -320,19 +335,6 @@ func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
 		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
 	there := diag.Warning(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
 	e.diags = append(e.diags, here, there)
-}
-
-func typeName(ty cty.Type) string {
-	switch {
-	case ty == step.ArtifactType:
-		return "an output that is content (a tree or blob of another step)"
-	case ty == cty.List(step.ArtifactType):
-		return "a list of outputs that are content"
-	case ty == cty.Map(step.ArtifactType):
-		return "a map of outputs that are content"
-	default:
-		return ty.FriendlyNameForConstraint()
-	}
 }
 
 // elements evaluates the for_each of a block. Blocks over the same local
@@ -439,5 +441,5 @@ func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *h
 	if len(names) > 0 {
 		from = "outputs of " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 	}
-	return diag.Error(r, "for_each is not known", "The keys depend on %s, which are known only after running. The keys of for_each must be known before: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
+	return diag.Error(r, "for_each is not known", "The keys depend on %s, known only after it ran. The keys of for_each must be known before: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
 }

@@ -80,8 +80,11 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	}
 	if !diags.HasErrors() {
 		for _, o := range p.Outputs {
-			_, more := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+			v, more := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
 			diags = append(diags, more...)
+			if !more.HasErrors() {
+				diags = append(diags, checkOutput(o, v)...)
+			}
 		}
 	}
 	return g, diags
@@ -180,7 +183,7 @@ func (g *Graph) OutputValue(o *Output) (value cty.Value, known bool, diags diag.
 	marks := map[any]struct{}{}
 	v = unmark(v, marks)
 	if _, found := marks[sensitive]; found {
-		return cty.NilVal, false, diag.List{diag.Error(o.Value.Range(), "Sensitive output", "The output %q uses a sensitive variable; its value is not shown.", o.Name)}
+		return cty.NilVal, false, diag.List{sensitiveOutput(o)}
 	}
 	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
 		if v.Type() != step.ArtifactType || v.IsNull() {
@@ -196,6 +199,21 @@ func (g *Graph) OutputValue(o *Output) (value cty.Value, known bool, diags diag.
 		return cty.NilVal, false, diag.List{diag.Error(o.Value.Range(), "Invalid output", "%s", err)}
 	}
 	return v, v.IsWhollyKnown(), nil
+}
+
+// checkOutput refuses what cannot be shown.
+func checkOutput(o *Output, v cty.Value) diag.List {
+	if _, found := marksOf(v)[sensitive]; found {
+		return diag.List{sensitiveOutput(o)}
+	}
+	if infinite(v) {
+		return diag.List{outOfRange(o.Value)}
+	}
+	return nil
+}
+
+func sensitiveOutput(o *Output) *hcl.Diagnostic {
+	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q is made from a sensitive variable, and outputs are shown and stored.", o.Name)
 }
 
 // refresh evaluates again, in order, what depends on values that became

@@ -90,10 +90,10 @@ func (p *Pipeline) assignText(all map[string]given, text string) diag.List {
 	name, value, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
 	if !ok {
-		return diag.List{diag.General("Invalid -var", "-var %q has no value; write -var %s=VALUE.", text, text)}
+		return diag.List{diag.General("Invalid -var", "-var needs NAME=VALUE, and there is no equals sign in what follows it.")}
 	}
 	if p.Variables[name] == nil {
-		return diag.List{diag.General("Undeclared variable", "-var %s: the pipeline declares no variable %q.%s", text, name, diag.DidYouMean(name, p.variableNames()))}
+		return diag.List{diag.General("Undeclared variable", "-var %s: the pipeline declares no variable %q.%s", name, name, diag.DidYouMean(name, p.variableNames()))}
 	}
 	all[name] = given{text: value, isText: true, source: "-var " + name}
 	return nil
@@ -140,7 +140,8 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 	}
 	out, err := convert.Convert(val, v.Type)
 	if err != nil {
-		d := diag.General("Wrong value of a variable", "%s: variable %q must be %s: %s.", g.source, v.Name, typeexpr.TypeString(v.Type), convertMessage(err))
+		path, text := mismatch(val, v.Type)
+		d := diag.General("Wrong value of a variable", "%s: variable %q%s %s.", g.source, v.Name, path, text)
 		if !g.isText {
 			d.Subject = g.rng.Ptr()
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -38,7 +39,7 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 		return p, diags
 	}
 	content, more := file.Body.Content(fileSchema)
-	diags = append(diags, more...)
+	diags = append(diags, explainBlocks(more)...)
 	l := loader{p: p, opts: opts, outputs: map[string]*Output{}}
 	for _, block := range content.Blocks {
 		diags = append(diags, l.block(block)...)
@@ -48,6 +49,16 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 		diags = append(diags, l.sortNodes()...)
 	}
 	return p, diags
+}
+
+// explainBlocks adds to a block that is not known which there are.
+func explainBlocks(diags diag.List) diag.List {
+	for _, d := range diags {
+		if d.Summary == "Unsupported block type" && !strings.Contains(d.Detail, "Did you mean") {
+			d.Detail += " A pipeline is made of mleflow, variable, locals, agent, step and output blocks."
+		}
+	}
+	return diags
 }
 
 type loader struct {

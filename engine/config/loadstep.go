@@ -26,12 +26,31 @@ func (l *loader) step(b *hcl.Block) diag.List {
 	content, more := b.Body.Content(stepSchema(kind))
 	diags = append(diags, explainCount(more)...)
 	s := &Step{Addr: a, Kind: kind, Range: b.DefRange, Args: exprs(content.Attributes), Blocks: map[string]map[string]hcl.Expression{}}
+	diags = append(diags, checkDependsOn(s.Args["depends_on"])...)
 	s.ForEach, s.DependsOn, s.Timeout = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout")
 	for _, nested := range content.Blocks {
 		diags = append(diags, s.nested(nested)...)
 	}
 	l.p.byAddr[a] = s
 	l.p.Steps = append(l.p.Steps, s)
+	return diags
+}
+
+// checkDependsOn wants a list of step references, whatever their form.
+func checkDependsOn(e hcl.Expression) (diags diag.List) {
+	if e == nil {
+		return nil
+	}
+	const want = "depends_on must be a list of step references without quotes, such as [step.prepare.data]."
+	list, more := hcl.ExprList(e)
+	if more.HasErrors() {
+		return diag.List{diag.Error(e.Range(), "Invalid depends_on", want)}
+	}
+	for _, item := range list {
+		if !slices.ContainsFunc(item.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "step" }) {
+			diags = append(diags, diag.Error(item.Range(), "Invalid depends_on", want))
+		}
+	}
 	return diags
 }
 

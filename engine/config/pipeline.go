@@ -95,6 +95,18 @@ type Step struct {
 	once map[hcl.Expression]evaluated
 }
 
+// ArgRange returns the place of an argument or nested block, or that of the
+// step's header if it was not written.
+func (s *Step) ArgRange(name string) hcl.Range {
+	if e := s.Args[name]; e != nil {
+		return e.Range()
+	}
+	if block := sortedExprs(s.Blocks[name]); len(block) > 0 {
+		return block[0].Range()
+	}
+	return s.Range
+}
+
 // Retry says how often and when an instance is tried again.
 type Retry struct {
 	// Attempts is the total number of attempts, at least 1.

@@ -159,14 +159,33 @@ func TestMistakes(t *testing.T) {
 		{"unknown attribute", `step "source" "x" { idd = 1 }`, nil, []string{"idd", `Did you mean "id"`}},
 		{"missing attribute", `step "source" "x" {}`, nil, []string{`"id" is required`}},
 		{"duplicate step", source + source, nil, []string{"Duplicate step", "test.hcl:1"}},
-		{"wrong type", "step \"source\" \"x\" { id = [] }", nil, []string{"Wrong type", "string required"}},
-		{"wrong content", "step \"split\" \"x\" { raw = \"folder\" }", nil, []string{"output that is content"}},
+		{"wrong type", "step \"source\" \"x\" { id = [] }", nil, []string{"Wrong type", "id of step.source.x must be string, not a list"}},
+		{"wrong content", "step \"split\" \"x\" { raw = \"folder\" }", nil, []string{"must be content"}},
 		{"one of", source + "step \"split\" \"x\" {\n raw = step.source.raw.tree\n mode = \"fas\"\n}", nil, []string{"one of fast, slow", `Did you mean "fast"`}},
 		{"undeclared variable", "locals { x = var.sed }\nvariable \"seed\" { default = 1 }", nil, []string{`variable "sed"`, `Did you mean "seed"`}},
 		{"undeclared step", source + "step \"split\" \"x\" { raw = step.source.row.tree }", nil, []string{"no step.source.row", "step.source.raw"}},
 		{"unknown output", source + "step \"split\" \"x\" { raw = step.source.raw.tre }", nil, []string{`no output "tre"`, `Did you mean "tree"`}},
 		{"key missing", "step \"source\" \"raw\" {\n for_each = toset([\"a\"])\n id = each.key\n}\nstep \"split\" \"x\" { raw = step.source.raw.tree }", nil, []string{"Missing instance key"}},
-		{"no such key", "step \"source\" \"raw\" {\n for_each = toset([\"a\"])\n id = each.key\n}\nstep \"split\" \"x\" { raw = step.source.raw[\"b\"].tree }", nil, []string{"key"}},
+		{"no such key", "step \"source\" \"raw\" {\n for_each = toset([\"a\"])\n id = each.key\n}\nstep \"split\" \"x\" { raw = step.source.raw[\"b\"].tree }", nil, []string{`no instance "b" of step.source.raw`, `It has "a".`}},
+		{"no such attribute", "step \"source\" \"x\" {\n for_each = { k = { name = 1 } }\n id = each.value.nam\n}", nil, []string{`no element "nam" in each.value`, `Did you mean "name"`, `step.source.x["k"]`}},
+		{"no such element", "locals {\n l = [\"a\"]\n m = local.l[2]\n}", nil, []string{"no element [2]", "local.l has 1"}},
+		{"hidden keys", "variable \"k\" {\n sensitive = true\n default = { s3cret = 1 }\n}\noutput \"o\" { value = var.k[\"b\"] }", nil, []string{"does not identify"}},
+		{"several arguments on one line", "variable \"k\" { type = string  default = \"a\" }", nil, []string{"line of its own"}},
+		{"text not closed", "locals {\n a = \"b\n}\n", nil, []string{"quotation mark is missing"}},
+		{"nested wrong type", "agent \"a\" { command = [\"a\", [\"b\"]] }", nil, []string{"command[1] of an agent must be string, not a list"}},
+		{"content as text", source + "step \"board\" \"b\" { note = step.source.raw.tree }", nil, []string{"not content, which cannot be written as a text"}},
+		{"missing brackets", source + "agent \"a\" { command = \"a b\" }", nil, []string{"must be list(string), not a text"}},
+		{"wrong default", "variable \"k\" {\n type = list(number)\n default = [1, \"b\"]\n}", nil, []string{`default of variable "k"[1] must be number, and the text given is none`}},
+		{"unknown type", "variable \"k\" { type = strng }", nil, []string{`Did you mean "string"`, "object({…})"}},
+		{"foreign block", "resource \"a\" \"b\" {}", nil, []string{"made of mleflow, variable, locals"}},
+		{"quoted dependency", source + "step \"source\" \"y\" {\n id = \"a\"\n depends_on = [\"step.source.raw\"]\n}", nil, []string{"without quotes"}},
+		{"dependency without a list", source + "step \"source\" \"y\" {\n id = \"a\"\n depends_on = step.source.raw\n}", nil, []string{"must be a list of step references"}},
+		{"secret in the file", "agent \"a\" {\n command = [\"x\"]\n secrets = { K = join(\"\", [\"s3\", \"cret\"]) }\n}", nil, []string{"secret K", "env:NAME"}},
+		{"sensitive output", secretVariable + "output \"o\" { value = [var.k] }", nil, []string{"Sensitive output"}},
+		{"division by zero", "output \"o\" { value = [1 / 0] }", nil, []string{"infinite"}},
+		{"function without a result", "output \"o\" { value = log(-1, 2) }", nil, []string{`"log" failed: it has no result`}},
+		{"range that does not move", "output \"o\" { value = range(0, 1, 0) }", nil, []string{"leads nowhere"}},
+		{"each", "step \"source\" \"x\" {\n for_each = [\"a\"]\n id = each.vale\n}", nil, []string{`Did you mean "value"?`}},
 		{"cycle", "locals {\n a = local.b\n b = local.a\n}", nil, []string{"local.a → local.b → local.a"}},
 		{"step cycle", "step \"split\" \"a\" { raw = step.split.b.public }\nstep \"split\" \"b\" { raw = step.split.a.public }", nil, []string{"step.split.a → step.split.b → step.split.a"}},
 		{"unknown for_each", source + "step \"source\" \"y\" {\n for_each = range(step.source.raw.count)\n id = each.key\n}", nil, []string{"for_each is not known", "step.source.raw"}},
@@ -200,7 +219,7 @@ func TestMistakes(t *testing.T) {
 				t.Fatal("no error")
 			}
 			text := ""
-			for _, d := range diags {
+			for _, d := range diag.ToJSON(diags) {
 				text += d.Summary + ": " + d.Detail + "\n"
 			}
 			for _, want := range tt.want {

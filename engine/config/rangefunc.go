@@ -25,6 +25,9 @@ var rangeFunc = function.New(&function.Spec{
 		if ok && len(args) == 2 {
 			from, ok = wholeNumber(args[0])
 		}
+		if len(args) == 3 && args[2].Equals(cty.Zero).True() {
+			return cty.NilVal, function.NewArgErrorf(2, "a step of 0 leads nowhere")
+		}
 		if !ok || to <= from {
 			return stdlib.RangeFunc.Call(args)
 		}

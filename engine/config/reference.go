@@ -121,7 +121,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		if !each {
 			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each.")}
 		}
-		return checkMember(t, "attribute of each", []string{"key", "value"}, "each has key and value, not %q.")
+		return checkMember(t, "attribute of each", []string{"key", "value"}, "")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
 		"There is nothing called %q here.%s A reference starts with var, local, agent, step or each; a text must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
@@ -135,7 +135,11 @@ func checkMember(t hcl.Traversal, what string, names []string, mend string) diag
 	if !ok || slices.Contains(names, name) {
 		return nil
 	}
-	return diag.List{diag.Error(t.SourceRange(), "Reference to undeclared "+what, "There is no %s %q.%s "+mend, what, name, diag.DidYouMean(name, names), name)}
+	detail := fmt.Sprintf("There is no %s %q.%s", what, name, diag.DidYouMean(name, names))
+	if mend != "" {
+		detail += fmt.Sprintf(" "+mend, name)
+	}
+	return diag.List{diag.Error(t.SourceRange(), "Reference to undeclared "+what, "%s", detail)}
 }
 
 func member(t hcl.Traverser) (string, bool) {

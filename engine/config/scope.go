@@ -1,13 +1,11 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/engine/diag"
@@ -119,55 +117,33 @@ func smallValue(text []byte, ty cty.Type) cty.Value {
 	return v
 }
 
-// evaluate evaluates e, with outputs and instances named in the diagnostics
-// of the expression language.
+// evaluate evaluates e. Its diagnostics name what there is in place of what is
+// not, and infinite numbers, which cannot be stored, are errors.
 func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	v, diags := e.Value(ctx)
+	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
+		diags = append(diags, outOfRange(e))
+	}
 	for _, d := range diags {
+		explainAccess(d)
 		// The values of variables in scope may be long or sensitive.
 		d.EvalContext = nil
 	}
 	return v, diags
 }
 
-func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
-	ctx := g.scope(sortedExprs(a.Attrs))
-	var diags diag.List
-	attrs := map[string]cty.Value{"name": cty.StringVal(a.Name)}
-	for name, ty := range step.AgentType.AttributeTypes() {
-		if name == "name" {
-			continue
-		}
-		attrs[name] = emptyOf(ty)
-		e := a.Attrs[name]
-		if e == nil {
-			continue
-		}
-		v, more := g.evaluate(e, ctx)
-		diags = append(diags, more...)
-		if more.HasErrors() {
-			continue
-		}
-		v, err := convert.Convert(v, ty)
-		if plain, _ := v.Unmark(); err == nil && (plain.IsNull() || name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0) {
-			err = fmt.Errorf("a value is required")
-		}
-		if err != nil {
-			diags = append(diags, diag.Error(e.Range(), "Wrong type of argument", "%s of an agent must be %s: %s.", name, ty.FriendlyName(), convertMessage(err)))
-			continue
-		}
-		attrs[name] = v
-	}
-	return cty.ObjectVal(attrs), diags
+func outOfRange(e hcl.Expression) *hcl.Diagnostic {
+	return diag.Error(e.Range(), "Number out of range", "The result is infinite, such as that of a division by zero.")
 }
 
-func emptyOf(ty cty.Type) cty.Value {
-	switch {
-	case ty.IsListType():
-		return cty.ListValEmpty(ty.ElementType())
-	case ty.IsMapType():
-		return cty.MapValEmpty(ty.ElementType())
-	default:
-		return cty.StringVal("")
-	}
+// infinite reports whether v is or holds an infinite number, which no document
+// can hold.
+func infinite(v cty.Value) bool {
+	found := false
+	plain, _ := v.UnmarkDeep()
+	_ = cty.Walk(plain, func(_ cty.Path, v cty.Value) (bool, error) {
+		found = found || v.Type() == cty.Number && v.IsKnown() && !v.IsNull() && v.AsBigFloat().IsInf()
+		return !found, nil
+	})
+	return found
 }

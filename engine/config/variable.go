@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
@@ -69,7 +69,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 		v.Type, defaults, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
 		if diags.HasErrors() {
 			v.Type = cty.DynamicPseudoType
-			return diags
+			return explainTypes(diags)
 		}
 	}
 	if def == nil {
@@ -83,35 +83,23 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	if defaults != nil {
 		val = defaults.Apply(val)
 	}
-	val, err := convert.Convert(val, v.Type)
+	out, err := convert.Convert(val, v.Type)
 	if err != nil {
-		return append(diags, diag.Error(def.Expr.Range(), "Wrong type of default", "The default of variable %q must be %s: %s.", v.Name, typeexpr.TypeString(v.Type), convertMessage(err)))
+		path, text := mismatch(val, v.Type)
+		return append(diags, diag.Error(def.Expr.Range(), "Wrong type of default", "The default of variable %q%s %s.", v.Name, path, text))
 	}
-	v.Default = val
+	v.Default = out
 	return diags
 }
 
-// convertMessage tells a conversion error with the path to the wrong part.
-func convertMessage(err error) string {
-	if pe, ok := err.(cty.PathError); ok && len(pe.Path) > 0 {
-		return fmt.Sprintf("%s: %s", pathString(pe.Path), err)
-	}
-	return err.Error()
-}
-
-func pathString(path cty.Path) string {
-	s := ""
-	for _, p := range path {
-		switch p := p.(type) {
-		case cty.GetAttrStep:
-			s += "." + p.Name
-		case cty.IndexStep:
-			if p.Key.Type() == cty.String && p.Key.IsKnown() {
-				s += fmt.Sprintf("[%q]", p.Key.AsString())
-			} else if p.Key.Type() == cty.Number && p.Key.IsKnown() {
-				s += "[" + p.Key.AsBigFloat().Text('f', -1) + "]"
-			}
+// explainTypes adds to an unknown type which there are.
+func explainTypes(diags diag.List) diag.List {
+	for _, d := range diags {
+		if strings.HasPrefix(d.Detail, "The keyword ") {
+			word := strings.Trim(strings.Fields(d.Detail)[2], `"`)
+			d.Detail += diag.DidYouMean(word, []string{"string", "number", "bool", "any"}) +
+				" The types are string, number, bool, any, list(…), set(…), map(…), tuple([…]) and object({…})."
 		}
 	}
-	return s
+	return diags
 }

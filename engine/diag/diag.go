@@ -41,10 +41,18 @@ func General(summary, detail string, args ...any) *hcl.Diagnostic {
 // Failure returns a diagnostic of what the world did, not of what a person
 // wrote: err is the cause, and its text the detail.
 func Failure(summary string, err error) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: err.Error() + ".", Extra: failure{err}}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: Sentence(err.Error()), Extra: failure{err}}
 }
 
 type failure struct{ err error }
+
+// Sentence ends a text with a full stop, unless it has an end.
+func Sentence(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
+		return text
+	}
+	return text + "."
+}
 
 // Cause joins the errors of the Failures in the list; nil if every error in
 // it is a mistake in what a person wrote.
@@ -73,7 +81,11 @@ func Nearest(name string, candidates []string) string {
 		if c == name {
 			continue
 		}
-		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < bestDist || (d == bestDist && best == "") {
+		d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil)
+		if d >= len(name) {
+			continue // nothing in common
+		}
+		if d < bestDist || (d == bestDist && best == "") {
 			best, bestDist = c, d
 		}
 	}
@@ -106,7 +118,7 @@ type Sources = map[string]*hcl.File
 // WriteText writes the list for people, with source snippets, wrapped at
 // width columns (0: not wrapped).
 func WriteText(w io.Writer, files Sources, list List, width uint, color bool) error {
-	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(list)
+	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(plain(list))
 }
 
 // JSON is the machine-readable form of one diagnostic.
@@ -134,7 +146,7 @@ type JSONPos struct {
 // ToJSON converts the list to its machine-readable form; never nil.
 func ToJSON(list List) []JSON {
 	out := make([]JSON, 0, len(list))
-	for _, d := range list {
+	for _, d := range plain(list) {
 		j := JSON{Severity: "error", Summary: d.Summary, Detail: d.Detail}
 		if d.Severity == hcl.DiagWarning {
 			j.Severity = "warning"

@@ -1,9 +1,12 @@
 package agentrun
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -127,15 +130,15 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	}
 	var err error
 	if a.runtime, err = deps.Runtimes.Get(a.args.Runtime); err != nil {
-		return nil, err
+		return nil, step.WrongArg("runtime", err)
 	}
 	if a.def, err = deps.Catalog.Get(a.args.Competition); err != nil {
+		return nil, step.WrongArg("competition", err)
+	}
+	if err := errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork())); err != nil {
 		return nil, err
 	}
-	if err := a.checkAgent(); err != nil {
-		return nil, err
-	}
-	return a, a.checkEnv()
+	return a, nil
 }
 
 func (a *attempt) checkAgent() error {
@@ -164,18 +167,42 @@ func (a *attempt) checkAgent() error {
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
 func (a *attempt) checkEnv() error {
-	for _, env := range []map[string]string{a.args.Agent.Env, a.args.Agent.Secrets, a.args.Env} {
-		for _, name := range slices.Sorted(maps.Keys(env)) {
-			switch {
-			case name == "" || strings.ContainsAny(name, "=\x00"):
-				return fmt.Errorf("%q is not a name of an environment variable", name)
-			case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
-				return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
-			}
+	if err := checkNames(a.args.Env); err != nil {
+		return step.WrongArg("env", err)
+	}
+	return step.WrongArg("agent", errors.Join(checkNames(a.args.Agent.Env), checkNames(a.args.Agent.Secrets), a.checkSecrets()))
+}
+
+func checkNames(env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("%q is not a name of an environment variable", name)
+		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
+			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
 		}
 	}
+	return nil
+}
+
+// checkNetwork checks the form of the allowed places.
+func (a *attempt) checkNetwork() error {
+	if a.args.Network == nil {
+		return nil
+	}
+	for _, place := range a.args.Network.Allow {
+		host, port, err := net.SplitHostPort(place)
+		n, notNumber := strconv.ParseUint(port, 10, 16)
+		if err != nil || notNumber != nil || n == 0 || host == "" || strings.ContainsAny(host, "/ ") {
+			return fmt.Errorf("allow holds %q, which is not \"host:port\", such as \"api.openai.com:443\"", place)
+		}
+	}
+	return nil
+}
+
+func (a *attempt) checkSecrets() error {
 	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		if err := checkSecret(a.args.Agent.Secrets[name]); err != nil {
+		if err := step.CheckSecret(a.args.Agent.Secrets[name]); err != nil {
 			return fmt.Errorf("secret %s: %w", name, err)
 		}
 	}

@@ -11,16 +11,6 @@ import (
 	"strings"
 )
 
-// checkSecret checks the form of a reference to a secret.
-func checkSecret(ref string) error {
-	kind, rest, ok := strings.Cut(ref, ":")
-	if ok && rest != "" && (kind == "env" || kind == "file" || kind == "command") {
-		return nil
-	}
-	// The text is not repeated: it may be a secret written there by mistake.
-	return fmt.Errorf("not a reference; write \"env:NAME\", \"file:PATH\" or \"command:LINE\"")
-}
-
 // resolveSecret returns the value that a reference stands for, without its
 // last line end.
 func resolveSecret(ctx context.Context, ref string) (string, error) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 func TestMask(t *testing.T) {
@@ -62,7 +64,7 @@ func TestResolveSecret(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "env:", "plain text", "http://x", "sk-1:2"} {
-		if checkSecret(bad) == nil {
+		if step.CheckSecret(bad) == nil {
 			t.Errorf("%q is taken as a reference", bad)
 		}
 	}

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,7 +65,7 @@ func newAggregation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 		return nil, err
 	}
 	if len(a.args.Reports) == 0 {
-		return nil, fmt.Errorf("reports is empty; there is nothing to make a leaderboard of")
+		return nil, step.WrongArg("reports", errors.New("reports is empty, so there is nothing to make a leaderboard of"))
 	}
 	return a, nil
 }

@@ -91,14 +91,14 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 		return nil, err
 	}
 	if c.args.Prepared.Public == nil || c.args.Prepared.Private == nil {
-		return nil, errors.New("prepared lacks its public or private files")
+		return nil, step.WrongArg("prepared", errors.New("it lacks its public or private files"))
 	}
 	def, err := catalog.Get(c.args.Competition)
 	if err != nil {
-		return nil, err
+		return nil, step.WrongArg("competition", err)
 	}
 	c.def, err = def.At(c.args.Version)
-	return c, err
+	return c, step.WrongArg("version", err)
 }
 
 // Fingerprint implements step.Fingerprinter.

@@ -106,16 +106,16 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 	}
 	def, err := deps.Catalog.Get(a.Competition)
 	if err != nil {
-		return nil, err
+		return nil, step.WrongArg("competition", err)
 	}
 	d := &download{competition: a.Competition}
 	switch {
 	case a.From != nil && a.Source != nil:
-		return nil, errors.New("from and a source block both say where the data are; keep one")
+		return nil, step.WrongArg("source", errors.New("from and a source block both say where the data are; keep one"))
 	case a.From != nil:
-		return d, d.add(deps, "file", source.Spec{Path: local(*a.From)}, "")
+		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: local(*a.From)}, ""))
 	case a.Source != nil:
-		return d, d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As))
+		return d, step.WrongArg("source", d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
 	}
 	if len(def.Sources) == 0 {
 		return nil, fmt.Errorf("competition %q does not say where its data are; add from or a source block to the step", a.Competition)

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -63,31 +64,47 @@ func newCommand(args step.Args, ex executor.Executor) (step.Step, error) {
 	if err := args.Decode(&c.args); err != nil {
 		return nil, err
 	}
-	return c, c.args.check()
+	return c, errors.Join(
+		step.WrongArg("command", c.args.checkCommand()),
+		step.WrongArg("inputs", c.args.checkInputs()),
+		step.WrongArg("outputs", c.args.checkOutputs()),
+		step.WrongArg("env", c.args.checkEnv()))
 }
 
-func (a *arguments) check() error {
+func (a *arguments) checkCommand() error {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return fmt.Errorf("command is empty; give the program and its arguments, such as [\"sort\", \"inputs/words\"]")
 	}
+	return nil
+}
+
+func (a *arguments) checkInputs() error {
 	for _, name := range slices.Sorted(maps.Keys(a.Inputs)) {
 		if err := tree.CheckName(name); err != nil {
-			return fmt.Errorf("input %w", err)
+			return fmt.Errorf("%q cannot be the name of a file: it is empty, a dot name, or holds a slash", name)
 		}
 	}
+	return nil
+}
+
+func (a *arguments) checkOutputs() error {
 	for i, path := range a.Outputs {
 		if !filepath.IsLocal(path) || filepath.Clean(path) != path || path == "." {
-			return fmt.Errorf("output %q is not a clean relative path below the folder the command runs in", path)
+			return fmt.Errorf("%q is not a clean relative path below the folder the command runs in", path)
 		}
 		if path == "inputs" || strings.HasPrefix(path, "inputs/") {
-			return fmt.Errorf("output %q lies among the inputs; let the command write it elsewhere", path)
+			return fmt.Errorf("%q lies among the inputs; let the command write it elsewhere", path)
 		}
 		for _, other := range a.Outputs[:i] {
 			if path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/") {
-				return fmt.Errorf("outputs %q and %q overlap; name one of them", other, path)
+				return fmt.Errorf("%q and %q overlap; name one of them", other, path)
 			}
 		}
 	}
+	return nil
+}
+
+func (a *arguments) checkEnv() error {
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return fmt.Errorf("%q is not a name of an environment variable", name)

@@ -87,13 +87,13 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	}
 	def, err := deps.Catalog.Get(g.args.Competition)
 	if err != nil {
-		return nil, err
+		return nil, step.WrongArg("competition", err)
 	}
 	if g.def, err = def.At(g.args.Version); err != nil {
-		return nil, err
+		return nil, step.WrongArg("version", err)
 	}
 	if !filepath.IsLocal(g.args.File) {
-		return nil, fmt.Errorf("file %q is not a path below the submission's tree", g.args.File)
+		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", g.args.File))
 	}
 	g.params = make(map[string]cty.Value, len(g.args.Params))
 	for name, value := range g.args.Params {
@@ -101,7 +101,7 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	}
 	sum, diags := g.def.GradeDigest(g.params)
 	if diags.HasErrors() {
-		return nil, diags
+		return nil, step.WrongArg("params", diags)
 	}
 	g.definition = sum
 	return g, nil

@@ -59,18 +59,18 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	}
 	def, err := catalog.Get(a.Competition)
 	if err != nil {
-		return nil, err
+		return nil, step.WrongArg("competition", err)
 	}
 	p := &preparation{raw: a.Raw, params: make(map[string]cty.Value, len(a.Params))}
 	if p.def, err = def.At(a.Version); err != nil {
-		return nil, err
+		return nil, step.WrongArg("version", err)
 	}
 	for name, value := range a.Params {
 		p.params[name] = cty.StringVal(value)
 	}
 	sum, diags := p.def.PrepareDigest(p.params)
 	if diags.HasErrors() {
-		return nil, diags
+		return nil, step.WrongArg("params", diags)
 	}
 	p.definition = sum
 	return p, nil

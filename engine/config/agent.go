@@ -1,0 +1,90 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// agentValue evaluates an agent block:
+//
+//	agent "baseline" {
+//	  command = ["mleflow", "agent", "baseline"]
+//	  secrets = { API_KEY = "env:API_KEY" }
+//	}
+func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
+	ctx := g.scope(sortedExprs(a.Attrs))
+	var diags diag.List
+	attrs := map[string]cty.Value{"name": cty.StringVal(a.Name)}
+	types := step.AgentType.AttributeTypes()
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		if name == "name" {
+			continue
+		}
+		attrs[name] = emptyOf(types[name])
+		if e := a.Attrs[name]; e != nil {
+			v, more := g.agentAttr(name, e, types[name], ctx)
+			diags = append(diags, more...)
+			if !more.HasErrors() {
+				attrs[name] = v
+			}
+		}
+	}
+	return cty.ObjectVal(attrs), diags
+}
+
+func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := g.evaluate(e, ctx)
+	if diags.HasErrors() {
+		return v, diags
+	}
+	out, err := convert.Convert(v, want)
+	if err != nil {
+		path, text := mismatch(v, want)
+		return v, diag.List{diag.Error(e.Range(), "Wrong type of argument", "%s%s of an agent %s.", name, path, text)}
+	}
+	switch plain, _ := out.Unmark(); {
+	case plain.IsNull(), name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0:
+		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
+	case name == "secrets":
+		diags = checkSecrets(e.Range(), plain)
+	}
+	return out, diags
+}
+
+// checkSecrets refuses what is no reference. It is not repeated: it may be a
+// secret written there by mistake.
+func checkSecrets(r hcl.Range, secrets cty.Value) (diags diag.List) {
+	if !secrets.IsKnown() {
+		return nil
+	}
+	all := secrets.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		ref, _ := all[name].Unmark()
+		if !ref.IsKnown() {
+			continue
+		}
+		if ref.IsNull() || step.CheckSecret(ref.AsString()) != nil {
+			diags = append(diags, diag.Error(r, "Secret not by reference",
+				"The secret %s must say where its value is, and not hold it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".", name))
+		}
+	}
+	return diags
+}
+
+func emptyOf(ty cty.Type) cty.Value {
+	switch {
+	case ty.IsListType():
+		return cty.ListValEmpty(ty.ElementType())
+	case ty.IsMapType():
+		return cty.MapValEmpty(ty.ElementType())
+	default:
+		return cty.StringVal("")
+	}
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// mismatch says where in v, which cannot become want, the first wrong part is,
+// such as "[1]", and what it must be, such as "must be string, not a list".
+// Texts are not repeated, they may be sensitive.
+func mismatch(v cty.Value, want cty.Type) (path, text string) {
+	v, _ = v.Unmark()
+	ty := v.Type()
+	if !v.IsNull() && v.IsKnown() {
+		switch {
+		case (want.IsListType() || want.IsSetType()) && (ty.IsListType() || ty.IsTupleType() || ty.IsSetType()):
+			return wrongElement(v, want.ElementType(), func(k cty.Value, i int) string { return "[" + strconv.Itoa(i) + "]" })
+		case want.IsMapType() && (ty.IsMapType() || ty.IsObjectType()):
+			return wrongElement(v, want.ElementType(), func(k cty.Value, _ int) string { return fmt.Sprintf("[%q]", k.AsString()) })
+		case want.IsObjectType() && (ty.IsMapType() || ty.IsObjectType()):
+			return wrongAttribute(v, want)
+		}
+	}
+	return "", leafMismatch(v, want)
+}
+
+func wrongElement(v cty.Value, want cty.Type, name func(key cty.Value, i int) string) (path, text string) {
+	i := 0
+	for it := v.ElementIterator(); it.Next(); i++ {
+		key, elem := it.Element()
+		if _, err := convert.Convert(elem, want); err != nil {
+			path, text = mismatch(elem, want)
+			return name(key, i) + path, text
+		}
+	}
+	return "", "must have elements of one type, " + wanted(want)
+}
+
+func wrongAttribute(v cty.Value, want cty.Type) (path, text string) {
+	have := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(want.AttributeTypes())) {
+		elem, ok := have[name]
+		switch {
+		case !ok && want.AttributeOptional(name):
+		case !ok:
+			return "", fmt.Sprintf("lacks the attribute %q", name)
+		default:
+			if _, err := convert.Convert(elem, want.AttributeType(name)); err != nil {
+				path, text = mismatch(elem, want.AttributeType(name))
+				return "." + name + path, text
+			}
+		}
+	}
+	return "", leafMismatch(v, want)
+}
+
+func leafMismatch(v cty.Value, want cty.Type) string {
+	ty := v.Type()
+	switch {
+	case ty == step.ArtifactType && want == cty.String:
+		return "must be string, not content, which cannot be written as a text"
+	case ty == cty.String && want == cty.Number:
+		return "must be number, and the text given is none"
+	case ty == cty.String && want == cty.Bool:
+		return `must be bool, and the text given is neither "true" nor "false"`
+	}
+	return "must be " + wanted(want) + ", not " + got(v)
+}
+
+// wanted names a type as the reference pages do.
+func wanted(ty cty.Type) string {
+	switch {
+	case ty == step.ArtifactType:
+		return "content (a tree or blob that another step gives)"
+	case ty == cty.List(step.ArtifactType):
+		return "a list of content (trees or blobs that other steps give)"
+	case ty == cty.Map(step.ArtifactType):
+		return "a map of content (trees or blobs that other steps give)"
+	case ty.IsObjectType() && (holdsContent(ty) || len(ty.AttributeTypes()) > 3):
+		return "an object"
+	default:
+		return typeexpr.TypeString(ty)
+	}
+}
+
+func holdsContent(ty cty.Type) bool {
+	if !ty.IsObjectType() {
+		return ty == step.ArtifactType
+	}
+	for _, a := range ty.AttributeTypes() {
+		if holdsContent(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func got(v cty.Value) string {
+	ty := v.Type()
+	switch {
+	case v.IsNull():
+		return "null"
+	case ty == step.ArtifactType:
+		return "content"
+	case ty == cty.String:
+		return "a text"
+	case ty == cty.Number:
+		return "a number"
+	case ty == cty.Bool:
+		return "a truth value"
+	case ty.IsTupleType(), ty.IsListType():
+		return "a list"
+	case ty.IsSetType():
+		return "a set"
+	case ty.IsMapType(), ty.IsObjectType():
+		return "an object"
+	default:
+		return ty.FriendlyName()
+	}
+}

@@ -1,0 +1,47 @@
+package diag
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// The summaries of the parser and of the expression language that are put in
+// other words.
+const (
+	oneLineBlock   = "Invalid single-argument block definition"
+	multiLineText  = "Invalid multi-line string"
+	unclosedText   = "Unterminated template string"
+	functionFailed = "Error in function call"
+)
+
+// plain puts into plain words what the parser and the expression language say
+// in terms of their own making, and leaves out what only repeats it. The list
+// is not changed.
+func plain(list List) List {
+	unclosed := slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return d.Summary == unclosedText })
+	out := make(List, 0, len(list))
+	for _, d := range list {
+		if unclosed && d.Summary == multiLineText {
+			continue // each line after the open quotation mark is one
+		}
+		c := *d
+		c.Detail = plainDetail(d)
+		out = append(out, &c)
+	}
+	return out
+}
+
+func plainDetail(d *hcl.Diagnostic) string {
+	switch {
+	case d.Summary == oneLineBlock:
+		return "A block on one line holds one argument at most. Write each argument on a line of its own, and the closing brace after them."
+	case d.Summary == unclosedText:
+		return "A text is not closed: its last quotation mark is missing, or the line that ends a text begun with <<."
+	case d.Summary == functionFailed && strings.Contains(d.Detail, "panic in function implementation"):
+		call, _, _ := strings.Cut(d.Detail, " failed:")
+		return call + " failed: it has no result for these arguments."
+	}
+	return strings.ReplaceAll(d.Detail, "?.", "?")
+}
