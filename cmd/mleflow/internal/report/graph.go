@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	nodeWidth, nodeHeight = 168.0, 46.0
-	layerGap, nodeGap     = 64.0, 18.0
+	nodeWidth, nodeHeight = 146.0, 46.0
+	layerGap, nodeGap     = 32.0, 18.0
 )
 
 // node is a step block in the drawing, or the place where an edge crosses a
@@ -173,7 +173,7 @@ func drawNode(b *strings.Builder, n *node) {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(n.block, "step."), ".")
 	fmt.Fprintf(b, `<g><title>%s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="6"/>`,
 		html.EscapeString(n.block), class, number(x), number(y), number(nodeWidth), number(nodeHeight))
-	fmt.Fprintf(b, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+19), html.EscapeString(clip(kind+"."+name, 22)))
+	fmt.Fprintf(b, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+19), html.EscapeString(clip(kind+"."+name, 19)))
 	fmt.Fprintf(b, `<text class="ink" x="%s" y="%s" font-size="11">%s</text></g>`+"\n", number(x+10), number(y+35), html.EscapeString(countsText(n.counts)))
 }
 
