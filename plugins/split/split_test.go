@@ -175,14 +175,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// No splitter may panic on any number of rows, none included.
+// A splitter of any number of rows, none included, refuses or names rows that
+// exist; it never panics.
 func TestNothingToSplit(t *testing.T) {
 	for _, s := range All() {
 		for n := range 4 {
 			column := make([]int32, n)
-			_, _ = s.Split(n, Args{Groups: column, Stratify: column, Folds: 2})
-			_, _ = s.Split(n, Args{Groups: column, Stratify: column, Folds: 2, Few: 5, Test: Share(0.5)})
-			_, _ = s.Split(n, Args{Test: Share(math.Inf(1)), Train: Count(math.MinInt)})
+			for _, a := range []Args{
+				{Groups: column, Stratify: column, Folds: 2},
+				{Groups: column, Stratify: column, Folds: 2, Few: 5, Test: Share(0.5)},
+				{Test: Share(math.Inf(1)), Train: Count(math.MinInt)},
+			} {
+				parts, err := s.Split(n, a)
+				if err != nil {
+					continue
+				}
+				for _, row := range slices.Concat(parts.Train, parts.Test) {
+					if row < 0 || row >= n {
+						t.Errorf("%s of %d rows gives row %d: %+v", s.Name, n, row, a)
+					}
+				}
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -127,20 +128,11 @@ func (a *app) cacheFolder() (string, error) {
 // env returns an environment variable, "" when it is not set.
 func (a *app) env(name string) string {
 	for i := len(a.environ) - 1; i >= 0; i-- {
-		if key, value, ok := cutEnv(a.environ[i]); ok && key == name {
+		if key, value, ok := strings.Cut(a.environ[i], "="); ok && key == name {
 			return value
 		}
 	}
 	return ""
-}
-
-func cutEnv(entry string) (key, value string, ok bool) {
-	for i := range len(entry) {
-		if entry[i] == '=' {
-			return entry[:i], entry[i+1:], true
-		}
-	}
-	return "", "", false
 }
 
 func (a *app) outStyle() view.Style { return view.StyleFor(a.stdout, a.plainText()) }
