@@ -17,8 +17,8 @@
 //
 //   - Tables are read as pandas reads them with round-trip floats; what the
 //     reference's grader raises, invalid submission or not, is outcome invalid.
-//   - A reason may be shown to the agent: it quotes the submission, never the
-//     answers.
+//   - A reason may be shown to the agent: it quotes the submission and, of the
+//     answers, at most an id, which the test data show as well.
 //   - A score of NaN or infinity is a score, as in the reference, and flagged.
 //   - A batch keeps the order of its list and outlives any bad entry.
 //   - Given one time of creation, a report depends on definition, submission
