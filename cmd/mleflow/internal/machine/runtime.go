@@ -3,11 +3,12 @@ package machine
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
 )
 
 // containerdSockets are the places where containerd listens, the common first.
@@ -31,20 +32,13 @@ func (m Machine) containerd(ctx context.Context) Check {
 	if address == "" {
 		return c
 	}
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "unix", address)
+	daemon, err := containerd.Probe(ctx, address)
 	if err != nil {
-		c.Status, c.Detail = Warn, fmt.Sprintf("%s does not answer: %v", address, err)
+		c.Status, c.Detail = Warn, fmt.Sprintf("%s: %v", address, err)
 		c.Fix = "start containerd, or give this user access to its socket"
 		return c
 	}
-	_ = conn.Close()
-	c.Status, c.Fix = OK, ""
-	c.Detail = "reachable at " + address
-	if v := firstLine(ctx, "containerd", "--version"); v != "" {
-		c.Detail += " (" + v + ")"
-	}
-	return c
+	return Check{Name: c.Name, Status: OK, Detail: fmt.Sprintf("version %s at %s", daemon.Version, address)}
 }
 
 func (m Machine) firstSocket() string {
