@@ -171,6 +171,7 @@ func (r *run) task(n int) sched.Task {
 
 func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.announce()
+	r.warnUnfit(tasks)
 	for n := range r.pl.Steps {
 		if d := r.pl.decisions[n]; d != nil && d.record != nil {
 			r.ended(n, event.Cached, sched.Result{})
@@ -186,6 +187,22 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 		r.result.Counts.Failed++
 	}
 	return r.finish(sum)
+}
+
+// warnUnfit tells at once, block by block, which deferred steps ask for more
+// than this machine has. They are not refused: their results may turn out to
+// be in the cache.
+func (r *run) warnUnfit(tasks []sched.Task) {
+	var last addr.Step
+	for t := range tasks {
+		s := &r.pl.Steps[r.steps[t]]
+		var unfit *sched.UnfitError
+		if tasks[t].Resolve == nil || s.Address.Step == last || !errors.As(r.e.opts.Capacity.Check("", tasks[t].Needs), &unfit) {
+			continue
+		}
+		last = s.Address.Step
+		r.sink.Emit(event.Warning{At: now(), Address: s.Name, Message: unfit.Error() + "; unless its result is in the cache, it will fail"})
+	}
 }
 
 func (r *run) announce() {
@@ -259,8 +276,7 @@ type Field struct {
 func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Explanation, diag.List) {
 	i, ok := p.Find(a)
 	if !ok {
-		_, diags := addresses(p, []addr.Instance{{Step: a.Step, Key: a.Key, HasKey: true}}, "explain")
-		return nil, diags
+		return nil, noInstance(p, a)
 	}
 	pl, diags := e.plan(ctx, p, PlanOptions{})
 	if diags.HasErrors() {

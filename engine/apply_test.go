@@ -192,7 +192,7 @@ func TestReasonsOfContentAndEviction(t *testing.T) {
 	}
 	r.cache.Evict(id, "quota")
 	pl = r.plan(diamond, engine.PlanOptions{})
-	if got := pl.Steps[2].Reasons[0].Text; pl.Steps[2].Action != plan.Run || !strings.Contains(got, "evicted on 2") || !strings.Contains(got, "(quota)") {
+	if got := pl.Steps[2].Reasons[0].Text; pl.Steps[2].Action != plan.Run || !strings.Contains(got, "evicted on 2") || !strings.Contains(got, "by quota") {
 		t.Errorf("%s: %s", pl.Steps[2].Action, got)
 	}
 }

@@ -227,20 +227,38 @@ func addresses(p *Program, list []addr.Instance, flag string) (map[int]bool, dia
 	return found, diags
 }
 
+// noInstance says why an address does not name one instance.
+func noInstance(p *Program, a addr.Instance) diag.List {
+	all := p.Select(a)
+	if len(all) == 0 {
+		_, diags := addresses(p, []addr.Instance{a}, "explain")
+		return diags
+	}
+	return diag.List{diag.General("Address of several steps", "%s has for_each and so %d instances; name one of them, such as '%s'.", a, len(all), p.Instances[all[0]].Addr)}
+}
+
 func nearestAddress(p *Program, a addr.Instance) string {
-	var names []string
+	var names, keys []string
 	for _, s := range p.Pipeline.Steps {
 		names = append(names, s.Addr.String())
 		if a.HasKey && s.Addr == a.Step {
 			names = names[:0]
 			for _, i := range p.Select(addr.Single(s.Addr)) {
 				names = append(names, p.Instances[i].Addr.String())
+				keys = append(keys, p.Instances[i].Addr.Key)
 			}
 			break
 		}
 	}
-	if hint := diag.DidYouMean(a.String(), names); hint != "" {
-		return strings.ReplaceAll(hint, `\"`, `"`)
+	near := diag.Nearest(a.String(), names)
+	if keys != nil { // the keys alone: the rest is the same and would make all of them near
+		near = ""
+		if key := diag.Nearest(a.Key, keys); key != "" {
+			near = addr.Keyed(a.Step, key).String()
+		}
+	}
+	if near != "" {
+		return " Did you mean " + near + "?"
 	}
 	if len(names) > 5 {
 		names = append(names[:5:5], "…")

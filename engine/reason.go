@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -23,7 +24,10 @@ const (
 func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decision) []plan.Reason {
 	if t, err := e.opts.Cache.Evicted(ctx, d.id); err == nil {
 		when := time.UnixMilli(t.EvictedUnixMilli).UTC().Format("2006-01-02 15:04:05Z")
-		return []plan.Reason{{Text: fmt.Sprintf("its result was evicted on %s (%s)", when, t.Reason)}}
+		if t.Reason == "corrupt" {
+			return []plan.Reason{{Text: fmt.Sprintf("its result was found damaged on %s", when)}}
+		}
+		return []plan.Reason{{Text: fmt.Sprintf("its result was evicted on %s by %s", when, t.Reason)}}
 	}
 	if last.IsZero() {
 		return []plan.Reason{{Text: firstRun}}
@@ -53,7 +57,8 @@ func Diff(before, after []digest.Field) []plan.Reason {
 		case !had:
 			reasons = append(reasons, plan.Reason{Field: f.Label, To: f.Value, Text: fmt.Sprintf("%s is new: %s", f.Label, short(f.Value))})
 		case from != f.Value:
-			reasons = append(reasons, plan.Reason{Field: f.Label, From: from, To: f.Value, Text: fmt.Sprintf("%s changed from %s to %s", f.Label, short(from), short(f.Value))})
+			a, b := shortPair(from, f.Value)
+			reasons = append(reasons, plan.Reason{Field: f.Label, From: from, To: f.Value, Text: fmt.Sprintf("%s changed from %s to %s", f.Label, a, b)})
 		}
 	}
 	for _, f := range before {
@@ -64,13 +69,55 @@ func Diff(before, after []digest.Field) []plan.Reason {
 	return reasons
 }
 
+// The greatest length of a value in a reason, and how much of what two values
+// share is shown before they differ.
+const (
+	maxShown = 60
+	before   = 20
+)
+
+// shortPair is short for two values that differ, which of long ones shows
+// where they do.
+func shortPair(a, b string) (string, string) {
+	if len(a) <= maxShown && len(b) <= maxShown || isDigest(a) {
+		return short(a), short(b)
+	}
+	same := 0
+	for same < len(a) && same < len(b) && a[same] == b[same] {
+		same++
+	}
+	from := max(0, same-before)
+	for from > 0 && from < len(a) && !utf8.RuneStart(a[from]) {
+		from--
+	}
+	if from == 0 {
+		return short(a), short(b)
+	}
+	return "…" + short(a[from:]), "…" + short(b[from:])
+}
+
+func isDigest(v string) bool {
+	return len(v) == 2*digest.Size && strings.Trim(v, "0123456789abcdef") == ""
+}
+
+// Readable undoes, for people, the escapes that JSON has for the sake of web
+// pages.
+func Readable(v string) string { return unescaped.Replace(v) }
+
+var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
 // short cuts digests and long texts for people.
 func short(v string) string {
-	if len(v) == 2*digest.Size && strings.Trim(v, "0123456789abcdef") == "" {
+	v = Readable(v)
+	if isDigest(v) {
 		return v[:12]
 	}
-	if len(v) > 60 {
-		return v[:57] + "…"
+	if len(v) > maxShown {
+		end := maxShown - len("…")
+		for !utf8.RuneStart(v[end]) {
+			end--
+		}
+		return v[:end] + "…"
 	}
 	if v == "" {
 		return `""`

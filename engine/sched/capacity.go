@@ -19,6 +19,7 @@ type Capacity struct {
 
 // UnfitError says that a machine can never satisfy a request.
 type UnfitError struct {
+	// Task is its name, empty where the error is told with it.
 	Task string
 	// Lacks has one phrase for each resource: what is asked for and what the
 	// machine has.
@@ -27,7 +28,11 @@ type UnfitError struct {
 
 // Error returns the whole sentence.
 func (e *UnfitError) Error() string {
-	return e.Task + " can never run here: it asks for " + strings.Join(e.Lacks, "; ")
+	task := "it"
+	if e.Task != "" {
+		task = e.Task
+	}
+	return task + " can never run here: it asks for " + strings.Join(e.Lacks, "; ")
 }
 
 // Check returns an *UnfitError if the machine is too small for the request of

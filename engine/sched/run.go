@@ -187,7 +187,7 @@ func (s *scheduler) resolved(b *batch) {
 // mustRun lets a task wait for its lease, unless a task of the same key is
 // ahead of it.
 func (s *scheduler) mustRun(i int, key string) {
-	if err := s.o.Capacity.Check(s.tasks[i].Name, s.tasks[i].Needs); err != nil {
+	if err := s.o.Capacity.Check("", s.tasks[i].Needs); err != nil {
 		s.fail(i, Result{Err: err})
 		return
 	}

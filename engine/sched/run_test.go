@@ -350,7 +350,7 @@ func TestUnfitWhenResolved(t *testing.T) {
 		big.Resolve = func(context.Context) (Resolution, error) { return Resolution{}, nil }
 		l.o.Capacity.Devices = []string{"gpu0", "gpu1"}
 		sum := l.run(l.t.Context())
-		want := "big can never run here: it asks for 3 GPUs, this machine has 2 (gpu0, gpu1)"
+		want := "it can never run here: it asks for 3 GPUs, this machine has 2 (gpu0, gpu1)"
 		var unfit *UnfitError
 		if err := sum.Results[0].Err; !errors.As(err, &unfit) || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

@@ -53,8 +53,8 @@ func writeKey(w io.Writer, label, key string) {
 
 func writeField(w io.Writer, f engine.Field, style Style) {
 	if f.Was != "" {
-		fmt.Fprintf(w, "  %s %s = %s %s\n", style.Warn("~"), f.Label, OneLine(f.Value), style.Dim("(was "+OneLine(f.Was)+")"))
+		fmt.Fprintf(w, "  %s %s = %s %s\n", style.Warn("~"), f.Label, OneLine(engine.Readable(f.Value)), style.Dim("(was "+OneLine(engine.Readable(f.Was))+")"))
 		return
 	}
-	fmt.Fprintf(w, "    %s = %s\n", f.Label, OneLine(f.Value))
+	fmt.Fprintf(w, "    %s = %s\n", f.Label, OneLine(engine.Readable(f.Value)))
 }
