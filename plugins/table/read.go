@@ -58,8 +58,16 @@ func ReadCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	return t, nil
 }
 
-// ReadCSVFile reads a table from the file at path.
+// ReadCSVFile reads a table from the regular file at path. Anything else, such
+// as a folder or a pipe, is an error at once.
 func ReadCSVFile(path string, o ReadOptions) (*Table, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read CSV %s: not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
