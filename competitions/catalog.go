@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -15,41 +16,105 @@ import (
 //go:embed */competition.hcl */*.txt */data/*
 var shipped embed.FS
 
-// Catalog is a read-only list of definitions, sorted by ID.
+// Catalog is a read-only list of definitions, sorted by ID. It may be used by
+// several goroutines.
 type Catalog struct {
-	byID map[string]*Definition
 	ids  []string
+	byID map[string]*entry
 }
 
-// Shipped returns the definitions compiled into the binary. They are loaded
-// once.
+// entry is one competition of a catalog. The definition is decoded when it is
+// first asked for: a command needs few of them.
+type entry struct {
+	load func() (*Definition, error)
+	// complexity and category are read without decoding the rest.
+	complexity Complexity
+	category   string
+}
+
+// Shipped returns the catalog of the definitions compiled into the binary.
 var Shipped = sync.OnceValues(func() (*Catalog, error) {
-	cat, diags := Load(shipped)
-	if diags.HasErrors() {
-		return nil, fmt.Errorf("load shipped competitions: %w", diags)
+	paths, err := fs.Glob(shipped, "*/"+FileName)
+	if err != nil {
+		return nil, fmt.Errorf("list shipped competitions: %w", err)
+	}
+	cat := newCatalog(len(paths))
+	for _, path := range paths {
+		src, err := fs.ReadFile(shipped, path)
+		if err != nil {
+			return nil, fmt.Errorf("read shipped competitions: %w", err)
+		}
+		id := path[:len(path)-len(FileName)-1]
+		e := &entry{complexity: Complexity(fact(src, complexityFact)), category: fact(src, categoryFact)}
+		e.load = sync.OnceValues(func() (*Definition, error) {
+			def, diags := LoadOne(shipped, id)
+			if diags.HasErrors() {
+				return nil, fmt.Errorf("load competition %s: %w", id, diags)
+			}
+			return def, nil
+		})
+		cat.add(id, e)
 	}
 	return cat, nil
 })
 
-// Load reads every <id>/competition.hcl of a folder. All mistakes are
-// reported; the catalog holds the definitions without any.
+// The facts that are read without decoding a definition: a line of its own
+// with a plain text. A test compares them with what decoding gives.
+var (
+	complexityFact = regexp.MustCompile(`(?m)^  complexity\s*=\s*"([^"\n]*)"`)
+	categoryFact   = regexp.MustCompile(`(?m)^  category\s*=\s*"([^"\n]*)"`)
+)
+
+func fact(src []byte, re *regexp.Regexp) string {
+	if m := re.FindSubmatch(src); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+func newCatalog(n int) *Catalog { return &Catalog{byID: make(map[string]*entry, n)} }
+
+func (c *Catalog) add(id string, e *entry) {
+	c.byID[id] = e
+	at, _ := slices.BinarySearch(c.ids, id)
+	c.ids = slices.Insert(c.ids, at, id)
+}
+
+// Load reads and decodes every <id>/competition.hcl of a folder. All mistakes
+// are reported; the catalog holds the definitions without any.
 func Load(folder fs.FS) (*Catalog, hcl.Diagnostics) {
 	paths, err := fs.Glob(folder, "*/"+FileName)
 	if err != nil {
 		return nil, hcl.Diagnostics{diag.General("Cannot list competitions", "%v", err)}
 	}
-	cat := &Catalog{byID: make(map[string]*Definition, len(paths))}
+	cat := newCatalog(len(paths))
 	var diags hcl.Diagnostics
 	for _, path := range paths {
 		def, more := LoadOne(folder, path[:len(path)-len(FileName)-1])
 		diags = append(diags, more...)
 		if !more.HasErrors() {
-			cat.byID[def.ID] = def
-			cat.ids = append(cat.ids, def.ID)
+			load := func() (*Definition, error) { return def, nil }
+			cat.add(def.ID, &entry{load: load, complexity: def.Complexity, category: def.Category})
 		}
 	}
-	slices.Sort(cat.ids)
 	return cat, diags
+}
+
+// Complexity returns the complexity of a competition, and Category its
+// category, without decoding its definition; "" for one that is not there.
+func (c *Catalog) Complexity(id string) Complexity {
+	if e := c.byID[id]; e != nil {
+		return e.complexity
+	}
+	return ""
+}
+
+// Category returns the category of a competition; see Complexity.
+func (c *Catalog) Category(id string) string {
+	if e := c.byID[id]; e != nil {
+		return e.category
+	}
+	return ""
 }
 
 // IDs returns the identifiers of all competitions, sorted.
@@ -58,8 +123,8 @@ func (c *Catalog) IDs() []string { return slices.Clone(c.ids) }
 // Get returns a competition by identifier. An unknown identifier is an error
 // that names the nearest known one.
 func (c *Catalog) Get(id string) (*Definition, error) {
-	if def, ok := c.byID[id]; ok {
-		return def, nil
+	if e, ok := c.byID[id]; ok {
+		return e.load()
 	}
 	if near := diag.Nearest(id, c.ids); near != "" {
 		return nil, fmt.Errorf("no competition %q; did you mean %q?", id, near)
@@ -85,26 +150,37 @@ func (c *Catalog) List(f Filter) ([]*Definition, error) {
 		}
 	}
 	var out []*Definition
-	for _, id := range c.ids {
-		def := c.byID[id]
-		if (members == nil || slices.Contains(members, def.Complexity)) && (f.Category == "" || def.Category == f.Category) {
-			out = append(out, def)
+	for _, id := range c.members(members) {
+		if f.Category != "" && c.byID[id].category != f.Category {
+			continue
 		}
+		def, err := c.Get(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, def)
 	}
 	return out, nil
 }
 
+// members returns the identifiers of those complexities; nil is all.
+func (c *Catalog) members(of []Complexity) []string {
+	var ids []string
+	for _, id := range c.ids {
+		if of == nil || slices.Contains(of, c.byID[id].complexity) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Set returns the identifiers of a named set, sorted.
 func (c *Catalog) Set(name Set) ([]string, error) {
-	defs, err := c.List(Filter{Set: name})
+	members, err := lookupSet(name)
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(defs))
-	for i, def := range defs {
-		ids[i] = def.ID
-	}
-	return ids, nil
+	return c.members(members), nil
 }
 
 func lookupSet(name Set) ([]Complexity, error) {

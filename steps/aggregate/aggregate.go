@@ -82,16 +82,15 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 
 // group returns the group of a competition.
 func (a *aggregation) group(id string) string {
-	def, err := a.catalog.Get(id)
 	switch {
 	case a.args.GroupBy == byCompetition:
 		return id
-	case a.args.GroupBy == byNothing || err != nil:
+	case a.args.GroupBy == byNothing || a.catalog.Complexity(id) == "":
 		return "all"
 	case a.args.GroupBy == byCategory:
-		return def.Category
+		return a.catalog.Category(id)
 	}
-	return string(def.Complexity)
+	return string(a.catalog.Complexity(id))
 }
 
 // Run implements step.Step.
