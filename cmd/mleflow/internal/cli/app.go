@@ -68,7 +68,7 @@ func Main(args []string) int {
 	if len(args) > 0 && hidden[args[0]] != nil {
 		return hidden[args[0]](args[1:])
 	}
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	a := &app{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()}
 	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()
 	return a.main(ctx, args)
@@ -83,6 +83,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
 		err = usageError{err}
+	}
+	if out, ok := a.stdout.(*view.Output); ok && err == nil && out.Err() != nil {
+		err = fmt.Errorf("write standard output: %w", out.Err())
 	}
 	if err == nil || ctx.Err() == nil {
 		a.report(err)

@@ -35,7 +35,7 @@ func newCacheInfo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
 		Short: "Say where the cache is, what it holds and what it may hold",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				info, err := c.Info(cmd.Context())

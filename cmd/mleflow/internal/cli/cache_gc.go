@@ -17,7 +17,7 @@ func newCacheGC(a *app) *cobra.Command {
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
 		Long:  "Remove content that no result needs. With --max-size the least recently used\nresults are evicted until the cache is no larger; what is pinned or in use stays.",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
 			if cmd.Flags().Changed("max-size") {

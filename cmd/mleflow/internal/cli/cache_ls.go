@@ -14,7 +14,7 @@ func newCacheLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls [ADDRESS]",
 		Short: "List the results in the cache, of steps whose address begins with ADDRESS",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				items, err := c.List(cmd.Context())

@@ -142,7 +142,7 @@ func newCacheUnpin(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unpin NAME",
 		Short: "Remove a pin",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				err := c.Unpin(cmd.Context(), args[0])

@@ -16,7 +16,7 @@ func newCacheVerify(a *app) *cobra.Command {
 		Use:   "verify",
 		Short: "Read everything in the cache again and set aside what is damaged",
 		Long:  "Hash every object again and set aside what does not match its name; the next apply\nmakes it again. The exit status is 3 when something was damaged.",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				result, err := c.Verify(cmd.Context(), !quick, nil)

@@ -14,7 +14,7 @@ func newCompetitionList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the competitions",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
 			catalog, err := competitions.Shipped()
 			if err != nil {

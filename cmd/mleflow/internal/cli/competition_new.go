@@ -18,7 +18,7 @@ func newCompetitionNew(a *app) *cobra.Command {
 		Use:   "new ID",
 		Short: "Write a working skeleton of a competition",
 		Long:  "Write the folder DIR/ID with a competition.hcl that loads, prepares and grades as it\nstands, and a small made-up data set to be replaced.",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				return fmt.Errorf("make folder: %w", err)

@@ -14,7 +14,7 @@ func newCompetitionShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a competition: task, metric, medals, parameters, known defects",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			catalog, err := competitions.Shipped()
 			if err != nil {

@@ -1,8 +1,19 @@
 package cli
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/spf13/cobra"
 )
+
+// shell checks that a command got the name of a shell.
+func shell(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || !slices.Contains(cmd.ValidArgs, args[0]) {
+		return errors.New("name the shell: bash, zsh or fish")
+	}
+	return nil
+}
 
 func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -13,7 +24,7 @@ func newCompletion(a *app) *cobra.Command {
   bash  mleflow completion bash > ~/.local/share/bash-completion/completions/mleflow
   zsh   mleflow completion zsh > "${fpath[1]}/_mleflow"
   fish  mleflow completion fish > ~/.config/fish/completions/mleflow.fish`,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      shell,
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			switch args[0] {

@@ -15,7 +15,7 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this machine can run and how to get what is missing",
 		Long:  "Look at processors, memory, disk, the cache folder, container runtimes, GPUs and\nKaggle credentials (which are never printed). The exit status is 1 when something\nis missing that every pipeline needs.",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			folder, err := a.cacheFolder()
 			if err != nil {

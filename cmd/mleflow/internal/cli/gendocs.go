@@ -18,7 +18,7 @@ func newGendocs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "gendocs DIR",
 		Short:  "Write the reference pages",
-		Args:   cobra.ExactArgs(1),
+		Args:   takes(1, 1),
 		Hidden: true,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			pages, err := referencePages(cmd.Root())

@@ -30,7 +30,7 @@ func newGrade(a *app) *cobra.Command {
 		Long: `Grade every submission of a list, one JSON object a line with competition_id and
 submission_path, and write DIR/<time>_grading_report.json with the totals and one
 report each. A bad entry is reported and stops nothing; the exit status is then 1.`,
-		Args: cobra.NoArgs,
+		Args: needs(takes(0, 0), "submission", "output-dir"),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return runGrade(cmd.Context(), a, o)
 		}),
@@ -38,8 +38,6 @@ report each. A bad entry is reported and stops nothing; the exit status is then 
 	cmd.Flags().StringVar(&o.submission, "submission", "", "`FILE` with the list (required)")
 	cmd.Flags().StringVar(&o.outputDir, "output-dir", "", "`DIR` to write the report to (required)")
 	o.data.register(cmd)
-	_ = cmd.MarkFlagRequired("submission")
-	_ = cmd.MarkFlagRequired("output-dir")
 	return cmd
 }
 

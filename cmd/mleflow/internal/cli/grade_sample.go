@@ -19,7 +19,7 @@ func newGradeSample(a *app) *cobra.Command {
 		Use:   "grade-sample SUBMISSION.csv ID",
 		Short: "Grade one submission",
 		Long:  "Grade one submission and compare it with the human leaderboard. The exit status is\n4 when the submission has no score.",
-		Args:  cobra.ExactArgs(2),
+		Args:  takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return runGradeSample(cmd.Context(), a, data, args[0], args[1])
 		}),

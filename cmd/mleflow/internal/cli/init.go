@@ -18,7 +18,7 @@ func newInit(a *app) *cobra.Command {
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline to start from",
 		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  takes(0, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			path := "pipeline.hcl"
 			if len(args) == 1 {

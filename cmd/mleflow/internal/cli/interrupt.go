@@ -7,12 +7,15 @@ import (
 	"syscall"
 )
 
-// interruptible returns a context that the first SIGINT or SIGTERM cancels,
-// after saying so. The second ends the process at once, after leave was called.
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP (the
+// terminal is gone) cancels, after saying so. The second ends the process at once, after leave was called.
 func interruptible(parent context.Context, say func(string), leave func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup sets it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		if _, ok := <-signals; !ok {
 			return

@@ -23,7 +23,7 @@ func newLeaderboard(a *app) *cobra.Command {
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one a seed, as the reference does",
 		Long:  "Aggregate grading reports of one agent, one report a seed, into the percentages of\nthe leaderboard: mean, standard error of the mean and 95 % interval by split.",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  takes(1, -1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			return runLeaderboard(a, o, args)
 		}),

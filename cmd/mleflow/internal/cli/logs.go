@@ -16,7 +16,7 @@ func newLogs(a *app) *cobra.Command {
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
 		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.",
-		Args:  cobra.RangeArgs(1, 2),
+		Args:  takes(1, 2),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
 			if err != nil {

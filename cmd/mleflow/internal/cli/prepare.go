@@ -45,7 +45,7 @@ prepared at once; one that fails does not stop the others.
 
 With --raw and several competitions, each takes the folder of its name below it.
 The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return runPrepare(cmd.Context(), a, o)
 		}),

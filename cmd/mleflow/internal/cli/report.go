@@ -20,7 +20,7 @@ func newReport(a *app) *cobra.Command {
 		Use:   "report [RUN] -o FILE.html",
 		Short: "Write a run as one HTML file that opens offline",
 		Long:  "Write a run as one HTML file: leaderboard, scores against medal thresholds and the\nhuman distribution, timeline, graph, steps, environment and pins. RUN is an id,\nthe beginning of one, or \"latest\" (also when not given); \"-\" writes to the\nstandard output. The file needs no network and holds no scripts.",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  needs(takes(0, 1), "output"),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				data, err := a.collect(cmd.Context(), c, args)
@@ -35,7 +35,6 @@ func newReport(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write (required)")
-	_ = cmd.MarkFlagRequired("output")
 	return cmd
 }
 

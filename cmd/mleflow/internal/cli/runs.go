@@ -15,7 +15,7 @@ func newRuns(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of this cache, newest first",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
 			l, err := a.openLedger()
 			if err != nil {

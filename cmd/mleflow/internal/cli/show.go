@@ -16,7 +16,7 @@ func newShow(a *app) *cobra.Command {
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
 		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  takes(0, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
 			if err != nil {

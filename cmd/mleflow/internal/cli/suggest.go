@@ -28,6 +28,9 @@ func subCommand(cmd *cobra.Command, args []string) error {
 // flagError says which flag does not exist, as it was written, and the nearest
 // one that does.
 func flagError(cmd *cobra.Command, err error) error {
+	if value := valueError(err); value != nil {
+		return value
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err

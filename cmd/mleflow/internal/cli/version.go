@@ -26,7 +26,7 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
 			return runVersion(a)
 		}),

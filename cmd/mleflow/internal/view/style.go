@@ -2,7 +2,6 @@ package view
 
 import (
 	"io"
-	"os"
 
 	"golang.org/x/term"
 )
@@ -19,13 +18,13 @@ func StyleFor(w io.Writer, plain bool) Style { return Style{on: !plain && IsTerm
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := file(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Width returns the columns of a terminal, or 0 when w is none.
 func Width(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := file(w)
 	if !ok {
 		return 0
 	}

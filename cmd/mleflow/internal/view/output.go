@@ -1,0 +1,47 @@
+package view
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// Output is a stream that remembers the first write that failed, so that the
+// end of a command can tell it once. It may be used by several goroutines.
+type Output struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// NewOutput returns an Output in front of w.
+func NewOutput(w io.Writer) *Output { return &Output{w: w} }
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// Err returns the error of the first write that failed.
+func (o *Output) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// file returns the file that a stream writes to, if it is one.
+func file(w io.Writer) (*os.File, bool) {
+	if o, ok := w.(*Output); ok {
+		w = o.w
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}
