@@ -263,7 +263,7 @@ func (v *verifier) indexFile() error {
 		if bad <= 1 { // one line feed may end a line that lacked nothing else
 			return nil
 		}
-		v.damage(Damage{Text: fmt.Sprintf("the index holds %d bytes that are no record, as a writer leaves that dies or finds the disk full; no record was lost", bad)})
+		v.damage(Damage{Text: fmt.Sprintf("the index holds %d bytes that are no record, as a writer leaves that dies or finds the disk full; if they were one, its step runs again", bad)})
 		if v.c.readOnly {
 			return nil
 		}

@@ -19,6 +19,9 @@ import (
 // ErrNoRun says that no run is meant.
 var ErrNoRun = errors.New("no such run")
 
+// errNoRuns is ErrNoRun where there are none at all.
+var errNoRuns = fmt.Errorf("%w: nothing has been applied with this cache", ErrNoRun)
+
 // Ledger is a folder of runs and of pipelines' states.
 type Ledger struct{ dir string }
 
@@ -67,6 +70,8 @@ const (
 	Cancelled State = "cancelled"
 	// Interrupted: its process was killed.
 	Interrupted State = "interrupted"
+	// Unreadable: its folder is damaged, or belongs to another user.
+	Unreadable State = "unreadable"
 )
 
 // Entry is a run in a list.
@@ -77,8 +82,8 @@ type Entry struct {
 	Finish *event.RunFinished `json:"finish,omitempty"`
 }
 
-// List returns all runs, newest first. Folders that are no runs are passed
-// over.
+// List returns all runs, newest first. Of one that cannot be read only the id,
+// and the time in it, are known. Folders that are no runs are passed over.
 func (l *Ledger) List() ([]Entry, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -86,8 +91,11 @@ func (l *Ledger) List() ([]Entry, error) {
 	}
 	entries := make([]Entry, 0, len(ids))
 	for _, id := range ids {
-		if p, err := l.open(id); err == nil {
+		p, err := l.open(id)
+		if err == nil {
 			entries = append(entries, p.Entry())
+		} else if started, ok := idTime(id); ok && !errors.Is(err, fs.ErrNotExist) {
+			entries = append(entries, Entry{Info: Info{ID: id, Started: started}, State: Unreadable})
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Started.Compare(a.Started) })
@@ -134,11 +142,22 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 
 func (l *Ledger) newest(ids []string) (*Past, error) {
 	for _, id := range ids {
-		if p, err := l.open(id); err == nil {
-			return p, nil
+		p, err := l.open(id)
+		if _, ok := idTime(id); err == nil || ok && !errors.Is(err, fs.ErrNotExist) {
+			return p, err // an older run than the last is not what is meant
 		}
 	}
-	return nil, fmt.Errorf("find latest run: %w", ErrNoRun)
+	return nil, fmt.Errorf("find latest run: %w", errNoRuns)
+}
+
+// idLayout is how the second is written in an id.
+const idLayout = "20060102T150405Z"
+
+// idTime returns the second in an id; ok is false for what is none.
+func idTime(id string) (t time.Time, ok bool) {
+	second, _, _ := strings.Cut(id, "-")
+	t, err := time.Parse(idLayout, second)
+	return t, err == nil
 }
 
 // newID returns an id that sorts by time to the millisecond: the second, then
@@ -146,5 +165,5 @@ func (l *Ledger) newest(ids []string) (*Past, error) {
 func newID(t time.Time) string {
 	t = t.UTC()
 	fraction := t.Nanosecond()/1e6*65 + rand.IntN(65)
-	return fmt.Sprintf("%s-%04x", t.Format("20060102T150405Z"), fraction)
+	return fmt.Sprintf("%s-%04x", t.Format(idLayout), fraction)
 }

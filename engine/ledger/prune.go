@@ -33,7 +33,7 @@ func (l *Ledger) Prune(r Retention) ([]string, error) {
 	var removed []string
 	for _, e := range entries {
 		seen[e.Pipeline]++
-		if e.State == Running || seen[e.Pipeline] <= r.Newest || r.keeps(e) {
+		if e.State == Running || e.State == Unreadable || seen[e.Pipeline] <= r.Newest || r.keeps(e) {
 			continue
 		}
 		gone := filepath.Join(l.runs(), ".gone-"+e.ID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,29 @@ func TestFinishIsFound(t *testing.T) {
 	r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: event.Failed, Failed: 3})
 	if e := find(t, l, r.ID()).Entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
 		t.Errorf("entry %+v", e)
+	}
+}
+
+// A run that cannot be read is told of, not hidden behind an older one.
+func TestUnreadableRun(t *testing.T) {
+	l := New(t.TempDir())
+	const older, newer = "20261120T000001Z-00aa", "20261121T000000Z-0000"
+	begin(t, l, Opening{Info: Info{ID: older, Started: at(1).Time}})
+	begin(t, l, Opening{Info: Info{ID: newer, Started: at(2).Time}})
+	if err := os.WriteFile(filepath.Join(l.runs(), newer, "run.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"latest", newer} {
+		if _, err := l.Find(ref); err == nil || !strings.Contains(err.Error(), newer) {
+			t.Errorf("Find(%q): %v, want an error about %s", ref, err, newer)
+		}
+	}
+	got, err := l.List()
+	if err != nil || len(got) != 2 || got[0].ID != newer || got[0].State != Unreadable || got[0].Started.Day() != 21 || got[1].ID != older {
+		t.Errorf("List: %+v, %v", got, err)
+	}
+	if removed, err := l.Prune(Retention{}); err != nil || slices.Contains(removed, newer) {
+		t.Errorf("Prune removed %v, %v; want the unreadable run kept", removed, err)
 	}
 }
 

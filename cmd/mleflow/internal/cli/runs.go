@@ -35,6 +35,13 @@ func newRuns(a *app) *cobra.Command {
 	return cmd
 }
 
+func pipelineName(e ledger.Entry) string {
+	if e.Pipeline == "" {
+		return "?"
+	}
+	return filepath.Base(e.Pipeline)
+}
+
 func (a *app) showRuns(entries []ledger.Entry) error {
 	if a.json {
 		if entries == nil {
@@ -48,7 +55,7 @@ func (a *app) showRuns(entries []ledger.Entry) error {
 	}
 	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed")
 	for _, e := range entries {
-		row := []string{e.ID, string(e.State), filepath.Base(e.Pipeline), e.Started.Local().Format("2006-01-02 15:04:05")}
+		row := []string{e.ID, string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
 			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
 		}
