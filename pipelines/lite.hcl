@@ -2,7 +2,7 @@
 # compared on. From the raw data to a leaderboard.
 #
 #   mleflow plan  pipelines/lite.hcl                      what would run, and why
-#   mleflow apply pipelines/lite.hcl                      downloads from Kaggle: needs an account
+#   mleflow apply pipelines/lite.hcl                      takes the data from Kaggle, or says how to get them
 #   mleflow apply pipelines/lite.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
 #
 # What one competition cannot do need not stop the others, and one step with
@@ -60,7 +60,7 @@ variable "gpus" {
 variable "raw" {
   type        = string
   default     = null
-  description = "Folder with a folder <id> (the unpacked download) or an archive <id>.zip for each competition; null downloads from Kaggle."
+  description = "Folder with a folder <id> (the unpacked download) or an archive <id>.zip for each competition; null takes the data from Kaggle."
 }
 
 variable "params" {

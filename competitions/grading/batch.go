@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,7 +82,7 @@ func parseEntry(line int, text string) (Entry, *Failure) {
 		SubmissionPath *any    `json:"submission_path"`
 	}
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return Entry{}, &Failure{Line: line, Reason: fmt.Sprintf("not a JSON object: %v", err)}
+		return Entry{}, &Failure{Line: line, Reason: notAnEntry(err)}
 	}
 	switch {
 	case fields.CompetitionID == nil:
@@ -91,6 +92,18 @@ func parseEntry(line int, text string) (Entry, *Failure) {
 		return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: "None"}, nil
 	}
 	return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: fmt.Sprint(*fields.SubmissionPath)}, nil
+}
+
+// notAnEntry says why a line is no entry, in the words of JSON.
+func notAnEntry(err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return fmt.Sprintf("not a JSON object: %v", err)
+	case wrong.Field == "":
+		return fmt.Sprintf("not a JSON object: it is a JSON %s", wrong.Value)
+	}
+	return fmt.Sprintf("%s is a JSON %s, not a string", wrong.Field, wrong.Value)
 }
 
 // Batch is what GradeAll needs besides the list.
@@ -129,6 +142,7 @@ func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure
 	}
 	s := Summarize(reports)
 	s.Failures = append(s.Failures, failures...)
+	slices.SortStableFunc(s.Failures, func(a, b Failure) int { return a.Line - b.Line })
 	return s, nil
 }
 

@@ -33,5 +33,5 @@ func (Kaggle) Fingerprint(spec Spec, h *digest.Hasher) error {
 // Fetch implements Source.
 func (Kaggle) Fetch(_ context.Context, req Request) (Data, error) {
 	return Data{}, fmt.Errorf("fetch %s from Kaggle: this version cannot; download all files of https://www.kaggle.com/competitions/%s/data "+
-		"by hand and name the archive, or the folder it was unpacked to: source { kind = \"file\"  path = \"/…\" }", req.Spec.Slug, req.Spec.Slug)
+		"by hand and name the archive, or the folder it was unpacked to: from = \"/…\"", req.Spec.Slug, req.Spec.Slug)
 }

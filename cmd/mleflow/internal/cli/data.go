@@ -78,7 +78,7 @@ func (p parameters) values(def *competitions.Definition) (map[string]cty.Value, 
 		default:
 			value, err := expression(text)
 			if err != nil {
-				return nil, usagef("flag --param: %s = %s: %w", param.Name, text, err)
+				return nil, usagef("flag --param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
 			}
 			out[param.Name] = value
 		}
