@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // memory is what the ledger remembers of a pipeline's addresses; a nil state
@@ -66,7 +67,7 @@ func (r *run) open() error {
 		},
 		Plan:    &r.pl.Plan,
 		Sources: map[string][]byte{filepath.Base(path): r.p.Pipeline.Source},
-		Secrets: ledger.NewSecrets(r.p.hidden...),
+		Secrets: secret.New(r.p.hidden...),
 	})
 	if err != nil {
 		return err

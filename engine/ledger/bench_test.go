@@ -1,13 +1,12 @@
 package ledger
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 var sizes = []int{1_000, 10_000, 100_000}
@@ -64,11 +63,11 @@ func BenchmarkEmit(b *testing.B) {
 	cached.Status = event.Cached
 	for _, c := range []struct {
 		name    string
-		secrets *Secrets
+		secrets *secret.Set
 		events  []event.Event
 	}{
 		{"step-run", nil, []event.Event{started, ran}},
-		{"step-run-2-secrets", NewSecrets("sk-0123456789", "hf_0123456789"), []event.Event{started, ran}},
+		{"step-run-2-secrets", secret.New("sk-0123456789", "hf_0123456789"), []event.Event{started, ran}},
 		{"step-cached", nil, []event.Event{cached}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -141,25 +140,5 @@ func BenchmarkList(b *testing.B) {
 		if list, err := l.List(); err != nil || len(list) != 1000 {
 			b.Fatal(len(list), err)
 		}
-	}
-}
-
-func BenchmarkMasker(b *testing.B) {
-	line := []byte("epoch 12 loss 0.123 accuracy 0.987 learning rate 1e-4 the quick brown fox\n")
-	text := bytes.Repeat(line, 400)
-	for _, n := range []int{0, 1, 8} {
-		b.Run(fmt.Sprintf("secrets=%d", n), func(b *testing.B) {
-			var values []string
-			for i := range n {
-				values = append(values, fmt.Sprintf("%csk-0123456789-%d", 'a'+3*i, i))
-			}
-			m := NewMasker(io.Discard, NewSecrets(values...))
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if _, err := m.Write(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // The greatest sizes of the two parts of a log that are kept.
@@ -33,7 +35,7 @@ type Log struct {
 	written    int64 // bytes given to Write
 	turn       int   // which of the two files
 	size       int64 // bytes in it
-	masker     *Masker
+	masker     *secret.Writer
 	closed     bool
 }
 
@@ -41,13 +43,13 @@ type Log struct {
 // caller closes it.
 func (r *Run) Log(address string, attempt int) *Log {
 	l := newLog(filepath.Join(r.dir, "logs", logName(address, attempt)), logHead, logTail)
-	l.masker = NewMasker(rawLog{l}, r.secrets)
+	l.masker = secret.NewWriter(rawLog{l}, r.secrets)
 	return l
 }
 
 func newLog(path string, head, tail int64) *Log {
 	l := &Log{path: path, head: head, tail: tail}
-	l.masker = NewMasker(rawLog{l}, nil)
+	l.masker = secret.NewWriter(rawLog{l}, nil)
 	return l
 }
 

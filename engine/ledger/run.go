@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // Opening is what a run is begun with.
@@ -27,7 +28,7 @@ type Opening struct {
 	// Sources are the texts of the pipeline's files by their name.
 	Sources map[string][]byte
 	// Secrets are masked in everything the run writes; nil masks nothing.
-	Secrets *Secrets
+	Secrets *secret.Set
 }
 
 // Run is a run of this process. It implements event.Sink, and may be used by
@@ -35,7 +36,7 @@ type Opening struct {
 type Run struct {
 	info    Info
 	dir     string
-	secrets *Secrets
+	secrets *secret.Set
 	lock    *os.File
 
 	mu       sync.Mutex
@@ -112,7 +113,7 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, r.secrets.maskBytes(text), 0o666); err != nil {
+		if err := os.WriteFile(to, r.secrets.Bytes(text), 0o666); err != nil {
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ func (r *Run) writeJSON(path string, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return os.WriteFile(path, r.secrets.maskJSON(b.Bytes()), 0o666)
+	return os.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o666)
 }
 
 // ID returns the id of the run.
@@ -186,7 +187,7 @@ func (r *Run) Emit(e event.Event) {
 		r.fail(err)
 		return
 	}
-	r.buf = append(r.buf, r.secrets.maskJSON(line)...)
+	r.buf = append(r.buf, r.secrets.JSON(line)...)
 	r.buf = append(r.buf, '\n')
 	if mustFlush(e) || len(r.buf) > 64<<10 {
 		r.flush()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // caps bound what is taken from one folder of an agent.
@@ -34,15 +35,16 @@ const maxNotes = 20
 // it finds.
 type harvester struct {
 	store cache.Store
-	mask  *masker
+	mask  *secret.Set
 	// notes say what was left out and why.
 	notes []string
 	more  int
 }
 
+// note notes what was left out, with secrets masked.
 func (h *harvester) note(format string, args ...any) {
 	if len(h.notes) < maxNotes {
-		h.notes = append(h.notes, fmt.Sprintf(format, args...))
+		h.notes = append(h.notes, h.mask.Mask(fmt.Sprintf(format, args...)))
 	} else {
 		h.more++
 	}
@@ -64,14 +66,16 @@ type folder struct {
 	caps  caps
 	first string
 	b     *tree.Builder
-	has   map[string]bool
+	// has are the files and dirs the folders that were taken, by their paths
+	// with secrets masked.
+	has, dirs map[string]bool
 }
 
 // harvest adds what lies in home/name to b and returns the paths of the files.
 // The file called first is taken before any other, so that the caps cannot be
 // used up by others.
 func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {
-	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}}
+	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
 	info, err := home.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -155,7 +159,7 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 		return f.file(ctx, path)
 	case info.IsDir() && depth < f.caps.depth:
 		unlock(f.root, path, info)
-		if err := f.b.AddDir(path); err != nil {
+		if err := f.addDir(path); err != nil {
 			f.note("%s/%s: %v", f.name, path, err)
 			return nil
 		}
@@ -191,11 +195,36 @@ func (f *folder) file(ctx context.Context, path string) error {
 		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 	}
 	f.caps.bytes -= ref.Size
-	if err := f.b.Add(path, ref, info.Mode()&0o100 != 0); err != nil {
+	if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
-		return nil
+	}
+	return nil
+}
+
+// errTaken says that two names became one where secrets are masked in them.
+var errTaken = errors.New("something of that name is there already")
+
+func (f *folder) add(path string, ref cache.Ref, executable bool) error {
+	path = f.mask.Mask(path)
+	if f.has[path] || f.dirs[path] {
+		return errTaken
+	}
+	if err := f.b.Add(path, ref, executable); err != nil {
+		return err
 	}
 	f.has[path] = true
+	return nil
+}
+
+func (f *folder) addDir(path string) error {
+	path = f.mask.Mask(path)
+	if f.has[path] {
+		return errTaken
+	}
+	if err := f.b.AddDir(path); err != nil {
+		return err
+	}
+	f.dirs[path] = true
 	return nil
 }
 
@@ -214,11 +243,11 @@ func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
 		return cache.Ref{}, err
 	}
 	defer in.Close()
-	w := f.mask.writer(in)
+	w := secret.NewWriter(in, f.mask)
 	if _, err := cache.Copy(ctx, w, src); err != nil {
 		return cache.Ref{}, err
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Flush(); err != nil {
 		return cache.Ref{}, err
 	}
 	return in.Commit(ctx, cache.Ref{})

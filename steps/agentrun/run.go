@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
@@ -57,13 +58,14 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (cache.Outputs, error)
 	if err != nil {
 		return nil, err
 	}
-	mask := newMasker(slices.Collect(maps.Values(secrets)))
+	mask := secret.New(slices.Collect(maps.Values(secrets))...)
 	a.announce(env)
 	exit, printed, err := a.execute(ctx, env, dirs, secrets, mask)
 	if err != nil {
-		return nil, classify(ctx, a.args.Agent.Name, err)
+		return nil, mask.Error(classify(ctx, a.args.Agent.Name, err))
 	}
-	return a.result(ctx, env, dirs, exit, printed, mask)
+	out, err := a.result(ctx, env, dirs, exit, printed, mask)
+	return out, mask.Error(err)
 }
 
 // classify tells the machine's failures, which may pass, from a command that
@@ -150,15 +152,15 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 }
 
 // execute runs the agent and returns what it printed as a blob.
-func (a *attempt) execute(ctx context.Context, env *step.Env, dirs layout, secrets map[string]string, mask *masker) (executor.Exit, cache.Ref, error) {
+func (a *attempt) execute(ctx context.Context, env *step.Env, dirs layout, secrets map[string]string, mask *secret.Set) (executor.Exit, cache.Ref, error) {
 	kept, err := env.Store.Ingest(ctx, "")
 	if err != nil {
 		return executor.Exit{}, cache.Ref{}, fmt.Errorf("keep output: %w", err)
 	}
 	defer kept.Close()
-	masked := mask.writer(io.MultiWriter(kept, env.Log))
+	masked := secret.NewWriter(io.MultiWriter(kept, env.Log), mask)
 	exit, err := a.runtime.Executor.Run(ctx, a.spec(env, dirs, secrets), masked)
-	if err := errors.Join(err, masked.Close()); err != nil {
+	if err := errors.Join(err, masked.Flush()); err != nil {
 		return exit, cache.Ref{}, err
 	}
 	printed, err := kept.Commit(ctx, cache.Ref{})
@@ -244,13 +246,13 @@ func (a *attempt) environment(env *step.Env, dirs layout) map[string]string {
 }
 
 // result harvests what the agent left.
-func (a *attempt) result(ctx context.Context, env *step.Env, dirs layout, exit executor.Exit, printed cache.Ref, mask *masker) (cache.Outputs, error) {
+func (a *attempt) result(ctx context.Context, env *step.Env, dirs layout, exit executor.Exit, printed cache.Ref, mask *secret.Set) (cache.Outputs, error) {
 	home, err := os.OpenRoot(dirs.home)
 	if err != nil {
 		return nil, step.Retryable(fmt.Errorf("harvest: %w", err), 0)
 	}
 	defer home.Close()
-	h := &harvester{store: env.Store, mask: mask}
+	h := &harvester{store: env.Store, mask: mask.ForDocuments()}
 	out := cache.Outputs{}
 	submitted := false
 	for _, name := range []string{"submission", "logs", "code"} {

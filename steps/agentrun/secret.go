@@ -1,15 +1,25 @@
 package agentrun
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
+	"time"
 )
+
+const (
+	// maxSecret is the greatest size of a secret in bytes.
+	maxSecret = 1 << 20
+	// secretWait is how long a secret's command may go on in the background
+	// once it has ended or the run is interrupted.
+	secretWait = 2 * time.Second
+)
+
+var errSecretSize = fmt.Errorf("it has more than %d bytes, which no secret has; is it the right place?", maxSecret)
 
 // resolveSecret returns the value that a reference stands for, without its
 // last line end.
@@ -23,117 +33,65 @@ func resolveSecret(ctx context.Context, ref string) (string, error) {
 		}
 		return value, nil
 	case "file":
-		data, err := os.ReadFile(rest)
-		return strings.TrimRight(string(data), "\r\n"), err
+		data, err := readSecret(rest)
+		return lastLineEnd(data), err
 	default:
-		out, err := exec.CommandContext(ctx, "/bin/sh", "-c", rest).Output()
-		if err != nil {
-			return "", fmt.Errorf("its command failed: %w", err)
-		}
-		return strings.TrimRight(string(out), "\r\n"), nil
+		data, err := printedSecret(ctx, rest)
+		return lastLineEnd(data), err
 	}
 }
 
-// minMasked is the shortest value that is masked: masking a single letter
-// would only destroy a log.
-const minMasked = 4
+func lastLineEnd(data []byte) string { return strings.TrimRight(string(data), "\r\n") }
 
-var maskText = []byte("[secret]")
-
-// masker hides the values of secrets. The zero value hides nothing.
-type masker struct{ values [][]byte }
-
-func newMasker(values []string) *masker {
-	m := &masker{}
-	for _, v := range values {
-		if len(v) >= minMasked {
-			m.values = append(m.values, []byte(v))
-		}
+func readSecret(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	// Of two values that start alike the longer one must be found first.
-	slices.SortFunc(m.values, func(a, b []byte) int { return len(b) - len(a) })
-	return m
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxSecret:
+		return nil, fmt.Errorf("read %s: %w", path, errSecretSize)
+	}
+	return data, nil
 }
 
-// writer returns a writer that masks what passes to dst. Close passes on what
-// is held back; it does not close dst.
-func (m *masker) writer(dst io.Writer) io.WriteCloser {
-	if len(m.values) == 0 {
-		return nopCloser{dst}
+// printedSecret returns what a command prints. The command ends with ctx, and
+// what it leaves in the background is not waited for.
+func printedSecret(ctx context.Context, line string) ([]byte, error) {
+	var out boundedBuffer
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Stdout = &out
+	cmd.WaitDelay = secretWait
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("its command was stopped: %w", context.Cause(ctx))
+	case out.full:
+		return nil, fmt.Errorf("run its command: %w", errSecretSize)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, fmt.Errorf("its command left a process behind that holds its output open; let that process print elsewhere: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("its command failed: %w", err)
 	}
-	return &maskWriter{m: m, dst: dst}
+	return out.data, nil
 }
 
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
-type maskWriter struct {
-	m    *masker
-	dst  io.Writer
-	held []byte
+// boundedBuffer takes no more than a secret may have.
+type boundedBuffer struct {
+	data []byte
+	full bool
 }
 
 // Write implements io.Writer.
-func (w *maskWriter) Write(p []byte) (int, error) {
-	w.held = append(w.held, p...)
-	if err := w.pass(false); err != nil {
-		return 0, err
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if len(b.data)+len(p) > maxSecret {
+		b.full = true
+		return 0, errSecretSize
 	}
+	b.data = append(b.data, p...)
 	return len(p), nil
-}
-
-// Close passes on what is held back.
-func (w *maskWriter) Close() error { return w.pass(true) }
-
-// pass writes what can be decided: while more may come, the end of the data is
-// held back where it may be the start of a secret.
-func (w *maskWriter) pass(last bool) error {
-	var out []byte
-	rest := w.held
-	for len(rest) > 0 {
-		at, length := w.m.first(rest)
-		open := len(rest)
-		if !last {
-			open -= w.m.opening(rest)
-		}
-		// A longer secret may be starting where a short one was found.
-		if at < 0 || open <= at {
-			out = append(out, rest[:open]...)
-			rest = rest[open:]
-			break
-		}
-		out = append(append(out, rest[:at]...), maskText...)
-		rest = rest[at+length:]
-	}
-	w.held = append(w.held[:0], rest...)
-	if len(out) == 0 {
-		return nil
-	}
-	_, err := w.dst.Write(out)
-	return err
-}
-
-// first returns where the first secret in p starts and how long it is.
-func (m *masker) first(p []byte) (at, length int) {
-	at = -1
-	for _, v := range m.values {
-		if i := bytes.Index(p, v); i >= 0 && (at < 0 || i < at) {
-			at, length = i, len(v)
-		}
-	}
-	return at, length
-}
-
-// opening returns the length of the longest end of p that a secret starts with.
-func (m *masker) opening(p []byte) int {
-	longest := 0
-	for _, v := range m.values {
-		for n := min(len(v)-1, len(p)); n > longest; n-- {
-			if bytes.HasPrefix(v, p[len(p)-n:]) {
-				longest = n
-			}
-		}
-	}
-	return longest
 }

@@ -1,47 +1,16 @@
 package agentrun
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/step"
 )
-
-func TestMask(t *testing.T) {
-	tests := []struct {
-		name    string
-		values  []string
-		in, out string
-	}{
-		{"none", nil, "some text", "some text"},
-		{"one", []string{"hunter22"}, "my hunter22!", "my [secret]!"},
-		{"twice", []string{"hunter22"}, "hunter22hunter22", "[secret][secret]"},
-		{"at the end", []string{"hunter22"}, "it is hunter22", "it is [secret]"},
-		{"cut off", []string{"hunter22"}, "it is hunter2", "it is hunter2"},
-		{"overlapping start", []string{"aab-"}, "aaab-aaab-", "a[secret]a[secret]"},
-		{"one in another", []string{"abcd", "abcdefgh"}, "abcdefgh abcdx", "[secret] [secret]x"},
-		{"too short", []string{"abc"}, "abc", "abc"},
-	}
-	for _, tt := range tests {
-		for chunk := 1; chunk <= len(tt.in); chunk++ {
-			var out bytes.Buffer
-			w := newMasker(tt.values).writer(&out)
-			for rest := tt.in; rest != ""; {
-				n := min(chunk, len(rest))
-				if _, err := w.Write([]byte(rest[:n])); err != nil {
-					t.Fatal(err)
-				}
-				rest = rest[n:]
-			}
-			if err := w.Close(); err != nil || out.String() != tt.out {
-				t.Errorf("%s, in pieces of %d: got %q, want %q (%v)", tt.name, chunk, out.String(), tt.out, err)
-			}
-		}
-	}
-}
 
 func TestResolveSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
@@ -49,6 +18,10 @@ func TestResolveSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KEY", "from the environment")
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, 1<<20+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ ref, want, err string }{
 		{"env:KEY", "from the environment", ""},
 		{"env:NO_SUCH_KEY", "", "not set"},
@@ -56,6 +29,9 @@ func TestResolveSecret(t *testing.T) {
 		{"file:" + file + "x", "", "no such file"},
 		{"command:printf 'from a: command\n'", "from a: command", ""},
 		{"command:exit 3", "", "exit status 3"},
+		{"file:" + large, "", "more than 1048576 bytes"},
+		{"file:/dev/zero", "", "more than 1048576 bytes"},
+		{"command:cat /dev/zero", "", "more than 1048576 bytes"},
 	}
 	for _, tt := range tests {
 		got, err := resolveSecret(t.Context(), tt.ref)
@@ -67,5 +43,22 @@ func TestResolveSecret(t *testing.T) {
 		if step.CheckSecret(bad) == nil {
 			t.Errorf("%q is taken as a reference", bad)
 		}
+	}
+}
+
+// A secret's command is stopped with the run, and what it leaves running does
+// not hold the run up.
+func TestSecretCommandEnds(t *testing.T) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := resolveSecret(ctx, "command:sleep 60; echo late"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the interruption", err)
+	}
+	if _, err := resolveSecret(t.Context(), "command:sleep 30 & echo key"); err == nil || !strings.Contains(err.Error(), "left a process behind") {
+		t.Errorf("got %v, want the process left behind", err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

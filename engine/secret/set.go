@@ -1,46 +1,44 @@
-package ledger
+package secret
 
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // mask stands for the value of a secret.
 const mask = "***"
 
-// Secrets are values that must not be written. The nil *Secrets masks
+// Set is values that must not be written. The nil *Set masks
 // nothing. It may be used by several goroutines.
-type Secrets struct {
+type Set struct {
 	values []string
 	first  [256]bool // bytes that values begin with
 	// long are those that are looked for in documents, nil if all are.
-	long *Secrets
+	long *Set
 }
 
 // shortest is the length of the shortest value that is masked in documents.
 const shortest = 4
 
-// NewSecrets returns the secrets of the given values. A value is masked as it
+// New returns the secrets of the given values. A value is masked as it
 // is, without the space around it (files end with a newline), as it is
 // written within JSON, and, if it has several lines, each line of at least
 // eight characters. Empty values are no secrets. Values of less than four
-// bytes are masked in what steps print but not in the journal and the other
-// documents of a run, where they would make times and numbers unreadable.
-func NewSecrets(values ...string) *Secrets {
-	s := newSecrets(values)
+// bytes are masked in what steps print but not in documents (the journal, the
+// files that a step keeps), where they would make times and numbers unreadable.
+func New(values ...string) *Set {
+	s := newSet(values)
 	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
-		s.long = newSecrets(slices.DeleteFunc(slices.Clone(values), short))
+		s.long = newSet(slices.DeleteFunc(slices.Clone(values), short))
 		s.long.values = slices.DeleteFunc(s.long.values, short)
 	}
 	return s
 }
 
-func newSecrets(values []string) *Secrets {
-	s := &Secrets{}
+func newSet(values []string) *Set {
+	s := &Set{}
 	for _, v := range values {
 		s.add(v)
 		s.add(strings.TrimSpace(v))
@@ -57,24 +55,60 @@ func newSecrets(values []string) *Secrets {
 	return s
 }
 
-func (s *Secrets) add(v string) {
+func (s *Set) add(v string) {
 	if v == "" {
 		return
 	}
 	s.values = append(s.values, v)
 	s.first[v[0]] = true
-	// A text's JSON cannot fail to be made.
-	if quoted, _ := json.Marshal(v); len(quoted) > len(v)+2 {
-		inner := string(quoted[1 : len(quoted)-1])
-		s.values = append(s.values, inner)
-		s.first[inner[0]] = true
+	for _, html := range []bool{false, true} {
+		if inner := inJSON(v, html); inner != v {
+			s.values = append(s.values, inner)
+			s.first[inner[0]] = true
+		}
 	}
 }
 
-// Mask returns the text with every secret replaced by "***".
-func (s *Secrets) Mask(text string) string { return string(s.maskBytes([]byte(text))) }
+// inJSON returns what stands between the quotes where a text is written in
+// JSON, with or without escapes for what has a meaning in HTML.
+func inJSON(v string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if err := enc.Encode(v); err != nil {
+		return v // does not happen: every text can be written
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+}
 
-func (s *Secrets) maskBytes(text []byte) []byte {
+// Error returns err with its text masked. It stays what it is to errors.Is and
+// errors.As.
+func (s *Set) Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := s.Mask(err.Error()); text != err.Error() {
+		return &maskedError{text: text, err: err}
+	}
+	return err
+}
+
+type maskedError struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *maskedError) Error() string { return e.text }
+
+// Unwrap returns the error as it was.
+func (e *maskedError) Unwrap() error { return e.err }
+
+// Mask returns the text with every secret replaced by "***".
+func (s *Set) Mask(text string) string { return string(s.Bytes([]byte(text))) }
+
+// Bytes is Mask for bytes. It may return text itself.
+func (s *Set) Bytes(text []byte) []byte {
 	if s == nil || len(s.values) == 0 {
 		return text
 	}
@@ -83,12 +117,20 @@ func (s *Secrets) maskBytes(text []byte) []byte {
 	return out
 }
 
-// maskJSON masks the texts within a document of JSON, which stays one.
-func (s *Secrets) maskJSON(doc []byte) []byte {
+// ForDocuments returns the secrets without the values that are too short to be
+// looked for in documents.
+func (s *Set) ForDocuments() *Set {
 	if s != nil && s.long != nil {
-		s = s.long
+		return s.long
 	}
-	if bytes.Equal(s.maskBytes(doc), doc) {
+	return s
+}
+
+// JSON masks the texts within a document of JSON, which stays one. It leaves
+// out the values that are too short for that.
+func (s *Set) JSON(doc []byte) []byte {
+	s = s.ForDocuments()
+	if bytes.Equal(s.Bytes(doc), doc) {
 		return doc
 	}
 	out := make([]byte, 0, len(doc))
@@ -118,8 +160,8 @@ func textEnd(doc []byte) int {
 }
 
 // maskText masks a quoted text, all of it if an escape is cut in two.
-func (s *Secrets) maskText(quoted []byte) []byte {
-	masked := s.maskBytes(quoted[1 : len(quoted)-1])
+func (s *Set) maskText(quoted []byte) []byte {
+	masked := s.Bytes(quoted[1 : len(quoted)-1])
 	masked = slices.Concat([]byte{'"'}, masked, []byte{'"'})
 	if !json.Valid(masked) {
 		return []byte(`"` + mask + `"`)
@@ -129,7 +171,7 @@ func (s *Secrets) maskText(quoted []byte) []byte {
 
 // masking is how far the masking of a stream has come.
 type masking struct {
-	secrets *Secrets
+	secrets *Set
 	// covered is the number of coming bytes that belong to a secret.
 	covered int
 	// shown says that the secret under way has been replaced.
@@ -161,7 +203,7 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 
 // at returns the length of the longest secret that text begins with, and
 // whether more text could make that a longer one.
-func (s *Secrets) at(text []byte) (length int, open bool) {
+func (s *Set) at(text []byte) (length int, open bool) {
 	for _, v := range s.values {
 		switch {
 		case len(v) <= len(text):
@@ -173,52 +215,4 @@ func (s *Secrets) at(text []byte) (length int, open bool) {
 		}
 	}
 	return length, open
-}
-
-// Masker is a writer that replaces secrets by "***", also when they are split
-// between writes. It holds back what might be the beginning of a secret. It
-// may be used by several goroutines.
-type Masker struct {
-	mu   sync.Mutex
-	w    io.Writer
-	m    masking
-	held []byte
-	out  []byte
-}
-
-// NewMasker returns a masker in front of w.
-func NewMasker(w io.Writer, s *Secrets) *Masker {
-	if s == nil {
-		s = &Secrets{}
-	}
-	return &Masker{w: w, m: masking{secrets: s}}
-}
-
-// Write implements io.Writer.
-func (m *Masker) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(p), m.pass(p, false)
-}
-
-// Flush writes what is held back, as if nothing followed.
-func (m *Masker) Flush() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.pass(nil, true)
-}
-
-func (m *Masker) pass(p []byte, last bool) error {
-	text := p
-	if len(m.held) > 0 {
-		text = append(m.held, p...)
-	}
-	out, rest := m.m.scan(m.out[:0], text, last)
-	m.held = append(m.held[:0:0], rest...)
-	m.out = out[:0]
-	if len(out) == 0 {
-		return nil
-	}
-	_, err := m.w.Write(out)
-	return err
 }

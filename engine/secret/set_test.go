@@ -1,15 +1,12 @@
-package ledger
+package secret
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/mleflow/mleflow/engine/event"
 )
 
 func TestMask(t *testing.T) {
@@ -31,18 +28,19 @@ func TestMask(t *testing.T) {
 		{"prefix only", []string{"abcdef"}, "abcde", "abcde"},
 		{"from a file", []string{" token-1\n"}, "use token-1 now", "use *** now"},
 		{"within JSON", []string{`a"b\c`}, `{"x":"a\"b\\c"}`, `{"x":"***"}`},
+		{"within JSON, as other writers spell it", []string{`a"<b>`}, `{"x":"a\"<b>","y":"a\"\u003cb\u003e"}`, `{"x":"***","y":"***"}`},
 		{"lines of a key", []string{"-----BEGIN-----\nMIIEvQIBADAN\nab\n"}, "> MIIEvQIBADAN\r\n> ab\r\n", "> ***\r\n> ab\r\n"},
 		{"not UTF-8", []string{"\xff\xfe"}, "a\xff\xfeb", "a***b"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := NewSecrets(tt.secrets...)
+			s := New(tt.secrets...)
 			if got := s.Mask(tt.text); got != tt.want {
 				t.Errorf("Mask(%q) = %q, want %q", tt.text, got, tt.want)
 			}
 		})
 	}
-	if got := (*Secrets)(nil).Mask("x"); got != "x" {
+	if got := (*Set)(nil).Mask("x"); got != "x" {
 		t.Errorf("nil secrets: %q", got)
 	}
 }
@@ -74,7 +72,7 @@ func naive(values []string, text string) string {
 
 // However a text is split into writes, what comes out is the same, and what
 // the plain algorithm gives.
-func TestMaskerSplits(t *testing.T) {
+func TestWriterSplits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	word := func(n int) string {
 		b := make([]byte, n)
@@ -95,7 +93,7 @@ func TestMaskerSplits(t *testing.T) {
 			masked++
 		}
 		var out bytes.Buffer
-		m := NewMasker(&out, NewSecrets(values...))
+		m := NewWriter(&out, New(values...))
 		for rest := text; rest != ""; {
 			n := 1 + rnd.IntN(len(rest))
 			if k, err := m.Write([]byte(rest[:n])); k != n || err != nil {
@@ -116,9 +114,9 @@ func TestMaskerSplits(t *testing.T) {
 }
 
 // A text is held back only as long as it may become a secret.
-func TestMaskerIsPrompt(t *testing.T) {
+func TestWriterIsPrompt(t *testing.T) {
 	var out bytes.Buffer
-	m := NewMasker(&out, NewSecrets("hunter2"))
+	m := NewWriter(&out, New("hunter2"))
 	for _, step := range []struct{ in, want string }{
 		{"line\n", "line\n"}, {"hun", "line\n"}, {"ger", "line\nhunger"}, {"hunter", "line\nhunger"}, {"2", "line\nhunger***"},
 	} {
@@ -145,69 +143,41 @@ func TestMaskJSON(t *testing.T) {
 		{"none", `["a","unterminated`, `["a","unterminated`},
 	}
 	for _, tt := range tests {
-		if got := string(NewSecrets(tt.secret).maskJSON([]byte(tt.doc))); got != tt.want {
+		if got := string(New(tt.secret).JSON([]byte(tt.doc))); got != tt.want {
 			t.Errorf("secret %s in %s: %s, want %s", tt.secret, tt.doc, got, tt.want)
 		}
 	}
 }
 
-func TestMaskerError(t *testing.T) {
-	if _, err := NewMasker(fullDisk{}, nil).Write([]byte("x")); !errors.Is(err, errFull) {
+func TestWriterError(t *testing.T) {
+	if _, err := NewWriter(fullDisk{}, nil).Write([]byte("x")); !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// No file of a run has a secret, and all of them can still be read, even if
-// the secret is a piece of JSON's syntax.
-func TestNoSecretIsWritten(t *testing.T) {
-	for _, secret := range []string{"s3cr3t-token", `quo"te\d`, "1", `":""`, `,"kind":`} {
-		l := New(t.TempDir())
-		r := begin(t, l, Opening{
-			Info:    Info{Argv: []string{"-var", "token=" + secret}},
-			Sources: map[string][]byte{"demo.hcl": []byte("# " + secret)},
-			Secrets: NewSecrets(secret),
-		})
-		log := r.Log("step.exec.a", 1)
-		for _, c := range []byte("before " + secret + " after") {
-			if _, err := log.Write([]byte{c}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := log.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r.Emit(event.StepFinished{At: at(1), Address: "step.exec.a", Status: event.Failed, Error: "401 for " + secret})
-		r.Emit(event.RunFinished{At: at(2), Status: event.Failed})
-		r.Close()
-		p := find(t, l, r.ID())
-		s, err := p.Summary()
-		if err != nil || s.Unreadable != 0 || s.State != Failed {
-			t.Fatalf("%q: summary %+v, %v", secret, s, err)
-		}
-		if text := readLog(t, p.logPath("step.exec.a", 1)); text != "before *** after" {
-			t.Errorf("%q: log %q", secret, text)
-		}
-		if secret == "1" {
-			continue // is in times, too
-		}
-		if p.Info.Argv[1] != "token=***" || s.Steps[0].Error != "401 for ***" {
-			t.Errorf("%q: argv %q, error %q", secret, p.Info.Argv, s.Steps[0].Error)
-		}
-		if strings.Contains(secret, `":`) {
-			continue // is in every document
-		}
-		err = filepath.Walk(r.dir, func(path string, info os.FileInfo, err error) error {
-			if err != nil || info.IsDir() {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if bytes.Contains(text, []byte(secret)) || bytes.Contains(text, []byte(`quo\"te`)) {
-				t.Errorf("%s has the secret %q", filepath.Base(path), secret)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+var errCause = errors.New("refused hunter2")
+
+func TestError(t *testing.T) {
+	s := New("hunter2")
+	err := s.Error(fmt.Errorf("log in: %w", errCause))
+	if err.Error() != "log in: refused ***" || !errors.Is(err, errCause) {
+		t.Errorf("got %q, the cause is lost: %v", err, !errors.Is(err, errCause))
+	}
+	if other := errors.New("other"); s.Error(other) != other || s.Error(nil) != nil || (*Set)(nil).Error(other) != other {
+		t.Error("an error without a secret is changed")
+	}
+}
+
+// What is too short for documents is masked in streams only.
+func TestForDocuments(t *testing.T) {
+	s := New("7", "hunter2")
+	if got := s.Mask("7 hunter2"); got != "*** ***" {
+		t.Errorf("stream: %q", got)
+	}
+	if got := s.ForDocuments().Mask("7 hunter2"); got != "7 ***" {
+		t.Errorf("document: %q", got)
+	}
+	if got := (*Set)(nil).ForDocuments(); got != nil {
+		t.Errorf("nil set: %v", got)
 	}
 }

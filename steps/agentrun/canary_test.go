@@ -1,0 +1,128 @@
+package agentrun_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// canaries are the values of three secrets, one for each way to give one, and
+// what else nobody may find of them: how JSON spells them, and the lines of a
+// key.
+var canaries = []string{
+	"canary-env-5f1c", "canary-file-LINE-ONE-77", "canary-file-line-two-88",
+	`canary-"cmd\<9a>`, `canary-\"cmd\\<9a>`, `canary-\"cmd\\\u003c9a\u003e`,
+}
+
+func canaryAgent(t *testing.T, line string) cty.Value {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"key": canaries[1] + "\n" + canaries[2] + "\n", "printed": canaries[3] + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("CANARY_SOURCE", canaries[0])
+	return who([]string{"/bin/sh", "-c", line}, map[string]cty.Value{"secrets": cty.MapVal(map[string]cty.Value{
+		"E": cty.StringVal("env:CANARY_SOURCE"),
+		"F": cty.StringVal("file:" + filepath.Join(dir, "key")),
+		"C": cty.StringVal("command:cat " + filepath.Join(dir, "printed")),
+	})})
+}
+
+// printCanaries prints every secret whole, in pieces, as JSON and within its
+// environment; leaves them in files and in names of files and folders, some of
+// which are left out.
+const printCanaries = `
+	for s in "$E" "$F" "$C"; do
+		echo "whole $s end"
+		for i in 1 5 9; do
+			printf %s "$s" | head -c $i; sleep 0.02; printf %s "$s" | tail -c +$((i+1)); echo
+		done
+	done
+	c=can; json=$c'ary-\"cmd\\<9a> '$c'ary-\"cmd\\\u003c9a\u003e'
+	printf '%s\n' "$json"; env
+	one=$(printf %s "$F" | head -n 1)
+	for d in $SUBMISSION_DIR $LOGS_DIR $CODE_DIR; do
+		cd $d
+		printf '%s\n' "id $E" "$F" "$C" "$json" > submission.csv
+		head -c 262140 /dev/zero | tr '\0' x > split; printf %s "$E" >> split
+		mkdir "dir-$E"; echo inside > "dir-$E/$C"
+		echo 1 > "$one-x"; echo 2 > '***-x'
+		ln -s x "link-$E"; mkfifo "$E-pipe-$one"
+	done`
+
+func absent(t *testing.T, where, text string) {
+	t.Helper()
+	for _, c := range canaries {
+		if strings.Contains(text, c) {
+			t.Errorf("%s holds %q", where, c)
+		}
+	}
+}
+
+// TestCanaries sees that no byte of what an attempt leaves has a secret.
+func TestCanaries(t *testing.T) {
+	b := newBench(t)
+	args := values(b, t, canaryAgent(t, printCanaries))
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range out {
+		absent(t, "record of "+name, string(value.JSON))
+		if value.Ref.IsZero() {
+			continue
+		}
+		absent(t, "manifest of "+name, b.Text(t, value.Ref))
+		err := tree.Walk(t.Context(), b.Store, value.Ref, func(path string, e tree.Entry) error {
+			absent(t, "name in "+name, path)
+			absent(t, name+"/"+path, b.Text(t, e.Ref()))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := b.Files(t, value.Ref)
+		if files["dir-***/***"] != "inside\n" || files["***-x"] != "2\n" || !strings.HasPrefix(files["submission.csv"], "id ***\n") || !strings.HasSuffix(files["split"], "x***") {
+			t.Errorf("%s lacks a file with its name masked: %.2000q", name, fmt.Sprint(files))
+		}
+	}
+	absent(t, "log", b.Log())
+	absent(t, "warnings", strings.Join(b.Warnings(), "\n"))
+	for label, value := range b.Key(t, args) {
+		absent(t, "key's "+label, value)
+	}
+	var left struct {
+		LeftOut []string `json:"left_out"`
+	}
+	if err := json.Unmarshal(out["stats"].JSON, &left); err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(left.LeftOut, "\n")
+	for _, want := range []string{"code/link-***: a symbolic link", "logs/***-pipe-***: a named pipe", "submission/***-x: something of that name is there already"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("what was left out lacks %q:\n%s", want, notes)
+		}
+	}
+}
+
+// TestCanariesInErrors sees that what a broken machine says is masked, too.
+func TestCanariesInErrors(t *testing.T) {
+	broken := errors.Join(errBroken, fmt.Errorf("start with E=%s C=%s", canaries[0], canaries[3]))
+	b := newBench(t, executor.Runtime{Name: "process", Doc: "x", Executor: failing{broken}})
+	_, err := b.Run(t, values(b, t, canaryAgent(t, "true")))
+	if !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "E=*** C=***") {
+		t.Fatalf("got %v", err)
+	}
+	absent(t, "error", err.Error())
+}
