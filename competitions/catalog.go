@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -190,5 +191,5 @@ func lookupSet(name Set) ([]Complexity, error) {
 	if near := diag.Nearest(string(name), SetNames()); near != "" {
 		return nil, fmt.Errorf("no set %q; did you mean %q?", name, near)
 	}
-	return nil, fmt.Errorf("no set %q; the sets are %v", name, SetNames())
+	return nil, fmt.Errorf("no set %q; the sets are %s", name, strings.Join(SetNames(), ", "))
 }

@@ -52,7 +52,7 @@ var MetaArgs = []ArgDoc{
 	{"for_each", false, "Set, list or map; the step has one instance for each element, with each.key and each.value. Its keys must be known before anything runs."},
 	{"depends_on", false, "List of step references that must be done first, where no argument says so."},
 	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},
-	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). Only failures the step calls passing are tried again."},
+	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). Tried again is what may pass by itself, such as a command that failed or a server that did not answer; not content that is not what a pin says."},
 	{"resources", false, "Block: cpus (number, default 1), memory (such as \"16GiB\"), gpus (number of devices), disk (such as \"1TiB\")."},
 }
 

@@ -168,6 +168,9 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	}
 	maps.Copy(spec.Env, c.args.Env)
 	if c.args.Stdin != nil {
+		if c.args.Stdin.Ref.Kind != cache.Blob {
+			return cache.Ref{}, fmt.Errorf("open standard input: %s of %s is a tree, and standard input takes one file; use inputs", c.args.Stdin.Output, c.args.Stdin.From)
+		}
 		stdin, err := env.Store.Open(ctx, c.args.Stdin.Ref.ID)
 		if err != nil {
 			return cache.Ref{}, fmt.Errorf("open standard input: %w", err)
@@ -185,6 +188,8 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	return stdout.Commit(ctx, cache.Ref{})
 }
 
+// explain says why a command failed. That it may pass by itself is for who
+// wrote the step to say, with a retry block.
 func explain(exit executor.Exit, program string) error {
 	switch {
 	case exit.OK():
@@ -192,8 +197,8 @@ func explain(exit executor.Exit, program string) error {
 	case exit.Reason == executor.OutOfMemory:
 		return fmt.Errorf("run %s: killed at its memory limit; raise memory in the resources block", program)
 	case exit.Reason == executor.Signalled:
-		return fmt.Errorf("run %s: ended by signal %d", program, exit.Signal)
+		return step.Retryable(fmt.Errorf("run %s: ended by signal %d", program, exit.Signal), 0)
 	default:
-		return fmt.Errorf("run %s: exit status %d; the log says why", program, exit.Code)
+		return step.Retryable(fmt.Errorf("run %s: exit status %d; the log says why", program, exit.Code), 0)
 	}
 }

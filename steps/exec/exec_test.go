@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor/process"
 	"github.com/mleflow/mleflow/steps/exec"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -85,10 +86,10 @@ func TestFailures(t *testing.T) {
 		{"signal", "kill -9 $$", "", "signal 9"},
 		{"missing output", "echo x > outputs.csv", "output.csv", `left no output "output.csv"; its folder holds outputs.csv`},
 		{"nothing left", "true", "out", `left no output "out"; its folder is empty`},
-		{"link as output", "ln -s /etc/passwd out", "out", "neither a file nor a folder"},
+		{"link as output", "ln -s /etc/passwd out", "out", "neither a file nor a folder but a symbolic link"},
 		{"link in output", "mkdir out; ln -s /etc/passwd out/p", "out", "symbolic link"},
 		{"output below a link", "ln -s /etc out", "out/passwd", `below the symbolic link "out"`},
-		{"pipe as output", "mkfifo out", "out", "neither a file nor a folder"},
+		{"pipe as output", "mkfifo out", "out", "neither a file nor a folder but a pipe"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,6 +121,7 @@ func TestRefuses(t *testing.T) {
 		{"output among inputs", map[string]cty.Value{"command": texts("true"), "outputs": texts("inputs/x")}, "among the inputs"},
 		{"overlap", map[string]cty.Value{"command": texts("true"), "outputs": texts("a/b", "a")}, "overlap"},
 		{"variable", map[string]cty.Value{"command": texts("true"), "env": cty.MapVal(map[string]cty.Value{"A=B": cty.StringVal("x")})}, `"A=B"`},
+		{"tree on standard input", map[string]cty.Value{"command": texts("cat"), "stdin": b.Tree(t, map[string]string{"a": "x"})}, "standard input takes one file"},
 		{"no program", map[string]cty.Value{"command": texts("no-such-program")}, "no such program"},
 	}
 	for _, tt := range tests {
@@ -129,6 +131,25 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// A command that failed may be tried again, one that cannot start is not.
+func TestRetryable(t *testing.T) {
+	b := newBench()
+	for _, tt := range []struct {
+		name    string
+		command cty.Value
+		want    bool
+	}{
+		{"exit status", shell("exit 3"), true},
+		{"signal", shell("kill -9 $$"), true},
+		{"no program", texts("no-such-program"), false},
+	} {
+		_, err := b.Run(t, map[string]cty.Value{"command": tt.command})
+		if _, got := step.IsRetryable(err); err == nil || got != tt.want {
+			t.Errorf("%s: error %v, retryable %v, want %v", tt.name, err, got, tt.want)
+		}
 	}
 }
 

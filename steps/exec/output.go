@@ -47,7 +47,7 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 		})
 		return ref, false, err
 	case !info.Mode().IsRegular():
-		return cache.Ref{}, false, fmt.Errorf("output %q is neither a file nor a folder (%s)", path, info.Mode().Type())
+		return cache.Ref{}, false, fmt.Errorf("output %q is neither a file nor a folder but %s", path, special(info.Mode()))
 	}
 	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -56,6 +56,18 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 	defer f.Close()
 	ref, err := cache.Put(ctx, env.Store, f, cache.Ref{})
 	return ref, info.Mode()&0o100 != 0, err
+}
+
+func special(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 // noLinks refuses an output below a symbolic link.
