@@ -105,7 +105,7 @@ func (a *app) report(err error) {
 	case errors.As(err, &diags):
 		a.showDiagnostics(diags.list, diags.files)
 	default:
-		fmt.Fprintf(a.stderr, "%s %v\n", a.errStyle().Bad("Error:"), err)
+		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Bad("Error:"), view.Text(err.Error()))
 		if !a.started {
 			fmt.Fprintln(a.stderr, "Run mleflow help for the commands and flags.")
 		}

@@ -11,7 +11,7 @@ import (
 // Explanation writes all that is known of one instance: what would happen,
 // why, and its key field by field.
 func Explanation(w io.Writer, x *engine.Explanation, style Style) {
-	fmt.Fprintf(w, "%s\n\n", style.Bold(x.Plan.Name))
+	fmt.Fprintf(w, "%s\n\n", style.Bold(OneLine(x.Plan.Name)))
 	fmt.Fprintln(w, verdict(x.Plan.Action))
 	for _, r := range x.Plan.Reasons {
 		fmt.Fprintf(w, "  %s\n", OneLine(r.Text))
@@ -53,8 +53,8 @@ func writeKey(w io.Writer, label, key string) {
 
 func writeField(w io.Writer, f engine.Field, style Style) {
 	if f.Was != "" {
-		fmt.Fprintf(w, "  %s %s = %s %s\n", style.Warn("~"), f.Label, OneLine(engine.Readable(f.Value)), style.Dim("(was "+OneLine(engine.Readable(f.Was))+")"))
+		fmt.Fprintf(w, "  %s %s = %s %s\n", style.Warn("~"), OneLine(f.Label), OneLine(engine.Readable(f.Value)), style.Dim("(was "+OneLine(engine.Readable(f.Was))+")"))
 		return
 	}
-	fmt.Fprintf(w, "    %s = %s\n", f.Label, OneLine(engine.Readable(f.Value)))
+	fmt.Fprintf(w, "    %s = %s\n", OneLine(f.Label), OneLine(engine.Readable(f.Value)))
 }

@@ -29,6 +29,7 @@ func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
 func (p *Plain) Emit(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	e = cleaned(e)
 	p.state.Apply(e)
 	if text := p.line(e); text != "" {
 		since := e.When().Sub(p.state.Started)

@@ -18,7 +18,7 @@ const rowsPerGroup = 8
 // instances and why, then one line of counts. Blocks with many instances are
 // summed up by reason, and cached steps counted, unless verbose.
 func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
-	fmt.Fprintf(w, "%s\n", style.Bold("Plan for "+p.Pipeline))
+	fmt.Fprintf(w, "%s\n", style.Bold("Plan for "+OneLine(p.Pipeline)))
 	for _, block := range blocksOf(p) {
 		fmt.Fprintln(w)
 		for _, action := range []plan.Action{plan.Run, plan.Deferred, plan.Cached} {

@@ -45,9 +45,9 @@ func NewState() *State {
 	return &State{Counts: map[event.Status]int{}, running: map[string]*Running{}, tails: map[string][]string{}}
 }
 
-// Apply takes in one event.
+// Apply takes in one event, with its texts made fit to be shown.
 func (s *State) Apply(e event.Event) {
-	switch e := e.(type) {
+	switch e := cleaned(e).(type) {
 	case event.RunStarted:
 		s.Start, s.Started = e, e.Time
 	case event.StepStarted:
@@ -74,7 +74,7 @@ func (s *State) Apply(e event.Event) {
 }
 
 func (s *State) log(e event.StepLog) {
-	tail := append(s.tails[e.Address], OneLine(e.Line))
+	tail := append(s.tails[e.Address], e.Line)
 	if len(tail) > tailLines {
 		tail = slices.Delete(tail, 0, len(tail)-tailLines)
 	}

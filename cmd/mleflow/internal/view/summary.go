@@ -27,12 +27,12 @@ func Summary(w io.Writer, s *State, style Style) {
 }
 
 func writeFailure(w io.Writer, f Failure, run string, style Style) {
-	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), f.Address, strings.TrimSpace(f.Error))
+	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), OneLine(f.Address), strings.TrimSpace(Text(f.Error)))
 	for _, line := range f.Tail {
-		fmt.Fprintf(w, "    %s\n", style.Dim(line))
+		fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
 	}
 	if len(f.Tail) > 0 {
-		fmt.Fprintf(w, "    %s\n", style.Dim("whole log: mleflow logs "+run+" '"+f.Address+"'"))
+		fmt.Fprintf(w, "    %s\n", style.Dim("whole log: mleflow logs "+run+" '"+OneLine(f.Address)+"'"))
 	}
 }
 
@@ -68,10 +68,11 @@ func Outputs(w io.Writer, outputs []event.OutputValue, style Style) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		if strings.Contains(o.Value, "\n") {
-			fmt.Fprintf(w, "%s\n%s\n", style.Bold(o.Name+":"), strings.TrimRight(o.Value, "\n"))
+		name, value := style.Bold(OneLine(o.Name)), Text(o.Value)
+		if strings.Contains(value, "\n") {
+			fmt.Fprintf(w, "%s\n%s\n", name+style.Bold(":"), strings.TrimRight(value, "\n"))
 			continue
 		}
-		fmt.Fprintf(w, "%s = %s\n", style.Bold(o.Name), o.Value)
+		fmt.Fprintf(w, "%s = %s\n", name, value)
 	}
 }

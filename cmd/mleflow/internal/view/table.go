@@ -23,10 +23,12 @@ func NewTable(columns ...string) *Table {
 	return t
 }
 
-// Row adds a row; missing cells are empty.
+// Row adds a row, with the texts made fit to be shown; missing cells are empty.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.header))
-	copy(row, cells)
+	for i := range min(len(row), len(cells)) {
+		row[i] = cell(cells[i])
+	}
 	t.rows = append(t.rows, row)
 }
 
@@ -37,8 +39,8 @@ func (t *Table) Len() int { return len(t.rows) }
 func (t *Table) Write(w io.Writer, style Style) error {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for i, text := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
 		}
 	}
 	var b strings.Builder

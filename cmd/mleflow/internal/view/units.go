@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Bytes writes a size in binary units: "512 B", "1.5 GiB".
@@ -94,16 +92,4 @@ func progressText(done, total int64, unit string) string {
 		return Bytes(done) + " of " + Bytes(total)
 	}
 	return Count(done) + " of " + amount(total, unit)
-}
-
-// OneLine drops terminal sequences and replaces line breaks and control
-// characters by blanks, so that a text from
-// outside cannot disturb a terminal or a log.
-func OneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, strings.TrimSpace(ansi.Strip(s)))
 }

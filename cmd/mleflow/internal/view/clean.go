@@ -1,0 +1,88 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Text drops terminal sequences from a text from outside and replaces control
+// characters by blanks, so that it cannot disturb a terminal, hide what was
+// written before it or pass for something else. Line breaks and tabs stay.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && isControl(r) {
+			return ' '
+		}
+		return r
+	}, ansi.Strip(strings.ReplaceAll(s, "\r\n", "\n")))
+}
+
+// OneLine is Text on a single line, without the space around it.
+func OneLine(s string) string { return strings.TrimSpace(cell(s)) }
+
+// cell is Text on a single line.
+func cell(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return ' '
+		}
+		return r
+	}, ansi.Strip(s))
+}
+
+// isControl tells control characters, the two separators of Unicode that break
+// lines, and what turns the direction of writing.
+func isControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// cleaned returns an event with all its texts fit to be shown.
+func cleaned(e event.Event) event.Event {
+	switch e := e.(type) {
+	case event.RunStarted:
+		oneLines(&e.Run, &e.Pipeline, &e.Resumed)
+		return e
+	case event.StepStarted:
+		oneLines(&e.Address)
+		e.Devices = append([]string(nil), e.Devices...)
+		for i := range e.Devices {
+			oneLines(&e.Devices[i])
+		}
+		return e
+	case event.StepProgress:
+		oneLines(&e.Address, &e.What, &e.Unit)
+		return e
+	case event.StepLog:
+		oneLines(&e.Address, &e.Line)
+		return e
+	case event.StepRetry:
+		oneLines(&e.Address)
+		e.Error = Text(e.Error)
+		return e
+	case event.StepFinished:
+		oneLines(&e.Address)
+		e.Error = Text(e.Error)
+		return e
+	case event.Warning:
+		oneLines(&e.Address)
+		e.Message = Text(e.Message)
+		return e
+	case event.OutputValue:
+		oneLines(&e.Name)
+		e.Value = Text(e.Value)
+		return e
+	case event.RunFinished:
+		oneLines(&e.Run)
+		return e
+	}
+	return e
+}
+
+func oneLines(texts ...*string) {
+	for _, t := range texts {
+		*t = OneLine(*t)
+	}
+}
