@@ -56,32 +56,29 @@ func NewHTTP(client *http.Client) *HTTP {
 func (*HTTP) Check(spec Spec) error {
 	u, err := url.Parse(spec.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("an http source needs a url that starts with http:// or https://, not %q", redact(spec.URL))
+		return fmt.Errorf("an http source needs a url that starts with http:// or https://, not %q", Redact(spec.URL))
 	}
 	return nil
 }
 
 // Fingerprint implements Source. Without a pin the address stands for the
-// content: what is there is taken not to change.
+// content: what is there is taken not to change. Its parameters are hashed by
+// themselves, so that their values are not kept.
 func (*HTTP) Fingerprint(spec Spec, h *digest.Hasher) error {
-	if !fingerprintPins(spec, h) {
-		h.String("source URL", redact(spec.URL))
+	if fingerprintPins(spec, h) {
+		return nil
+	}
+	h.String("source URL", Redact(spec.URL))
+	// What a parameter says may decide what is fetched.
+	if u, err := url.Parse(spec.URL); err == nil && u.RawQuery != "" {
+		h.Content("source URL parameters", digest.Of([]byte(u.RawQuery)))
 	}
 	return nil
 }
 
-// redact removes a password from an address.
-func redact(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "(not an address)"
-	}
-	return u.Redacted()
-}
-
 // Fetch implements Source.
 func (s *HTTP) Fetch(ctx context.Context, req Request) (Data, error) {
-	f := &httpFetch{HTTP: s, req: req, address: redact(req.Spec.URL)}
+	f := &httpFetch{HTTP: s, req: req, address: Redact(req.Spec.URL)}
 	data, err := f.run(ctx)
 	if err != nil {
 		return Data{}, fmt.Errorf("fetch %s: %w", f.address, err)

@@ -2,11 +2,9 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -17,7 +15,7 @@ import (
 func (f *httpFetch) get(ctx context.Context, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.req.Spec.URL, nil)
 	if err != nil {
-		return nil, err
+		return nil, redactError(err)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	if from > 0 {
@@ -31,11 +29,7 @@ func (f *httpFetch) get(ctx context.Context, from int64) (*http.Response, error)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // the address is in the message already
-		}
-		return nil, &TemporaryError{Err: err}
+		return nil, &TemporaryError{Err: redactError(err)}
 	}
 	switch {
 	case resp.StatusCode == http.StatusOK,

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/source"
 )
 
 // raw returns the folder with the unpacked download: the given one, the
@@ -92,7 +93,7 @@ func (j Job) unpack(ctx context.Context, s competitions.Source, folder string) e
 func pinned(pin string, sum []byte) bool { return pin == "" || pin == hex.EncodeToString(sum) }
 
 func missingDownload(s competitions.Source, dir, id string) error {
-	where := s.URL
+	where := source.Redact(s.URL)
 	if s.Kind == "kaggle" {
 		where = "https://www.kaggle.com/competitions/" + s.Slug
 	}

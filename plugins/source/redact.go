@@ -1,0 +1,69 @@
+package source
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// redacted stands for what is not shown, as net/url writes it.
+const redacted = "xxxxx"
+
+// Redact returns an address without what may be a credential: the user, the
+// values of its parameters, of which the names stay, and the fragment.
+func Redact(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" || u.Host == "" && strings.Contains(address, "@") {
+		return "(not an address)"
+	}
+	if u.User != nil {
+		u.User = url.User(redacted)
+	}
+	u.RawQuery = redactQuery(u.RawQuery)
+	u.Fragment, u.RawFragment = "", ""
+	return u.String()
+}
+
+func redactQuery(query string) string {
+	if query == "" {
+		return ""
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		if name, _, ok := strings.Cut(part, "="); ok {
+			parts[i] = name + "=" + redacted
+		} else {
+			parts[i] = redacted
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// addresses finds addresses in the texts of errors.
+var addresses = regexp.MustCompile(`https?:[^\s"'<>]+`)
+
+// redactError returns err without credentials in the addresses it names. It
+// stays what it is to errors.Is and errors.As.
+func redactError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // who shows the error names the address
+	}
+	text := addresses.ReplaceAllStringFunc(err.Error(), Redact)
+	if text == err.Error() {
+		return err
+	}
+	return &redactedError{text: text, err: err}
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *redactedError) Error() string { return e.text }
+
+// Unwrap returns the error as it was.
+func (e *redactedError) Unwrap() error { return e.err }
