@@ -23,9 +23,9 @@ const (
 // where an input changed; From is empty for an input that is new, To for one
 // that is gone.
 type Reason struct {
-	Field string `json:"field,omitempty"`
-	From  string `json:"from,omitempty"`
-	To    string `json:"to,omitempty"`
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
 	// Text is the whole reason as one phrase for people.
 	Text string `json:"text"`
 }
