@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 
@@ -82,10 +83,7 @@ func (ix *index) compacted() []byte {
 // latestTombs returns the newest tombstones, oldest first.
 func (ix *index) latestTombs() []cache.Tombstone {
 	list := slices.SortedFunc(maps.Values(ix.tombs), func(a, b cache.Tombstone) int {
-		if a.EvictedUnixMilli != b.EvictedUnixMilli {
-			return int(min(max(a.EvictedUnixMilli-b.EvictedUnixMilli, -1), 1))
-		}
-		return bytes.Compare(a.Action[:], b.Action[:])
+		return cmp.Or(cmp.Compare(a.EvictedUnixMilli, b.EvictedUnixMilli), bytes.Compare(a.Action[:], b.Action[:]))
 	})
 	return list[max(0, len(list)-maxTombs):]
 }

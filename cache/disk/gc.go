@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -293,8 +294,5 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 
 // byUse orders records least recently used first.
 func byUse(a, b placed) int {
-	if a.used != b.used {
-		return int(min(max(a.used-b.used, -1), 1))
-	}
-	return bytes.Compare(a.id[:], b.id[:])
+	return cmp.Or(cmp.Compare(a.used, b.used), bytes.Compare(a.id[:], b.id[:]))
 }

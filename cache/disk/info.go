@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -144,13 +145,11 @@ func (c *Cache) List(ctx context.Context) ([]Item, error) {
 }
 
 func compareItems(a, b Item) int {
-	if n := strings.Compare(a.Address, b.Address); n != 0 {
-		return n
-	}
-	if a.RecordedUnixMilli != b.RecordedUnixMilli {
-		return int(min(max(a.RecordedUnixMilli-b.RecordedUnixMilli, -1), 1))
-	}
-	return bytes.Compare(a.Action[:], b.Action[:])
+	return cmp.Or(
+		strings.Compare(a.Address, b.Address),
+		cmp.Compare(a.RecordedUnixMilli, b.RecordedUnixMilli),
+		bytes.Compare(a.Action[:], b.Action[:]),
+	)
 }
 
 // dropOldAfter is how long unfinished ingests and quarantined objects are kept.

@@ -52,7 +52,7 @@ func (c *Cache) openKeyed(ctx context.Context, key string) (*keyedIngest, error)
 		return nil, fmt.Errorf("ingest object: %w", c.explain(err))
 	}
 	in := &keyedIngest{c: c, ctx: ctx, hash: digest.NewWriter(), lock: lock, file: file}
-	if err := in.resume(); err != nil {
+	if err := in.resume(ctx); err != nil {
 		file.Close()
 		lock.Close()
 		return nil, fmt.Errorf("resume ingest: %w", err)
@@ -117,7 +117,7 @@ func isAt(f *os.File, path string) (bool, error) {
 
 // resume believes the bytes in the file as far as they are known to be what
 // was written, and hashes those after the last checkpoint.
-func (in *keyedIngest) resume() error {
+func (in *keyedIngest) resume(ctx context.Context) error {
 	info, err := in.file.Stat()
 	if err != nil {
 		return err
@@ -142,7 +142,10 @@ func (in *keyedIngest) resume() error {
 	if _, err := in.file.Seek(cp.Offset, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = io.CopyN(in.hash, in.file, size-cp.Offset)
+	n, err := cache.Copy(ctx, in.hash, io.LimitReader(in.file, size-cp.Offset))
+	if err == nil && n < size-cp.Offset {
+		err = io.ErrUnexpectedEOF
+	}
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -77,20 +76,29 @@ var errHeld = errors.New("a process that reads the cache without write permissio
 // lockHold makes sure that no process holds the cache as a whole.
 func (c *Cache) lockHold() (unlock func(), err error) {
 	if f := c.lease.hold; f != nil {
-		ok, err := tryFlock(f, unix.LOCK_EX)
-		if err != nil || !ok {
-			return nil, errors.Join(errHeld, err)
+		if err := lockHeld(f); err != nil {
+			return nil, err
 		}
 		return func() { _ = flock(f, unix.LOCK_SH) }, nil
 	}
 	f, err := c.openLock("hold")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
+		return nil, fmt.Errorf("lock cache: %w", err)
+	}
+	if err := lockHeld(f); err != nil {
+		f.Close()
 		return nil, err
 	}
-	ok, err := tryFlock(f, unix.LOCK_EX)
-	if err != nil || !ok {
-		f.Close()
-		return nil, errors.Join(errHeld, err)
-	}
 	return func() { _ = f.Close() }, nil
+}
+
+func lockHeld(f *os.File) error {
+	ok, err := tryFlock(f, unix.LOCK_EX)
+	if err != nil {
+		return fmt.Errorf("lock cache: %w", err)
+	}
+	if !ok {
+		return errHeld
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -57,7 +58,11 @@ func (c *Cache) openLock(name string) (*os.File, error) {
 	if c.readOnly {
 		return os.Open(c.path(locksName, name))
 	}
-	return os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the cache has lost its folder %s; make it again, empty, when no process uses the cache: %w", c.path(locksName), err)
+	}
+	return f, err
 }
 
 // sharedLock is a lock file that the goroutines of a process take in turns.

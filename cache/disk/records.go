@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,7 +34,7 @@ func (ix *index) snapshot() ([]placed, error) {
 }
 
 // byPlace orders records as they were recorded.
-func byPlace(a, b placed) int { return int(min(max(a.at-b.at, -1), 1)) }
+func byPlace(a, b placed) int { return cmp.Compare(a.at, b.at) }
 
 // eachRecord calls fn for the records that are there now.
 func (c *Cache) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {
