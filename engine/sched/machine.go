@@ -14,8 +14,11 @@ import (
 // Machine returns what this machine has to lease: processors and memory
 // within the limits of the control group and of GOMAXPROCS, and the GPUs that
 // GPUs finds. Disk is left open; ask FreeDisk for the folder that matters.
-func Machine() Capacity {
-	return Probe{Root: "/", CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}.Capacity()
+func Machine() Capacity { return NewProbe("/").Capacity() }
+
+// NewProbe returns the probe of this machine, with its files below root.
+func NewProbe(root string) Probe {
+	return Probe{Root: root, CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}
 }
 
 // Probe reads what a machine has from its files.
@@ -29,7 +32,7 @@ type Probe struct {
 
 // Capacity returns what there is to lease. What cannot be read is unknown.
 func (p Probe) Capacity() Capacity {
-	c := Capacity{CPUs: float64(p.CPUs), MemoryBytes: p.memTotal(), Devices: p.GPUs()}
+	c := p.Unlimited()
 	for _, g := range p.groups() {
 		if n, ok := g.cpus(); ok && (c.CPUs == 0 || n < c.CPUs) {
 			c.CPUs = n
@@ -39,6 +42,12 @@ func (p Probe) Capacity() Capacity {
 		}
 	}
 	return c
+}
+
+// Unlimited is Capacity without the limits of control groups, for people who
+// want to know what a limit takes away.
+func (p Probe) Unlimited() Capacity {
+	return Capacity{CPUs: float64(p.CPUs), MemoryBytes: p.memTotal(), Devices: p.GPUs()}
 }
 
 func (p Probe) memTotal() int64 {

@@ -2,25 +2,43 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
+// gpus tells what steps can lease, and what the vendors' drivers say.
 func (m Machine) gpus(ctx context.Context) Check {
-	c := Check{Name: "GPUs", Status: Absent, Detail: "none found", Fix: "needed only by steps with resources { gpus = … }: install the vendor's driver"}
-	if names := nvidiaNames(ctx); len(names) > 0 {
-		return Check{Name: "GPUs", Status: OK, Detail: strings.Join(names, "; ")}
-	}
-	if nodes, _ := filepath.Glob(m.path("/dev/nvidia[0-9]*")); len(nodes) > 0 {
-		return Check{Name: "GPUs", Status: Warn, Detail: fmt.Sprintf("%d device nodes, but nvidia-smi does not answer", len(nodes)), Fix: "install nvidia-smi of the driver's version"}
-	}
-	if _, err := os.Stat(m.path("/dev/kfd")); err == nil {
-		return Check{Name: "GPUs", Status: OK, Detail: "AMD devices at /dev/kfd"}
+	return gpuCheck(m.scheduled().GPUs(), m.drivers(ctx))
+}
+
+func gpuCheck(leased, drivers []string) Check {
+	c := Check{Name: "GPUs", Status: OK, Detail: strings.Join(leased, ", ")}
+	isNVIDIA := func(name string) bool { return strings.HasPrefix(name, "nvidia.com/") }
+	switch {
+	case len(leased) == 0 && len(drivers) == 0:
+		c.Status, c.Detail, c.Fix = Absent, "none found", "needed only by steps with resources { gpus = … }: install the vendor's driver"
+	case len(leased) == 0:
+		c.Status, c.Detail = Warn, "none to lease, but there is "+strings.Join(drivers, "; ")
+		c.Fix = "steps with resources { gpus = … } need a device specification: for NVIDIA, nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+	case len(drivers) > 0:
+		c.Detail += " (" + strings.Join(drivers, "; ") + ")"
+	case slices.ContainsFunc(leased, isNVIDIA):
+		c.Status, c.Fix = Warn, "install nvidia-smi of the driver's version"
+		c.Detail += ", but nvidia-smi does not answer"
 	}
 	return c
+}
+
+// drivers names the devices that the vendors' drivers show.
+func (m Machine) drivers(ctx context.Context) []string {
+	names := nvidiaNames(ctx)
+	if _, err := os.Stat(m.path("/dev/kfd")); err == nil {
+		names = append(names, "AMD devices at /dev/kfd")
+	}
+	return names
 }
 
 // nvidiaNames asks the driver for the devices: "0: NVIDIA H100, 81559 MiB".

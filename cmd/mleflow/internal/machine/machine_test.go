@@ -1,10 +1,14 @@
 package machine
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/sched"
 )
 
 // made returns a machine whose files are the given ones.
@@ -40,6 +44,7 @@ func TestExamine(t *testing.T) {
 		"proc/meminfo":             "MemTotal:       33554432 kB\nMemAvailable:   16777216 kB\n",
 		"sys/fs/cgroup/memory.max": "1073741824\n",
 		"sys/fs/cgroup/cpu.max":    "50000 100000\n",
+		"proc/self/cgroup":         "0::/\n",
 		"etc/cdi/nvidia.yaml":      "cdiVersion: 0.6.0\n",
 		"home/.kaggle/kaggle.json": `{"username":"somebody","key":"hunter2"}`,
 		"dev/kfd":                  "",
@@ -101,5 +106,64 @@ func TestExamineLeavesNothing(t *testing.T) {
 	entries, err := os.ReadDir(m.CacheDir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("the cache folder holds %v, %v", entries, err)
+	}
+}
+
+// TestAgreesWithScheduler sees that doctor shows what the scheduler leases,
+// in the places where it is easy to look elsewhere: limits of nested groups,
+// of both versions, and devices that only a specification names.
+func TestAgreesWithScheduler(t *testing.T) {
+	const meminfo = "MemTotal:       33554432 kB\nMemAvailable:   16777216 kB\n"
+	for name, files := range map[string]map[string]string{
+		"nested group": {
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/memory.max": "6442450944\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/b/cpu.max": "25000 100000\n",
+		},
+		"version 1": {
+			"proc/meminfo": meminfo, "proc/self/cgroup": "4:memory:/x\n3:cpu,cpuacct:/x\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "5368709120\n",
+			"sys/fs/cgroup/cpu/x/cpu.cfs_quota_us":         "75000\n", "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n",
+		},
+		"devices": {
+			"etc/cdi/amd.yaml": "cdiVersion: 0.6.0\nkind: amd.com/gpu\ndevices:\n- name: \"0\"\n- name: \"1\"\n- name: all\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := made(t, files, nil)
+			checks, capacity := m.Examine(t.Context()), sched.NewProbe(m.Root).Capacity()
+			if capacity.CPUs >= 1 && len(capacity.Devices) == 0 {
+				t.Fatalf("the machine has nothing to agree on: %+v", capacity)
+			}
+			if c := find(t, checks, "processors"); capacity.CPUs < 1 && !strings.Contains(c.Detail, fmt.Sprintf("limited to %g ", capacity.CPUs)) {
+				t.Errorf("%+v, the scheduler has %g", c, capacity.CPUs)
+			}
+			if c := find(t, checks, "memory"); capacity.MemoryBytes > 0 && !strings.Contains(c.Detail, "limited to "+view.Bytes(capacity.MemoryBytes)) {
+				t.Errorf("%+v, the scheduler has %d", c, capacity.MemoryBytes)
+			}
+			if c := find(t, checks, "GPUs"); len(capacity.Devices) > 0 && (c.Status != OK || !strings.HasPrefix(c.Detail, strings.Join(capacity.Devices, ", "))) {
+				t.Errorf("%+v, the scheduler has %q", c, capacity.Devices)
+			}
+		})
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	tests := []struct {
+		name            string
+		leased, drivers []string
+		status          Status
+		detail          string
+	}{
+		{"none", nil, nil, Absent, "none found"},
+		{"driver only", nil, []string{"0: H100"}, Warn, "none to lease, but there is 0: H100"},
+		{"both", []string{"nvidia.com/gpu=0"}, []string{"0: H100"}, OK, "nvidia.com/gpu=0 (0: H100)"},
+		{"NVIDIA without its tool", []string{"nvidia.com/gpu=0"}, nil, Warn, "nvidia.com/gpu=0, but nvidia-smi does not answer"},
+		{"another vendor", []string{"amd.com/gpu=0", "amd.com/gpu=1"}, nil, OK, "amd.com/gpu=0, amd.com/gpu=1"},
+	}
+	for _, tt := range tests {
+		c := gpuCheck(tt.leased, tt.drivers)
+		if c.Status != tt.status || c.Detail != tt.detail || (c.Fix == "") != (tt.status == OK) {
+			t.Errorf("%s: got %+v", tt.name, c)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
@@ -9,79 +8,54 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/sched"
 )
 
 const gib = 1 << 30
 
+// scheduled is how the scheduler looks at the machine: what is shown is what
+// steps can lease.
+func (m Machine) scheduled() sched.Probe { return sched.NewProbe(m.Root) }
+
 func (m Machine) processors() Check {
 	n := runtime.NumCPU()
 	c := Check{Name: "processors", Status: OK, Detail: fmt.Sprintf("%d usable", n)}
-	if quota := m.cgroupCPUs(); quota > 0 && quota < float64(n) {
-		c.Detail += fmt.Sprintf(", limited to %g by the control group", quota)
+	if limit := m.scheduled().Capacity().CPUs; limit > 0 && limit < float64(n) {
+		c.Detail += fmt.Sprintf(", limited to %g by the control group or GOMAXPROCS", limit)
 	}
 	return c
 }
 
-// cgroupCPUs returns the processor quota of the control group, 0 for none.
-func (m Machine) cgroupCPUs() float64 {
-	text, err := os.ReadFile(m.path("/sys/fs/cgroup/cpu.max"))
-	if err != nil {
-		return 0
-	}
-	var quota, period float64
-	if n, _ := fmt.Sscanf(string(text), "%f %f", &quota, &period); n != 2 || period == 0 {
-		return 0
-	}
-	return quota / period
-}
-
 func (m Machine) memory() Check {
-	total, available := m.meminfo()
-	if total == 0 {
+	total, limit := m.scheduled().Unlimited().MemoryBytes, m.scheduled().Capacity().MemoryBytes
+	if limit == 0 {
 		return Check{Name: "memory", Status: Warn, Detail: "cannot be read on this system", Fix: "set resources { memory = … } in the pipeline yourself"}
 	}
-	c := Check{Name: "memory", Status: OK, Detail: fmt.Sprintf("%s, %s available", view.Bytes(total), view.Bytes(available))}
-	if limit := m.cgroupMemory(); limit > 0 && limit < total {
-		c.Detail += ", limited to " + view.Bytes(limit) + " by the control group"
-		total = limit
+	c := Check{Name: "memory", Status: OK, Detail: view.Bytes(max(total, limit))}
+	if available := m.availableMemory(); available > 0 {
+		c.Detail += ", " + view.Bytes(available) + " available"
 	}
-	if total < 2*gib {
+	if limit < total {
+		c.Detail += ", limited to " + view.Bytes(limit) + " by the control group"
+	}
+	if limit < 2*gib {
 		c.Status, c.Fix = Warn, "2 GiB are needed to prepare the larger competitions; the demo works with less"
 	}
 	return c
 }
 
-func (m Machine) meminfo() (total, available int64) {
-	f, err := os.Open(m.path("/proc/meminfo"))
-	if err != nil {
-		return 0, 0
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 2 {
-			continue
-		}
-		kib, _ := strconv.ParseInt(fields[1], 10, 64)
-		switch fields[0] {
-		case "MemTotal:":
-			total = kib * 1024
-		case "MemAvailable:":
-			available = kib * 1024
-		}
-	}
-	return total, available
-}
-
-func (m Machine) cgroupMemory() int64 {
-	text, err := os.ReadFile(m.path("/sys/fs/cgroup/memory.max"))
+// availableMemory is what new processes can take now, 0 where that cannot be
+// read. The scheduler does not look at it.
+func (m Machine) availableMemory() int64 {
+	text, err := os.ReadFile(m.path("/proc/meminfo"))
 	if err != nil {
 		return 0
 	}
-	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return 0
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "MemAvailable:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10
+		}
 	}
-	return limit
+	return 0
 }
