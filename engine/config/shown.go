@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -21,10 +22,18 @@ func Shown(values map[string]cty.Value) map[string]string {
 }
 
 // Hidden returns the texts in sensitive values, at any depth, sorted: what must
-// not be stored even where a person wrote it, such as on the command line.
-func Hidden(values map[string]cty.Value) []string {
+// not be stored even where a person wrote it, such as on the command line. The
+// defaults of sensitive variables are among them, also where another value was
+// given.
+func (p *Pipeline) Hidden(values map[string]cty.Value) []string {
+	all := slices.Collect(maps.Values(values))
+	for _, v := range p.Variables {
+		if v.Sensitive && v.Default != cty.NilVal {
+			all = append(all, v.Default.Mark(sensitive))
+		}
+	}
 	var hidden []string
-	for _, v := range values {
+	for _, v := range all {
 		if !v.ContainsMarked() {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -52,6 +53,9 @@ func locate(spec Spec) (*place, error) {
 		return &place{fsys: spec.Base, name: spec.Path}, nil
 	}
 	full, err := filepath.EvalSymlinks(spec.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent(spec.Path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +64,18 @@ func locate(spec Spec) (*place, error) {
 		return nil, fmt.Errorf("path %q is no file or folder with a name", spec.Path)
 	}
 	return &place{fsys: os.DirFS(filepath.Clean(dir + ".")), name: name, dir: dir}, nil
+}
+
+// absent says where a file was looked for that does not exist.
+func absent(path string) error {
+	if filepath.IsAbs(path) {
+		return fmt.Errorf("%s: %w", path, syscall.ENOENT)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "the working directory"
+	}
+	return fmt.Errorf("%s: %w (relative paths start at the working directory, %s)", path, syscall.ENOENT, dir)
 }
 
 // Fingerprint implements Source.

@@ -78,6 +78,7 @@ func TestFileRefuses(t *testing.T) {
 		want string
 	}{
 		{"missing", Spec{Path: dir + "/y"}, "no such file"},
+		{"missing beside", Spec{Path: "no-such-file.zip"}, "no such file or directory (relative paths start at the working directory, /"},
 		{"missing own", Spec{Path: "y", Base: base}, "not exist"},
 		{"folder with pin", Spec{Path: dir, MD5: "1"}, "no MD5 or SHA-256"},
 		{"own folder", Spec{Path: "data", Base: base}, "not supported"},
