@@ -29,5 +29,8 @@
 // is retryable.
 //
 // Secrets are resolved when the agent starts. They are in no key and no
-// record, and their values are masked in everything that is harvested.
+// record, and package secret masks their values in what is printed and
+// harvested, names of files included. Where two names become one that way, the
+// second file is left out. Values of less than four bytes are masked only in
+// what is printed.
 package agentrun
