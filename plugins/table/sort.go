@@ -120,9 +120,13 @@ func argSort[T cmp.Ordered](v []T, stable bool) []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	if stable {
+	texts, isText := any(v).([]string)
+	switch {
+	case stable:
 		slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(v[a], v[b]) })
-	} else {
+	case isText:
+		introsortTexts(texts, order)
+	default:
 		introsort(v, order)
 	}
 	return order

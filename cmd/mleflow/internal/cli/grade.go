@@ -42,6 +42,7 @@ report each. A bad entry is reported and stops nothing; the exit status is then 
 }
 
 func runGrade(ctx context.Context, a *app, o gradeOptions) error {
+	spareMemory()
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
 }
 
 func runPrepare(ctx context.Context, a *app, o prepareOptions) error {
+	spareMemory()
 	defs, err := o.selected()
 	if err != nil {
 		return err
