@@ -2,9 +2,10 @@ package source
 
 // All returns the sources, sorted by name.
 func All() []Entry {
+	web := NewHTTP(nil)
 	return []Entry{
 		{"file", File{}},
-		{"http", NewHTTP(nil)},
-		{"kaggle", Kaggle{}},
+		{"http", web},
+		{"kaggle", NewKaggle(web)},
 	}
 }

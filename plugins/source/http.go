@@ -29,6 +29,9 @@ type HTTP struct {
 	wait  time.Duration
 	// stall is how long a body may give nothing.
 	stall time.Duration
+	// authorize, when set, adds a credential to a request. The client leaves
+	// it out where it is redirected to another host.
+	authorize func(*http.Request)
 }
 
 // longestWait is the longest pause within a fetch; a server that asks for more

@@ -18,6 +18,9 @@ func (f *httpFetch) get(ctx context.Context, from int64) (*http.Response, error)
 		return nil, redactError(err)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
+	if f.authorize != nil {
+		f.authorize(req)
+	}
 	if from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 		if f.version.strong() {
@@ -41,9 +44,18 @@ func (f *httpFetch) get(ctx context.Context, from int64) (*http.Response, error)
 	return nil, refusal(resp)
 }
 
+// statusError is an answer that is no data.
+type statusError struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return "the server answers " + e.text }
+
 // refusal explains an answer that is no data.
 func refusal(resp *http.Response) error {
-	err := fmt.Errorf("the server answers %s", resp.Status)
+	var err error = &statusError{resp.StatusCode, resp.Status}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%w: it wants a login", err)
