@@ -148,9 +148,6 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 	}
 }
 
-// Outputs returns what SetOutputs was given for instance i, or nil.
-func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
-
 // Args returns the arguments of instance i. They are final when the outputs
 // of all its dependencies are known.
 func (g *Graph) Args(i int) (step.Args, diag.List) {

@@ -125,6 +125,3 @@ type Options struct {
 	// Version is checked against required_version.
 	Version string
 }
-
-// FindStep returns the block at a, or nil.
-func (p *Pipeline) FindStep(a addr.Step) *Step { return p.byAddr[a] }

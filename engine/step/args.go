@@ -62,18 +62,6 @@ func untypedNulls(v cty.Value) cty.Value {
 	return cty.ObjectVal(changed)
 }
 
-// Type returns the type of the object that a kind's Args.Value has.
-func (k *Kind) Type() cty.Type {
-	atys := make(map[string]cty.Type, len(k.Args)+len(k.Blocks))
-	for _, a := range k.Args {
-		atys[a.Name] = a.Type
-	}
-	for _, b := range k.Blocks {
-		atys[b.Name] = b.Type()
-	}
-	return cty.Object(atys)
-}
-
 // Type returns the type of the block as an attribute of Args.Value.
 func (b *Block) Type() cty.Type {
 	atys := make(map[string]cty.Type, len(b.Args))
