@@ -59,9 +59,14 @@ type Store interface {
 }
 
 // Ingest is a blob being written. Close without Commit keeps a keyed ingest
-// for later and drops an unkeyed one.
+// for later and drops an unkeyed one; a keyed one that holds nothing, such as
+// after Reset, is dropped too.
 type Ingest interface {
 	io.Writer
+	// ReaderAt reads what was written so far, until Commit or Close, so that
+	// a keyed ingest can be a work file that is resumed. It is not verified.
+	// Several goroutines may read at once, but not during another method.
+	io.ReaderAt
 	// Offset returns how many bytes the ingest holds.
 	Offset() int64
 	// Reset drops the bytes written so far.

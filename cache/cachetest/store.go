@@ -34,6 +34,8 @@ func TestStore(t *testing.T, open func(t *testing.T) cache.Store) {
 		{"keyed ingest starts over after commit", keyedAfterCommit},
 		{"keyed ingests take turns", keyedTakeTurns},
 		{"keyed ingest keeps a wrong end out", keyedWrongEnd},
+		{"read what was written", readAt},
+		{"keyed ingest as a work file", keyedWorkFile},
 		{"cancelled context", cancelled},
 		{"many at once", manyAtOnce},
 	}

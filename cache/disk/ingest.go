@@ -1,9 +1,11 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -103,6 +105,23 @@ func (in *ingest) Offset() int64 {
 		return int64(in.n)
 	}
 	return in.hash.Size()
+}
+
+// ReadAt implements io.ReaderAt.
+func (in *ingest) ReadAt(p []byte, off int64) (int, error) {
+	if errors.Is(in.err, errClosed) {
+		return 0, in.err
+	}
+	if in.file == nil {
+		return bytes.NewReader(in.small[:in.n]).ReadAt(p, off)
+	}
+	return readWritten(in.file, in.Offset(), p, off)
+}
+
+// readWritten reads the first size bytes of f; what a failed write left behind
+// them does not count.
+func readWritten(f *os.File, size int64, p []byte, off int64) (int, error) {
+	return io.NewSectionReader(f, 0, size).ReadAt(p, off)
 }
 
 // Reset implements cache.Ingest.

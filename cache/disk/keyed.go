@@ -228,6 +228,14 @@ func (in *keyedIngest) fail(err error) error {
 // Offset implements cache.Ingest.
 func (in *keyedIngest) Offset() int64 { return in.hash.Size() }
 
+// ReadAt implements io.ReaderAt.
+func (in *keyedIngest) ReadAt(p []byte, off int64) (int, error) {
+	if errors.Is(in.err, errClosed) {
+		return 0, in.err
+	}
+	return readWritten(in.file, in.hash.Size(), p, off)
+}
+
 // Reset implements cache.Ingest.
 func (in *keyedIngest) Reset() error {
 	if errors.Is(in.err, errClosed) {
@@ -301,7 +309,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 }
 
 // Close implements cache.Ingest: it keeps the bytes for the next ingest of
-// the key.
+// the key, if there are any.
 func (in *keyedIngest) Close() error {
 	if errors.Is(in.err, errClosed) {
 		return nil
@@ -309,7 +317,11 @@ func (in *keyedIngest) Close() error {
 	failed := in.err
 	in.err = errClosed
 	var err error
-	if !in.gone {
+	switch {
+	case in.gone:
+	case in.hash.Size() == 0:
+		err = in.c.unlinkKeyed(in.file)
+	default:
 		err = in.save(false)
 	}
 	if failed != nil {
@@ -328,13 +340,19 @@ func (c *Cache) dropKeyed(path string) error {
 	if free, err := tryFlock(f, unix.LOCK_EX); err != nil || !free {
 		return err
 	}
+	return c.unlinkKeyed(f)
+}
+
+// unlinkKeyed removes an unfinished ingest whose file the caller has locked.
+func (c *Cache) unlinkKeyed(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if err := ignoreMissing(os.Remove(path + ".state")); err != nil {
+	// The checkpoint goes first: it must not meet the next file of the name.
+	if err := ignoreMissing(os.Remove(f.Name() + ".state")); err != nil {
 		return err
 	}
 	c.state.used.Add(-info.Size())
-	return ignoreMissing(os.Remove(path))
+	return ignoreMissing(os.Remove(f.Name()))
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -37,6 +38,23 @@ func TestResumeHonoursContext(t *testing.T) {
 	if in.Offset() != int64(len(data)) || in.hash.ID() != digest.Of(data) {
 		t.Errorf("offset %d of %d, or another hash", in.Offset(), len(data))
 	}
+}
+
+// An ingest that holds nothing leaves nothing.
+func TestEmptyKeyedLeavesNothing(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{})
+	for _, text := range []string{"", "text"} {
+		in, err := c.Ingest(t.Context(), "key")
+		must(t, err)
+		_, err = io.WriteString(in, text)
+		must(t, err)
+		must(t, in.Reset())
+		must(t, in.Close())
+		if left := entriesOf(t, c.path(ingestName)); len(left) > 0 {
+			t.Errorf("after %q: left %q", text, left)
+		}
+	}
+	wantCounted(t, c)
 }
 
 func TestHoldWithoutFolder(t *testing.T) {

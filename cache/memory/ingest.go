@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,14 @@ func (in *ingest) Write(p []byte) (int, error) {
 // Offset implements cache.Ingest.
 func (in *ingest) Offset() int64 { return int64(len(in.data)) }
 
+// ReadAt implements io.ReaderAt.
+func (in *ingest) ReadAt(p []byte, off int64) (int, error) {
+	if in.closed {
+		return 0, errClosed
+	}
+	return bytes.NewReader(in.data).ReadAt(p, off)
+}
+
 // Reset implements cache.Ingest.
 func (in *ingest) Reset() error {
 	if in.closed {
@@ -91,7 +100,7 @@ func (in *ingest) Close() error {
 		return nil
 	}
 	in.c.mu.Lock()
-	if in.data == nil {
+	if len(in.data) == 0 {
 		delete(in.c.partial, in.key)
 	} else {
 		in.c.partial[in.key] = in.data
