@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -39,12 +40,35 @@ type Data struct {
 	Ref cache.Ref
 	// MD5 is the MD5 of a blob in hexadecimal.
 	MD5 string
+	// File is the fetched file where Request.Unpublished asked for it and the
+	// source can give it; Ref then names bytes that the store need not have.
+	// The caller ends it by one of its methods.
+	File Fetched
+}
+
+// Fetched is a fetched file that is no object of the store, so that an archive
+// can be unpacked without being stored beside its entries: the keyed ingest
+// of a download, or a local file where it lies. What does not match a pin is
+// never handed over.
+type Fetched interface {
+	io.ReaderAt
+	// Publish makes the file an object of the store, and ends it.
+	Publish(context.Context) error
+	// Drop forgets the bytes that were fetched, and ends it. A local file
+	// stays.
+	Drop() error
+	// Close ends it and keeps the bytes: the next fetch of the same Spec
+	// finds them and asks for no more than it needs to be sure of them.
+	Close() error
 }
 
 // Request is one fetch.
 type Request struct {
 	Spec  Spec
 	Store cache.Store
+	// Unpublished asks for Data.File instead of an object of the store. A
+	// source that cannot, or that fetched a folder, stores as ever.
+	Unpublished bool
 	// Progress, when set, is told the bytes so far; total is 0 when unknown.
 	Progress func(done, total int64)
 	// Log, when set, is told what a person may want to know.
