@@ -67,21 +67,30 @@ type subject struct {
 // Score checks the requirements in order, pairs the rows and applies the
 // metric. An *Invalid error is the submission's fault, any other is not.
 func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
-	submission, err := p.renamed(submission)
+	s, err := p.checked(submission, answers)
 	if err != nil {
 		return metric.Score{}, err
-	}
-	s := &subject{plan: p, submission: submission, answers: answers}
-	for _, r := range p.requirements {
-		if err := r.check(s); err != nil {
-			return metric.Score{}, blame(err, r.name)
-		}
 	}
 	score, err := p.measure(s)
 	if p.rounding != nil {
 		score.Rounding = *p.rounding
 	}
 	return score, blame(err, "")
+}
+
+// checked returns a submission that meets the requirements.
+func (p *Plan) checked(submission, answers *table.Table) (*subject, error) {
+	submission, err := p.renamed(submission)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{plan: p, submission: submission, answers: answers}
+	for _, r := range p.requirements {
+		if err := r.check(s); err != nil {
+			return nil, blame(err, r.name)
+		}
+	}
+	return s, nil
 }
 
 // renamed renames the submission's columns that go by two names; to have both

@@ -1,0 +1,176 @@
+package grading
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// A Form tells whether a submission has the form that the grader asks for. It
+// knows the definition and the sample submission, and never saw the answers,
+// so that nothing it says, nor how long it takes, tells of them.
+//
+// The sample stands for the answers: it has their ids. Where the metric itself
+// may refuse a submission it is tried on a truth that is made up: the sample's
+// own values, or each class in turn where the sample has no score against
+// itself (equal numbers everywhere) or no values.
+//
+// Form and grader differ only where a rule needs the answers themselves: where
+// some rows are not scored, a bad value in such a row is refused here and not
+// noticed there.
+//
+// A Form is read-only and may be used by several goroutines at once.
+type Form struct {
+	plan   *Plan
+	sample *table.Table
+	// truth stands for the answers; nil if the sample has no score against
+	// anything, and then the metric is not tried.
+	truth *table.Table
+}
+
+// NewForm returns the form of the submissions to a competition, whose sample
+// submission is the CSV file at sample.
+func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value, sample string) (*Form, error) {
+	plan, diags := Decode(def, metrics, params)
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("form of %s: %w", def.ID, diags)
+	}
+	t, err := table.ReadCSVFile(sample, table.ReadOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
+	}
+	f := &Form{plan: plan, sample: t}
+	for _, invent := range []func() (*table.Table, error){f.words, f.same, f.classes} {
+		truth, err := invent()
+		if err != nil {
+			continue
+		}
+		if _, err := plan.Score(t, truth); err == nil {
+			f.truth = truth
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+// Check says what is wrong with the form of a submission: *Invalid, whose
+// reason may be shown, or nil. Any other error is the machine's.
+func (f *Form) Check(submission string) error {
+	if bad := findSubmission(submission); bad != nil {
+		bad.Rule = "file"
+		return bad
+	}
+	t, err := table.ReadCSVFile(submission, table.ReadOptions{})
+	var disk *fs.PathError
+	if errors.As(err, &disk) {
+		return fmt.Errorf("read submission: %w", err)
+	}
+	if err != nil {
+		return &Invalid{Rule: "csv", Reason: fmt.Sprintf("the file cannot be read as a table: %v", err)}
+	}
+	answers := f.truth
+	if answers == nil {
+		answers = f.sample
+	}
+	s, err := f.plan.checked(t, answers)
+	if err == nil {
+		err = f.measure(s)
+	}
+	return err
+}
+
+// measure pairs the rows and tries the metric. Its own words are not repeated:
+// they speak of answers, which here are made up.
+func (f *Form) measure(s *subject) error {
+	in, err := s.aligned()
+	if err != nil {
+		return blame(err, "")
+	}
+	if f.truth == nil {
+		return nil
+	}
+	_, err = f.plan.scorer.Score(in)
+	var refused *metric.Unscorable
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Column == "":
+		return invalid("the metric cannot score it; compare its rows and values with the sample submission")
+	}
+	return invalid("column %q holds values that the metric cannot score: missing, not finite, or of another kind than those of the sample submission", refused.Column)
+}
+
+// Class names what a reason is about, for people and counts: file, csv,
+// columns, rows, ids, values or range.
+func (e *Invalid) Class() string {
+	switch e.Rule {
+	case "file", "csv":
+		return e.Rule
+	case "columns", "exact_columns", "column_count", "column_order":
+		return "columns"
+	case "same_rows", "not_empty":
+		return "rows"
+	case "same_ids", "same_id_set", "same_id_order", "known_ids", "all_ids", "unique_ids":
+		return "ids"
+	case "between", "rows_sum_to":
+		return "range"
+	}
+	return "values"
+}
+
+// words returns the sample with a text in each row, of three in turn, if it
+// says nothing of what belongs there.
+func (f *Form) words() (*table.Table, error) {
+	columns := make([]*table.Column, len(f.plan.Targets))
+	for i, name := range f.plan.Targets {
+		c, err := f.sample.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.MissingCount() < c.Len() {
+			return nil, fmt.Errorf("column %q has values", name)
+		}
+		values := make([]string, c.Len())
+		for row := range values {
+			values[row] = string(rune('a' + row%3))
+		}
+		columns[i] = table.FromTexts(f.plan.Truth[i], values, nil)
+	}
+	return f.sample.With(columns...)
+}
+
+// same returns the sample under the names of the answers.
+func (f *Form) same() (*table.Table, error) {
+	columns := make([]*table.Column, len(f.plan.Targets))
+	for i, name := range f.plan.Targets {
+		c, err := f.sample.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		columns[i] = c.Rename(f.plan.Truth[i])
+	}
+	return f.sample.With(columns...)
+}
+
+// classes returns the sample with one class in each row, each in turn; with a
+// single target it is 0 and 1 in turn.
+func (f *Form) classes() (*table.Table, error) {
+	n := len(f.plan.Targets)
+	columns := make([]*table.Column, n)
+	for i, name := range f.plan.Truth {
+		values := make([]int64, f.sample.Len())
+		for row := range values {
+			if row%max(n, 2) == i {
+				values[row] = 1
+			}
+		}
+		columns[i] = table.FromInts(name, values)
+	}
+	return f.sample.With(columns...)
+}
