@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"time"
 )
 
@@ -31,10 +32,13 @@ type Spec struct {
 	// Image is what the guest's root file system is; runtimes without images
 	// refuse a non-empty one.
 	Image string
+	// ImageEnv says that the environment which the image declares is given to
+	// the command too; what Env names goes before it.
+	ImageEnv bool
 	// Command is the program and its arguments. A program without a slash is
 	// looked up in the PATH of Env.
 	Command []string
-	// Env is the whole environment.
+	// Env is the whole environment, but for ImageEnv and Services.
 	Env map[string]string
 	// Dir is the working directory as the guest sees it.
 	Dir string
@@ -48,7 +52,57 @@ type Spec struct {
 	// Devices are the leased accelerators, by name.
 	Devices []string
 	Network Network
+	// Services are what the host serves to the guest, and to nobody else where
+	// the runtime isolates.
+	Services []Service
+	Sandbox  Sandbox
+	// Resume says that the command may outlive this process, and that one
+	// which a dead process left under the same ID is to be continued instead
+	// of a new one: its whole output is passed on again from the beginning,
+	// its services are served again, its time limit is the one it was started
+	// with. Exit.Resumed tells. A command that a live process holds is an
+	// error. A command that can be resumed has neither Stdin nor Stdout.
+	// Runtimes that cannot resume start anew.
+	Resume bool
 }
+
+// Service is a server of the host that the guest reaches.
+type Service struct {
+	// Name is for logs and errors.
+	Name string
+	// Port is where the guest reaches it on its own loopback interface. With
+	// port 0, and where the guest shares the host's network, it is a free
+	// port.
+	Port int
+	// Env, unless it is empty, names the variable that gets the address,
+	// "http://127.0.0.1:PORT".
+	Env string
+	// Serve answers connections until the command has ended, when the
+	// listener is closed and ctx cancelled; Run waits for its return. What it
+	// returns after that is ignored; earlier, an error ends the run.
+	Serve func(ctx context.Context, l net.Listener) error
+}
+
+// Sandbox is what isolating runtimes are asked beyond the limits. Others
+// ignore it.
+type Sandbox struct {
+	// Handler names the runtime's own runtime: "runc" when it is empty,
+	// "runsc", "nvidia" or whatever the runtime knows.
+	Handler string
+	// User is "UID:GID", in numbers; DefaultUser when it is empty.
+	User string
+	// Capabilities are those that the command has, by their names in Linux
+	// such as "CAP_NET_RAW"; without any it has none.
+	Capabilities []string
+	// ShmBytes is the size of /dev/shm; DefaultShmBytes when it is 0.
+	ShmBytes int64
+}
+
+// What isolating runtimes use where a Sandbox says nothing.
+const (
+	DefaultUser     = "1000:1000"
+	DefaultShmBytes = 64 << 20
+)
 
 // Mount is a folder or file of the host and where the guest sees it. A runtime that
 // does not map folders shows it at Host; see Runtime.Path.
@@ -124,6 +178,11 @@ type Exit struct {
 	Leftover int `json:"leftover,omitempty"`
 	// LogDropped is how many bytes of output exceeded Limits.LogBytes.
 	LogDropped int64 `json:"log_dropped,omitempty"`
+	// OOMKills is how many processes were killed at the memory limit, where
+	// the runtime can tell; a command may survive the death of a child.
+	OOMKills int `json:"oom_kills,omitempty"`
+	// Resumed says that the command was started by an earlier process.
+	Resumed bool `json:"resumed,omitempty"`
 }
 
 // OK reports whether the command ended by itself with status 0.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,41 @@ type Runtime struct {
 	Images bool
 	// MapsPaths says that the guest sees mounts at Mount.Guest.
 	MapsPaths bool
-	Executor  Executor
+	// Resumes says that the runtime honours Spec.Resume.
+	Resumes  bool
+	Executor Executor
+	// ResolveImage returns the digest of the image that a Spec's Image names,
+	// "sha256:…", by looking at the name and at files only: neither network
+	// nor daemon. It is nil in runtimes without images.
+	ResolveImage func(image string) (string, error)
+	// Volume mounts a file system of limited size at a folder of the host. It
+	// is nil in runtimes that cannot.
+	Volume func(context.Context, VolumeSpec) (Volume, error)
+	// Sweep removes what dead processes left on the machine and nobody may
+	// resume any more. It is nil in runtimes that leave nothing.
+	Sweep func(context.Context) error
+}
+
+// VolumeSpec says which volume to mount.
+type VolumeSpec struct {
+	// Dir is where; it is made if it is missing. What it holds is hidden by
+	// the volume. The volume's own file lies beside it.
+	Dir string
+	// Bytes is the size of the file system, its own bookkeeping included.
+	Bytes int64
+	// User owns its root, as in Sandbox.User.
+	User string
+}
+
+// Volume is a mounted volume. One that a dead process left mounted at the
+// folder is taken over with what it holds.
+type Volume interface {
+	// Resumed reports whether it was taken over.
+	Resumed() bool
+	// Close unmounts it and removes what it holds. Keep lets go of it instead,
+	// so that a later process may take it over.
+	Close() error
+	Keep() error
 }
 
 // Path returns where the guest sees the mount.

@@ -3,6 +3,7 @@ package executortest
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,7 +35,7 @@ func probes() map[string]func([]string) int {
 		"sleep": probeSleep, "polite": probePolite, "deaf": probeDeaf, "die": probeDie,
 		"spin": probeSpin, "hold": probeHold, "flood": probeFlood, "write": probeWrite,
 		"heartbeat": probeHeartbeat, "detach": probeDetach, "hop": probeHop, "descriptors": probeDescriptors,
-		"family": probeFamily,
+		"family": probeFamily, "fetch": probeFetch,
 	}
 }
 
@@ -204,6 +205,23 @@ func start(newSession bool, args ...string) int {
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	return 0
+}
+
+// probeFetch prints the addresses in the named variables and what is served
+// there.
+func probeFetch(args []string) int {
+	for _, name := range args {
+		address := os.Getenv(name)
+		resp, err := http.Get(address)
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		fmt.Println(address, string(text))
 	}
 	return 0
 }

@@ -3,6 +3,7 @@ package executortest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -56,6 +57,8 @@ func Run(t *testing.T, target Target) {
 		{"Usage", testUsage},
 		{"Mounts", testMounts},
 		{"ManyAtOnce", testMany},
+		{"Services", testServices},
+		{"FailingService", testFailingService},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +86,7 @@ func (b bench) spec(args ...string) executor.Spec {
 		command = append(command, a)
 	}
 	return executor.Spec{
-		ID: "test", Image: b.Image, Command: command, Dir: b.Runtime.Path(b.mount),
+		ID: rand.Text(), Image: b.Image, Command: command, Dir: b.Runtime.Path(b.mount),
 		Env: map[string]string{"PATH": "/usr/bin:/bin"}, Mounts: []executor.Mount{b.mount},
 		Limits: executor.Limits{Timeout: time.Minute, Grace: 500 * time.Millisecond},
 	}

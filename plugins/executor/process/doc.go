@@ -29,5 +29,7 @@
 // overshoot it. Size of one file: RLIMIT_FSIZE. Core dumps are off. CPUs,
 // Processes, DiskBytes and Network are not enforced.
 //
-// The environment is the Spec's, and MarkerVariable.
+// The environment is the Spec's, and MarkerVariable. Services listen on free
+// ports of the host's loopback interface, where every process of the machine
+// reaches them. Spec.Resume and Spec.Sandbox are ignored.
 package process

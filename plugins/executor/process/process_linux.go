@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -52,9 +53,29 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if err := ctx.Err(); err != nil {
 		return executor.Exit{}, context.Cause(ctx)
 	}
+	ctx, serving, err := executor.Serve(ctx, spec.Services, listen)
+	if err != nil {
+		return executor.Exit{}, err
+	}
+	spec.Env = maps.Clone(spec.Env)
+	if spec.Env == nil {
+		spec.Env = map[string]string{}
+	}
+	maps.Copy(spec.Env, serving.Env())
+	exit, err := e.run(ctx, spec, logs)
+	serving.Close()
+	return exit, err
+}
+
+// listen listens on a free port: the guest shares the host's ports.
+func listen(executor.Service) (net.Listener, error) {
+	return net.Listen("tcp4", "127.0.0.1:0")
+}
+
+func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
 	marker := MarkerVariable + "=" + rand.Text()
-	limiter := &outputLimit{left: spec.Limits.LogBytes, unlimited: spec.Limits.LogBytes == 0}
-	super, err := e.start(spec, limiter, logs)
+	output := executor.NewOutput(spec.Limits.LogBytes)
+	super, err := e.start(spec, output, logs)
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
@@ -63,7 +84,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		hunt(marker)
 		return executor.Exit{}, err
 	}
-	rep.Exit.LogDropped = limiter.dropped
+	rep.Exit.LogDropped = output.Dropped()
 	return rep.outcome(ctx)
 }
 
@@ -120,7 +141,7 @@ type supervisor struct {
 	report *os.File
 }
 
-func (e *Executor) start(spec executor.Spec, limit *outputLimit, logs io.Writer) (*supervisor, error) {
+func (e *Executor) start(spec executor.Spec, output *executor.Output, logs io.Writer) (*supervisor, error) {
 	ordersRead, ordersWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -138,7 +159,7 @@ func (e *Executor) start(spec executor.Spec, limit *outputLimit, logs io.Writer)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = outputDelay
 	cmd.Stdin = spec.Stdin
-	cmd.Stderr = limit.writer(logs)
+	cmd.Stderr = output.Writer(logs)
 	cmd.Stdout = cmd.Stderr
 	if spec.Stdout != nil {
 		cmd.Stdout = spec.Stdout
@@ -168,38 +189,4 @@ func (s *supervisor) converse(ctx context.Context, o order) (report, error) {
 		return rep, fmt.Errorf("pass on standard streams: %w", waitErr)
 	}
 	return rep, nil
-}
-
-// outputLimit passes on the first bytes of a command's output and counts the
-// rest. It never fails, so that a full log does not stop the command.
-type outputLimit struct {
-	mu            sync.Mutex
-	left, dropped int64
-	unlimited     bool
-}
-
-func (l *outputLimit) writer(dst io.Writer) io.Writer { return &limitedWriter{l, dst} }
-
-type limitedWriter struct {
-	limit *outputLimit
-	dst   io.Writer
-}
-
-func (w *limitedWriter) Write(p []byte) (int, error) {
-	w.limit.mu.Lock()
-	defer w.limit.mu.Unlock()
-	pass := p
-	if !w.limit.unlimited && int64(len(p)) > w.limit.left {
-		pass = p[:w.limit.left]
-	}
-	w.limit.left -= int64(len(pass))
-	n, err := w.dst.Write(pass)
-	if err != nil {
-		n = max(n, 0)
-		w.limit.dropped += int64(len(pass) - n)
-	}
-	if cut := len(p) - len(pass); cut > 0 {
-		w.limit.dropped += int64(cut)
-	}
-	return len(p), nil
 }

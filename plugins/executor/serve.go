@@ -1,0 +1,73 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// Serving are the services of one run while they are served. Runtimes use it.
+type Serving struct {
+	env       map[string]string
+	listeners []net.Listener
+	cancel    context.CancelCauseFunc
+	running   sync.WaitGroup
+	mu        sync.Mutex
+	ending    bool
+	err       error
+}
+
+// Serve opens a listener for each service with listen and serves it. The
+// returned context is cancelled when a service fails; its cause says which.
+func Serve(ctx context.Context, services []Service, listen func(Service) (net.Listener, error)) (context.Context, *Serving, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Serving{env: map[string]string{}, cancel: cancel}
+	for _, service := range services {
+		l, err := listen(service)
+		if err != nil {
+			s.Close()
+			return ctx, nil, fmt.Errorf("listen for service %s: %w", service.Name, err)
+		}
+		s.listeners = append(s.listeners, l)
+		if addr, ok := l.Addr().(*net.TCPAddr); ok && service.Env != "" {
+			s.env[service.Env] = "http://127.0.0.1:" + strconv.Itoa(addr.Port)
+		}
+	}
+	for i, service := range services {
+		s.running.Go(func() { s.serve(ctx, service, s.listeners[i]) })
+	}
+	return ctx, s, nil
+}
+
+func (s *Serving) serve(ctx context.Context, service Service, l net.Listener) {
+	err := service.Serve(ctx, l)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending || ctx.Err() != nil || err == nil {
+		return
+	}
+	s.err = errors.Join(s.err, fmt.Errorf("serve %s: %w", service.Name, err))
+	s.cancel(s.err)
+}
+
+// Env returns the variables that tell the guest where the services are.
+func (s *Serving) Env() map[string]string { return s.env }
+
+// Close closes the listeners, waits until every service has returned, and
+// returns what failed before.
+func (s *Serving) Close() error {
+	s.mu.Lock()
+	s.ending = true
+	s.mu.Unlock()
+	for _, l := range s.listeners {
+		_ = l.Close()
+	}
+	s.cancel(nil)
+	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
