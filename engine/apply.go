@@ -172,6 +172,12 @@ func (r *run) task(n int) sched.Task {
 func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.announce()
 	r.warnUnfit(tasks)
+	r.warnForecast(ctx)
+	for n, err := range r.preflight(ctx) {
+		if t := slices.Index(r.steps, n); t >= 0 {
+			tasks[t].Refused = err
+		}
+	}
 	for n := range r.pl.Steps {
 		if d := r.pl.decisions[n]; d != nil && d.record != nil {
 			r.ended(n, event.Cached, sched.Result{})
@@ -202,6 +208,15 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 		}
 		last = s.Address.Step
 		r.sink.Emit(event.Warning{At: now(), Address: s.Name, Message: unfit.Error() + "; unless its result is in the cache, it will fail"})
+	}
+}
+
+// warnForecast tells at once when the steps may find no room.
+func (r *run) warnForecast(ctx context.Context) {
+	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
+	if f.Verdict == plan.TooLarge || f.Verdict == plan.Evicts {
+		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk: %s are needed and %s are free: %s",
+			sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.RoomBytes)), f.Warning)})
 	}
 }
 

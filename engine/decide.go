@@ -18,6 +18,8 @@ type decision struct {
 	fields []digest.Field
 	// record is what the action gave before; nil if it must run.
 	record *cache.Record
+	// estimate is the room it needs; there is none with a record.
+	estimate step.Estimate
 }
 
 // decide computes the key of instance i and looks it up, unless fresh says
@@ -35,6 +37,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	d := &decision{id: h.Sum(), fields: h.Fields()}
 	if fresh {
+		d.estimate = estimate(s, inst)
 		return d, nil
 	}
 	d.record, err = e.lookup(ctx, d.id)
@@ -43,6 +46,8 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	if d.record != nil {
 		d.fields = nil // they are in the record
+	} else {
+		d.estimate = estimate(s, inst)
 	}
 	return d, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/zclconf/go-cty/cty/function"
@@ -9,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -35,6 +37,11 @@ type Options struct {
 	Capacity sched.Capacity
 	// Devices keeps two processes from leasing one device; nil does not.
 	Devices *sched.DeviceLocks
+	// Space measures the room there is for the cache; nil knows nothing.
+	Space func(context.Context) (plan.Space, error)
+	// Offline says that steps must not use the network. It changes nothing
+	// but what is asked before a run: the steps know themselves.
+	Offline bool
 }
 
 // Engine plans and applies pipelines.

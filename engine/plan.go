@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/internal/parallel"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // PlanOptions choose what to plan.
@@ -19,6 +20,9 @@ type PlanOptions struct {
 	Targets []addr.Instance
 	// Force lists addresses that run even if their result is in the cache.
 	Force []addr.Instance
+	// Parallelism is the greatest number of steps running at a time that the
+	// forecast reckons with; 0 is as many as the resources allow.
+	Parallelism int
 }
 
 // planned is a plan with what apply needs besides.
@@ -34,6 +38,8 @@ type planned struct {
 	same   []int
 	forced map[int]bool
 	memory memory
+	// estimates are the rooms that steps need which are not cached.
+	estimates []step.Estimate
 }
 
 // Plan says what Apply would do. It touches neither the network nor anything
@@ -43,6 +49,7 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	if pl == nil {
 		return nil, diags
 	}
+	pl.Forecast = e.forecast(ctx, p, pl, opts.Parallelism)
 	return &pl.Plan, diags
 }
 
@@ -97,9 +104,16 @@ func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int)
 	if len(s.Reasons) == 0 {
 		fresh := pl.forced[i] || p.Instances[i].Step.Kind.Volatile
 		pl.decisions[n], diags = e.decide(ctx, p, i, fresh)
-	} else if p.Known(i) {
-		_, _, diags = construct(p, i) // so that a mistake is found now
+		if d := pl.decisions[n]; d != nil {
+			pl.estimates[n] = d.estimate
+		}
+		return diags
 	}
+	var made step.Step
+	if p.Known(i) {
+		made, _, diags = construct(p, i) // so that a mistake is found now
+	}
+	pl.estimates[n] = estimate(made, p.Instances[i])
 	return diags
 }
 
@@ -124,6 +138,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 	}
 	pl.decisions = make([]*decision, len(pl.Steps))
 	pl.same = make([]int, len(pl.Steps))
+	pl.estimates = make([]step.Estimate, len(pl.Steps))
 	return pl
 }
 

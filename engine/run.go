@@ -36,10 +36,12 @@ type run struct {
 	// found marks plan steps whose Do found that another process had done
 	// the work.
 	found []bool
+	// queue orders the steps that wait for disk space.
+	queue *roomQueue
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), found: make([]bool, len(pl.Steps))}
+	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), found: make([]bool, len(pl.Steps)), queue: newRoomQueue()}
 	r.sink = opts.Sink
 	if r.sink == nil {
 		r.sink = event.SinkFunc(func(event.Event) {})
@@ -77,6 +79,9 @@ func (r *run) decideDeferred(ctx context.Context, n int) (*decision, error) {
 		return nil, asError(diags)
 	}
 	r.pl.decisions[n] = d
+	if d.record == nil {
+		r.pl.estimates[n] = d.estimate
+	}
 	return d, nil
 }
 
@@ -126,6 +131,11 @@ func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	inst := r.p.Instances[r.pl.instance[n]]
 	d := r.pl.decisions[n]
+	release, err := r.reserve(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer release()
 	dir, err := r.e.opts.Cache.TempDir("step-" + d.id.Short())
 	if err != nil {
 		return fmt.Errorf("make work folder: %w", err)

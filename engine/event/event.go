@@ -105,6 +105,62 @@ type StepProgress struct {
 	Unit string `json:"unit"`
 }
 
+// StepWaiting says that an attempt waits until others have given back what it
+// needs. The next StepProgress or the end of the step ends the waiting.
+type StepWaiting struct {
+	At
+	Address string `json:"address"`
+	// Bytes is the disk space it waits for.
+	Bytes   int64  `json:"bytes"`
+	Message string `json:"message"`
+}
+
+// Preflight says what was found out, before the first step ran, about
+// something that a step would fetch.
+type Preflight struct {
+	At
+	Address string `json:"address"`
+	// Subject is what is asked for, such as a competition, and Place where it
+	// comes from.
+	Subject string `json:"subject"`
+	Place   string `json:"place,omitempty"`
+	// Bytes and Files are the size of the transfer, 0 if unknown.
+	Bytes int64 `json:"bytes,omitempty"`
+	Files int   `json:"files,omitempty"`
+	// NeedBytes is the disk space that the step is expected to need.
+	NeedBytes int64 `json:"need_bytes,omitempty"`
+	// Credential and Rules are "ok", "missing", "unknown" or empty where the
+	// question does not arise; Link is where to mend what is missing.
+	Credential string `json:"credential,omitempty"`
+	Rules      string `json:"rules,omitempty"`
+	Link       string `json:"link,omitempty"`
+	// Verdict is "ok", "failed" (the step will not be started) or "unknown"
+	// (it could not be told, the step will be tried).
+	Verdict string `json:"verdict"`
+	// Error is the cause of a failure, Note something to know.
+	Error string `json:"error,omitempty"`
+	Note  string `json:"note,omitempty"`
+}
+
+// The verdicts of a preflight.
+const (
+	PreflightOK      = "ok"
+	PreflightFailed  = "failed"
+	PreflightUnknown = "unknown"
+)
+
+// PreflightFinished closes the Preflight events of a run.
+type PreflightFinished struct {
+	At
+	OK      int `json:"ok"`
+	Failed  int `json:"failed"`
+	Unknown int `json:"unknown"`
+	// Bytes is the sum of the transfers, NeedBytes of the disk space, of
+	// those that did not fail.
+	Bytes     int64 `json:"bytes"`
+	NeedBytes int64 `json:"need_bytes"`
+}
+
 // StepLog is one line that a step wrote, without its newline.
 type StepLog struct {
 	At
@@ -174,6 +230,15 @@ func (StepStarted) EventType() string { return "step_started" }
 
 // EventType implements Event.
 func (StepProgress) EventType() string { return "step_progress" }
+
+// EventType implements Event.
+func (StepWaiting) EventType() string { return "step_waiting" }
+
+// EventType implements Event.
+func (Preflight) EventType() string { return "preflight" }
+
+// EventType implements Event.
+func (PreflightFinished) EventType() string { return "preflight_finished" }
 
 // EventType implements Event.
 func (StepLog) EventType() string { return "step_log" }

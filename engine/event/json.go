@@ -49,15 +49,18 @@ func typeOf(line []byte) (string, error) {
 }
 
 var decoders = map[string]func([]byte) (Event, error){
-	RunStarted{}.EventType():   decodeAs[RunStarted],
-	StepStarted{}.EventType():  decodeAs[StepStarted],
-	StepProgress{}.EventType(): decodeAs[StepProgress],
-	StepLog{}.EventType():      decodeAs[StepLog],
-	StepRetry{}.EventType():    decodeAs[StepRetry],
-	StepFinished{}.EventType(): decodeAs[StepFinished],
-	RunFinished{}.EventType():  decodeAs[RunFinished],
-	OutputValue{}.EventType():  decodeAs[OutputValue],
-	Warning{}.EventType():      decodeAs[Warning],
+	RunStarted{}.EventType():        decodeAs[RunStarted],
+	StepStarted{}.EventType():       decodeAs[StepStarted],
+	StepProgress{}.EventType():      decodeAs[StepProgress],
+	StepLog{}.EventType():           decodeAs[StepLog],
+	StepWaiting{}.EventType():       decodeAs[StepWaiting],
+	Preflight{}.EventType():         decodeAs[Preflight],
+	PreflightFinished{}.EventType(): decodeAs[PreflightFinished],
+	StepRetry{}.EventType():         decodeAs[StepRetry],
+	StepFinished{}.EventType():      decodeAs[StepFinished],
+	RunFinished{}.EventType():       decodeAs[RunFinished],
+	OutputValue{}.EventType():       decodeAs[OutputValue],
+	Warning{}.EventType():           decodeAs[Warning],
 }
 
 func decodeAs[E Event](line []byte) (Event, error) {

@@ -45,6 +45,8 @@ type Step struct {
 	After []int `json:"after,omitempty"`
 	// ExpectedMillis is how long it took last time, 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+	// Estimate is the room it needs if it runs; nil if that is none.
+	Estimate *Estimate `json:"estimate,omitempty"`
 }
 
 // Plan is what an apply will do, in dependency order: every step comes after
@@ -52,6 +54,8 @@ type Step struct {
 type Plan struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	Steps    []Step `json:"steps"`
+	// Forecast is the disk that applying it needs; nil if nobody asked.
+	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
 // Counts is the number of steps by action.

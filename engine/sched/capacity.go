@@ -43,10 +43,10 @@ func (c Capacity) Check(task string, r Resources) error {
 		lacks = append(lacks, fmt.Sprintf("%s, this machine has %s", cpus(r.CPUs), number(c.CPUs)))
 	}
 	if c.MemoryBytes > 0 && r.MemoryBytes > c.MemoryBytes {
-		lacks = append(lacks, fmt.Sprintf("%s of memory, this machine has %s", bytes(r.MemoryBytes), bytes(c.MemoryBytes)))
+		lacks = append(lacks, fmt.Sprintf("%s of memory, this machine has %s", Bytes(r.MemoryBytes), Bytes(c.MemoryBytes)))
 	}
 	if c.DiskBytes > 0 && r.DiskBytes > c.DiskBytes {
-		lacks = append(lacks, fmt.Sprintf("%s of disk, this machine has %s free", bytes(r.DiskBytes), bytes(c.DiskBytes)))
+		lacks = append(lacks, fmt.Sprintf("%s of disk, this machine has %s free", Bytes(r.DiskBytes), Bytes(c.DiskBytes)))
 	}
 	if r.GPUs > len(c.Devices) {
 		lacks = append(lacks, fmt.Sprintf("%s, this machine has %s", plural(r.GPUs, "GPU"), c.devices()))
@@ -91,8 +91,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// bytes writes a size with a binary unit: 1536 is "1.5 KiB".
-func bytes(n int64) string {
+// Bytes writes a size with a binary unit: 1536 is "1.5 KiB".
+func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, u := float64(n), 0
 	for f >= 1024 && u < len(units)-1 {

@@ -122,7 +122,12 @@ func (s *scheduler) run() {
 	defer s.resolver.close()
 	defer s.timer.Stop()
 	for i := range s.tasks {
-		if s.life.missing[i] == 0 {
+		if err := s.tasks[i].Refused; err != nil && s.life.phase[i] == pending {
+			s.fall(i, Result{Err: err})
+		}
+	}
+	for i := range s.tasks {
+		if s.life.missing[i] == 0 && s.life.phase[i] == pending {
 			s.ready(i)
 		}
 	}
@@ -228,15 +233,20 @@ func (s *scheduler) end(i int, r Result) {
 	}
 }
 
-// fail ends a task that failed for good, and all that come after it.
+// fail ends a task that failed for good.
 func (s *scheduler) fail(i int, r Result) {
+	s.fall(i, r)
+	if !s.o.KeepGoing {
+		s.stop()
+	}
+}
+
+// fall ends a task as failed, and all that come after it as skipped.
+func (s *scheduler) fall(i int, r Result) {
 	r.Status = Failed
 	s.end(i, r)
 	for _, n := range s.life.pendingAfter(i, s.graph) {
 		s.end(n, Result{Status: Skipped, Cause: i})
-	}
-	if !s.o.KeepGoing {
-		s.stop()
 	}
 }
 

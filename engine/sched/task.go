@@ -27,6 +27,10 @@ type Task struct {
 	// After ended well, several tasks at a time, and again after a task of
 	// the same Key ended. Nil means that the task must run.
 	Resolve func(ctx context.Context) (Resolution, error)
+	// Refused, when set, is why the task fails without being started. What
+	// comes after it is skipped; everything else goes on, also without
+	// Options.KeepGoing: who refused has seen all tasks and lets these run.
+	Refused error
 	// Do does the work. It must return soon after ctx is cancelled; its
 	// cause is a *TimeoutError when the limit was reached.
 	Do func(ctx context.Context, l Lease) error

@@ -1,0 +1,289 @@
+package engine
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/dag"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// estimate is the room that an instance needs if it runs; s is nil while its
+// arguments are not known. A step that does not estimate adds next to nothing
+// to the cache, and what it asks for by resources.disk it may hold.
+func estimate(s step.Step, inst *config.Instance) step.Estimate {
+	est := step.Estimate{Known: s != nil}
+	if e, ok := s.(step.Estimator); ok {
+		est = e.Estimate()
+	}
+	if disk := inst.Limits.DiskBytes; disk > est.PeakBytes {
+		est.PeakBytes = disk
+		if est.Basis != "" {
+			est.Basis += ", "
+		}
+		est.Basis += "resources.disk"
+	}
+	return est
+}
+
+// forecast sums up what the steps of a plan need that are not cached, and
+// notes it in the steps.
+func (e *Engine) forecast(ctx context.Context, p *Program, pl *planned, parallelism int) *plan.Forecast {
+	f := &plan.Forecast{Space: plan.Space{FreeBytes: -1, FreeFiles: -1}}
+	if e.opts.Space != nil {
+		if space, err := e.opts.Space(ctx); err == nil {
+			f.Space = space
+		}
+	}
+	m := model{}
+	var needs []float64
+	index := make([]int, len(pl.Steps))
+	for n := range pl.Steps {
+		s, est := &pl.Steps[n], pl.estimates[n]
+		index[n] = -1
+		if s.Action == plan.Cached {
+			continue
+		}
+		index[n] = len(m.names)
+		f.Steps++
+		if !est.Known {
+			f.Unknown++
+		}
+		if est.Known && est.Bytes() > 0 || est.PeakBytes > 0 {
+			s.Estimate = &plan.Estimate{CacheBytes: est.CacheBytes, PeakBytes: est.PeakBytes, Files: est.Files, Basis: est.Basis, Unknown: !est.Known}
+			needs = append(needs, p.Instances[pl.instance[n]].Limits.CPUs)
+		}
+		m.add(s, est, index)
+		f.Files += est.Files
+	}
+	f.Parallel = parallelSteps(needs, e.opts.Capacity, parallelism)
+	m.fill(f)
+	f.RoomBytes = room(f.Space)
+	judge(f)
+	return f
+}
+
+// parallelSteps is how many of the steps that need room can run at once.
+func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
+	n := len(cpus)
+	if parallelism > 0 {
+		n = min(n, parallelism)
+	}
+	if c.CPUs <= 0 {
+		return n
+	}
+	slices.Sort(cpus)
+	sum := 0.0
+	for i, need := range cpus[:n] {
+		if sum += need; sum > c.CPUs {
+			return max(1, i)
+		}
+	}
+	return n
+}
+
+// room is what may be added: the lesser of what disk and quota leave.
+func room(s plan.Space) int64 {
+	left := s.FreeBytes
+	if s.QuotaBytes > 0 {
+		if q := max(0, s.QuotaBytes-s.UsedBytes); left < 0 || q < left {
+			left = q
+		}
+	}
+	return left
+}
+
+// roomEvicting is the room when everything in the cache were evicted.
+func roomEvicting(s plan.Space) int64 {
+	left := int64(-1)
+	if s.FreeBytes >= 0 {
+		left = s.FreeBytes + s.UsedBytes
+	}
+	if s.QuotaBytes > 0 && (left < 0 || s.QuotaBytes < left) {
+		left = s.QuotaBytes
+	}
+	return left
+}
+
+// judge compares what is needed with the room there is.
+func judge(f *plan.Forecast) {
+	switch evicting := roomEvicting(f.Space); {
+	case f.Space.FreeFiles >= 0 && f.Files > f.Space.FreeFiles:
+		f.Verdict = plan.TooLarge
+		f.Warning = fmt.Sprintf("%d files will be added and the file system has room for %d more; use another disk, or one formatted for more files", f.Files, f.Space.FreeFiles)
+	case f.RoomBytes < 0:
+		f.Verdict = plan.Unlimited
+	case f.PeakBytes <= f.RoomBytes:
+		f.Verdict = plan.Fits
+	case f.NeedBytes <= f.RoomBytes:
+		f.Verdict = plan.Waits
+		f.Warning = "steps will wait for each other's disk space"
+	case f.NeedBytes <= evicting:
+		f.Verdict = plan.Evicts
+		f.Warning = "older results have to be evicted from the cache; what is pinned or in use stays, so that steps may yet find no room"
+	default:
+		f.Verdict = plan.TooLarge
+		f.Warning = tooLarge(f, evicting)
+	}
+}
+
+// tooLarge says what is missing and how to mend it.
+func tooLarge(f *plan.Forecast, evicting int64) string {
+	text := fmt.Sprintf("%s are missing even if the cache is emptied: ", sched.Bytes(f.NeedBytes-evicting))
+	if f.Space.QuotaBytes > 0 && evicting == f.Space.QuotaBytes {
+		return text + "raise MLEFLOW_CACHE_QUOTA, or run less at a time with -target"
+	}
+	return text + "put the cache on a larger disk with --cache-dir, or run less at a time with -target"
+}
+
+// model is a graph of steps with what each holds.
+type model struct {
+	names  []string
+	after  [][]int
+	cache  []int64
+	peak   []int64
+	weight []int64
+}
+
+// add appends a step. Steps that are not in the model are no predecessors.
+func (m *model) add(s *plan.Step, est step.Estimate, index []int) {
+	var after []int
+	for _, a := range s.After {
+		if index[a] >= 0 {
+			after = append(after, index[a])
+		}
+	}
+	m.names = append(m.names, s.Name)
+	m.after = append(m.after, after)
+	m.cache = append(m.cache, est.CacheBytes)
+	m.peak = append(m.peak, est.PeakBytes)
+	m.weight = append(m.weight, max(s.ExpectedMillis, 1))
+}
+
+// fill computes the sums and bounds.
+func (m *model) fill(f *plan.Forecast) {
+	graph, err := dag.FromAfter(m.after)
+	if err != nil {
+		return // plans have no cycles
+	}
+	for _, b := range m.cache {
+		f.CacheBytes += b
+	}
+	var at int
+	if f.PeakBytes, at = m.bound(graph, f.CacheBytes, f.Parallel); at >= 0 {
+		f.PeakStep = m.names[at]
+	}
+	if f.NeedBytes, at = m.bound(graph, f.CacheBytes, 1); at >= 0 {
+		f.NeedStep = m.names[at]
+	}
+	f.Order = m.order(graph)
+}
+
+// bound returns a number of bytes that is never exceeded, in whatever order
+// and however long the steps run, when at most parallel of them run at a time;
+// and the step that holds most of it beyond the cache, or -1.
+//
+// While a set R of steps runs, nothing that comes after one of them has added
+// to the cache. So the cache holds at most the total less what comes after the
+// member r of R with the most after it, and the others of R have no more after
+// them than r. What comes after a step is at least the heaviest chain of it,
+// which is what is taken off: the bound is exact for chains and for steps that
+// do not depend on each other.
+func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
+	later := graph.Longest(func(i int) int64 { return m.cache[i] })
+	order := make([]int, 0, len(m.names))
+	for i := range m.names {
+		later[i] -= m.cache[i]
+		if m.peak[i] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(later[a], later[b]) })
+	most, at := total, -1
+	var others int64 // the sum of the parallel-1 greatest peaks so far
+	top := &least{}
+	widest := -1
+	for _, i := range order {
+		held := total - later[i] + m.peak[i] + others
+		if widest < 0 || m.peak[i] > m.peak[widest] {
+			widest = i
+		}
+		if held > most {
+			most, at = held, widest
+		}
+		others += m.peak[i]
+		if heap.Push(top, m.peak[i]); top.Len() >= max(1, parallel) {
+			others -= heap.Pop(top).(int64)
+		}
+	}
+	return most, at
+}
+
+// least is a heap of numbers, least first.
+type least []int64
+
+func (h least) Len() int           { return len(h) }
+func (h least) Less(i, j int) bool { return h[i] < h[j] }
+func (h least) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *least) Push(x any)        { *h = append(*h, x.(int64)) }
+func (h *least) Pop() any {
+	s := *h
+	last := s[len(s)-1]
+	*h = s[:len(s)-1]
+	return last
+}
+
+// maxOrder is how many steps the order of a forecast lists.
+const maxOrder = 1000
+
+// order runs the steps one at a time, the longest chain first as the scheduler
+// does, and returns those that need room with what is held while each runs.
+func (m *model) order(graph *dag.Graph) (list []plan.Held) {
+	chain := graph.Longest(func(i int) int64 { return m.weight[i] })
+	ready := &byChain{chain: chain}
+	missing := make([]int, len(m.names))
+	for i := range m.names {
+		if missing[i] = len(graph.Pred(i)); missing[i] == 0 {
+			heap.Push(ready, i)
+		}
+	}
+	var held int64
+	for ready.Len() > 0 && len(list) < maxOrder {
+		i := heap.Pop(ready).(int)
+		held += m.cache[i]
+		if m.cache[i]+m.peak[i] > 0 {
+			list = append(list, plan.Held{Name: m.names[i], Bytes: held + m.peak[i]})
+		}
+		for _, n := range graph.Succ(i) {
+			if missing[n]--; missing[n] == 0 {
+				heap.Push(ready, n)
+			}
+		}
+	}
+	return list
+}
+
+// byChain is a heap of steps, the longest chain first, then the lowest.
+type byChain struct {
+	chain []int64
+	steps []int
+}
+
+func (h byChain) Len() int { return len(h.steps) }
+func (h byChain) Less(i, j int) bool {
+	a, b := h.steps[i], h.steps[j]
+	return h.chain[a] > h.chain[b] || h.chain[a] == h.chain[b] && a < b
+}
+func (h byChain) Swap(i, j int) { h.steps[i], h.steps[j] = h.steps[j], h.steps[i] }
+func (h *byChain) Push(x any)   { h.steps = append(h.steps, x.(int)) }
+func (h *byChain) Pop() any {
+	last := h.steps[len(h.steps)-1]
+	h.steps = h.steps[:len(h.steps)-1]
+	return last
+}

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// preflights is how many steps are asked at a time: enough that 75 take
+// seconds, few enough that no place takes it for an attack.
+const preflights = 8
+
+// probe is a step to be asked, and what it said.
+type probe struct {
+	n      int
+	asked  step.Preflighter
+	before step.Estimate
+	found  step.Preflight
+	err    error
+}
+
+// Preflight asks every step of the plan that will run and fetches something
+// whether it can, and tells the sink. It reports whether all of them can.
+func (e *Engine) Preflight(ctx context.Context, p *Program, opts PlanOptions, sink event.Sink) (bool, diag.List) {
+	pl, diags := e.plan(ctx, p, opts)
+	if diags.HasErrors() {
+		return false, diags
+	}
+	r := newRun(e, p, pl, ApplyOptions{PlanOptions: opts, Sink: sink})
+	return len(r.preflight(ctx)) == 0, diags
+}
+
+// preflight asks the steps that will run, several at a time, and returns why
+// some of them cannot. What it learns about their size replaces the estimates.
+func (r *run) preflight(ctx context.Context) map[int]error {
+	probes := r.probes()
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, preflights)
+	for i := range probes {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			p := &probes[i]
+			p.found, p.err = ask(ctx, p.asked)
+		})
+	}
+	wait.Wait()
+	if len(probes) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	refused := map[int]error{}
+	var sum event.PreflightFinished
+	for i := range probes {
+		p := &probes[i]
+		ev := r.verdict(p)
+		r.sink.Emit(ev)
+		switch ev.Verdict {
+		case event.PreflightFailed:
+			refused[p.n] = fmt.Errorf("preflight: %w", p.err)
+			sum.Failed++
+			continue
+		case event.PreflightUnknown:
+			sum.Unknown++
+		default:
+			sum.OK++
+		}
+		sum.Bytes += ev.Bytes
+		sum.NeedBytes += ev.NeedBytes
+	}
+	sum.At = now()
+	r.sink.Emit(sum)
+	return refused
+}
+
+// probes lists the steps to ask, in the order of the plan.
+func (r *run) probes() (list []probe) {
+	for n := range r.pl.Steps {
+		if r.pl.Steps[n].Action != plan.Run {
+			continue
+		}
+		s, _, diags := construct(r.p, r.pl.instance[n])
+		if asked, ok := s.(step.Preflighter); ok && !diags.HasErrors() {
+			list = append(list, probe{n: n, asked: asked, before: r.pl.estimates[n]})
+		}
+	}
+	return list
+}
+
+// ask turns a panic of a step into an error.
+func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind)", v)
+		}
+	}()
+	return s.Preflight(ctx)
+}
+
+// verdict is what a probe means for its step.
+func (r *run) verdict(p *probe) event.Preflight {
+	f := &p.found
+	if f.Estimate.Known {
+		est := f.Estimate
+		est.PeakBytes = max(est.PeakBytes, r.p.Instances[r.pl.instance[p.n]].Limits.DiskBytes)
+		r.pl.estimates[p.n] = est
+	}
+	ev := event.Preflight{
+		At: now(), Address: r.pl.Steps[p.n].Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
+		NeedBytes: r.pl.estimates[p.n].Bytes(), Credential: string(f.Credential), Rules: string(f.Rules), Link: f.Link,
+		Verdict: event.PreflightOK, Note: f.Note,
+	}
+	if p.err != nil {
+		ev.Verdict, ev.Error = event.PreflightFailed, p.err.Error()
+		if _, passing := step.IsRetryable(p.err); passing {
+			ev.Verdict = event.PreflightUnknown
+		}
+	}
+	return ev
+}
