@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// refused is an error whose text says what was not allowed.
+type refused struct{ text string }
+
+// Error implements error.
+func (e refused) Error() string { return e.text }
+
+// addresses bounds how many addresses of a name are tried.
+const addresses = 4
+
+// open connects to an allowed place, asked for as host.
+func (p *Proxy) open(ctx context.Context, one place, host string) (net.Conn, error) {
+	list, err := p.resolve(ctx, one, host)
+	if err != nil {
+		return nil, err
+	}
+	var all error
+	for _, addr := range list[:min(len(list), addresses)] {
+		attempt, cancel := context.WithTimeout(ctx, p.opts.DialTimeout)
+		c, err := p.opts.Dial(attempt, "tcp", netip.AddrPortFrom(addr, one.port).String())
+		cancel()
+		if err == nil {
+			return c, nil
+		}
+		all = errors.Join(all, err)
+	}
+	return nil, fmt.Errorf("connect: %w", all)
+}
+
+// resolve returns the addresses of an allowed place, all of them judged.
+func (p *Proxy) resolve(ctx context.Context, one place, host string) ([]netip.Addr, error) {
+	list := []netip.Addr{one.addr}
+	if !one.addr.IsValid() {
+		name, err := canonical(host)
+		if err != nil {
+			return nil, refused{err.Error()}
+		}
+		lookup, cancel := context.WithTimeout(ctx, p.opts.DialTimeout)
+		defer cancel()
+		// The final dot keeps the resolver from trying search domains.
+		if list, err = p.opts.Lookup(lookup, "ip", name+"."); err != nil {
+			return nil, fmt.Errorf("look up %s: %w", name, err)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("look up %s: no address", host)
+	}
+	own := p.opts.Own()
+	for i, addr := range list {
+		list[i] = addr.Unmap()
+		if why := one.judge(list[i], own); why != "" {
+			return nil, refused{host + ":" + strconv.Itoa(int(one.port)) + ": " + why}
+		}
+	}
+	return list, nil
+}
+
+// ownAddresses are the addresses of this machine.
+func ownAddresses() []netip.Addr {
+	nets, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, n := range nets {
+		if prefix, err := netip.ParsePrefix(n.String()); err == nil {
+			out = append(out, prefix.Addr().Unmap())
+		}
+	}
+	return out
+}

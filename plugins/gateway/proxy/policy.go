@@ -1,0 +1,187 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Policy is a list of places. The zero value allows none.
+type Policy struct{ places []place }
+
+// place is one entry of the list.
+type place struct {
+	text string
+	// host is a name in lower case; with below, every name below it.
+	host  string
+	below bool
+	// addr is set if the place is an address.
+	addr netip.Addr
+	port uint16
+	// private says that the name may lead to private addresses.
+	private bool
+}
+
+// ParsePolicy reads a list of "host:port" texts; see the package comment.
+func ParsePolicy(allow []string) (*Policy, error) {
+	p := &Policy{}
+	for _, text := range allow {
+		one, err := parsePlace(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
+		}
+		p.places = append(p.places, one)
+	}
+	return p, nil
+}
+
+func parsePlace(text string) (place, error) {
+	host, port, err := splitHostPort(text)
+	if err != nil {
+		return place{}, fmt.Errorf("not \"host:port\", such as \"api.openai.com:443\": %w", err)
+	}
+	p := place{text: text, port: port}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if p.addr = addr.Unmap(); addr.Zone() != "" || never(p.addr) {
+			return place{}, fmt.Errorf("this address is never reached from an agent")
+		}
+		return p, nil
+	}
+	p.host, p.below = strings.CutPrefix(host, "*.")
+	if p.host, err = canonical(p.host); err != nil {
+		return place{}, err
+	}
+	if p.below && !strings.Contains(p.host, ".") {
+		return place{}, fmt.Errorf("that is too much of the network; write at least \"*.example.com:443\", or open the network and say so")
+	}
+	p.private = privateName(p.host)
+	return p, nil
+}
+
+// splitHostPort is net.SplitHostPort with a port that is a number from 1 on.
+func splitHostPort(text string) (host string, port uint16, err error) {
+	host, number, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || n == 0 || number[0] == '+' || host == "" {
+		return "", 0, fmt.Errorf("no host, or a port that is no number from 1 to 65535")
+	}
+	return host, uint16(n), nil
+}
+
+// canonical returns a host name in lower case without its final dot. Names
+// that resolvers read as addresses in other notations are refused.
+func canonical(host string) (string, error) {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "" || len(name) > 253 {
+		return "", fmt.Errorf("not a name of a host")
+	}
+	labels := strings.Split(name, ".")
+	for _, label := range labels {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return "", fmt.Errorf("not a name of a host")
+		}
+	}
+	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
+		return "", fmt.Errorf("not a name of a host, and not an address as it is usually written")
+	}
+	return name, nil
+}
+
+// privateName says whether a name is one of private networks by its form.
+func privateName(name string) bool {
+	if !strings.Contains(name, ".") {
+		return true
+	}
+	for _, suffix := range []string{".localhost", ".local", ".lan", ".internal", ".intranet", ".corp", ".home.arpa"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the place that allows host and port.
+func (p *Policy) find(host string, port uint16) (place, bool) {
+	addr, err := netip.ParseAddr(host)
+	isAddr := err == nil
+	if !isAddr {
+		if host, err = canonical(host); err != nil {
+			return place{}, false
+		}
+	}
+	for _, one := range p.places {
+		switch {
+		case one.port != port:
+		case one.addr.IsValid():
+			if isAddr && one.addr == addr.Unmap() {
+				return one, true
+			}
+		case isAddr:
+		case one.host == host && !one.below, one.below && strings.HasSuffix(host, "."+one.host):
+			return one, true
+		}
+	}
+	return place{}, false
+}
+
+// neverNets are link-local networks and the addresses at which clouds tell a
+// machine its credentials.
+var neverNets = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128",
+	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
+	"0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "255.255.255.255/32")
+
+// innerNets are addresses that are not public, among them those that hold an
+// address of version 4 which another machine would unpack.
+var innerNets = prefixes("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
+	"192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16", "fec0::/10")
+
+func prefixes(texts ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		out[i] = netip.MustParsePrefix(text)
+	}
+	return out
+}
+
+func within(addr netip.Addr, nets []netip.Prefix) bool {
+	for _, n := range nets {
+		if n.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// never says that an address is not reached whatever the list says.
+func never(addr netip.Addr) bool { return within(addr.Unmap(), neverNets) }
+
+// inner says that an address is not public, or that of this machine.
+func inner(addr netip.Addr, own []netip.Addr) bool {
+	addr = addr.Unmap()
+	for _, a := range own {
+		if a == addr {
+			return true
+		}
+	}
+	return within(addr, innerNets)
+}
+
+// judge says what speaks against an address that a place led to; empty if
+// nothing does.
+func (p place) judge(addr netip.Addr, own []netip.Addr) string {
+	switch {
+	case addr.Zone() != "" || never(addr):
+		return "its address is link-local, of a metadata service or no address of a host"
+	case p.addr.IsValid() || p.private:
+		return ""
+	case inner(addr, own):
+		return "its address is not public"
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// connect serves CONNECT.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, c *Conn) error {
+	one, err := p.target(r, c)
+	if err != nil {
+		deny(w, err)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), p.opts.Total)
+	defer cancel()
+	server, err := p.open(ctx, one, c.Host)
+	if err != nil {
+		deny(w, err)
+		return err
+	}
+	defer server.Close()
+	c.Address = server.RemoteAddr().String()
+	client, err := take(w)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	stop := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
+	defer stop()
+	// What the client wants of the place it says only after this line.
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return fmt.Errorf("reply: %w", err)
+	}
+	h, err := p.greet(ctx, client, c)
+	if err != nil {
+		return err
+	}
+	if _, err := server.Write(h.raw); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	c.Up = int64(len(h.raw))
+	up, down := p.join(client, server)
+	c.Up, c.Down = c.Up+up, down
+	return nil
+}
+
+// target reads what a CONNECT asks for, and finds it on the list.
+func (p *Proxy) target(r *http.Request, c *Conn) (place, error) {
+	host, port, err := splitHostPort(r.RequestURI)
+	if err != nil {
+		return place{}, refused{"CONNECT needs \"host:port\""}
+	}
+	c.Host, c.Port = host, port
+	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+		return place{}, refused{"a CONNECT has no body"}
+	}
+	if _, isAddr := address(host); !isAddr {
+		if c.Host, err = canonical(host); err != nil {
+			return place{}, refused{"CONNECT: " + err.Error()}
+		}
+	}
+	return p.find(c.Host, port)
+}
+
+func address(host string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(host)
+	return addr, err == nil
+}
+
+// take takes the connection of a request from the HTTP server.
+func take(w http.ResponseWriter) (net.Conn, error) {
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		return nil, errors.New("the connection cannot be taken over")
+	}
+	conn, rw, err := hijacker.Hijack()
+	if err != nil {
+		return nil, fmt.Errorf("take connection over: %w", err)
+	}
+	return &early{Conn: conn, rest: rw.Reader}, nil
+}
+
+// early is a connection of which a reader holds the first bytes.
+type early struct {
+	net.Conn
+	rest *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (e *early) Read(p []byte) (int, error) {
+	if n := e.rest.Buffered(); n > 0 {
+		return e.rest.Read(p[:min(n, len(p))])
+	}
+	return e.Conn.Read(p)
+}
+
+// CloseWrite ends the sending half.
+func (e *early) CloseWrite() error { return closeWrite(e.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// greet reads the beginning of the client's TLS session and judges it.
+func (p *Proxy) greet(ctx context.Context, client net.Conn, c *Conn) (hello, error) {
+	_ = client.SetDeadline(time.Now().Add(p.opts.HelloTimeout))
+	h, err := readHello(ctx, client)
+	_ = client.SetDeadline(time.Time{})
+	if err != nil {
+		return h, refused{errHello.Error()}
+	}
+	c.SNI = h.name
+	_, isAddr := address(c.Host)
+	if why := h.refuse(c.Host, isAddr); why != "" {
+		return h, refused{why}
+	}
+	return h, nil
+}
+
+// join passes bytes both ways until both sides have ended or nothing has moved
+// for the idle time, and returns how many went.
+func (p *Proxy) join(client, server net.Conn) (up, down int64) {
+	var moved atomic.Int64
+	moved.Store(time.Now().UnixNano())
+	sent := make(chan int64)
+	go func() {
+		sent <- p.pass(server, client, &moved)
+	}()
+	down = p.pass(client, server, &moved)
+	return <-sent, down
+}
+
+// pass copies src to dst and then ends dst's incoming half. Reading waits as
+// long as the other direction moves.
+func (p *Proxy) pass(dst, src net.Conn, moved *atomic.Int64) (n int64) {
+	buf := make([]byte, 32<<10)
+	for {
+		_ = src.SetReadDeadline(time.Unix(0, moved.Load()).Add(p.opts.Idle))
+		got, err := src.Read(buf)
+		if got > 0 {
+			moved.Store(time.Now().UnixNano())
+			_ = dst.SetWriteDeadline(time.Now().Add(p.opts.Idle))
+			put, bad := dst.Write(buf[:got])
+			n += int64(put)
+			if bad != nil {
+				break
+			}
+		}
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() && time.Since(time.Unix(0, moved.Load())) < p.opts.Idle {
+			continue
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				_ = src.Close()
+				_ = dst.Close()
+				return n
+			}
+			break
+		}
+	}
+	if closeWrite(dst) != nil {
+		_ = dst.Close()
+	}
+	return n
+}
