@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -66,7 +67,13 @@ func (f *Form) Check(submission string) error {
 		bad.Rule = "file"
 		return bad
 	}
-	t, err := table.ReadCSVFile(submission, table.ReadOptions{})
+	src, err := os.Open(submission)
+	if err != nil {
+		return fmt.Errorf("read submission: %w", err)
+	}
+	defer src.Close()
+	// Read by its content, so that no reason holds a path of this machine.
+	t, err := table.ReadCSV(src, table.ReadOptions{})
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
 		return fmt.Errorf("read submission: %w", err)
