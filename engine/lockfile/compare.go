@@ -1,0 +1,100 @@
+package lockfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Deviation is one thing that is not as it was locked.
+type Deviation struct {
+	Address string `json:"address"`
+	// Field is the label of an input, or "output NAME".
+	Field string `json:"field"`
+	// Was is what the lock says and Is what there is; empty for something
+	// that one of them does not have.
+	Was string `json:"was"`
+	Is  string `json:"is"`
+}
+
+// String returns the deviation as one phrase.
+func (d Deviation) String() string {
+	switch {
+	case d.Field == "":
+		return fmt.Sprintf("%s is %s", d.Address, d.Is)
+	case d.Was == "":
+		return fmt.Sprintf("%s: %s is %s, and the lock has none", d.Address, d.Field, d.Is)
+	case d.Is == "":
+		return fmt.Sprintf("%s: %s is gone; the lock has %s", d.Address, d.Field, d.Was)
+	}
+	return fmt.Sprintf("%s: %s is %s; the lock has %s", d.Address, d.Field, d.Is, d.Was)
+}
+
+// CheckInputs compares the fields of a key with those locked, sorted by label.
+// An input that varies is not compared; see the package documentation.
+func (s Step) CheckInputs(inputs map[string]string) []Deviation {
+	return s.compare("", s.Inputs, inputs, func(was string) bool { _, varies := Varying(was); return varies })
+}
+
+// CheckOutputs compares what a step gave with what is locked, sorted by name.
+// A step without locked outputs deviates in none.
+func (s Step) CheckOutputs(outputs map[string]string) []Deviation {
+	if s.Outputs == nil {
+		return nil
+	}
+	return s.compare("output ", s.Outputs, outputs, func(string) bool { return false })
+}
+
+func (s Step) compare(prefix string, was, is map[string]string, skip func(was string) bool) (list []Deviation) {
+	names := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(is)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		old, had := was[name]
+		now, has := is[name]
+		if had == has && (old == now || skip(old)) {
+			continue
+		}
+		list = append(list, Deviation{s.Addr.String(), prefix + name, old, now})
+	}
+	return list
+}
+
+// Compare lists how is deviates from was: the program's version, steps that
+// only one of them has, inputs and outputs.
+func Compare(was, is *File) (list []Deviation) {
+	if was.Version != is.Version {
+		list = append(list, Deviation{"mleflow", "version", was.Version, is.Version})
+	}
+	for _, s := range was.Steps {
+		now, found := is.Find(s.Addr)
+		if !found {
+			list = append(list, Deviation{Address: s.Addr.String(), Is: "in the lock and not in the pipeline"})
+			continue
+		}
+		list = append(list, s.CheckInputs(now.Inputs)...)
+		if now.Outputs != nil {
+			list = append(list, s.CheckOutputs(now.Outputs)...)
+		}
+	}
+	for _, s := range is.Steps {
+		if _, found := was.Find(s.Addr); !found {
+			list = append(list, Deviation{Address: s.Addr.String(), Is: "in the pipeline and not in the lock"})
+		}
+	}
+	return list
+}
+
+// varyingPrefix begins the value of an input that varies.
+const varyingPrefix = "varies: "
+
+// Vary returns the value that stands for an input made of what varies; from
+// says where it comes from.
+func Vary(from string) string { return varyingPrefix + from }
+
+// Varying reports whether a value was made by Vary, and from what.
+func Varying(value string) (from string, ok bool) {
+	if len(value) < len(varyingPrefix) || value[:len(varyingPrefix)] != varyingPrefix {
+		return "", false
+	}
+	return value[len(varyingPrefix):], true
+}
