@@ -111,6 +111,10 @@ type Mount struct {
 	// ReadOnly folders cannot be changed by the guest, in runtimes that
 	// isolate.
 	ReadOnly bool
+	// CopyUp says that what the image holds at Guest is copied to Host, an
+	// empty folder, before a new command starts, so that the mount does not
+	// hide it. Runtimes without images ignore it.
+	CopyUp bool
 }
 
 // Limits are the limits of a run; a zero field is no limit.

@@ -21,7 +21,10 @@ type Runtime struct {
 	// MapsPaths says that the guest sees mounts at Mount.Guest.
 	MapsPaths bool
 	// Resumes says that the runtime honours Spec.Resume.
-	Resumes  bool
+	Resumes bool
+	// Left reports whether a dead process left a command under this ID that
+	// Run with Spec.Resume would continue. It is nil where Resumes is false.
+	Left     func(ctx context.Context, id string) (bool, error)
 	Executor Executor
 	// ResolveImage returns the digest of the image that a Spec's Image names,
 	// "sha256:…", by looking at the name and at files only: neither network
