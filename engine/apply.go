@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -26,6 +27,8 @@ type ApplyOptions struct {
 	KeepGoing bool
 	// RequireCached refuses to start if anything would have to run.
 	RequireCached bool
+	// Lock, when set, refuses what deviates from it.
+	Lock *lockfile.File
 	// Sink is told what happens; nil is nobody.
 	Sink event.Sink
 	// Args is the command line, for the ledger, which masks the values of
@@ -79,6 +82,9 @@ func (r *Result) Mismatch() bool {
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
 	pl, diags := e.plan(ctx, p, opts.PlanOptions)
 	if diags.HasErrors() {
+		return nil, diags
+	}
+	if diags = append(diags, checkPlan(opts.Lock, e.opts.Version, p, pl, len(opts.Targets) == 0)...); diags.HasErrors() {
 		return nil, diags
 	}
 	if opts.RequireCached {

@@ -78,6 +78,9 @@ func (r *run) decideDeferred(ctx context.Context, n int) (*decision, error) {
 	if diags.HasErrors() {
 		return nil, asError(diags)
 	}
+	if err := r.checkDecided(n, d); err != nil {
+		return nil, err
+	}
 	r.pl.decisions[n] = d
 	if d.record == nil {
 		r.pl.estimates[n] = d.estimate
@@ -162,7 +165,7 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkOutputs(inst.Step.Kind, outputs); err != nil {
+	if err := errors.Join(checkOutputs(inst.Step.Kind, outputs), r.checkGiven(n, outputs)); err != nil {
 		return err
 	}
 	return r.record(ctx, n, outputs, started)

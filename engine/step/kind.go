@@ -22,6 +22,9 @@ type Kind struct {
 	// Volatile kinds read something their arguments do not pin: their
 	// instances run in every apply.
 	Volatile bool
+	// Varies says that the same key may give other bytes each time it is
+	// done, as an agent does. A lock file pins no outputs of such a kind.
+	Varies bool
 	// Untrusted kinds run code that must not see private values.
 	Untrusted bool
 	// OwnsTimeout says that Run keeps the instance's time limit itself and

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// LockOptions choose what a lock pins.
+type LockOptions struct {
+	PlanOptions
+	// Results pins what varying steps gave, too; see package lockfile.
+	Results bool
+}
+
+// Lock returns the lock of a pipeline whose steps are all in the cache.
+func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockfile.File, diag.List) {
+	pl, diags := e.plan(ctx, p, opts.PlanOptions)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for n := range pl.Steps {
+		if pl.Steps[n].Action != plan.Cached {
+			return nil, append(diags, diag.Failure("Not applied", fmt.Errorf("%s has no result to lock; apply the pipeline first", pl.Steps[n].Name)))
+		}
+	}
+	steps := make([]lockfile.Step, len(pl.Steps))
+	l := locker{pl: pl, p: p, results: opts.Results, varies: make([]bool, len(pl.Steps))}
+	for n := range pl.Steps {
+		steps[n] = l.step(n)
+	}
+	return lockfile.New(e.opts.Version, filepath.Base(p.Pipeline.Path), steps), diags
+}
+
+// locker makes the entries of a lock, in dependency order.
+type locker struct {
+	pl      *planned
+	p       *Program
+	results bool
+	// varies marks the steps whose outputs are not pinned.
+	varies []bool
+}
+
+func (l *locker) step(n int) lockfile.Step {
+	inst := l.p.Instances[l.pl.instance[n]]
+	rec := l.pl.decisions[n].record
+	s := lockfile.Step{Addr: inst.Addr, Action: rec.Action, Inputs: lockfile.Inputs(rec.Fields)}
+	if l.results {
+		s.Outputs = lockfile.Outputs(rec.Outputs)
+		return s
+	}
+	var from []int
+	for _, a := range l.pl.Steps[n].After {
+		if l.varies[a] {
+			from = append(from, a)
+		}
+	}
+	l.varies[n] = inst.Step.Kind.Varies || len(from) > 0
+	if !l.varies[n] {
+		s.Outputs = lockfile.Outputs(rec.Outputs)
+	}
+	if len(from) > 0 {
+		s.Action = digest.ActionID{}
+		l.vary(s.Inputs, from, inst.Dynamic)
+	}
+	return s
+}
+
+// vary replaces the inputs that hold what a varying step gave. Where an
+// argument depends on a small value of another step, any of them may.
+func (l *locker) vary(inputs map[string]string, from []int, any bool) {
+	for label, value := range inputs {
+		if strings.HasPrefix(label, "kind") {
+			continue
+		}
+		for _, a := range from {
+			if any || l.holds(value, a) {
+				inputs[label] = lockfile.Vary(l.pl.Steps[a].Name)
+				break
+			}
+		}
+	}
+}
+
+// holds reports whether a value names content that step a gave.
+func (l *locker) holds(value string, a int) bool {
+	for _, v := range l.pl.decisions[a].record.Outputs {
+		if !v.Ref.IsZero() && strings.Contains(value, v.Ref.ID.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPlan compares a plan with the lock: the program, the steps that there
+// are and what is known of them.
+func checkPlan(lock *lockfile.File, version string, p *Program, pl *planned, all bool) (diags diag.List) {
+	if lock == nil {
+		return nil
+	}
+	var list []lockfile.Deviation
+	if lock.Version != version {
+		list = append(list, lockfile.Deviation{Address: "mleflow", Field: "version", Was: lock.Version, Is: version})
+	}
+	present := map[addr.Instance]bool{}
+	for n := range pl.Steps {
+		present[pl.Steps[n].Address] = true
+		list = append(list, deviations(lock, pl.Steps[n].Address, pl.decisions[n])...)
+	}
+	for _, s := range lock.Steps {
+		if all && !present[s.Addr] {
+			list = append(list, lockfile.Deviation{Address: s.Addr.String(), Is: "in the lock and not in the pipeline"})
+		}
+	}
+	for i, d := range list {
+		if i == 20 {
+			return append(diags, diag.Failure("Not as locked", step.Mismatch(fmt.Errorf("there are %d more", len(list)-i))))
+		}
+		diags = append(diags, diag.Failure("Not as locked", step.Mismatch(errors.New(d.String()))))
+	}
+	return diags
+}
+
+// deviations compares what is known of an instance with the lock.
+func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.Deviation {
+	s, found := lock.Find(a)
+	if !found {
+		return []lockfile.Deviation{{Address: a.String(), Is: "in the pipeline and not in the lock"}}
+	}
+	if d == nil {
+		return nil
+	}
+	if d.record == nil {
+		return s.CheckInputs(lockfile.Inputs(d.fields))
+	}
+	return append(s.CheckInputs(lockfile.Inputs(d.record.Fields)), s.CheckOutputs(lockfile.Outputs(d.record.Outputs))...)
+}
+
+// checkDecided refuses a step that turns out not to be as locked when what it
+// depends on is done.
+func (r *run) checkDecided(n int, d *decision) error {
+	if r.opts.Lock == nil {
+		return nil
+	}
+	return deviation(deviations(r.opts.Lock, r.pl.Steps[n].Address, d))
+}
+
+// checkGiven refuses outputs that are not as locked.
+func (r *run) checkGiven(n int, outputs cache.Outputs) error {
+	if r.opts.Lock == nil {
+		return nil
+	}
+	s, _ := r.opts.Lock.Find(r.pl.Steps[n].Address)
+	return deviation(s.CheckOutputs(lockfile.Outputs(outputs)))
+}
+
+// deviation returns a mismatch that tells all of the list; nil for none.
+func deviation(list []lockfile.Deviation) error {
+	var errs []error
+	for _, d := range list {
+		errs = append(errs, fmt.Errorf("not as locked: %s", d))
+	}
+	if errs == nil {
+		return nil
+	}
+	return step.Mismatch(errors.Join(errs...))
+}
