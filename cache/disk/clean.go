@@ -2,7 +2,9 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -93,6 +95,7 @@ func names(dir string) ([]string, error) {
 func (c *Cache) clean(ctx context.Context, dead []deadProcess) error {
 	var errs []error
 	for _, d := range dead {
+		c.uncount(d)
 		if ctx.Err() == nil {
 			err := tree.Remove(c.path(tmpName, d.id))
 			if err == nil && d.file != nil {
@@ -105,4 +108,38 @@ func (c *Cache) clean(ctx context.Context, dead []deadProcess) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// uncount gives back what a dead process had reserved and in flight. Its lease
+// is locked, and says so, so that it is given back once.
+func (c *Cache) uncount(d deadProcess) {
+	if d.file == nil {
+		return
+	}
+	var words, none [16]byte
+	if _, err := d.file.ReadAt(words[:], leaseReserved); err != nil || words == none {
+		return // unfinished, or done
+	}
+	if _, err := d.file.WriteAt(none[:], leaseReserved); err != nil {
+		return
+	}
+	for _, at := range []int{0, leaseInflight - leaseReserved} {
+		c.state.used.Add(-int64(binary.LittleEndian.Uint64(words[at:])))
+	}
+}
+
+// reap gives back what dead processes had reserved, and leaves the rest of
+// what they left to clean.
+func (c *Cache) reap() error {
+	dead, err := c.deadProcesses()
+	for _, d := range dead {
+		c.uncount(d)
+		if d.file != nil {
+			_ = d.file.Close()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("look for dead processes: %w", err)
+	}
+	return nil
 }

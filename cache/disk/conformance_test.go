@@ -32,6 +32,10 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cachetest.TestStore(t, func(t *testing.T) cache.Store { return openTest(t, t.TempDir(), Options{}, h) })
 			cachetest.TestIndex(t, func(t *testing.T) cachetest.Cache { return openTest(t, t.TempDir(), Options{}, h) })
+			cachetest.TestReserver(t, func(t *testing.T, quota int64) cachetest.ReservingStore {
+				return openTest(t, t.TempDir(), Options{Quota: quota}, h)
+			})
+			cachetest.TestKeeper(t, func(t *testing.T) cache.Keeper { return openTest(t, t.TempDir(), Options{}, h) })
 			cachetest.TestLocker(t, func(t *testing.T) cache.Locker { return openTest(t, t.TempDir(), Options{}, h) })
 		})
 	}

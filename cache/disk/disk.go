@@ -51,6 +51,7 @@ type Cache struct {
 	deleting sharedLock
 	room     room
 	copies   copies
+	kept     keeping
 
 	work    background
 	closing sync.Once
@@ -80,6 +81,8 @@ var (
 	_ cache.RandomStore = (*Cache)(nil)
 	_ cache.Locker      = (*Cache)(nil)
 	_ cache.Workspace   = (*Cache)(nil)
+	_ cache.Reserver    = (*Cache)(nil)
+	_ cache.Keeper      = (*Cache)(nil)
 )
 
 // hooks let tests put faults where the world would.
@@ -88,6 +91,8 @@ type hooks struct {
 	bootID string
 	write  func(f *os.File, p []byte) (int, error)
 	link   func(from, to string) error
+	// space returns how many bytes the file system of a folder has left.
+	space func(dir string) (int64, error)
 	// unnamed is false where the file system has no unnamed files.
 	unnamed bool
 	// at is called at named points where a crash would matter.
@@ -106,6 +111,9 @@ func (h hooks) withDefaults() hooks {
 	}
 	if h.link == nil {
 		h.link = os.Link
+	}
+	if h.space == nil {
+		h.space = freeSpace
 	}
 	if h.at == nil {
 		h.at = func(string) {}
@@ -214,6 +222,7 @@ func (c *Cache) close() error {
 		}
 		errs = append(errs, c.lease.close())
 	}
+	errs = append(errs, c.kept.close())
 	for _, f := range []*os.File{c.folder, c.deleting.file} {
 		if f != nil {
 			errs = append(errs, f.Close())

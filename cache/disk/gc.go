@@ -35,6 +35,9 @@ type GCResult struct {
 	// Objects and Bytes were removed; ObjectsLeft and BytesLeft remain.
 	Objects, Bytes         int64
 	ObjectsLeft, BytesLeft int64
+	// DiskBytes is what of Bytes the disk gets back: a file that is linked
+	// elsewhere, too, keeps its space there.
+	DiskBytes int64
 	// Kept says why the size asked for was not reached; "" when it was.
 	Kept string
 }
@@ -46,7 +49,7 @@ func (c *Cache) GC(ctx context.Context, opts GCOptions) (GCResult, error) {
 	if err := c.writing("collect garbage"); err != nil {
 		return GCResult{}, err
 	}
-	res, err := c.collect(ctx, opts, "gc")
+	res, err := c.collect(ctx, opts, "gc", nil)
 	if err != nil {
 		return res, fmt.Errorf("collect garbage: %w", err)
 	}
@@ -58,10 +61,13 @@ type collector struct {
 	c    *Cache
 	ctx  context.Context
 	opts GCOptions
-	// reason is what tombstones say; "quota" also sets the size.
+	// reason is what tombstones say.
 	reason string
-	marks  *marks
-	live   *liveLeases
+	// goal, when set, says to what size to evict, from what counts as used
+	// and what the objects take.
+	goal  goal
+	marks *marks
+	live  *liveLeases
 	// cutoff, the start of the collection, keeps objects that were published
 	// or found since; older ones in use are marked in the leases.
 	cutoff int64
@@ -76,7 +82,10 @@ type collector struct {
 	freed int64
 }
 
-func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string) (GCResult, error) {
+// goal is the size that objects should be brought down to.
+type goal func(used int64, t tally) int64
+
+func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to goal) (GCResult, error) {
 	unlock, err := c.lockGC(ctx, unix.LOCK_EX)
 	if err != nil {
 		return GCResult{}, err
@@ -90,7 +99,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string) (GCR
 	running := c.state.collecting.Load() | 1 // odd already when one died
 	c.state.collecting.Store(running)
 	defer c.state.collecting.Store(running + 1)
-	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, marks: newMarks(ctx, c), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
+	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
 	defer c.makeReserve()
 	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.evict, g.compact} {
 		if err := step(); err != nil {
@@ -152,7 +161,7 @@ func (g *collector) markAll() error {
 // can have changed them meanwhile.
 func (g *collector) recount() error {
 	c := g.c
-	used, inflight := c.state.used.Load(), c.room.inflight.Load()
+	used, mine := c.state.used.Load(), c.lease.counted()
 	t, err := c.count()
 	if err != nil {
 		return err
@@ -162,14 +171,19 @@ func (g *collector) recount() error {
 		return err
 	}
 	g.total = t
-	quiet := g.live.others == 0 && c.room.inflight.Load() == inflight
-	if g.reason == "quota" {
-		// What is not an object yet counts too, and a little is freed ahead,
-		// so that the next bytes do not need a collection of their own.
-		g.opts.MaxSize = max(c.opts.Quota/100*95-(used-t.bytes), 1)
+	there := t.bytes + keyed
+	if g.live.others == 0 && c.lease.counted() == mine {
+		if c.state.used.CompareAndSwap(used, there+mine.sum()) {
+			c.state.objects.Store(t.objects)
+			used = there + mine.sum()
+		}
+	} else if used < there && c.state.used.CompareAndSwap(used, there) {
+		// A process died between finishing its bytes and counting them as
+		// finished.
+		used = there
 	}
-	if quiet && c.state.used.CompareAndSwap(used, t.bytes+keyed+inflight) {
-		c.state.objects.Store(t.objects)
+	if g.goal != nil {
+		g.opts.MaxSize = max(g.goal(used, t), 1)
 	}
 	return nil
 }
@@ -289,6 +303,9 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 		g.res.Objects++
 	}
 	g.res.Bytes += f.size
+	if f.links <= 1 {
+		g.res.DiskBytes += f.size
+	}
 	return nil
 }
 

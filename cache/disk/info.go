@@ -23,11 +23,18 @@ type Info struct {
 	// unfinished ingests too, as the quota does.
 	Objects int64 `json:"objects"`
 	Bytes   int64 `json:"bytes"`
-	// Quota is the limit on Bytes; 0 when there is none.
-	Quota      int64 `json:"quota"`
+	// Reserved is what live processes have set aside for work that is going
+	// on; the quota counts it, too.
+	Reserved int64 `json:"reserved"`
+	// Quota is the limit on Bytes and Reserved together; 0 when there is none.
+	Quota int64 `json:"quota"`
+	// DiskFree is what the file system has left.
+	DiskFree   int64 `json:"disk_free"`
 	Records    int   `json:"records"`
 	Tombstones int   `json:"tombstones"`
 	Pins       int   `json:"pins"`
+	// Kept is the number of work folders that outlive their processes.
+	Kept int `json:"kept"`
 	// Processes is the number of processes that have the cache open.
 	Processes int `json:"processes"`
 	// IndexBytes is the size of the index.
@@ -54,7 +61,7 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	if list, err := names(c.path(quarantineName)); err == nil {
 		info.Quarantined = len(list)
 	}
-	if info.Processes, err = c.processes(); err != nil {
+	if err := c.liveInfo(&info); err != nil {
 		return info, fmt.Errorf("inspect cache: %w", err)
 	}
 	if err := c.index.refresh(); err != nil {
@@ -72,17 +79,27 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// processes counts the live leases.
-func (c *Cache) processes() (int, error) {
-	if c.readOnly {
-		list, err := names(c.path(leasesName))
-		return len(list), err
+// liveInfo tells what the live processes and the disk say.
+func (c *Cache) liveInfo(info *Info) (err error) {
+	if info.DiskFree, err = c.hooks.space(c.dir); err != nil {
+		return err
 	}
-	l, err := c.live()
+	live, err := c.live()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return l.others + 1, nil
+	info.Processes = live.others
+	if c.lease.id != "" {
+		info.Processes++
+	}
+	info.Reserved = live.reserved
+	kept, err := c.Kept(context.Background())
+	if err != nil {
+		return err
+	}
+	info.Kept = len(kept)
+	info.Bytes = max(info.Bytes-live.reserved, 0)
+	return nil
 }
 
 // Item is a record as a list shows it.

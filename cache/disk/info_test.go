@@ -38,7 +38,7 @@ func TestListAndInfo(t *testing.T) {
 	must(t, err)
 	wantInfo := Info{
 		Dir: dir, Format: "mleflow cache 1", Objects: 15, Bytes: n.bytes, Quota: 1 << 20, Records: 2, Pins: 1, Processes: 1,
-		IndexBytes: info.IndexBytes, OldestUseUnixMilli: now,
+		DiskFree: info.DiskFree, IndexBytes: info.IndexBytes, OldestUseUnixMilli: now,
 	}
 	if diff := cmp.Diff(wantInfo, info); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)

@@ -29,9 +29,9 @@ type ingest struct {
 	n     int
 	file  *os.File
 	named bool
-	// reserved is what the ingest counts for in the quota.
-	reserved int64
-	err      error
+	// charge is what the ingest counts for in the quota.
+	charge charge
+	err    error
 }
 
 // Ingest implements cache.Store. Two ingests of one key take turns: the
@@ -47,7 +47,9 @@ func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	if key != "" {
 		return c.openKeyed(ctx, key)
 	}
-	return &ingest{c: c, ctx: ctx, hash: digest.NewWriter(), small: smallBuffers.Get().(*[smallBlob]byte)}, nil
+	in := &ingest{c: c, ctx: ctx, hash: digest.NewWriter(), small: smallBuffers.Get().(*[smallBlob]byte)}
+	in.charge.account = cache.Account(ctx)
+	return in, nil
 }
 
 var errClosed = errors.New("ingest is closed")
@@ -83,10 +85,9 @@ func (in *ingest) spill(home string) (err error) {
 
 // append writes to the file.
 func (in *ingest) append(p []byte) error {
-	if err := in.c.reserve(in.ctx, int64(len(p))); err != nil {
+	if err := in.c.take(in.ctx, &in.charge, int64(len(p))); err != nil {
 		return err
 	}
-	in.reserved += int64(len(p))
 	if _, err := in.c.hooks.write(in.file, p); err != nil {
 		return err
 	}
@@ -135,8 +136,7 @@ func (in *ingest) Reset() error {
 }
 
 func (in *ingest) dropFile() error {
-	in.c.release(in.reserved)
-	in.reserved = 0
+	in.c.giveBack(&in.charge, in.charge.bytes)
 	if in.file == nil {
 		return nil
 	}
@@ -198,9 +198,8 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 	}
 	fresh, err := in.c.publishOnce(in.file, in.named, ref)
 	if err == nil && fresh {
-		in.c.landed(in.reserved)
-		in.c.published(in.reserved)
-		in.reserved = 0
+		in.c.landed(&in.charge)
+		in.c.published(ref.Size)
 	}
 	return err
 }

@@ -28,6 +28,10 @@ type keyedIngest struct {
 	file *os.File
 	// saved is the offset of the last checkpoint.
 	saved int64
+	// drawn is how many of the bytes in the file came out of reservations of
+	// the account.
+	drawn   int64
+	account any
 	// gone says that the file has lost its name, which another ingest of the
 	// key may have by now.
 	gone bool
@@ -51,7 +55,7 @@ func (c *Cache) openKeyed(ctx context.Context, key string) (*keyedIngest, error)
 	if err != nil {
 		return nil, fmt.Errorf("ingest object: %w", c.explain(err))
 	}
-	in := &keyedIngest{c: c, ctx: ctx, hash: digest.NewWriter(), lock: lock, file: file}
+	in := &keyedIngest{c: c, ctx: ctx, hash: digest.NewWriter(), lock: lock, file: file, account: cache.Account(ctx)}
 	if err := in.resume(ctx); err != nil {
 		file.Close()
 		lock.Close()
@@ -202,14 +206,8 @@ func (in *keyedIngest) Write(p []byte) (int, error) {
 			return 0, in.fail(err)
 		}
 	}
-	if err := in.c.reserve(in.ctx, int64(len(p))); err != nil {
-		return 0, in.fail(err)
-	}
-	n, err := in.c.hooks.write(in.file, p)
-	_, _ = in.hash.Write(p[:n])
-	in.c.landed(int64(n))
+	n, err := in.append(p)
 	if err != nil {
-		in.c.release(int64(len(p) - n))
 		return n, in.fail(err)
 	}
 	if in.hash.Size()-in.saved >= checkpointEvery {
@@ -218,6 +216,20 @@ func (in *keyedIngest) Write(p []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// append writes to the file, within the quota.
+func (in *keyedIngest) append(p []byte) (int, error) {
+	held := charge{account: in.account}
+	if err := in.c.take(in.ctx, &held, int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := in.c.hooks.write(in.file, p)
+	_, _ = in.hash.Write(p[:n])
+	in.c.giveBack(&held, int64(len(p)-n))
+	in.drawn += held.drawn
+	in.c.landed(&held)
+	return n, err
 }
 
 func (in *keyedIngest) fail(err error) error {
@@ -266,8 +278,16 @@ func (in *keyedIngest) cut(size int64) error {
 	if err := in.file.Truncate(size); err != nil {
 		return err
 	}
-	in.c.state.used.Add(size - info.Size())
+	in.freed(info.Size() - size)
 	return nil
+}
+
+// freed uncounts bytes of the file that are gone. What was drawn from a
+// reservation goes back there.
+func (in *keyedIngest) freed(n int64) {
+	drawn := min(n, in.drawn)
+	in.drawn -= drawn
+	in.c.state.used.Add(-(n - in.c.room.pool.Return(in.account, drawn)))
 }
 
 // Commit implements cache.Ingest.
@@ -303,7 +323,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	if fresh {
 		in.c.published(ref.Size)
 	} else {
-		in.c.state.used.Add(-ref.Size)
+		in.freed(ref.Size)
 	}
 	return err
 }

@@ -32,9 +32,10 @@ const (
 	pinsName       = "pins"
 	quarantineName = "quarantine"
 	locksName      = "locks"
+	keptName       = "kept"
 )
 
-var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName}
+var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName}
 
 // path joins names to the cache folder.
 func (c *Cache) path(names ...string) string {

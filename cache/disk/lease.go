@@ -24,6 +24,9 @@ const (
 	leaseHeader = 4096
 	leaseBits   = 1 << 21
 	leaseSize   = leaseHeader + leaseBits/8
+	// leaseReserved and leaseInflight are where the header has those numbers.
+	leaseReserved = 8
+	leaseInflight = 16
 )
 
 // lease says that a process is alive and what it uses. The file is locked as
@@ -32,6 +35,10 @@ type lease struct {
 	id    string
 	file  *os.File
 	words []atomic.Uint32
+	// reserved is what is left of the process's reservations, and inflight
+	// what its ingests count for before a count finds their bytes. Both go
+	// back when the process is dead.
+	reserved, inflight *atomic.Int64
 	// hold, instead of the bits, keeps everything from being removed: for
 	// processes that cannot write a lease.
 	hold *os.File
@@ -41,14 +48,22 @@ type lease struct {
 // no space left for a lease, is held as a whole.
 func (c *Cache) openLease() (*lease, error) {
 	c.started = c.now().Unix()
-	if c.readOnly {
-		return c.holdAll()
+	var l *lease
+	err := error(unix.ENOSPC)
+	if !c.readOnly {
+		l, err = c.newLease()
 	}
-	l, err := c.newLease()
-	if err != nil && isFull(err) {
-		return c.holdAll()
+	if c.readOnly || isFull(err) {
+		l, err = c.holdAll()
 	}
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	if l.reserved == nil { // without a lease others do not see them
+		l.reserved, l.inflight = new(atomic.Int64), new(atomic.Int64)
+	}
+	c.room.pool.Left = l.reserved
+	return l, nil
 }
 
 func (c *Cache) holdAll() (*lease, error) {
@@ -116,6 +131,7 @@ func (c *Cache) mapLease(l *lease) error {
 	}
 	unmapAfter(c, page)
 	l.words = bitWords(page[leaseHeader:])
+	l.reserved, l.inflight = leaseWord(page, leaseReserved), leaseWord(page, leaseInflight)
 	return nil
 }
 
@@ -123,6 +139,11 @@ func (c *Cache) mapLease(l *lease) error {
 // is no memory fault.
 func unmapAfter(c *Cache, page []byte) {
 	runtime.AddCleanup(c, func(p []byte) { _ = unix.Munmap(p) }, page)
+}
+
+// leaseWord returns a number in the header of a mapped lease.
+func leaseWord(page []byte, at int) *atomic.Int64 {
+	return (*atomic.Int64)(unsafe.Pointer(&page[at]))
 }
 
 func bitWords(b []byte) []atomic.Uint32 {
@@ -154,6 +175,13 @@ func (l *lease) uses(id [digest.Size]byte) bool {
 	word, mask := bitOf(id)
 	return l.words[word].Load()&mask != 0
 }
+
+// counted is what a process counts for in the quota beside its files.
+type counted struct{ reserved, inflight int64 }
+
+func (l *lease) counted() counted { return counted{l.reserved.Load(), l.inflight.Load()} }
+
+func (n counted) sum() int64 { return n.reserved + n.inflight }
 
 // close ends the lease.
 func (l *lease) close() error {

@@ -20,6 +20,8 @@ type liveLeases struct {
 	bits lease
 	// others is their number, without this process.
 	others int
+	// reserved is what is left of their reservations, and of this process's.
+	reserved int64
 }
 
 // live reads the leases of all live processes.
@@ -28,7 +30,7 @@ func (c *Cache) live() (*liveLeases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &liveLeases{}
+	l := &liveLeases{reserved: c.lease.reserved.Load()}
 	l.bits.words = make([]atomic.Uint32, leaseBits/32)
 	for i := range c.lease.words {
 		l.bits.words[i].Or(c.lease.words[i].Load())
@@ -46,7 +48,7 @@ func (c *Cache) live() (*liveLeases, error) {
 
 // add reads the lease at path, if its process lives.
 func (l *liveLeases) add(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := os.Open(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -59,6 +61,7 @@ func (l *liveLeases) add(path string) error {
 		return err
 	}
 	l.others++
+	l.reserved += int64(binary.LittleEndian.Uint64(data[leaseReserved:]))
 	for i, w := 0, data[leaseHeader:]; len(w) >= 4; i, w = i+1, w[4:] {
 		if v := binary.LittleEndian.Uint32(w); v != 0 {
 			l.bits.words[i].Or(v)

@@ -6,45 +6,70 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/internal/pool"
 )
 
 // room is how a process keeps within the quota.
 type room struct {
-	// inflight is the bytes that this process has reserved and not landed.
-	inflight atomic.Int64
-	mu       sync.Mutex
+	// pool is what the process has reserved; what is left of it counts as
+	// used until it is drawn or given back.
+	pool pool.Pool
+	mu   sync.Mutex
 	// futile is when an attempt to make room last found nothing to remove.
 	futile time.Time
 }
 
-// reserve counts n bytes that are about to be written, and makes room for
-// them when they exceed the quota. They are in flight until landed, published
-// or released.
-func (c *Cache) reserve(ctx context.Context, n int64) error {
-	c.room.inflight.Add(n)
-	used := c.state.used.Add(n)
+// charge is what an unfinished ingest counts for: bytes in flight, of which
+// some were drawn from reservations.
+type charge struct {
+	bytes, drawn int64
+	// account is whose reservations are drawn on.
+	account any
+}
+
+// take counts n bytes that are about to be written, from what the process has
+// reserved as far as that goes, and makes room for the rest when it exceeds
+// the quota. They are in flight until landed or given back.
+func (c *Cache) take(ctx context.Context, held *charge, n int64) error {
+	drawn := c.room.pool.Draw(held.account, n)
+	c.lease.inflight.Add(n)
+	held.bytes += n
+	held.drawn += drawn
+	if drawn == n {
+		return nil
+	}
+	used := c.state.used.Add(n - drawn)
 	if c.opts.Quota <= 0 || used <= c.opts.Quota {
 		return nil
 	}
-	if err := c.makeRoom(ctx, n); err != nil {
-		c.release(n)
+	if err := c.makeRoom(ctx, n-drawn); err != nil {
+		c.giveBack(held, n)
 		return err
 	}
 	return nil
 }
 
-// release takes back what reserve counted.
-func (c *Cache) release(n int64) {
-	c.room.inflight.Add(-n)
-	c.state.used.Add(-n)
+// giveBack uncounts n of the bytes that are held. Those that were drawn go
+// back to the reservations that are still open.
+func (c *Cache) giveBack(held *charge, n int64) {
+	if n == 0 {
+		return
+	}
+	drawn := min(n, held.drawn)
+	held.bytes -= n
+	held.drawn -= drawn
+	c.state.used.Add(-(n - c.room.pool.Return(held.account, drawn)))
+	c.lease.inflight.Add(-n)
 }
 
-// landed says that reserved bytes are in a file that a count finds.
-func (c *Cache) landed(n int64) { c.room.inflight.Add(-n) }
+// landed says that the held bytes are in a file that a count finds.
+func (c *Cache) landed(held *charge) {
+	c.lease.inflight.Add(-held.bytes)
+	held.bytes, held.drawn = 0, 0
+}
 
 // published counts an object, whose bytes have landed.
 func (c *Cache) published(size int64) {
@@ -60,7 +85,8 @@ func (c *Cache) removed(size int64, executable bool) {
 	}
 }
 
-// makeRoom removes what nobody uses until the bytes fit.
+// makeRoom removes what nobody uses until the bytes fit, and a little more, so
+// that the next bytes do not need a collection of their own.
 func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()
@@ -68,7 +94,13 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		return nil // another ingest has made room meanwhile
 	}
 	if since := time.Since(c.room.futile); since > futileFor {
-		_, err := c.collect(ctx, GCOptions{}, "quota")
+		if err := c.reap(); err != nil {
+			return err
+		}
+		_, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
+			room := c.opts.Quota - (used - t.bytes)
+			return room - room/20
+		})
 		if errors.Is(err, errHeld) {
 			return fmt.Errorf("%w: %w", cache.ErrQuota, err)
 		}
@@ -80,7 +112,7 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		}
 		c.room.futile = time.Now()
 	}
-	return fmt.Errorf("%w: %s of %s are in use or pinned, and %s more are needed; raise the quota, unpin something or wait for other runs to end",
+	return fmt.Errorf("%w: %s of %s are in use, reserved or pinned, and %s more are needed; raise the quota, unpin something or wait for other runs to end",
 		cache.ErrQuota, sizeText(c.state.used.Load()-n), sizeText(c.opts.Quota), sizeText(n))
 }
 

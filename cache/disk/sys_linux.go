@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -98,4 +99,14 @@ func lockRange(f *os.File, at int64) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// freeSpace returns how many bytes this user may still write to the file
+// system of dir.
+func freeSpace(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(min(st.Bavail, math.MaxInt64/uint64(st.Bsize))) * st.Bsize, nil
 }

@@ -42,6 +42,8 @@ type Faults struct {
 	Commit func(cache.Ref) error
 	// Record returns an error instead of keeping a record.
 	Record func(*cache.Record) error
+	// Reserve returns an error instead of setting room aside.
+	Reserve func(bytes int64) error
 	// Lookup returns an error instead of looking an action up.
 	Lookup func(digest.ActionID) error
 }
@@ -232,3 +234,33 @@ func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), err
 
 // TempDir implements cache.Workspace.
 func (c *Cache) TempDir(name string) (string, error) { return c.inner.TempDir(name) }
+
+// Reserve implements cache.Reserver, when the inner cache does; else there is
+// room for everything.
+func (c *Cache) Reserve(ctx context.Context, bytes int64) (func(), error) {
+	if fault := c.now().Reserve; fault != nil {
+		if err := fault(bytes); err != nil {
+			return nil, fmt.Errorf("reserve %d bytes in the cache: %w", bytes, err)
+		}
+	}
+	if inner, ok := c.inner.(cache.Reserver); ok {
+		return inner.Reserve(ctx, bytes)
+	}
+	return func() {}, nil
+}
+
+// Keep implements cache.Keeper, when the inner cache does.
+func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
+	if inner, ok := c.inner.(cache.Keeper); ok {
+		return inner.Keep(ctx, key)
+	}
+	return "", nil, fmt.Errorf("keep work folder %q: %w", key, errors.ErrUnsupported)
+}
+
+// Kept implements cache.Keeper, when the inner cache does.
+func (c *Cache) Kept(ctx context.Context) ([]cache.Kept, error) {
+	if inner, ok := c.inner.(cache.Keeper); ok {
+		return inner.Kept(ctx)
+	}
+	return nil, nil
+}

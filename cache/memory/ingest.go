@@ -16,7 +16,7 @@ func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	in := &ingest{c: c, key: key}
+	in := &ingest{c: c, key: key, charge: charge{account: cache.Account(ctx)}}
 	if key == "" {
 		return in, nil
 	}
@@ -28,6 +28,7 @@ func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	in.data = slices.Clone(c.partial[key])
+	in.charge.bytes = int64(len(in.data)) // counted since it was written
 	return in, nil
 }
 
@@ -37,6 +38,7 @@ type ingest struct {
 	data    []byte
 	release func()
 	closed  bool
+	charge  charge
 }
 
 var errClosed = errors.New("ingest is closed")
@@ -45,6 +47,9 @@ var errClosed = errors.New("ingest is closed")
 func (in *ingest) Write(p []byte) (int, error) {
 	if in.closed {
 		return 0, errClosed
+	}
+	if err := in.c.room.take(&in.charge, int64(len(p))); err != nil {
+		return 0, fmt.Errorf("ingest object: %w", err)
 	}
 	in.data = append(in.data, p...)
 	return len(p), nil
@@ -67,6 +72,7 @@ func (in *ingest) Reset() error {
 		return errClosed
 	}
 	in.data = nil
+	in.c.room.giveBack(&in.charge, in.charge.bytes)
 	return nil
 }
 
@@ -84,6 +90,9 @@ func (in *ingest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error)
 			cache.ErrCorrupt, ref.ID, ref.Size, want.ID, want.Size)
 	}
 	in.c.mu.Lock()
+	if _, ok := in.c.objects[ref.ID]; !ok {
+		in.charge = charge{} // it is the object's now
+	}
 	in.c.objects[ref.ID] = in.data
 	in.c.mu.Unlock()
 	in.data = nil
@@ -96,6 +105,9 @@ func (in *ingest) Close() error {
 		return nil
 	}
 	in.closed = true
+	if in.key == "" || len(in.data) == 0 {
+		in.c.room.giveBack(&in.charge, in.charge.bytes)
+	}
 	if in.key == "" {
 		return nil
 	}

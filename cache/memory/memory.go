@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -26,6 +27,8 @@ type Cache struct {
 	partial map[string][]byte
 	busy    map[string]chan struct{}
 	actions map[digest.ActionID]chan struct{}
+	room    room
+	keeping keeping
 }
 
 var (
@@ -34,18 +37,23 @@ var (
 	_ cache.RandomStore = (*Cache)(nil)
 	_ cache.Locker      = (*Cache)(nil)
 	_ cache.Workspace   = (*Cache)(nil)
+	_ cache.Reserver    = (*Cache)(nil)
+	_ cache.Keeper      = (*Cache)(nil)
 )
 
 // New returns an empty cache.
 func New() *Cache {
-	return &Cache{
+	c := &Cache{
 		objects: make(map[digest.ContentID][]byte),
 		records: make(map[digest.ActionID]*cache.Record),
 		tombs:   make(map[digest.ActionID]cache.Tombstone),
 		partial: make(map[string][]byte),
 		busy:    make(map[string]chan struct{}),
 		actions: make(map[digest.ActionID]chan struct{}),
+		keeping: keeping{held: make(map[string]chan struct{}), dirs: make(map[string]string)},
 	}
+	c.room.pool.Left = new(atomic.Int64)
+	return c
 }
 
 func (c *Cache) object(id digest.ContentID) ([]byte, error) {

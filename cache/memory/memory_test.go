@@ -23,6 +23,34 @@ func TestLocker(t *testing.T) {
 	cachetest.TestLocker(t, func(*testing.T) cache.Locker { return memory.New() })
 }
 
+func TestKeeper(t *testing.T) {
+	cachetest.TestKeeper(t, func(*testing.T) cache.Keeper { return memory.New() })
+}
+
+func TestReserver(t *testing.T) {
+	cachetest.TestReserver(t, func(_ *testing.T, quota int64) cachetest.ReservingStore {
+		c := memory.New()
+		c.Limit(quota, quota*3/2)
+		return c
+	})
+}
+
+func TestReserveSpace(t *testing.T) {
+	c := memory.New()
+	c.Limit(0, 1000)
+	release, err := c.Reserve(t.Context(), 800)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Reserve(t.Context(), 201); !errors.Is(err, cache.ErrSpace) || !errors.Is(err, cache.ErrReserved) {
+		t.Errorf("error %v, want cache.ErrSpace and cache.ErrReserved", err)
+	}
+	release()
+	if _, err := c.Reserve(t.Context(), 1001); !errors.Is(err, cache.ErrSpace) || errors.Is(err, cache.ErrReserved) {
+		t.Errorf("error %v, want cache.ErrSpace and nothing reserved", err)
+	}
+}
+
 func TestFlip(t *testing.T) {
 	c := memory.New()
 	ref, err := cache.PutBytes(t.Context(), c, []byte("text"))

@@ -1,0 +1,160 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// Reserve implements cache.Reserver. The quota counts what is reserved as
+// used. The reservation is kept in the process's lease, where others find it
+// as long as the process lives.
+func (c *Cache) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
+	if err := c.writing("reserve room in the cache"); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if bytes <= 0 {
+		return func() {}, nil
+	}
+	if err := c.reserve(ctx, bytes); err != nil {
+		return nil, fmt.Errorf("reserve %s in the cache: %w", sizeText(bytes), err)
+	}
+	return sync.OnceFunc(func() { c.state.used.Add(-c.room.pool.Close(cache.Account(ctx), bytes)) }), nil
+}
+
+// reserve lets one process after another look for room, or two would find the
+// same.
+func (c *Cache) reserve(ctx context.Context, bytes int64) error {
+	if c.opts.Quota > 0 && bytes > c.opts.Quota {
+		return fmt.Errorf("%w: the quota is %s; raise it", cache.ErrQuota, sizeText(c.opts.Quota))
+	}
+	c.room.mu.Lock()
+	defer c.room.mu.Unlock()
+	lock, err := c.openLock("reserve")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := flockContext(ctx, lock, unix.LOCK_EX); err != nil {
+		return err
+	}
+	// What is asked for is in flight until it is granted, so that ingests do
+	// not take it meanwhile.
+	held := charge{bytes: bytes}
+	c.lease.inflight.Add(bytes)
+	c.state.used.Add(bytes)
+	if err := c.findRoom(ctx, bytes); err != nil {
+		c.giveBack(&held, bytes)
+		return err
+	}
+	c.room.pool.Open(cache.Account(ctx), bytes)
+	c.landed(&held)
+	return nil
+}
+
+// findRoom makes sure that bytes, which are counted already, fit into the
+// quota and onto the disk.
+func (c *Cache) findRoom(ctx context.Context, bytes int64) error {
+	if over, _ := c.overQuota(); over > 0 {
+		if err := c.reap(); err != nil {
+			return err
+		}
+	}
+	quota := shortage{cache.ErrQuota, c.overQuota, func(r GCResult) int64 { return r.Bytes }}
+	disk := shortage{cache.ErrSpace, func() (int64, error) { return c.overDisk(bytes) }, func(r GCResult) int64 { return r.DiskBytes }}
+	for _, s := range []shortage{quota, disk} {
+		if err := c.evictFor(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortage is one of the limits that a reservation may exceed.
+type shortage struct {
+	// lack is the error of who cannot do without.
+	lack error
+	// over returns by how much the limit is exceeded.
+	over func() (int64, error)
+	// gain is how much of it a collection gives.
+	gain func(GCResult) int64
+}
+
+// overQuota returns by how much the quota is exceeded.
+func (c *Cache) overQuota() (int64, error) {
+	if c.opts.Quota <= 0 {
+		return 0, nil
+	}
+	return c.state.used.Load() - c.opts.Quota, nil
+}
+
+// overDisk returns by how much bytes, and what is reserved already, exceed
+// what the disk has left.
+func (c *Cache) overDisk(bytes int64) (int64, error) {
+	free, err := c.hooks.space(c.dir)
+	if err != nil {
+		return 0, err
+	}
+	live, err := c.live()
+	if err != nil {
+		return 0, err
+	}
+	return bytes + live.reserved - free, nil
+}
+
+// evictFor evicts records until the shortage is over. It evicts nothing when
+// all that may be evicted would not be enough.
+func (c *Cache) evictFor(ctx context.Context, s shortage) error {
+	over, err := s.over()
+	if over <= 0 || err != nil {
+		return err
+	}
+	dry, err := c.collect(ctx, GCOptions{DryRun: true, MaxSize: 1}, "quota", nil)
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("%w: %w", s.lack, err)
+	}
+	if err != nil {
+		return err
+	}
+	if over > s.gain(dry) {
+		return c.lacking(s.lack, over-s.gain(dry))
+	}
+	for over > 0 {
+		res, err := c.collect(ctx, GCOptions{}, "quota", func(_ int64, t tally) int64 { return t.bytes - over })
+		if err != nil {
+			return err
+		}
+		if over, err = s.over(); err != nil {
+			return err
+		}
+		if over > 0 && res.Bytes == 0 {
+			return c.lacking(s.lack, over)
+		}
+	}
+	return nil
+}
+
+// lacking says what prevents a reservation.
+func (c *Cache) lacking(lack error, missing int64) error {
+	live, err := c.live()
+	if err != nil {
+		return err
+	}
+	advice := "raise the quota, or unpin something"
+	if errors.Is(lack, cache.ErrSpace) {
+		advice = "free space on the disk of " + c.dir + ", or unpin something"
+	}
+	err = fmt.Errorf("%w: %s are missing, since everything else is pinned or in use; %s", lack, sizeText(missing), advice)
+	if missing <= live.reserved {
+		err = fmt.Errorf("%w; %s are %w", err, sizeText(live.reserved), cache.ErrReserved)
+	}
+	return err
+}

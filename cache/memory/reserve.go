@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/internal/pool"
+)
+
+// room is the accounting of a quota and a disk that do not exist.
+type room struct {
+	pool pool.Pool
+	// used is the bytes of objects, of unfinished ingests, and of what is
+	// reserved and not drawn.
+	used atomic.Int64
+	// quota and disk are the limits; 0 is none.
+	quota, disk atomic.Int64
+	mu          sync.Mutex
+}
+
+// Limit sets a quota, and how many bytes the disk holds in all; 0 is no limit.
+// Nothing is evicted to keep them.
+func (c *Cache) Limit(quota, disk int64) {
+	c.room.quota.Store(quota)
+	c.room.disk.Store(disk)
+}
+
+// Reserve implements cache.Reserver.
+func (c *Cache) Reserve(ctx context.Context, bytes int64) (func(), error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if bytes <= 0 {
+		return func() {}, nil
+	}
+	if err := c.room.reserve(cache.Account(ctx), bytes); err != nil {
+		return nil, fmt.Errorf("reserve %d bytes in the cache: %w", bytes, err)
+	}
+	return sync.OnceFunc(func() { c.room.used.Add(-c.room.pool.Close(cache.Account(ctx), bytes)) }), nil
+}
+
+func (r *room) reserve(account any, bytes int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, limit := range []struct {
+		size int64
+		err  error
+	}{{r.quota.Load(), cache.ErrQuota}, {r.disk.Load(), cache.ErrSpace}} {
+		missing := r.used.Load() + bytes - limit.size
+		switch {
+		case limit.size <= 0 || missing <= 0:
+		case bytes <= limit.size && missing <= r.pool.Left.Load():
+			return fmt.Errorf("%w; %d bytes are %w", limit.err, r.pool.Left.Load(), cache.ErrReserved)
+		default:
+			return limit.err
+		}
+	}
+	r.used.Add(bytes)
+	r.pool.Open(account, bytes)
+	return nil
+}
+
+// charge is what an ingest counts for, and how much of that was drawn from
+// reservations.
+type charge struct {
+	bytes, drawn int64
+	// account is whose reservations are drawn on.
+	account any
+}
+
+// take counts n bytes that are about to be written.
+func (r *room) take(held *charge, n int64) error {
+	drawn := r.pool.Draw(held.account, n)
+	held.bytes += n
+	held.drawn += drawn
+	used := r.used.Add(n - drawn)
+	if quota := r.quota.Load(); drawn < n && quota > 0 && used > quota {
+		r.giveBack(held, n)
+		return cache.ErrQuota
+	}
+	return nil
+}
+
+// giveBack uncounts n of the bytes that are held.
+func (r *room) giveBack(held *charge, n int64) {
+	drawn := min(n, held.drawn)
+	held.bytes -= n
+	held.drawn -= drawn
+	r.used.Add(-(n - r.pool.Return(held.account, drawn)))
+}

@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"github.com/aws/smithy-go"
+	"gocloud.dev/gcerrors"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrCredentials says that the store knows no such user, or does not allow
+	// the user what was tried.
+	ErrCredentials = errors.New("not allowed")
+	// ErrUnavailable says that the store did not answer, or with errors, as
+	// often as it was asked.
+	ErrUnavailable = errors.New("remote cache unavailable")
+	// ErrFormat says that the bucket holds a remote cache of another version.
+	ErrFormat = errors.New("unknown format of the remote cache")
+	// ErrReadOnly says that the remote cache was opened for reading only.
+	ErrReadOnly = errors.New("remote cache is read-only")
+)
+
+// errExists says that there is an object of that name already.
+var errExists = errors.New("exists already")
+
+// maskedError is an error of a driver, which may tell parts of addresses that
+// hold secrets. Its text is masked and it is not unwrapped.
+type maskedError struct{ text string }
+
+func (e maskedError) Error() string { return e.text }
+
+var (
+	queries = regexp.MustCompile(`(\b[a-z0-9]+://[^\s"'?]*)\?[^\s"']*`)
+	users   = regexp.MustCompile(`(\b[a-z0-9]+://)[^\s"'/@]*@`)
+)
+
+// mask hides what follows the question mark of every address in a text, and
+// the user before its host.
+func mask(text string) string {
+	return users.ReplaceAllString(queries.ReplaceAllString(text, "$1?…"), "$1…@")
+}
+
+// localError is an error of this machine, on which trying again is no use.
+type localError struct{ err error }
+
+func (e localError) Error() string { return e.err.Error() }
+func (e localError) Unwrap() error { return e.err }
+
+// deniedCodes are the codes of S3 errors that credentials are to blame for.
+var deniedCodes = map[string]bool{
+	"AccessDenied": true, "Forbidden": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true,
+	"ExpiredToken": true, "InvalidToken": true, "AllAccessDisabled": true, "AccountProblem": true,
+	"NotSignedUp": true, "UnauthorizedAccess": true, "TokenRefreshRequired": true, "InvalidSecurity": true,
+}
+
+// outcome is what an error means for the next try.
+type outcome int
+
+const (
+	final   outcome = iota // trying again gives the same
+	again                  // it may pass by itself
+	suspect                // content was wrong, on its way perhaps
+)
+
+// classify returns an error of this package for one of a driver, and what
+// trying again would give.
+func classify(ctx context.Context, err error) (error, outcome) {
+	var local localError
+	var api smithy.APIError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx), final
+	case errors.As(err, &local):
+		return local.err, final
+	case errors.Is(err, cache.ErrCorrupt):
+		return err, suspect
+	case errors.As(err, &api) && deniedCodes[api.ErrorCode()]:
+		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
+		return fmt.Errorf("%w: the bucket does not exist", ErrUnavailable), final
+	case errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
+		return maskedError{mask(err.Error())}, again
+	}
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound:
+		return cache.ErrNotFound, final
+	case gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
+		return errExists, final
+	case gcerrors.PermissionDenied:
+		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
+		return maskedError{mask(err.Error())}, final
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+	}
+	return maskedError{mask(err.Error())}, again
+}
+
+// notImplemented reports whether a store does not know what was asked of it.
+func notImplemented(err error) bool {
+	var api smithy.APIError
+	return gcerrors.Code(err) == gcerrors.Unimplemented || errors.As(err, &api) && api.ErrorCode() == "NotImplemented"
+}

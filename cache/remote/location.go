@@ -1,0 +1,160 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/gcsblob" // gs://
+	_ "gocloud.dev/blob/memblob" // mem://
+	_ "gocloud.dev/blob/s3blob"  // s3://
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Location is where a remote cache is. The zero value is nowhere.
+type Location struct {
+	u *url.URL
+	// ReadOnly says that nothing is to be written there.
+	ReadOnly bool
+}
+
+// schemes are the kinds of stores, with an example of each.
+var schemes = map[string]string{
+	"s3":     "s3://bucket/prefix?region=eu-central-1",
+	"gs":     "gs://bucket/prefix",
+	"azblob": "azblob://container/prefix?storage_account=name",
+	"file":   "file:///folder",
+	"mem":    "mem://",
+}
+
+// secretWords are parts of the names of parameters that hold secrets, which do
+// not belong in an address.
+var secretWords = []string{"secret", "password", "token", "signature", "access_key", "accesskey", "credential"}
+
+// ParseLocation reads the address of a remote cache: scheme, bucket, prefix and
+// the options of the scheme. The option mode=read opens it for reading only.
+func ParseLocation(text string) (Location, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		// The error of url.Parse tells all of the text.
+		return Location{}, errors.New("the address of the remote cache is not a URL; write for example " + schemes["s3"])
+	}
+	l := Location{u: u}
+	if u.User != nil {
+		return Location{}, fmt.Errorf("remote cache %s: an address holds no user or password; credentials come from the environment", l)
+	}
+	if err := l.checkScheme(); err != nil {
+		return Location{}, err
+	}
+	q := u.Query()
+	switch mode := q.Get("mode"); mode {
+	case "read":
+		l.ReadOnly = true
+	case "", "read-write":
+	default:
+		return Location{}, fmt.Errorf("remote cache %s: mode %q is neither read nor read-write", l, mode)
+	}
+	q.Del("mode")
+	for name := range q {
+		if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) }) {
+			return Location{}, fmt.Errorf("remote cache %s: %s looks like a secret and does not belong in an address; credentials come from the environment", l, name)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return l, nil
+}
+
+func (l Location) checkScheme() error {
+	example, ok := schemes[l.u.Scheme]
+	switch {
+	case !ok:
+		return fmt.Errorf("remote cache %s: the scheme %q is not one of s3, gs, azblob, file; write for example %s", l, l.u.Scheme, schemes["s3"])
+	case l.u.Scheme == "file":
+		if l.u.Host != "" || !path.IsAbs(l.u.Path) {
+			return fmt.Errorf("remote cache %s: an absolute path is expected, such as %s", l, example)
+		}
+	case l.u.Host == "" && l.u.Scheme != "mem":
+		return fmt.Errorf("remote cache %s: the bucket is missing; write for example %s", l, example)
+	}
+	return nil
+}
+
+// IsZero reports whether l is nowhere.
+func (l Location) IsZero() bool { return l.u == nil }
+
+// String returns the address without its options.
+func (l Location) String() string {
+	if l.u == nil {
+		return "none"
+	}
+	bare := url.URL{Scheme: l.u.Scheme, Host: l.u.Host, Path: l.u.Path}
+	return bare.String()
+}
+
+// id tells locations apart, in the name of a folder. The endpoint belongs to
+// it: two servers may have a bucket of one name.
+func (l Location) id() string {
+	return digest.Of([]byte(l.String() + "\n" + l.u.Query().Get("endpoint"))).String()[:16]
+}
+
+// open connects. Nothing is asked of the store yet, but credentials are looked
+// for.
+func (l Location) open(ctx context.Context) (*blob.Bucket, error) {
+	if l.u.Scheme == "file" {
+		return l.openFolder()
+	}
+	u := *l.u
+	u.Path = ""
+	b, err := blob.OpenBucket(ctx, u.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCredentials(ctx, b); err != nil {
+		b.Close()
+		return nil, err
+	}
+	if prefix := strings.Trim(l.u.Path, "/"); prefix != "" {
+		b = blob.PrefixedBucket(b, prefix+"/")
+	}
+	return b, nil
+}
+
+func (l Location) openFolder() (*blob.Bucket, error) {
+	dir := filepath.FromSlash(l.u.Path)
+	if l.ReadOnly {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+	}
+	return fileblob.OpenBucket(dir, &fileblob.Options{CreateDir: !l.ReadOnly, NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
+}
+
+// checkCredentials finds out early, and with a clear message, that there are no
+// credentials at all; the client would try again and again.
+func checkCredentials(ctx context.Context, b *blob.Bucket) error {
+	var client *s3.Client
+	if !b.As(&client) {
+		return nil
+	}
+	provider := client.Options().Credentials
+	if provider == nil || aws.IsCredentialsProvider(provider, (*aws.AnonymousCredentials)(nil)) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	_, err := provider.Retrieve(ctx)
+	return err
+}

@@ -1,0 +1,96 @@
+package remote
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+const (
+	packHeader = "mleflow pack 1\n"
+	// smallObject is the greatest size of an object that goes into a pack.
+	// Larger ones fill the network by themselves.
+	smallObject = 256 << 10
+	// packBytes is how large packs get, and packObjects how many objects they
+	// hold at most.
+	packBytes   = 32 << 20
+	packObjects = 16 << 10
+)
+
+// object is what a pack's index says of one.
+type object struct {
+	id   digest.ContentID
+	size int64
+}
+
+// encodeIndex returns the first part of a pack, and the pack's name.
+func encodeIndex(objects []object) ([]byte, digest.ContentID) {
+	buf := make([]byte, 0, len(packHeader)+80*len(objects))
+	buf = append(buf, packHeader...)
+	for _, o := range objects {
+		buf = strconv.AppendInt(buf, o.size, 10)
+		buf = append(buf, ' ')
+		buf = hex.AppendEncode(buf, o.id[:])
+		buf = append(buf, '\n')
+	}
+	buf = append(buf, '\n')
+	return buf, digest.Of(buf)
+}
+
+// readIndex reads the first part of the pack id; a wrong one is
+// cache.ErrCorrupt.
+func readIndex(r *bufio.Reader, id digest.ContentID) ([]object, error) {
+	hash := digest.NewWriter()
+	var objects []object
+	for n := 0; ; n++ {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+			return nil, fmt.Errorf("%w: its index does not end", cache.ErrCorrupt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, _ = hash.Write(line)
+		text := string(line[:len(line)-1])
+		switch {
+		case n == 0 && text+"\n" != packHeader:
+			return nil, fmt.Errorf("%w: it is no pack", cache.ErrCorrupt)
+		case n == 0:
+		case text == "":
+			if hash.ID() != id {
+				return nil, fmt.Errorf("%w: its index is not the one of its name", cache.ErrCorrupt)
+			}
+			return objects, nil
+		case n > packObjects:
+			return nil, fmt.Errorf("%w: it holds too many objects", cache.ErrCorrupt)
+		default:
+			o, err := parseObject(text)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", cache.ErrCorrupt, err)
+			}
+			objects = append(objects, o)
+		}
+	}
+}
+
+func parseObject(text string) (o object, err error) {
+	size, id, ok := strings.Cut(text, " ")
+	if !ok {
+		return o, fmt.Errorf("line %q is not understood", text)
+	}
+	if o.size, err = strconv.ParseInt(size, 10, 64); err != nil {
+		return o, err
+	}
+	if o.size < 0 || o.size > packBytes {
+		return o, fmt.Errorf("line %q: impossible size", text)
+	}
+	o.id, err = digest.ParseContentID(id)
+	return o, err
+}

@@ -1,0 +1,116 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// patience says how long to bear with a store that fails.
+type patience struct {
+	// attempts is how often an operation is tried.
+	attempts int
+	// base is the wait after the first failure; it doubles up to most. Each
+	// wait is drawn between half of that and all of it.
+	base, most time.Duration
+	// stall is how long an attempt may go without a byte.
+	stall time.Duration
+	// strikes is how many operations in a row fail before nothing is asked for
+	// a time of pause.
+	strikes int
+	pause   time.Duration
+}
+
+var defaultPatience = patience{
+	attempts: 5, base: 200 * time.Millisecond, most: 8 * time.Second,
+	stall: time.Minute, strikes: 3, pause: 30 * time.Second,
+}
+
+// wait returns how long to wait after attempt n, counted from 0.
+func (p patience) wait(n int) time.Duration {
+	d := p.most
+	if n < 20 {
+		d = min(p.most, p.base<<n)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// sleep waits, or returns false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// breaker keeps a store that is down from being asked a hundred thousand
+// times.
+type breaker struct {
+	mu      sync.Mutex
+	strikes int
+	until   time.Time
+	// fatal is why nothing is asked any more; fatalWrite the same of writing.
+	fatal, fatalWrite error
+}
+
+// open returns why the store is not to be asked now, or nil.
+func (b *breaker) open(writing bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.fatal != nil:
+		return b.fatal
+	case writing && b.fatalWrite != nil:
+		return b.fatalWrite
+	case time.Now().Before(b.until):
+		return fmt.Errorf("%w: it failed several times just now", ErrUnavailable)
+	}
+	return nil
+}
+
+// note counts how an operation ended.
+func (b *breaker) note(p patience, err error, writing bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrCredentials) && writing:
+		b.fatalWrite = err
+	case errors.Is(err, ErrCredentials), errors.Is(err, ErrFormat):
+		b.fatal = err
+	case !errors.Is(err, ErrUnavailable):
+		b.strikes = 0
+	default:
+		if b.strikes++; b.strikes >= p.strikes {
+			b.until, b.strikes = time.Now().Add(p.pause), 0
+		}
+	}
+}
+
+// watchdog ends a context when nothing was heard for a while.
+type watchdog struct {
+	t     *time.Timer
+	limit time.Duration
+	stop  context.CancelCauseFunc
+}
+
+func watch(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watchdog{limit: limit, stop: cancel}
+	w.t = time.AfterFunc(limit, func() { cancel(fmt.Errorf("no byte came for %s", limit)) })
+	return ctx, w
+}
+
+// heard puts the end off.
+func (w *watchdog) heard() { w.t.Reset(w.limit) }
+
+func (w *watchdog) end() {
+	w.t.Stop()
+	w.stop(nil)
+}
