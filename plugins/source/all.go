@@ -1,8 +1,10 @@
 package source
 
-// All returns the sources, sorted by name.
-func All() []Entry {
-	web := NewHTTP(nil)
+// All returns the sources, sorted by name. The options hold for all of them
+// together, so that a cap is one for the process that calls All once: the
+// command line gives MaxRate (--max-rate) and Connections (--connections).
+func All(options ...Option) []Entry {
+	web := NewHTTP(nil, options...)
 	return []Entry{
 		{"file", File{}},
 		{"http", web},

@@ -23,7 +23,6 @@ import (
 func quick() *HTTP {
 	s := NewHTTP(nil)
 	s.wait = time.Millisecond
-	s.stall = 30 * time.Second
 	return s
 }
 
@@ -50,7 +49,12 @@ func read(t *testing.T, store cache.Store, ref cache.Ref) []byte {
 type fault = func(http.ResponseWriter, *http.Request, *server)
 
 func TestHTTPFaults(t *testing.T) {
-	const size = 600_000
+	const (
+		size  = 600_000
+		first = "bytes=0-0"
+		all   = "bytes=0-599999"
+	)
+	from := func(n int) string { return fmt.Sprintf("bytes=%d-599999", n) }
 	tests := []struct {
 		name   string
 		faults []fault
@@ -58,18 +62,24 @@ func TestHTTPFaults(t *testing.T) {
 		// asked are the ranges that the server must have seen.
 		asked []string
 	}{
-		{name: "well", asked: []string{""}},
-		{name: "no etag, no fault", change: func(s *server) { s.etag = "" }, asked: []string{""}},
-		{name: "connection reset", faults: []fault{reset, reset}, asked: []string{"", "", ""}},
-		{name: "busy", faults: []fault{status(503), status(429, "Retry-After", "0"), status(500)}, asked: []string{"", "", "", ""}},
-		{name: "cut off", faults: []fault{cutAt(1000), cutAt(70_000)}, asked: []string{"", "bytes=1000-", "bytes=71000-"}},
-		{name: "cut off at once", faults: []fault{cutAt(0)}, asked: []string{"", ""}},
-		{name: "busy in the middle", faults: []fault{cutAt(1000), status(502)}, asked: []string{"", "bytes=1000-", "bytes=1000-"}},
-		{name: "changed in the middle", faults: []fault{cutAt(1000), newVersion}, asked: []string{"", "bytes=1000-"}},
-		{name: "no ranges", faults: []fault{cutAt(1000)}, change: func(s *server) { s.noRange = true }, asked: []string{"", "bytes=1000-"}},
-		{name: "another part", faults: []fault{cutAt(1000), lie}, asked: []string{"", "bytes=1000-", ""}},
-		{name: "weak etag", faults: []fault{cutAt(1000)}, change: func(s *server) { s.etag = `W/"v"` }, asked: []string{"", ""}},
-		{name: "shrunk", faults: []fault{cutAt(1000), status(416, "Content-Range", "bytes */10")}, asked: []string{"", "bytes=1000-", ""}},
+		{name: "well", asked: []string{first, all}},
+		{name: "no etag, no fault", change: func(s *server) { s.etag = "" }, asked: []string{first, ""}},
+		{name: "connection reset", faults: []fault{reset, reset}, asked: []string{first, first, first, all}},
+		{name: "busy", faults: []fault{status(503), status(429, "Retry-After", "0"), status(500)}, asked: []string{first, first, first, first, all}},
+		{name: "cut off", faults: []fault{nil, cutAt(1000), cutAt(70_000)}, asked: []string{first, all, from(1000), from(71000)}},
+		{name: "cut off at once", faults: []fault{nil, cutAt(0)}, asked: []string{first, all, all}},
+		{name: "busy in the middle", faults: []fault{nil, cutAt(1000), status(502)}, asked: []string{first, all, from(1000), from(1000)}},
+		{name: "changed in the middle", faults: []fault{nil, cutAt(1000), newVersion}, asked: []string{first, all, from(1000), first, "bytes=0-600011"}},
+		{name: "no ranges", faults: []fault{cutAt(1000)}, change: func(s *server) { s.noRange = true }, asked: []string{first, ""}},
+		{name: "no ranges from now on", faults: []fault{nil, whole, whole, whole, whole, whole}, asked: []string{first, all, all, all, all, all, ""}},
+		{name: "another part", faults: []fault{nil, cutAt(1000), lie}, asked: []string{first, all, from(1000), from(1000)}},
+		{name: "weak etag", faults: []fault{nil, cutAt(1000)}, change: func(s *server) { s.etag = `W/"v"` }, asked: []string{first, "", ""}},
+		{name: "shrunk", faults: []fault{nil, cutAt(1000), status(416, "Content-Range", "bytes */10")}, asked: []string{first, all, from(1000), first, from(1000)}},
+		{name: "precondition refused for no reason", faults: []fault{nil, status(412)}, asked: []string{first, all, first, all}},
+		{name: "encoded", faults: []fault{nil, encode, encode}, asked: []string{first, all, all, all}},
+		{name: "too long", faults: []fault{nil, longer}, asked: []string{first, all, all}},
+		{name: "shorter parts", faults: []fault{nil, shorter(1000), shorter(2000)}, asked: []string{first, all, from(1000), from(3000)}},
+		{name: "no word of the version", faults: []fault{nil, anonymous}, asked: []string{first, all, all}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -172,12 +182,12 @@ func TestHTTPResumesLater(t *testing.T) {
 		faults []fault
 		asked  []string
 	}{
-		{"by etag", func(*server, *Spec) {}, nil, []string{"", "", "bytes=400000-"}},
+		{"by etag", func(*server, *Spec) {}, nil, []string{"bytes=0-0", "bytes=0-599999", "bytes=0-0", "bytes=400000-599999"}},
 		{"by pin", func(s *server, spec *Spec) {
 			s.etag = ""
 			spec.SHA256, _ = s.pins()
-		}, nil, []string{"", "", "bytes=400000-"}},
-		{"by nothing", func(s *server, _ *Spec) { s.etag = "" }, nil, []string{"", ""}},
+		}, nil, []string{"bytes=0-0", "bytes=0-599999", "bytes=0-0", "bytes=400000-599999"}},
+		{"by nothing", func(s *server, _ *Spec) { s.etag = "" }, nil, []string{"bytes=0-0", "", "bytes=0-0", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(t, 600_000)
@@ -186,20 +196,10 @@ func TestHTTPResumesLater(t *testing.T) {
 			store := memory.New()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			killed := errors.New("killed")
-			s.faults = []fault{func(w http.ResponseWriter, r *http.Request, s *server) {
-				w.Header().Set("Content-Length", "600000")
-				if s.etag != "" {
-					w.Header().Set("ETag", s.etag)
-				}
-				w.Write(s.content[:400_000])
-				w.(http.Flusher).Flush()
-				<-r.Context().Done()
+			s.faults = []fault{nil, func(w http.ResponseWriter, r *http.Request, s *server) {
+				hang(400_000)(w, r, s, func() { cancel(killed) })
 			}}
-			_, err := quick().Fetch(ctx, Request{Spec: spec, Store: store, Progress: func(done, _ int64) {
-				if done == 400_000 {
-					cancel(killed)
-				}
-			}})
+			_, err := quick().Fetch(ctx, Request{Spec: spec, Store: store})
 			if !errors.Is(err, killed) {
 				t.Fatalf("got %v, want the kill", err)
 			}
@@ -225,7 +225,7 @@ func TestHTTPMixedPieces(t *testing.T) {
 	spec := s.spec()
 	spec.SHA256, _ = s.pins()
 	store := memory.New()
-	f := &httpFetch{HTTP: quick(), req: Request{Spec: spec, Store: store}}
+	f := newTransfer(quick().settings, quick().origin(spec), Request{Spec: spec, Store: store}, "")
 	in, err := store.Ingest(t.Context(), f.key())
 	if err != nil {
 		t.Fatal(err)
@@ -239,28 +239,22 @@ func TestHTTPMixedPieces(t *testing.T) {
 	if !bytes.Equal(read(t, store, data.Ref), s.content) {
 		t.Error("the bytes are not those of the server")
 	}
-	if diff := cmp.Diff([]string{"", "bytes=120-", ""}, s.asked); diff != "" {
+	if diff := cmp.Diff([]string{"bytes=0-0", "bytes=120-599999", ""}, s.asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
 func TestHTTPStall(t *testing.T) {
 	s := newServer(t, 1000)
-	s.faults = []fault{func(w http.ResponseWriter, r *http.Request, s *server) {
-		w.Header().Set("ETag", s.etag)
-		w.Header().Set("Content-Length", "1000")
-		w.Write(s.content[:10])
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}}
+	s.faults = []fault{nil, func(w http.ResponseWriter, r *http.Request, s *server) { hang(10)(w, r, s, nil) }}
 	store := memory.New()
 	impatient := quick()
-	impatient.stall = time.Second
+	impatient.window = 200 * time.Millisecond
 	data, err := impatient.Fetch(t.Context(), Request{Spec: s.spec(), Store: store})
 	if err != nil || !bytes.Equal(read(t, store, data.Ref), s.content) {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"", "bytes=10-"}, s.asked); diff != "" {
+	if diff := cmp.Diff([]string{"bytes=0-0", "bytes=0-999", "bytes=10-999"}, s.asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

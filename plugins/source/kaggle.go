@@ -2,37 +2,39 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// kaggleAPI is where Kaggle's public API is.
-const kaggleAPI = "https://www.kaggle.com/api/v1"
+// kaggleEndpoint is where Kaggle is.
+const kaggleEndpoint = "https://www.kaggle.com"
 
 // Kaggle downloads all files of a competition as one archive by Kaggle's
-// public API. The address redirects to one that is signed and expires; each
-// attempt asks for a new one and goes on where the last was cut off.
+// public API. The address redirects to one that is signed and expires; a part
+// that is refused there asks for a new one.
 //
 // The credential is looked for where Kaggle's own client does, when a fetch
 // begins: KAGGLE_API_TOKEN, KAGGLE_USERNAME with KAGGLE_KEY, then kaggle.json
 // and access_token in KAGGLE_CONFIG_DIR, ~/.kaggle or ~/.config/kaggle. It is
 // sent to Kaggle alone and is in no key, log or error.
+//
+// KAGGLE_API_ENDPOINT, the variable of Kaggle's own kagglehub, names another
+// server with the same API, for tests and mirrors, such as
+// http://localhost:7777; the credential is then sent there.
 type Kaggle struct {
 	http *HTTP
-	api  string
 	env  func(string) string
 }
 
 // NewKaggle returns the source, which fetches by the given one.
-func NewKaggle(h *HTTP) *Kaggle { return &Kaggle{http: h, api: kaggleAPI, env: os.Getenv} }
+func NewKaggle(h *HTTP) *Kaggle { return &Kaggle{http: h, env: os.Getenv} }
 
 // Check implements Source.
 func (*Kaggle) Check(spec Spec) error {
@@ -54,89 +56,96 @@ func (*Kaggle) Fingerprint(spec Spec, h *digest.Hasher) error {
 // Fetch implements Source.
 func (k *Kaggle) Fetch(ctx context.Context, req Request) (Data, error) {
 	slug := req.Spec.Slug
-	authorize, err := k.credential()
+	session, err := k.session()
 	if err != nil {
-		return Data{}, fmt.Errorf("fetch %s from Kaggle: %w; or download all files of https://www.kaggle.com/competitions/%s/data "+
-			"by hand and name the archive, or the folder it was unpacked to: from = \"/…\"", slug, err, slug)
+		return Data{}, fmt.Errorf("fetch %s from Kaggle: %w; or download all files of %s/competitions/%s/data "+
+			"by hand and name the archive, or the folder it was unpacked to: from = \"/…\"", slug, err, kaggleEndpoint, slug)
 	}
-	h := *k.http
-	h.authorize = authorize
-	req.Spec.URL = k.api + "/competitions/data/download-all/" + url.PathEscape(slug)
-	data, err := h.Fetch(ctx, req)
+	data, err := k.http.fetch(ctx, req, session.archive(slug))
 	if err != nil {
-		return Data{}, fmt.Errorf("from Kaggle: %w%s", err, kaggleHint(err, slug))
+		return Data{}, fmt.Errorf("from Kaggle: %w", session.explain(err, slug))
 	}
 	return data, nil
 }
 
-// kaggleHint says what to do about a refusal.
-func kaggleHint(err error, slug string) string {
+// kaggleSession is the API with a credential.
+type kaggleSession struct {
+	*credential
+	http *HTTP
+	api  string
+}
+
+func (k *Kaggle) session() (*kaggleSession, error) {
+	api, err := kaggleAPI(k.env("KAGGLE_API_ENDPOINT"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.credential()
+	if err != nil {
+		return nil, err
+	}
+	return &kaggleSession{credential: c, http: k.http, api: api}, nil
+}
+
+// kaggleAPI returns the address of the API. A credential is sent there, so
+// that only this machine is reached without encryption.
+func kaggleAPI(endpoint string) (string, error) {
+	if endpoint == "" {
+		endpoint = kaggleEndpoint
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+		return "", fmt.Errorf("KAGGLE_API_ENDPOINT must be an https:// address, or http:// of this machine, not %q", Redact(endpoint))
+	}
+	return strings.TrimSuffix(endpoint, "/") + "/api/v1", nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// at returns an address of the API, whose last part is a name.
+func (s *kaggleSession) at(path, name string) *origin {
+	return &origin{client: s.http.client, url: s.api + path + url.PathEscape(name), authorize: s.authorize, tell: s.told}
+}
+
+// archive is where all files of a competition are.
+func (s *kaggleSession) archive(slug string) *origin {
+	return s.at("/competitions/data/download-all/", slug)
+}
+
+// kaggleError is a refusal of the API with what to do about it.
+type kaggleError struct {
+	err  error
+	kind error // ErrCredential, ErrRules or ErrGone
+	hint string
+}
+
+// Error implements error.
+func (e *kaggleError) Error() string { return fmt.Sprintf("%v (%s)", e.err, e.hint) }
+
+// Unwrap returns the refusal and its kind.
+func (e *kaggleError) Unwrap() []error { return []error{e.err, e.kind} }
+
+// explain says what to do about a refusal.
+func (s *kaggleSession) explain(err error, slug string) error {
 	var status *statusError
-	if !errors.As(err, &status) {
-		return ""
+	if !errors.As(err, &status) || status.elsewhere {
+		return err
 	}
 	switch status.code {
 	case http.StatusUnauthorized:
-		return " (the credential is wrong or has been revoked: on kaggle.com choose Settings, API, Create New Token)"
+		return &kaggleError{err, ErrCredential, "the credential is wrong or has been revoked: on kaggle.com choose Settings, API, Create New Token"}
 	case http.StatusForbidden:
-		return fmt.Sprintf(" (join the competition and accept its rules at https://www.kaggle.com/competitions/%s/rules)", slug)
-	case http.StatusNotFound:
-		return fmt.Sprintf(" (there is no competition %q, or its data have been withdrawn)", slug)
+		return &kaggleError{err, ErrRules, fmt.Sprintf("join the competition and accept its rules at %s/competitions/%s/rules; "+
+			"where that does not help, verify the account's telephone number in its settings", kaggleEndpoint, slug)}
+	case http.StatusNotFound, http.StatusGone:
+		return &kaggleError{err, ErrGone, fmt.Sprintf("there is no competition %q, or its data have been withdrawn", slug)}
+	case http.StatusTooManyRequests:
+		return &kaggleError{err, errBusy, "Kaggle limits how often it is asked; it will be tried again"}
 	}
-	return ""
+	return err
 }
 
-// errNoCredential says where credentials are looked for.
-var errNoCredential = errors.New("there is no credential: on kaggle.com choose Settings, API, Create New Token, and save the file as ~/.kaggle/kaggle.json with mode 600")
-
-// credential returns what adds the first credential found to a request.
-func (k *Kaggle) credential() (func(*http.Request), error) {
-	if token := k.env("KAGGLE_API_TOKEN"); token != "" {
-		return bearer(token), nil
-	}
-	if user, key := k.env("KAGGLE_USERNAME"), k.env("KAGGLE_KEY"); user != "" && key != "" {
-		return basic(user, key), nil
-	}
-	for _, dir := range k.folders() {
-		authorize, err := credentialIn(dir)
-		if authorize != nil || err != nil {
-			return authorize, err
-		}
-	}
-	return nil, errNoCredential
-}
-
-func (k *Kaggle) folders() []string {
-	var dirs []string
-	if dir := k.env("KAGGLE_CONFIG_DIR"); dir != "" {
-		dirs = append(dirs, dir)
-	}
-	if home := k.env("HOME"); home != "" {
-		dirs = append(dirs, filepath.Join(home, ".kaggle"), filepath.Join(home, ".config", "kaggle"))
-	}
-	return dirs
-}
-
-// credentialIn reads the credential of a folder; nil if it has none.
-func credentialIn(dir string) (func(*http.Request), error) {
-	path := filepath.Join(dir, "kaggle.json")
-	if text, err := os.ReadFile(path); err == nil {
-		var c struct{ Username, Key string }
-		if err := json.Unmarshal(text, &c); err != nil || c.Username == "" || c.Key == "" {
-			return nil, fmt.Errorf("%s is no credential: it must be a JSON object with username and key", path)
-		}
-		return basic(c.Username, c.Key), nil
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "access_token")); err == nil && len(strings.TrimSpace(string(text))) > 0 {
-		return bearer(strings.TrimSpace(string(text))), nil
-	}
-	return nil, nil
-}
-
-func bearer(token string) func(*http.Request) {
-	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
-}
-
-func basic(user, key string) func(*http.Request) {
-	return func(r *http.Request) { r.SetBasicAuth(user, key) }
-}
+// errBusy is the kind of a refusal that passes.
+var errBusy = errors.New("too many requests")

@@ -51,7 +51,7 @@ func newKaggleStandIn(t *testing.T) *kaggleStandIn {
 	h := NewHTTP(nil)
 	h.wait = time.Millisecond
 	s.source = NewKaggle(h)
-	s.source.api = api.URL + "/api/v1"
+	s.env["KAGGLE_API_ENDPOINT"] = api.URL
 	s.source.env = func(name string) string { return s.env[name] }
 	return s
 }
@@ -62,8 +62,10 @@ func (s *kaggleStandIn) store(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("ETag", `"v1"`)
 	s.calls++
-	if s.calls == 1 { // cut off half-way
+	if s.calls == 2 { // cut off half-way
+		w.Header().Set("Content-Range", "bytes 0-35/36")
 		w.Header().Set("Content-Length", "36")
+		w.WriteHeader(http.StatusPartialContent)
 		_, _ = w.Write([]byte(kaggleArchive[:10]))
 		return
 	}
@@ -100,7 +102,7 @@ func TestKaggleFetch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if data.Name != "toy.zip" || data.Ref.Size != int64(len(kaggleArchive)) || s.calls != 2 {
+			if data.Name != "toy.zip" || data.Ref.Size != int64(len(kaggleArchive)) || s.calls != 3 {
 				t.Errorf("%+v after %d calls", data, s.calls)
 			}
 		})

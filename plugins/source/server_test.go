@@ -2,9 +2,11 @@ package source
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 )
@@ -18,6 +20,7 @@ type server struct {
 	// noRange makes it give the whole file whatever is asked.
 	noRange bool
 	faults  []func(w http.ResponseWriter, r *http.Request, s *server)
+	mu      sync.Mutex
 	// asked are the Range headers of the requests.
 	asked []string
 }
@@ -33,8 +36,10 @@ func newServer(t *testing.T, size int) *server {
 }
 
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
 	n := len(s.asked)
 	s.asked = append(s.asked, r.Header.Get("Range"))
+	s.mu.Unlock()
 	if n < len(s.faults) && s.faults[n] != nil {
 		s.faults[n](w, r, s)
 		return
@@ -93,6 +98,76 @@ func newVersion(w http.ResponseWriter, r *http.Request, s *server) {
 	s.content = append([]byte("new version "), s.content...)
 	s.etag = `"v2"`
 	s.good(w, r)
+}
+
+// recorded is the good answer.
+func recorded(r *http.Request, s *server) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	s.good(rec, r)
+	return rec
+}
+
+// answerWith sends an answer with a changed header and body.
+func answerWith(w http.ResponseWriter, rec *httptest.ResponseRecorder, body []byte, header ...string) {
+	for name, values := range rec.Header() {
+		w.Header()[name] = values
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		w.Header().Del(header[i])
+		if header[i+1] != "" {
+			w.Header().Set(header[i], header[i+1])
+		}
+	}
+	w.WriteHeader(rec.Code)
+	w.Write(body)
+}
+
+// hang sends n bytes of what was asked for and no more, and then calls sent.
+func hang(n int) func(http.ResponseWriter, *http.Request, *server, func()) {
+	return func(w http.ResponseWriter, r *http.Request, s *server, sent func()) {
+		rec := recorded(r, s)
+		answerWith(w, rec, rec.Body.Bytes()[:n], "Content-Length", strconv.Itoa(rec.Body.Len()))
+		w.(http.Flusher).Flush()
+		if sent != nil {
+			time.AfterFunc(100*time.Millisecond, sent)
+		}
+		<-r.Context().Done()
+	}
+}
+
+// whole ignores the range.
+func whole(w http.ResponseWriter, r *http.Request, s *server) {
+	r.Header.Del("Range")
+	s.good(w, r)
+}
+
+// encode says that the body is compressed.
+func encode(w http.ResponseWriter, r *http.Request, s *server) {
+	rec := recorded(r, s)
+	answerWith(w, rec, rec.Body.Bytes(), "Content-Encoding", "gzip")
+}
+
+// longer sends more than it says, without a length.
+func longer(w http.ResponseWriter, r *http.Request, s *server) {
+	rec := recorded(r, s)
+	w.Header().Set("Transfer-Encoding", "chunked")
+	answerWith(w, rec, append(rec.Body.Bytes(), "more"...), "Content-Length", "")
+}
+
+// shorter gives n bytes of what was asked for, and says so.
+func shorter(n int) func(http.ResponseWriter, *http.Request, *server) {
+	return func(w http.ResponseWriter, r *http.Request, s *server) {
+		var first int
+		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &first)
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", first, first+n-1))
+		s.good(w, r)
+	}
+}
+
+// anonymous leaves out what names the version.
+func anonymous(w http.ResponseWriter, r *http.Request, s *server) {
+	rec := recorded(r, s)
+	answerWith(w, rec, rec.Body.Bytes(), "ETag", "")
 }
 
 // lie gives another part than was asked for.

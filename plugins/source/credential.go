@@ -1,0 +1,94 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// credential is what Kaggle is told about who asks.
+type credential struct {
+	authorize func(*http.Request)
+	// secret must not be shown.
+	secret string
+}
+
+// errNoCredential says where credentials are looked for.
+var errNoCredential = fmt.Errorf("%w: on kaggle.com choose Settings, API, Create New Token, and save the file as ~/.kaggle/kaggle.json with mode 600, "+
+	"or set KAGGLE_API_TOKEN", ErrCredential)
+
+// credential returns the first credential found.
+func (k *Kaggle) credential() (*credential, error) {
+	if token := k.env("KAGGLE_API_TOKEN"); token != "" {
+		return bearer(token), nil
+	}
+	if user, key := k.env("KAGGLE_USERNAME"), k.env("KAGGLE_KEY"); user != "" && key != "" {
+		return basic(user, key), nil
+	}
+	for _, dir := range k.folders() {
+		if c, err := credentialIn(dir); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, errNoCredential
+}
+
+func (k *Kaggle) folders() []string {
+	var dirs []string
+	if dir := k.env("KAGGLE_CONFIG_DIR"); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	if home := k.env("HOME"); home != "" {
+		dirs = append(dirs, filepath.Join(home, ".kaggle"), filepath.Join(home, ".config", "kaggle"))
+	}
+	return dirs
+}
+
+// credentialIn reads the credential of a folder; nil if it has none.
+func credentialIn(dir string) (*credential, error) {
+	path := filepath.Join(dir, "kaggle.json")
+	if text, err := os.ReadFile(path); err == nil {
+		var c struct{ Username, Key string }
+		if err := json.Unmarshal(text, &c); err != nil || c.Username == "" || c.Key == "" {
+			return nil, fmt.Errorf("%w: %s must be a JSON object with username and key", ErrCredential, path)
+		}
+		return basic(c.Username, c.Key), nil
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "access_token")); err == nil && len(strings.TrimSpace(string(text))) > 0 {
+		return bearer(strings.TrimSpace(string(text))), nil
+	}
+	return nil, nil
+}
+
+func bearer(token string) *credential {
+	return &credential{secret: token, authorize: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }}
+}
+
+func basic(user, key string) *credential {
+	return &credential{secret: key, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
+}
+
+// told returns what an answer says in words, {"code":403,"message":"…"}, on
+// one line and without the credential.
+func (c *credential) told(body []byte) string {
+	var e struct{ Message string }
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	text := strings.ReplaceAll(e.Message, c.secret, redacted)
+	text = addresses.ReplaceAllStringFunc(text, Redact)
+	line := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+	if runes := []rune(line); len(runes) > 200 {
+		line = string(runes[:200]) + "…"
+	}
+	return line
+}

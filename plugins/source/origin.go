@@ -1,0 +1,173 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// origin is the address that a person or an API names. It may lead, by
+// redirects, to another place, whose address is signed and expires: requests
+// go there directly while it lasts, and ask the origin again when it refuses.
+type origin struct {
+	client *http.Client
+	url    string
+	// authorize, when set, adds a credential to the requests to the origin's
+	// own host, and to no other.
+	authorize func(*http.Request)
+	// tell, when set, finds the words for a person in the body of a refusal of
+	// the origin's own host.
+	tell func(body []byte) string
+
+	mu sync.Mutex
+	// place is where the origin leads to, "" while that is not known.
+	place string
+}
+
+// newClient returns a client with limits on every phase but the body's length.
+// It speaks HTTP/1.1, for which several requests are several connections.
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   20 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   64,
+		DisableCompression:    true,
+	}}
+}
+
+// stepwise is the client that leaves redirects to the caller, who knows which
+// host a credential is for, and keeps no cookies.
+func stepwise(client *http.Client) *http.Client {
+	return &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+// get sends one request to where the data are.
+func (o *origin) get(ctx context.Context, header http.Header) (*http.Response, error) {
+	o.mu.Lock()
+	place := o.place
+	o.mu.Unlock()
+	if place == "" {
+		return o.follow(ctx, header)
+	}
+	resp, err := o.send(ctx, place, header)
+	if err != nil {
+		o.forget(place)
+		return nil, err
+	}
+	if resp.StatusCode >= 500 {
+		o.forget(place)
+	}
+	if !expired(resp.StatusCode) {
+		return resp, nil
+	}
+	discard(resp)
+	o.forget(place)
+	return o.follow(ctx, header)
+}
+
+// expired reports whether a status may mean that a signature has expired:
+// stores say so in several ways.
+func expired(code int) bool {
+	switch code {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		return true
+	}
+	return false
+}
+
+func (o *origin) forget(place string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.place == place {
+		o.place = ""
+	}
+}
+
+// mostRedirects is how many redirects are followed in a row.
+const mostRedirects = 10
+
+// follow asks the origin and goes where it leads.
+func (o *origin) follow(ctx context.Context, header http.Header) (*http.Response, error) {
+	at := o.url
+	for range mostRedirects {
+		resp, err := o.send(ctx, at, header)
+		if err != nil {
+			return nil, err
+		}
+		if !redirects(resp) {
+			if at != o.url && resp.StatusCode < 400 {
+				o.mu.Lock()
+				o.place = at
+				o.mu.Unlock()
+			}
+			return resp, nil
+		}
+		next, err := resp.Location()
+		discard(resp)
+		if err != nil {
+			return nil, fmt.Errorf("follow redirect: %w", redactError(err))
+		}
+		if next.Scheme != "https" && (next.Scheme != "http" || resp.Request.URL.Scheme == "https") {
+			return nil, fmt.Errorf("follow redirect: from %s to %s is not safe", resp.Request.URL.Scheme, next.Scheme)
+		}
+		at = next.String()
+	}
+	return nil, errors.New("follow redirect: there is no end to them")
+}
+
+func redirects(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return resp.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// discard reads a short answer, so that its connection can be used again.
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	resp.Body.Close()
+}
+
+// send sends one request to an address.
+func (o *origin) send(ctx context.Context, address string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, redactError(err)
+	}
+	req.Header = header.Clone()
+	if req.Header == nil {
+		req.Header = http.Header{}
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "mleflow")
+	if o.authorize != nil && sameHost(address, o.url) {
+		o.authorize(req)
+	}
+	resp, err := o.client.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &TemporaryError{Err: redactError(err)}
+	}
+	return resp, nil
+}
+
+// sameHost reports whether two addresses have scheme, host and port in common.
+func sameHost(a, b string) bool {
+	u, err := url.Parse(a)
+	v, err2 := url.Parse(b)
+	return err == nil && err2 == nil && u.Scheme == v.Scheme && u.Host == v.Host
+}

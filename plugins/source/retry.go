@@ -1,0 +1,89 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// gate keeps all parts of a download waiting while the server wants a pause.
+type gate struct {
+	mu    sync.Mutex
+	until time.Time
+}
+
+// shut closes the gate for a while.
+func (g *gate) shut(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if until := time.Now().Add(d); until.After(g.until) {
+		g.until = until
+	}
+}
+
+// pass waits until the gate is open.
+func (g *gate) pass(ctx context.Context) error {
+	g.mu.Lock()
+	d := time.Until(g.until)
+	g.mu.Unlock()
+	if d <= 0 {
+		return nil
+	}
+	return sleep(ctx, d)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// retrier repeats what may pass.
+type retrier struct {
+	settings
+	gate gate
+	logf func(format string, args ...any)
+}
+
+// retry calls try until it succeeds, fails for good, or fails too often in a
+// row without progress. The pauses grow exponentially and are drawn from zero
+// on (full jitter), so that the parts of a download, and many machines, do not
+// come back at once.
+func (r *retrier) retry(ctx context.Context, try func() (progress bool, err error)) error {
+	failures, wait := 0, r.wait
+	for {
+		if err := r.gate.pass(ctx); err != nil {
+			return err
+		}
+		progress, err := try()
+		var temporary *TemporaryError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.As(err, &temporary):
+			return err
+		}
+		if progress {
+			failures, wait = 0, r.wait
+		}
+		if failures++; failures >= r.tries || temporary.After > longestWait {
+			return err
+		}
+		r.gate.shut(temporary.After)
+		pause := rand.N(min(wait, longestWait) + 1) //nolint:gosec // no secret
+		r.logf("%v; trying again in %v", err, (temporary.After + pause).Round(time.Millisecond))
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		wait *= 2
+	}
+}

@@ -1,0 +1,374 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// transfer brings one file from its origin into the store.
+//
+// The server is asked first what it has. Where it gives parts, and something
+// will prove in the end that they are of one version (a strong ETag or date,
+// an MD5 of the server's, or a pin), several connections fetch parts into
+// memory and one writer takes them in order, so that how far a download is can
+// be read from its ingest alone. Else the file is fetched in one piece, and
+// whole again after a failure.
+type transfer struct {
+	retrier
+	origin  *origin
+	req     Request
+	address string // for people
+	// version is what is being fetched.
+	version version
+	// whole says to fetch in one piece what did not fit together in parts.
+	whole bool
+	// unconditional says that the server refuses If-Match for no reason.
+	unconditional bool
+	// begun is the key of the version before, which changed.
+	begun string
+	logMu sync.Mutex
+}
+
+func newTransfer(s settings, o *origin, req Request, address string) *transfer {
+	t := &transfer{origin: o, req: req, address: address}
+	t.retrier = retrier{settings: s, logf: t.logs}
+	return t
+}
+
+// logs tells a person, one line at a time.
+func (t *transfer) logs(format string, args ...any) {
+	t.logMu.Lock()
+	defer t.logMu.Unlock()
+	t.req.logf(format, args...)
+}
+
+// mostVersions is how often a file may change during its download.
+const mostVersions = 5
+
+// run fetches the file. A file that changes is begun anew.
+func (t *transfer) run(ctx context.Context) (Data, error) {
+	for range mostVersions {
+		data, err := t.attempt(ctx)
+		switch {
+		case errors.Is(err, errChanged):
+			t.logs("%s: %v; starting again", t.address, err)
+		case errors.Is(err, ErrMismatch) && t.mixed(err):
+			t.whole = true
+			t.logs("%v; fetching it whole", err)
+		default:
+			return data, err
+		}
+	}
+	return Data{}, &TemporaryError{Err: fmt.Errorf("%w, %d times", errChanged, mostVersions)}
+}
+
+// mixed reports whether a mismatch may come from parts that do not belong
+// together: the server did not promise it, or says itself that it is not so.
+func (t *transfer) mixed(err error) bool {
+	var wrong *mismatchError
+	return errors.As(err, &wrong) && wrong.parts && !t.whole && (!t.version.strong() || t.version.md5 != "" && wrong.md5 != t.version.md5)
+}
+
+// mismatchError is an ErrMismatch of a file that was fetched.
+type mismatchError struct {
+	error
+	// md5 is that of the bytes; parts says that they came in several answers.
+	md5   string
+	parts bool
+}
+
+// Unwrap returns the error itself.
+func (e *mismatchError) Unwrap() error { return e.error }
+
+// attempt fetches one version.
+func (t *transfer) attempt(ctx context.Context) (Data, error) {
+	before := t.version.id()
+	first, err := t.ask(ctx)
+	if err != nil {
+		return Data{}, err
+	}
+	defer func() { first.close() }()
+	t.unconditional = t.unconditional || before != "" && before == t.version.id()
+	if err := t.dropBegun(ctx, before); err != nil {
+		return Data{}, err
+	}
+	if err := t.foresee(); err != nil {
+		return Data{}, err
+	}
+	s, err := openSink(ctx, t.req.Store, t.key(), t.req.Unpublished, t.saveEvery)
+	if err != nil {
+		return Data{}, err
+	}
+	if s.offset() > 0 {
+		t.logs("going on with %s at byte %d", t.address, s.offset())
+	}
+	parts := s.offset() > 0 || t.parallel()
+	err = t.fill(ctx, s, first)
+	if errors.Is(err, errWhole) {
+		t.logs("%v; fetching it whole", err)
+		err = t.fetchWhole(ctx, s, nil)
+	}
+	if err != nil {
+		return Data{}, errors.Join(err, s.close(ctx))
+	}
+	return t.finish(ctx, s, parts)
+}
+
+// dropBegun forgets what was fetched of another version, by its id.
+func (t *transfer) dropBegun(ctx context.Context, id string) error {
+	key := t.begun
+	t.begun = t.key()
+	if key == "" || id != "" && id == t.version.id() {
+		return nil
+	}
+	return dropKey(ctx, t.req.Store, key)
+}
+
+// foresee refuses before the first byte what the server says will not match.
+func (t *transfer) foresee() error {
+	if pin, md5 := t.req.Spec.MD5, t.version.md5; pin != "" && md5 != "" && pin != md5 {
+		return fmt.Errorf("%w: by the server's own word it has MD5 %s, want %s (%d bytes)", ErrMismatch, md5, pin, t.version.total)
+	}
+	return nil
+}
+
+// key names the unfinished file for later attempts; "" means that it cannot
+// be continued.
+func (t *transfer) key() string {
+	h := digest.NewHasher("http source", "2")
+	h.String("url", t.origin.url)
+	id := t.version.id()
+	switch {
+	case t.whole:
+		return ""
+	case id != "":
+		h.String("version", id)
+	case t.req.Spec.pinned():
+		h.String("pins", t.req.Spec.SHA256+" "+t.req.Spec.MD5)
+	default:
+		return ""
+	}
+	return "http-" + h.Sum().String()
+}
+
+// parallel reports whether the file can be fetched in parts.
+func (t *transfer) parallel() bool {
+	return t.version.ranges && t.version.total >= 0 && t.key() != ""
+}
+
+// answer is the first answer to a question, with a body that may be used.
+type answer struct {
+	resp *http.Response
+	flow *flow
+}
+
+func (a *answer) close() {
+	if a != nil && a.resp != nil {
+		a.resp.Body.Close()
+		a.resp = nil
+	}
+}
+
+// ask finds out what there is by asking for the first byte. Where the server
+// gives no parts it returns the answer, which has the whole file; else nil.
+func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
+	err = t.retry(ctx, func() (bool, error) {
+		header := http.Header{}
+		if !t.whole {
+			header.Set("Range", "bytes=0-0")
+		}
+		a, err = t.askOnce(ctx, header)
+		return false, err
+	})
+	return a, err
+}
+
+func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, error) {
+	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) { return t.origin.get(ctx, header) })
+	if err != nil {
+		return nil, err
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		t.version = versionOf(resp)
+		return &answer{resp, flow}, encoded(resp)
+	case http.StatusPartialContent:
+		defer resp.Body.Close()
+		v := versionOf(resp)
+		if _, err := v.part(resp, 0, 1); err != nil {
+			return nil, err
+		}
+		if err := flow.fill(ctx, make([]byte, 1), func(int) {}); err != nil {
+			return nil, err
+		}
+		t.version = v
+		return nil, nil
+	case http.StatusRequestedRangeNotSatisfiable:
+		// There is no first byte; the whole, then.
+		resp.Body.Close()
+		if header.Get("Range") != "" {
+			return t.askOnce(ctx, http.Header{})
+		}
+	}
+	defer resp.Body.Close()
+	return nil, t.origin.refusal(resp)
+}
+
+// fill fetches what the sink lacks.
+func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
+	// A server that gave parts once is asked for parts again.
+	if t.parallel() || s.offset() > 0 && t.version.total >= 0 && t.key() != "" {
+		if s.offset() > t.version.total {
+			return errors.Join(s.reset(), errChanged)
+		}
+		return t.fetchParts(ctx, s)
+	}
+	return t.fetchWhole(ctx, s, first)
+}
+
+// fetchWhole fetches the file in one piece, from the first answer where there
+// is one.
+func (t *transfer) fetchWhole(ctx context.Context, s *sink, first *answer) error {
+	return t.retry(ctx, func() (bool, error) {
+		a := first
+		if first = nil; a == nil || a.resp == nil {
+			var err error
+			if a, err = t.askWhole(ctx); err != nil {
+				return false, err
+			}
+		}
+		defer a.close()
+		if err := s.reset(); err != nil {
+			return false, err
+		}
+		return false, t.copy(ctx, s, a)
+	})
+}
+
+// askWhole asks for the file in one piece.
+func (t *transfer) askWhole(ctx context.Context) (*answer, error) {
+	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) { return t.origin.get(ctx, nil) })
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{resp, flow}
+	if resp.StatusCode != http.StatusOK {
+		defer a.close()
+		return nil, t.origin.refusal(resp)
+	}
+	w := versionOf(resp)
+	if err := encoded(resp); err != nil {
+		a.close()
+		return nil, err
+	}
+	if t.version.differs(w) {
+		a.close()
+		return nil, errChanged
+	}
+	t.version.total = max(t.version.total, w.total)
+	return a, nil
+}
+
+// piece is how many bytes are written at once, where there are as many.
+const piece = 256 << 10
+
+// copy writes a body of the whole file.
+func (t *transfer) copy(ctx context.Context, s *sink, a *answer) error {
+	if a.resp.ContentLength < 0 && t.version.total < 0 && a.resp.ProtoMajor == 1 && len(a.resp.TransferEncoding) == 0 && !t.req.Spec.pinned() {
+		return errors.New("the server neither says how long the file is nor marks its end, so that nothing proves it whole; pin it by sha256 or md5")
+	}
+	buf := make([]byte, piece)
+	for {
+		n, err := readFull(ctx, a.flow, buf)
+		if n > 0 {
+			if err := s.write(ctx, buf[:n]); err != nil {
+				return err
+			}
+			t.req.progress(s.offset(), max(t.version.total, 0))
+		}
+		if total := t.version.total; total >= 0 && (s.offset() > total || err == io.EOF && s.offset() != total) { //nolint:errorlint // see flow.read
+			return &TemporaryError{Err: fmt.Errorf("got %d bytes of %d", s.offset(), total)}
+		}
+		if err == io.EOF { //nolint:errorlint // see flow.read
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readFull reads until buf is full or the body ends or fails.
+func readFull(ctx context.Context, f *flow, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = f.read(ctx, buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// finish verifies the file and hands it over. A wrong one is forgotten.
+func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error) {
+	data := Data{Name: t.version.name, MD5: s.hexMD5()}
+	want, err := t.verify(s)
+	if err == nil && t.req.Unpublished {
+		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.sha.ID(), Size: s.size}
+		if !want.ID.IsZero() && want.ID != data.Ref.ID {
+			err = shaMismatch(want.ID, data.Ref.ID, s.size)
+		} else {
+			data.File = &fetched{sink: s, ref: data.Ref, ctx: ctx}
+			return data, nil
+		}
+	}
+	if err == nil {
+		if data.Ref, err = s.commit(ctx, want); err == nil {
+			return data, verify(t.req.Spec, "it", data)
+		}
+	}
+	if errors.Is(err, cache.ErrCorrupt) {
+		err = t.shaOf(ctx, s, want.ID)
+	}
+	if errors.Is(err, ErrMismatch) {
+		err = &mismatchError{err, data.MD5, parts}
+		return Data{}, errors.Join(err, s.drop())
+	}
+	return Data{}, errors.Join(err, s.close(ctx))
+}
+
+// verify compares the MD5 with the pin, or else with what the server says, and
+// returns what the store has to find.
+func (t *transfer) verify(s *sink) (want cache.Ref, err error) {
+	spec := t.req.Spec
+	if spec.SHA256 != "" {
+		if want.ID, err = digest.ParseContentID(spec.SHA256); err != nil {
+			return want, fmt.Errorf("%w: the pin is no SHA-256: %w", ErrMismatch, err)
+		}
+	}
+	if got := s.hexMD5(); spec.MD5 != "" && got != spec.MD5 {
+		return want, fmt.Errorf("%w: it has MD5 %s, want %s (%d bytes)", ErrMismatch, got, spec.MD5, s.size)
+	} else if !spec.pinned() && t.version.md5 != "" && got != t.version.md5 {
+		return want, fmt.Errorf("%w: it has MD5 %s, and by the server's own word %s (%d bytes)", ErrMismatch, got, t.version.md5, s.size)
+	}
+	return want, nil
+}
+
+func shaMismatch(want, got digest.ContentID, size int64) error {
+	return fmt.Errorf("%w: it has SHA-256 %s, want %s (%d bytes)", ErrMismatch, got, want, size)
+}
+
+// shaOf explains a file that the store found to be another.
+func (t *transfer) shaOf(ctx context.Context, s *sink, want digest.ContentID) error {
+	w := digest.NewWriter()
+	if _, err := cache.Copy(ctx, w, io.NewSectionReader(s.in, 0, s.offset())); err != nil {
+		return err
+	}
+	return shaMismatch(want, w.ID(), w.Size())
+}
