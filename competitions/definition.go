@@ -12,6 +12,11 @@ import (
 // FileName is the name of a definition in its competition's folder.
 const FileName = "competition.hcl"
 
+// ManifestName is the name of the file beside it that says what the prepared
+// files were when they were pinned; see package competitions/verify. No output
+// depends on it.
+const ManifestName = "manifest.json"
+
 // Definition is one competition as its competition.hcl declares it, in one
 // version. It is read-only after loading.
 type Definition struct {

@@ -87,10 +87,11 @@ func callsLines(body *hclsyntax.Body) (found bool) {
 	return found
 }
 
-// hashFiles adds every file of the competition's folder but the definition.
+// hashFiles adds every file of the competition's folder but the definition and
+// what says how the outputs were.
 func (d *Definition) hashFiles(h *digest.Hasher) error {
 	return fs.WalkDir(d.folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || name == FileName {
+		if err != nil || e.IsDir() || name == FileName || name == ManifestName {
 			return err
 		}
 		data, err := fs.ReadFile(d.folder, name)

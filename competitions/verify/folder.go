@@ -1,0 +1,217 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/compare"
+)
+
+// node is a file or folder.
+type node struct {
+	name        string
+	dir         bool
+	id          digest.ContentID // zero when identity has to tell
+	size, files int64
+}
+
+// errSealed says that it is not known what a folder holds.
+var errSealed = errors.New("the folder's files are not listed")
+
+// folder is something that files are compared in.
+type folder interface {
+	// list gives the entries of a folder in the order of their names. The
+	// first error is errSealed when they are not known.
+	list(ctx context.Context, dir string) iter.Seq2[node, error]
+	// identity returns a file or folder with its digest, fs.ErrNotExist when
+	// there is none.
+	identity(ctx context.Context, name string) (node, error)
+	// open returns how to open a file, nil when its bytes are not at hand.
+	open(name string) compare.Opener
+}
+
+// treeFolder is a tree of a store.
+type treeFolder struct {
+	store cache.Store
+	root  cache.Ref
+}
+
+func (t treeFolder) identity(ctx context.Context, name string) (node, error) {
+	e, err := tree.Find(ctx, t.store, t.root, name)
+	return nodeOf(e), err
+}
+
+func nodeOf(e tree.Entry) node {
+	return node{name: e.Name, dir: e.IsDir(), id: e.ID, size: e.Size, files: e.Files}
+}
+
+func (t treeFolder) list(ctx context.Context, dir string) iter.Seq2[node, error] {
+	return func(yield func(node, error) bool) {
+		e, err := tree.Find(ctx, t.store, t.root, dir)
+		if err != nil {
+			yield(node{}, err)
+			return
+		}
+		eachEntry(ctx, t.store, e.Ref(), yield)
+	}
+}
+
+// eachEntry yields the entries of a directory of a store.
+func eachEntry(ctx context.Context, store cache.Store, ref cache.Ref, yield func(node, error) bool) {
+	r, err := tree.Open(ctx, store, ref)
+	if err != nil {
+		yield(node{}, err)
+		return
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if !yield(nodeOf(e), err) || err != nil {
+			return
+		}
+	}
+}
+
+func (t treeFolder) open(name string) compare.Opener {
+	return func(ctx context.Context) (fs.File, error) { return tree.NewFS(ctx, t.store, t.root).Open(name) }
+}
+
+// halves are the folders that make up prepared data; what else lies beside
+// them does not belong to it.
+var halves = map[string]bool{"public": true, "private": true}
+
+// diskFolder is a folder on disk, which has no digests yet. It remembers those
+// of the first entries it has read.
+type diskFolder struct {
+	fs fs.FS
+
+	mu    sync.Mutex
+	known map[string]node
+}
+
+// maxKnown is how many entries a diskFolder remembers.
+const maxKnown = 100_000
+
+func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[node, error] {
+	return func(yield func(node, error) bool) {
+		entries, err := fs.ReadDir(d.fs, dir)
+		if err != nil {
+			yield(node{}, err)
+			return
+		}
+		for _, e := range entries {
+			if dir == "." && !halves[e.Name()] {
+				continue
+			}
+			if !yield(node{name: e.Name(), dir: e.IsDir()}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *diskFolder) open(name string) compare.Opener {
+	return func(context.Context) (fs.File, error) { return d.fs.Open(name) }
+}
+
+func (d *diskFolder) identity(ctx context.Context, name string) (node, error) {
+	info, err := fs.Stat(d.fs, name)
+	if err != nil {
+		return node{}, err
+	}
+	e, err := d.entry(ctx, name, info)
+	return nodeOf(e), err
+}
+
+// entry returns a file or folder as a tree would hold it.
+func (d *diskFolder) entry(ctx context.Context, name string, info fs.FileInfo) (tree.Entry, error) {
+	d.mu.Lock()
+	n, ok := d.known[name]
+	d.mu.Unlock()
+	kind := tree.File
+	switch {
+	case info.IsDir():
+		kind = tree.Directory
+	case info.Mode()&0o100 != 0:
+		kind = tree.Executable
+	}
+	e := tree.Entry{Name: info.Name(), ID: n.id, Size: n.size, Files: n.files, Type: kind}
+	if ok {
+		return e, nil
+	}
+	var err error
+	if info.IsDir() {
+		err = d.directory(ctx, name, &e)
+	} else {
+		e.ID, e.Size, err = d.file(ctx, name)
+	}
+	if err == nil {
+		d.remember(name, nodeOf(e))
+	}
+	return e, err
+}
+
+func (d *diskFolder) remember(name string, n node) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil {
+		d.known = map[string]node{}
+	}
+	if len(d.known) < maxKnown {
+		d.known[name] = n
+	}
+}
+
+// directory encodes a folder, and what is below it.
+func (d *diskFolder) directory(ctx context.Context, name string, e *tree.Entry) error {
+	entries, err := fs.ReadDir(d.fs, name)
+	if err != nil {
+		return err
+	}
+	enc := tree.NewEncoder(io.Discard)
+	for _, child := range entries {
+		if name == "." && !halves[child.Name()] {
+			continue
+		}
+		below := path.Join(name, child.Name())
+		info, err := fs.Stat(d.fs, below)
+		if err != nil {
+			return err
+		}
+		one, err := d.entry(ctx, below, info)
+		if err != nil {
+			return err
+		}
+		one.Name = child.Name()
+		if err := enc.Write(one); err != nil {
+			return err
+		}
+	}
+	ref, err := enc.Finish()
+	e.ID, e.Size, e.Files = ref.ID, ref.Size, ref.Files
+	return err
+}
+
+func (d *diskFolder) file(ctx context.Context, name string) (id digest.ContentID, size int64, err error) {
+	f, err := d.fs.Open(name)
+	if err != nil {
+		return id, 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = cache.Copy(ctx, h, f)
+	h.Sum(id[:0])
+	return id, size, err
+}

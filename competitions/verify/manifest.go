@@ -1,0 +1,119 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/compare"
+)
+
+// manifestFormat is the first field of a manifest file.
+const manifestFormat = "mleflow manifest 1"
+
+// MaxListed is the number of files up to which a folder's are listed one by
+// one, and maxAll how many files and folders a manifest lists in all.
+const (
+	MaxListed = 100
+	maxAll    = 1000
+)
+
+// Manifest is a competition's manifest file.
+type Manifest struct {
+	Format string `json:"format"`
+	// Tree is the digest that checksums.manifest pins.
+	Tree string `json:"tree"`
+	// Folders and Files are by their path below the prepared folder.
+	Folders map[string]Folder          `json:"folders"`
+	Files   map[string]compare.Summary `json:"files"`
+}
+
+// Folder is what a manifest knows of a folder as a whole.
+type Folder struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+	Files  int64  `json:"files"`
+	// Listed says that the folder's entries are listed too, all of them.
+	Listed bool `json:"listed,omitempty"`
+}
+
+// ReadManifest reads a competition's manifest file; nil when it has none or is
+// of another version than v1.
+func ReadManifest(def *competitions.Definition) (*Manifest, error) {
+	if def.Version != "v1" {
+		return nil, nil
+	}
+	data, err := fs.ReadFile(def.Folder(), competitions.ManifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read manifest of %s: %w", def.ID, err)
+	}
+	m := &Manifest{}
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("read manifest of %s: %w", def.ID, err)
+	}
+	if m.Format != manifestFormat {
+		return nil, fmt.Errorf("read manifest of %s: it is of format %q, this version reads %q; write it anew with mleflow competition lock", def.ID, m.Format, manifestFormat)
+	}
+	return m, nil
+}
+
+// encode writes a manifest, the same way each time.
+func (m *Manifest) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", " ")
+	return append(data, '\n'), err
+}
+
+// describe makes the manifest of a prepared folder.
+func describe(ctx context.Context, data *Data) (*Manifest, error) {
+	root, err := data.folder.identity(ctx, ".")
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{Format: manifestFormat, Tree: root.id.String(), Folders: map[string]Folder{}, Files: map[string]compare.Summary{}}
+	return m, m.addFolder(ctx, data.folder, ".", root)
+}
+
+// addFolder adds a folder, and what is below it unless that is too much.
+func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
+	top := path.Dir(dir) == "."
+	whole := n.files <= MaxListed && len(m.Files)+int(n.files) <= maxAll && len(m.Folders) < maxAll || dir == "."
+	if dir != "." {
+		m.Folders[dir] = Folder{SHA256: n.id.String(), Size: n.size, Files: n.files, Listed: whole}
+	}
+	if !whole && !top {
+		return nil
+	}
+	for child, err := range f.list(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		name := path.Join(dir, child.name)
+		if child.dir {
+			if len(m.Folders) < maxAll {
+				if child, err = f.identity(ctx, name); err != nil {
+					return err
+				}
+				err = m.addFolder(ctx, f, name, child)
+			}
+		} else if whole || isTelling(name) && len(m.Files) < maxAll {
+			m.Files[name], err = compare.Summarise(ctx, name, f.open(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTelling reports whether a file is worth a summary in a folder of many.
+func isTelling(name string) bool {
+	return compare.IsTable(name) || archive.FormatOf(name) != ""
+}

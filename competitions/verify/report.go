@@ -1,0 +1,133 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/compare"
+)
+
+// Verdict is the result of a verification.
+type Verdict string
+
+// The verdicts. Unpinned says that there was nothing to compare with.
+const (
+	Verified Verdict = "verified"
+	Unpinned Verdict = "unpinned"
+	Differs  Verdict = "mismatch"
+)
+
+// Problem is what is wrong with a file.
+type Problem string
+
+// The problems. A folder whose files are not listed is Wrong as a whole.
+const (
+	Wrong      Problem = "wrong"
+	Missing    Problem = "missing"
+	Unexpected Problem = "unexpected"
+)
+
+// Report says what was compared.
+type Report struct {
+	Verdict Verdict `json:"verdict"`
+	// Pinned is the number of pins, Matched how many of them match. The digest
+	// of all files counts as one.
+	Pinned  int `json:"pinned"`
+	Matched int `json:"matched"`
+	// Manifest is the digest of the folder of all files; empty when the
+	// competition pins none and it was not known.
+	Manifest string `json:"manifest"`
+	// Wrong, Missing and Unexpected count all files with that problem, of
+	// which Mismatches holds the first.
+	Wrong      int64      `json:"wrong"`
+	Missing    int64      `json:"missing"`
+	Unexpected int64      `json:"unexpected"`
+	Mismatches []Mismatch `json:"mismatches"`
+	// Note says why no more is known, if so.
+	Note string `json:"note"`
+}
+
+// Mismatch is a file, or the folder of all files, that is not what it should
+// be.
+type Mismatch struct {
+	Path    string  `json:"path"`
+	Problem Problem `json:"problem"`
+	// Want and Got are digests: MD5 for a pin, else SHA-256. One that is not
+	// known is empty.
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	// WantBytes and GotBytes are sizes, -1 when not known.
+	WantBytes int64 `json:"want_bytes"`
+	GotBytes  int64 `json:"got_bytes"`
+	// SameContent says that the content is equal though the bytes differ.
+	SameContent bool `json:"same_content"`
+	// Explanation says how the file differs, as far as that is known.
+	Explanation string `json:"explanation"`
+}
+
+// String says what is wrong in a line.
+func (m Mismatch) String() string {
+	var b strings.Builder
+	b.WriteString(m.Path + ": ")
+	switch m.Problem {
+	case Missing:
+		b.WriteString("missing" + about(m.Want, m.WantBytes, " (want %s)"))
+	case Unexpected:
+		b.WriteString("unexpected" + about(m.Got, m.GotBytes, " (%s)"))
+	default:
+		b.WriteString("want " + about(m.Want, m.WantBytes, "%s") + ", got " + about(m.Got, m.GotBytes, "%s"))
+	}
+	if m.Explanation != "" {
+		b.WriteString(": " + m.Explanation)
+	}
+	return b.String()
+}
+
+// about shows a digest and a size in a format with one verb; nothing when
+// neither is known.
+func about(digest string, size int64, format string) string {
+	var parts []string
+	if digest != "" {
+		parts = append(parts, map[bool]string{true: "MD5 ", false: "SHA-256 "}[len(digest) == 32]+digest)
+	}
+	if size >= 0 {
+		parts = append(parts, compare.Thousands(size)+" bytes")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, strings.Join(parts, ", "))
+}
+
+// Lines says everything that is wrong, at most limit files; 0 is all.
+func (r Report) Lines(limit int) []string {
+	var lines []string
+	shown := r.Mismatches
+	if limit > 0 && len(shown) > limit {
+		shown = shown[:limit]
+	}
+	for _, m := range shown {
+		lines = append(lines, m.String())
+	}
+	if more := r.Wrong + r.Missing + r.Unexpected - int64(len(shown)); more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %s more", compare.Thousands(more)))
+	}
+	if r.Note != "" {
+		lines = append(lines, r.Note)
+	}
+	return lines
+}
+
+// Counts says in a few words how much is wrong.
+func (r Report) Counts() string {
+	var parts []string
+	for _, c := range []struct {
+		n    int64
+		what Problem
+	}{{r.Wrong, Wrong}, {r.Missing, Missing}, {r.Unexpected, Unexpected}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", compare.Thousands(c.n), c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

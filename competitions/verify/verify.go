@@ -1,0 +1,205 @@
+package verify
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// The most files that a report holds, and of those the most that are explained.
+const (
+	maxReported  = 100
+	maxExplained = 10
+)
+
+// Data is prepared data.
+type Data struct{ folder folder }
+
+// OnDisk returns the prepared data in a folder that holds public and private.
+// Other files beside those two are left alone.
+func OnDisk(prepared fs.FS) *Data { return &Data{&diskFolder{fs: prepared}} }
+
+// InStore returns the prepared data whose halves are trees of a store. It puts
+// the folder of both into the store, whose ID is the manifest's digest.
+func InStore(ctx context.Context, store cache.Store, public, private cache.Ref) (*Data, error) {
+	var b tree.Builder
+	for _, half := range []struct {
+		name string
+		ref  cache.Ref
+	}{{"private", private}, {"public", public}} {
+		if half.ref.Kind != cache.Tree {
+			return nil, fmt.Errorf("the %s files are a single file, not a tree", half.name)
+		}
+		if err := b.Add(half.name, half.ref, false); err != nil {
+			return nil, err
+		}
+	}
+	root, err := b.Build(ctx, store)
+	return &Data{treeFolder{store, root}}, err
+}
+
+// Request says what to verify.
+type Request struct {
+	Definition *competitions.Definition
+	Data       *Data
+	// Expected is data known to be right, to explain differences with; nil
+	// without any. It decides nothing.
+	Expected func(context.Context) (*Data, error)
+	// Store is a cache that may still hold the right bytes; nil without one.
+	Store cache.Store
+	// Progress, when set, is told of each pin that was compared.
+	Progress func(path string, done, total int)
+}
+
+// Run verifies prepared data. An error says that they could not be read.
+func Run(ctx context.Context, r Request) (Report, error) {
+	v := &verification{Request: r, report: Report{Mismatches: []Mismatch{}}, seen: map[string]bool{}}
+	for _, do := range []func(context.Context) error{v.prepare, v.pins, v.manifest, v.explain} {
+		if err := do(ctx); err != nil {
+			return v.report, fmt.Errorf("verify %s: %w", r.Definition.ID, err)
+		}
+	}
+	switch {
+	case len(v.report.Mismatches) > 0:
+		v.report.Verdict = Differs
+	case v.report.Pinned == 0:
+		v.report.Verdict = Unpinned
+	default:
+		v.report.Verdict = Verified
+	}
+	return v.report, nil
+}
+
+// verification is a run of Run.
+type verification struct {
+	Request
+	report Report
+	// known is what the manifest file says; nil without one.
+	known *Manifest
+	// expected is Request.Expected, once it was needed.
+	expected *Data
+	// seen are the paths that the report has.
+	seen map[string]bool
+}
+
+// prepare reads the manifest file and drops one of other data.
+func (v *verification) prepare(context.Context) (err error) {
+	v.known, err = ReadManifest(v.Definition)
+	if err != nil {
+		return err
+	}
+	if want := v.Definition.Checksums.Manifest; v.known != nil && v.known.Tree != want {
+		v.known = nil
+		v.report.Note = fmt.Sprintf("%s is not of the pinned digest and was not used; write both anew with mleflow competition lock %s",
+			competitions.ManifestName, v.Definition.ID)
+	}
+	return nil
+}
+
+// add puts a mismatch into the report, unless its path is there.
+func (v *verification) add(m Mismatch) {
+	if v.seen[m.Path] {
+		return
+	}
+	switch m.Problem {
+	case Missing:
+		v.report.Missing++
+	case Unexpected:
+		v.report.Unexpected++
+	default:
+		v.report.Wrong++
+	}
+	if len(v.report.Mismatches) < maxReported {
+		v.seen[m.Path] = true
+		v.report.Mismatches = append(v.report.Mismatches, m)
+	}
+}
+
+// summed is a file's MD5 and size.
+type summed struct {
+	md5     string
+	size    int64
+	missing bool
+}
+
+// pins compares the pinned files, several at once.
+func (v *verification) pins(ctx context.Context) error {
+	pins := v.Definition.Checksums.Pinned()
+	paths := slices.Sorted(maps.Keys(pins))
+	got := make([]summed, len(paths))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	done := 0
+	for i, path := range paths {
+		group.Go(func() (err error) {
+			if got[i], err = md5Of(ctx, v.Data.folder, path); err != nil {
+				return fmt.Errorf("read %s: %w", path, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; v.Progress != nil {
+				v.Progress(path, done, len(paths))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	v.report.Pinned = len(paths)
+	for i, path := range paths {
+		v.pin(path, pins[path], got[i])
+	}
+	return nil
+}
+
+// pin notes the result of one pin.
+func (v *verification) pin(path, want string, got summed) {
+	if got.md5 == want {
+		v.report.Matched++
+		return
+	}
+	m := Mismatch{Path: path, Problem: Wrong, Want: want, Got: got.md5, WantBytes: -1, GotBytes: got.size}
+	if v.known != nil {
+		if s, ok := v.known.Files[path]; ok {
+			m.WantBytes = s.Size
+		}
+	}
+	if got.missing {
+		m.Problem, m.GotBytes = Missing, -1
+	}
+	v.add(m)
+}
+
+// md5Of returns the sum that the reference pins files with; it guards against
+// differences, not against forgery.
+func md5Of(ctx context.Context, f folder, path string) (summed, error) {
+	file, err := f.open(path)(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return summed{missing: true}, nil
+	}
+	if err != nil {
+		return summed{}, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.IsDir() {
+		return summed{missing: true}, err
+	}
+	sum := md5.New()
+	n, err := cache.Copy(ctx, sum, file)
+	return summed{md5: hex.EncodeToString(sum.Sum(nil)), size: n}, err
+}

@@ -1,0 +1,230 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/compare"
+)
+
+// allFiles names the folder of all files in a report.
+const allFiles = "manifest of all files"
+
+// manifest compares the digest of all files, and names those that differ.
+func (v *verification) manifest(ctx context.Context) error {
+	want := v.Definition.Checksums.Manifest
+	if _, inStore := v.Data.folder.(treeFolder); want == "" && !inStore {
+		return nil
+	}
+	root, err := v.Data.folder.identity(ctx, ".")
+	if err != nil {
+		return err
+	}
+	v.report.Manifest = root.id.String()
+	if want == "" {
+		return nil
+	}
+	v.report.Pinned++
+	if want == v.report.Manifest {
+		v.report.Matched++
+		return nil
+	}
+	before := len(v.report.Mismatches)
+	right, err := v.right(ctx)
+	if err != nil {
+		return err
+	}
+	if right != nil {
+		if err := v.walk(ctx, right, "."); err != nil {
+			return err
+		}
+	}
+	if len(v.report.Mismatches) == before {
+		v.add(v.unnamed(want, root, right))
+	}
+	return nil
+}
+
+// unnamed is the mismatch of the digest when no file is known to differ beyond
+// the pinned ones.
+func (v *verification) unnamed(want string, root node, right folder) Mismatch {
+	m := Mismatch{Path: allFiles, Problem: Wrong, Want: want, Got: root.id.String(), WantBytes: -1, GotBytes: root.size}
+	switch {
+	case right == nil:
+		m.Explanation = "which files differ is not known: the competition has no manifest file, and there is nothing to compare with"
+	case len(v.report.Mismatches) > 0:
+		m.Explanation = "no file but those above is known to differ"
+	default:
+		m.Explanation = "what it is compared with has the same files"
+	}
+	return m
+}
+
+// right returns what the files should be, as well as it is known; nil when
+// nothing is.
+func (v *verification) right(ctx context.Context) (folder, error) {
+	if e, err := v.right1(ctx); e != nil || err != nil {
+		return e, err
+	}
+	if f := v.stored(ctx); f != nil {
+		return f, nil
+	}
+	if v.known != nil {
+		return knownFolder{v.known, v.Store}, nil
+	}
+	return nil, nil
+}
+
+// right1 returns the data that are known to be right, if there are any.
+func (v *verification) right1(ctx context.Context) (folder, error) {
+	if v.Expected == nil {
+		return nil, nil
+	}
+	if v.expected == nil {
+		e, err := v.Expected(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the expected files: %w", err)
+		}
+		v.expected = e
+	}
+	return v.expected.folder, nil
+}
+
+// stored returns the tree of the pinned digest if the store still has it.
+func (v *verification) stored(ctx context.Context) folder {
+	id := parse(v.Definition.Checksums.Manifest)
+	if v.Store == nil || id.IsZero() {
+		return nil
+	}
+	r, err := v.Store.Open(ctx, id)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	dec := tree.NewDecoder(r)
+	for err == nil {
+		_, err = dec.Next()
+	}
+	ref := cache.Ref{Kind: cache.Tree, ID: id}
+	ref.Size, ref.Files = dec.Totals()
+	f := treeFolder{v.Store, ref}
+	for name := range halves {
+		if n, err := f.identity(ctx, name); err != nil || !has(ctx, v.Store, n) {
+			return nil
+		}
+	}
+	return f
+}
+
+func has(ctx context.Context, store cache.Store, n node) bool {
+	_, err := store.Has(ctx, n.id)
+	return err == nil
+}
+
+// walk compares two folders entry by entry, in the order of their names.
+func (v *verification) walk(ctx context.Context, right folder, dir string) error {
+	want, stopWant := iter.Pull2(right.list(ctx, dir))
+	defer stopWant()
+	got, stopGot := iter.Pull2(v.Data.folder.list(ctx, dir))
+	defer stopGot()
+	w, wErr, wOK := want()
+	g, gErr, gOK := got()
+	for wOK || gOK {
+		if errors.Is(wErr, errSealed) || errors.Is(wErr, cache.ErrNotFound) {
+			return v.sealed(ctx, right, dir)
+		}
+		if err := errors.Join(wErr, gErr, ctx.Err()); err != nil {
+			return err
+		}
+		var err error
+		switch {
+		case !gOK || wOK && w.name < g.name:
+			v.missing(path.Join(dir, w.name), w)
+			w, wErr, wOK = want()
+		case !wOK || g.name < w.name:
+			err = v.unexpected(ctx, path.Join(dir, g.name), g)
+			g, gErr, gOK = got()
+		default:
+			err = v.both(ctx, right, path.Join(dir, w.name), w)
+			w, wErr, wOK = want()
+			g, gErr, gOK = got()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// both compares what is there on both sides.
+func (v *verification) both(ctx context.Context, right folder, name string, want node) error {
+	got, err := v.Data.folder.identity(ctx, name)
+	if err != nil {
+		return err
+	}
+	if want.id.IsZero() {
+		if want, err = right.identity(ctx, name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case want.id == got.id && want.dir == got.dir:
+		return nil
+	case want.dir && got.dir:
+		return v.walk(ctx, right, name)
+	}
+	m := Mismatch{Path: name, Problem: Wrong, Want: want.id.String(), Got: got.id.String(), WantBytes: want.size, GotBytes: got.size}
+	if want.dir != got.dir {
+		m.Explanation = map[bool]string{true: "a file where a folder should be", false: "a folder where a file should be"}[want.dir]
+	}
+	v.add(m)
+	return nil
+}
+
+// sealed notes a folder of which only the whole is known.
+func (v *verification) sealed(ctx context.Context, right folder, dir string) error {
+	want, err := right.identity(ctx, dir)
+	if err != nil {
+		return err
+	}
+	got, err := v.Data.folder.identity(ctx, dir)
+	if err != nil {
+		return err
+	}
+	m := Mismatch{Path: dir + "/", Problem: Wrong, Want: want.id.String(), Got: got.id.String(), WantBytes: want.size, GotBytes: got.size}
+	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", compare.Thousands(want.files), compare.Thousands(got.files))
+	v.add(m)
+	return nil
+}
+
+func (v *verification) missing(name string, n node) {
+	m := Mismatch{Path: name, Problem: Missing, Want: n.id.String(), WantBytes: n.size, GotBytes: -1}
+	if n.id.IsZero() {
+		m.Want, m.WantBytes = "", -1
+	}
+	v.add(wholeFolder(m, n))
+}
+
+func (v *verification) unexpected(ctx context.Context, name string, n node) error {
+	n, err := v.Data.folder.identity(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	v.add(wholeFolder(Mismatch{Path: name, Problem: Unexpected, Got: n.id.String(), WantBytes: -1, GotBytes: n.size}, n))
+	return err
+}
+
+// wholeFolder says of a folder that it is one.
+func wholeFolder(m Mismatch, n node) Mismatch {
+	if n.dir {
+		m.Path += "/"
+		m.Explanation = fmt.Sprintf("a folder of %s files", compare.Thousands(n.files))
+	}
+	return m
+}
