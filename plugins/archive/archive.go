@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -71,10 +73,20 @@ type Limits struct {
 	Entries int
 	// Bytes is the largest total size of the unpacked files.
 	Bytes int64
+	// Ratio is how many times as large as the archive the unpacked files may
+	// be, once they take more than 64 MiB; 0 sets no limit.
+	Ratio int64
+	// OneCase refuses names that differ in case only, for file systems that
+	// take them for one. Linux does not, and data sets have such names.
+	OneCase bool
 }
 
-// DefaultLimits admit every known data set: 50 million entries, 4 TiB.
-func DefaultLimits() Limits { return Limits{Entries: 50_000_000, Bytes: 4 << 40} }
+// ratioFree is up to which size unpacked files may be of any ratio.
+const ratioFree = 64 << 20
+
+// DefaultLimits admit every known data set: 50 million entries, 4 TiB, and a
+// ratio of 1,100, a little above what Deflate can reach (1,032).
+func DefaultLimits() Limits { return Limits{Entries: 50_000_000, Bytes: 4 << 40, Ratio: 1100} }
 
 // Entry is a file or folder of an archive.
 type Entry struct {
@@ -97,13 +109,13 @@ type Source struct {
 // of the file's bytes, which is valid during the call only and need not be
 // read. All names are checked first where the format lists them ahead.
 func Walk(ctx context.Context, src Source, format Format, limits Limits, visit func(Entry, io.Reader) error) error {
-	g := &guard{limits: limits, seen: map[string]bool{}}
+	g := &guard{limits: limits, packed: src.Size, seen: map[string]bool{}}
 	var err error
 	switch format {
 	case Zip:
 		err = walkZip(ctx, src, g, visit)
 	case Tar, TarGzip, TarZstd:
-		err = walkTar(ctx, src, format, g, visit)
+		err = walkTar(ctx, src, format, g, func(_ int64, e Entry, r io.Reader) error { return visit(e, r) })
 	case SevenZip:
 		err = walkSevenZip(ctx, src, g, visit)
 	default:
@@ -118,16 +130,26 @@ func Walk(ctx context.Context, src Source, format Format, limits Limits, visit f
 // guard checks entries before they are used.
 type guard struct {
 	limits Limits
+	// packed is the size of the archive, 0 if it is not known.
+	packed int64
 	count  int
 	bytes  int64
-	// seen maps a name to whether it is a folder.
+	// seen maps a name to whether it is a folder. Without it names may occur
+	// twice: whoever takes the entries refuses that.
 	seen map[string]bool
+	// cases maps the digest of a name without case to that of the name.
+	cases map[uint64]uint64
+}
+
+// cleaner returns a guard that cleans names which another has checked.
+func cleaner() *guard {
+	return &guard{limits: Limits{Entries: math.MaxInt, Bytes: math.MaxInt64}}
 }
 
 // admit checks an entry and cleans its name.
 func (g *guard) admit(e *Entry) error {
 	if g.count++; g.count > g.limits.Entries {
-		return fmt.Errorf("%w: more than %d entries", ErrUnsafe, g.limits.Entries)
+		return fmt.Errorf("%w: with %q more than %d entries", ErrUnsafe, e.Name, g.limits.Entries)
 	}
 	if e.Folder {
 		e.Name = strings.TrimRight(e.Name, "/")
@@ -143,14 +165,17 @@ func (g *guard) admit(e *Entry) error {
 	if err := g.place(e); err != nil {
 		return err
 	}
-	if e.Size > 0 {
-		return g.grow(e.Size)
+	if err := g.checkCase(e.Name); err != nil {
+		return err
 	}
-	return nil
+	return g.grow(e)
 }
 
 // place makes sure that a name is used once, and for one kind of thing.
 func (g *guard) place(e *Entry) error {
+	if g.seen == nil {
+		return nil
+	}
 	if folder, ok := g.seen[e.Name]; ok && !(folder && e.Folder) {
 		return fmt.Errorf("%w: name %q occurs twice", ErrUnsafe, e.Name)
 	}
@@ -168,11 +193,44 @@ func (g *guard) place(e *Entry) error {
 	return nil
 }
 
-func (g *guard) grow(n int64) error {
-	if n < 0 || g.bytes > g.limits.Bytes-n {
-		return fmt.Errorf("%w: more than %d bytes unpacked", ErrUnsafe, g.limits.Bytes)
+// caseSeed makes the digests of names differ from process to process.
+var caseSeed = maphash.MakeSeed()
+
+// checkCase refuses a name, or one of its folders, that was there in another
+// case.
+func (g *guard) checkCase(name string) error {
+	if !g.limits.OneCase {
+		return nil
 	}
-	g.bytes += n
+	if g.cases == nil {
+		g.cases = map[uint64]uint64{}
+	}
+	for part := name; part != ""; part = parent(part) {
+		folded, exact := maphash.String(caseSeed, strings.ToLower(part)), maphash.String(caseSeed, part)
+		old, ok := g.cases[folded]
+		switch {
+		case ok && old != exact:
+			return fmt.Errorf("%w: name %q differs from another in case only, which this file system does not tell apart", ErrUnsafe, part)
+		case ok:
+			return nil
+		}
+		g.cases[folded] = exact
+	}
+	return nil
+}
+
+// grow counts the bytes of an entry.
+func (g *guard) grow(e *Entry) error {
+	if e.Size <= 0 {
+		return nil
+	}
+	if g.bytes > g.limits.Bytes-e.Size {
+		return fmt.Errorf("%w: with %q more than %d bytes are unpacked", ErrUnsafe, e.Name, g.limits.Bytes)
+	}
+	g.bytes += e.Size
+	if g.limits.Ratio > 0 && g.packed > 0 && g.bytes > ratioFree && g.bytes/g.packed >= g.limits.Ratio {
+		return fmt.Errorf("%w: with %q more than %d bytes come out of %d, as in a bomb", ErrUnsafe, e.Name, g.bytes, g.packed)
+	}
 	return nil
 }
 
@@ -218,25 +276,4 @@ func CheckName(name string) error {
 		}
 	}
 	return nil
-}
-
-// exactReader fails unless the file has exactly the size that was announced.
-type exactReader struct {
-	r    io.Reader
-	left int64
-	name string
-}
-
-func (x *exactReader) Read(p []byte) (int, error) {
-	n, err := x.r.Read(p)
-	if x.left -= int64(n); x.left < 0 {
-		return 0, fmt.Errorf("%w: %q is longer than the archive says", ErrUnsafe, x.name)
-	}
-	switch {
-	case err == io.EOF && x.left > 0:
-		err = fmt.Errorf("%w: %q is shorter than the archive says", ErrFormat, x.name)
-	case err != nil && err != io.EOF:
-		err = fmt.Errorf("%w: %q: %w", ErrFormat, x.name, err)
-	}
-	return n, err
 }

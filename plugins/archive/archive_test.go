@@ -156,8 +156,8 @@ func TestBadNames(t *testing.T) {
 			t.Errorf("CheckName(%q): %v", name, err)
 		}
 		for format, data := range map[archive.Format][]byte{archive.Zip: zipOf(t, name, "x"), archive.Tar: tarOf(t, name, "x")} {
-			if data == nil {
-				continue
+			if data == nil || format == archive.Zip && name == "\xff" {
+				continue // not a name in that format, or one in code page 437
 			}
 			dir := t.TempDir()
 			inside := filepath.Join(dir, "inside")

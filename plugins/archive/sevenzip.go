@@ -2,12 +2,12 @@ package archive
 
 import (
 	"bufio"
+	"cmp"
 	"compress/bzip2"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/crc32"
 	"io"
 
@@ -21,34 +21,105 @@ const (
 	maxSevenZipHeader = 1 << 28
 )
 
-// walkSevenZip reads a 7z archive: folders of Copy, LZMA, LZMA2, Deflate and
-// BZip2, alone or in a chain. Names and sizes are all checked before the
-// first entry is given.
-func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, io.Reader) error) error {
+// sevenZip is an opened 7z archive: folders of Copy, LZMA, LZMA2, Deflate and
+// BZip2, alone or in a chain.
+type sevenZip struct {
+	src     Source
+	streams szStreams
+	files   szFiles
+	// packAt is where the packed bytes of each folder begin.
+	packAt []int64
+}
+
+// openSevenZip reads the header and checks names and sizes.
+func openSevenZip(src Source, g *guard) (*sevenZip, error) {
 	streams, files, err := readSevenZipHeader(src)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	entries, err := sevenZipEntries(streams, files, g)
-	if err != nil {
-		return err
-	}
-	w := szWalker{ctx: ctx, src: src, streams: streams, visit: visit}
-	for i, e := range entries {
-		if !files[i].hasStream {
-			if e.Name == "." {
-				continue
-			}
-			if err := visit(e, emptyReader{}); err != nil {
-				return err
-			}
-			continue
+	a := &sevenZip{src: src, streams: streams, files: files}
+	at := streams.packPos + szHeadSize
+	for _, size := range streams.packSizes {
+		a.packAt = append(a.packAt, at)
+		if at < 0 || size < 0 || at > src.Size-size {
+			return nil, fmt.Errorf("%w: packed bytes lie outside the file", ErrFormat)
 		}
-		if err := w.next(e); err != nil {
+		at += size
+	}
+	if len(a.packAt) < len(streams.folders) {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, errHeader)
+	}
+	return a, a.each(func(_ int, e *Entry, _ int) error { return g.admit(e) })
+}
+
+// each gives all entries in order, with the number of an entry's stream; -1
+// if it has none.
+func (a *sevenZip) each(visit func(i int, e *Entry, stream int) error) error {
+	next := 0
+	for i := range a.files.n {
+		e := a.entry(i)
+		if err := a.checkKind(i, e.Name); err != nil {
+			return err
+		}
+		stream := -1
+		if !a.files.empty.has(int64(i)) {
+			if stream = next; stream >= len(a.streams.streams) {
+				return fmt.Errorf("%w: more files than streams", ErrFormat)
+			}
+			e.Size, next = a.streams.streams[stream].size, next+1
+		}
+		if err := visit(i, &e, stream); err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	if next < len(a.streams.streams) {
+		return fmt.Errorf("%w: more streams than files", ErrFormat)
+	}
+	return nil
+}
+
+// entry returns an entry without its size.
+func (a *sevenZip) entry(i int) Entry {
+	e := Entry{Name: a.files.name(i), Folder: a.files.folder.has(int64(i))}
+	attr := a.files.attr(i)
+	e.Executable = attr&0x8000 != 0 && attr>>16&0o100 != 0 && !e.Folder
+	return e
+}
+
+// checkKind refuses what is neither a file nor a folder.
+func (a *sevenZip) checkKind(i int, name string) error {
+	attr := a.files.attr(i)
+	kind := attr >> 28
+	switch {
+	case attr&0x400 != 0, attr&0x8000 != 0 && kind == 0o12:
+		return fmt.Errorf("%w: %q is a link", ErrUnsafe, name)
+	case attr&0x8000 != 0 && kind != 0 && kind != 0o4 && kind != 0o10:
+		return fmt.Errorf("%w: %q is neither a file nor a folder", ErrUnsafe, name)
+	}
+	return nil
+}
+
+// walkSevenZip gives the entries in order. Names and sizes are all checked
+// before the first one.
+func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, io.Reader) error) error {
+	a, err := openSevenZip(src, g)
+	if err != nil {
+		return err
+	}
+	r := szReader{a: a}
+	clean := cleaner()
+	return a.each(func(_ int, e *Entry, stream int) error {
+		if err := cmp.Or(ctx.Err(), clean.admit(e)); err != nil {
+			return err
+		}
+		if stream < 0 {
+			if e.Name == "." {
+				return nil
+			}
+			return visit(*e, emptyReader{})
+		}
+		return r.give(stream, e.Name, func(plain io.Reader) error { return visit(*e, plain) })
+	})
 }
 
 type emptyReader struct{}
@@ -56,100 +127,57 @@ type emptyReader struct{}
 // Read implements io.Reader.
 func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// sevenZipEntries checks all entries and gives files their sizes.
-func sevenZipEntries(streams szStreams, files []szFile, g *guard) ([]Entry, error) {
-	var sizes []int64
-	for _, f := range streams.folders {
-		for _, s := range f.streams {
-			sizes = append(sizes, s.size)
-		}
-	}
-	entries := make([]Entry, len(files))
-	for i, f := range files {
-		e := Entry{Name: f.name, Folder: f.folder}
-		if f.attr&0x8000 != 0 {
-			e.Executable = f.attr>>16&0o100 != 0
-		}
-		if f.attr&0x8000 != 0 && f.attr>>28 == 0o12 || f.attr&0x400 != 0 {
-			return nil, fmt.Errorf("%w: %q is a link", ErrUnsafe, f.name)
-		}
-		if f.hasStream {
-			if len(sizes) == 0 {
-				return nil, fmt.Errorf("%w: more files than streams", ErrFormat)
-			}
-			e.Size, sizes = sizes[0], sizes[1:]
-		}
-		if err := g.admit(&e); err != nil {
-			return nil, err
-		}
-		entries[i] = e
-	}
-	if len(sizes) > 0 {
-		return nil, fmt.Errorf("%w: more streams than files", ErrFormat)
-	}
-	return entries, nil
+// szReader goes through the folders of an archive, stream by stream.
+type szReader struct {
+	a      *sevenZip
+	folder int
+	plain  io.Reader
+	// next is the stream that plain gives next.
+	next int
 }
 
-// szWalker goes through the folders of an archive, stream by stream.
-type szWalker struct {
-	ctx     context.Context
-	src     Source
-	streams szStreams
-	visit   func(Entry, io.Reader) error
-	folder  int
-	stream  int
-	plain   io.Reader
-}
-
-// next gives the next stream as the entry's bytes.
-func (w *szWalker) next(e Entry) error {
-	for w.stream == len(w.streams.folders[w.folder].streams) {
-		w.folder, w.stream, w.plain = w.folder+1, 0, nil
+// give opens a stream, which must come after those given before, for one
+// call. What the call leaves unread is read and checked too.
+func (r *szReader) give(stream int, name string, use func(io.Reader) error) error {
+	s := &r.a.streams
+	for stream >= s.folders[r.folder].first+s.folders[r.folder].streams {
+		r.folder, r.plain = r.folder+1, nil
 	}
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	if w.plain == nil {
-		plain, err := w.open(w.folder)
+	f := &s.folders[r.folder]
+	if r.plain == nil {
+		plain, err := openFolder7z(r.a.src, r.a.packAt[r.folder], s.packSizes[r.folder], s, f)
 		if err != nil {
-			return fmt.Errorf("%q: %w", e.Name, err)
+			return fmt.Errorf("%q: %w", name, err)
 		}
-		w.plain = plain
+		r.plain, r.next = plain, f.first
 	}
-	s := w.streams.folders[w.folder].streams[w.stream]
-	w.stream++
-	r := &checkedReader{r: w.plain, left: s.size, want: s, sum: crc32.NewIEEE()}
-	if err := w.visit(e, r); err != nil {
+	for ; r.next < stream; r.next++ {
+		if err := r.use(name, func(io.Reader) error { return nil }); err != nil {
+			return err
+		}
+	}
+	err := r.use(name, use)
+	r.next++
+	return err
+}
+
+func (r *szReader) use(name string, use func(io.Reader) error) error {
+	s := r.a.streams.streams[r.next]
+	plain := &checkedReader{r: r.plain, name: name, left: s.size, want: s, sum: crc32.NewIEEE()}
+	if err := use(plain); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("%q: %w", e.Name, err)
-	}
-	return nil
+	_, err := io.Copy(io.Discard, plain)
+	return err
 }
 
-func (w *szWalker) finish() error { return w.ctx.Err() }
-
-// open returns the plain bytes of a folder.
-func (w *szWalker) open(i int) (io.Reader, error) {
-	if i >= len(w.streams.packSizes) {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, errHeader)
-	}
-	at := w.streams.packPos + szHeadSize
-	for _, size := range w.streams.packSizes[:i] {
-		at += size
-	}
-	return openFolder7z(w.src, at, w.streams.packSizes[i], &w.streams.folders[i])
-}
-
-func openFolder7z(src Source, at, size int64, f *szFolder) (io.Reader, error) {
-	if at < 0 || size < 0 || at > src.Size-size {
-		return nil, fmt.Errorf("%w: packed bytes lie outside the file", ErrFormat)
-	}
+// openFolder7z returns the plain bytes of a folder.
+func openFolder7z(src Source, at, size int64, s *szStreams, f *szFolder) (io.Reader, error) {
 	var r io.Reader = bufio.NewReaderSize(io.NewSectionReader(src, at, size), 1<<18)
-	for _, i := range f.order {
+	sizes := s.coderSizes(f)
+	for _, i := range f.spec.order {
 		var err error
-		if r, err = openCoder(r, f.coders[i], f.sizes[i]); err != nil {
+		if r, err = openCoder(r, f.spec.coders[i], sizes[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -179,58 +207,28 @@ func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, error) {
 	return r, err
 }
 
-// checkedReader reads one stream and checks its length and checksum.
-type checkedReader struct {
-	r    io.Reader
-	left int64
-	want szStream
-	sum  hash.Hash32
-}
-
-// Read implements io.Reader.
-func (c *checkedReader) Read(p []byte) (int, error) {
-	if c.left == 0 {
-		if c.want.hasCRC && c.sum.Sum32() != c.want.crc {
-			return 0, fmt.Errorf("%w: wrong checksum", ErrFormat)
-		}
-		return 0, io.EOF
-	}
-	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
-	_, _ = c.sum.Write(p[:n])
-	c.left -= int64(n)
-	switch {
-	case c.left == 0:
-		err = nil
-	case err == io.EOF:
-		err = fmt.Errorf("%w: shorter than the archive says", ErrFormat)
-	case err != nil:
-		err = fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	return n, err
-}
-
 // readSevenZipHeader reads the header, which may itself be compressed.
-func readSevenZipHeader(src Source) (s szStreams, files []szFile, err error) {
+func readSevenZipHeader(src Source) (s szStreams, files szFiles, err error) {
 	head := make([]byte, szHeadSize)
 	if _, err := src.ReadAt(head, 0); err != nil {
-		return s, nil, err
+		return s, files, err
 	}
 	if string(head[:6]) != szSignature || crc32.ChecksumIEEE(head[12:]) != binary.LittleEndian.Uint32(head[8:]) {
-		return s, nil, errHeader
+		return s, files, errHeader
 	}
 	at, size := binary.LittleEndian.Uint64(head[12:]), binary.LittleEndian.Uint64(head[20:])
 	if size == 0 {
-		return s, nil, nil
+		return s, files, nil
 	}
 	if size > maxSevenZipHeader || at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
-		return s, nil, errHeader
+		return s, files, errHeader
 	}
 	header := make([]byte, size)
 	if _, err := src.ReadAt(header, int64(at)+szHeadSize); err != nil {
-		return s, nil, err
+		return s, files, err
 	}
 	if crc32.ChecksumIEEE(header) != binary.LittleEndian.Uint32(head[28:]) {
-		return s, nil, errors.New("wrong checksum of the 7z header")
+		return s, files, errors.New("wrong checksum of the 7z header")
 	}
 	for range 4 {
 		h := headerReader{b: header}
@@ -239,16 +237,16 @@ func readSevenZipHeader(src Source) (s szStreams, files []szFile, err error) {
 			return h.header()
 		case idEncodedHead:
 			if header, err = unpackHeader(src, h.streams(), h.err); err != nil {
-				return s, nil, err
+				return s, files, err
 			}
 		default:
-			return s, nil, errHeader
+			return s, files, errHeader
 		}
 	}
-	return s, nil, errHeader
+	return s, files, errHeader
 }
 
-func (h *headerReader) header() (s szStreams, files []szFile, err error) {
+func (h *headerReader) header() (s szStreams, files szFiles, err error) {
 	for h.err == nil {
 		switch h.byte() {
 		case idEnd:
@@ -264,14 +262,27 @@ func (h *headerReader) header() (s szStreams, files []szFile, err error) {
 	return s, files, h.err
 }
 
+// unpackHeader decompresses a header. A header is names and numbers: one that
+// is many times as long as its packed bytes is a bomb.
 func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
-	if err != nil || len(s.folders) != 1 || len(s.packSizes) != 1 || s.folders[0].size() > maxSevenZipHeader {
+	if err != nil || len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
 		return nil, errHeader
 	}
-	r, err := openFolder7z(src, s.packPos+szHeadSize, s.packSizes[0], &s.folders[0])
+	at, packed, stream := s.packPos+szHeadSize, s.packSizes[0], s.streams[0]
+	if at < 0 || packed < 0 || at > src.Size-packed || stream.size < 0 || stream.size > min(maxSevenZipHeader, max(4<<20, 64*packed)) {
+		return nil, errHeader
+	}
+	r, err := openFolder7z(src, at, packed, &s, &s.folders[0])
 	if err != nil {
 		return nil, err
 	}
-	stream := s.folders[0].streams[0]
-	return io.ReadAll(&checkedReader{r: r, left: stream.size, want: stream, sum: crc32.NewIEEE()})
+	header := make([]byte, stream.size)
+	plain := &checkedReader{r: r, name: "header", left: stream.size, want: stream, sum: crc32.NewIEEE()}
+	if _, err := io.ReadFull(plain, header); err != nil {
+		return nil, err
+	}
+	if _, err := plain.Read(nil); err != io.EOF {
+		return nil, err
+	}
+	return header, nil
 }

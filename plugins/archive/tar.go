@@ -2,7 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,14 +12,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-func walkTar(ctx context.Context, src Source, format Format, g *guard, visit func(Entry, io.Reader) error) error {
-	plain, closePlain, err := decompress(bufio.NewReaderSize(io.NewSectionReader(src, 0, src.Size), 1<<20), format)
+// walkTar gives the entries in order with their number.
+func walkTar(ctx context.Context, src Source, format Format, g *guard, visit func(int64, Entry, io.Reader) error) error {
+	packed := &tarFile{src: src, buf: make([]byte, 1<<20)}
+	plain, closePlain, err := decompress(packed, format)
 	if err != nil {
 		return err
 	}
 	defer closePlain()
 	r := tar.NewReader(plain)
-	for {
+	for index := int64(0); ; index++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size, Executable: h.Mode&0o100 != 0}
+		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size, Executable: h.Mode&0o100 != 0 && h.Typeflag == tar.TypeReg}
 		if !e.Folder && h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("%w: %q is neither a file nor a folder but a link or a device (type %q)", ErrUnsafe, h.Name, h.Typeflag)
 		}
@@ -44,7 +45,7 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		if e.Name == "." {
 			continue
 		}
-		if err := visit(e, r); err != nil {
+		if err := visit(index, e, r); err != nil {
 			return err
 		}
 	}
@@ -81,11 +82,70 @@ func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
 		}
 		return z, func() { _ = z.Close() }, nil
 	case TarZstd:
-		z, err := zstd.NewReader(r)
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxDictionary))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		return z, z.Close, nil
 	}
 	return r, func() {}, nil
+}
+
+// tarFile reads an archive's bytes from the start, in large pieces, and can
+// leave some out, which tar does with members that nobody reads.
+type tarFile struct {
+	src  Source
+	buf  []byte
+	from int // what is read of buf
+	to   int
+	next int64 // place in the file of what follows buf
+}
+
+// Read implements io.Reader.
+func (f *tarFile) Read(p []byte) (int, error) {
+	if f.from == f.to {
+		n, err := f.src.ReadAt(f.buf[:min(int64(len(f.buf)), f.src.Size-f.next)], f.next)
+		if n == 0 {
+			if err == nil {
+				err = io.EOF
+			}
+			return 0, err
+		}
+		f.from, f.to, f.next = 0, n, f.next+int64(n)
+	}
+	n := copy(p, f.buf[f.from:f.to])
+	f.from += n
+	return n, nil
+}
+
+// ReadByte implements io.ByteReader, which spares decompression a buffer.
+func (f *tarFile) ReadByte() (byte, error) {
+	if f.from == f.to {
+		var one [1]byte
+		_, err := io.ReadFull(f, one[:])
+		return one[0], err
+	}
+	f.from++
+	return f.buf[f.from-1], nil
+}
+
+// Seek implements io.Seeker.
+func (f *tarFile) Seek(offset int64, whence int) (int64, error) {
+	at := f.next - int64(f.to-f.from)
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += at
+	default:
+		offset += f.src.Size
+	}
+	if offset < 0 {
+		return at, errors.New("seek before the start of an archive")
+	}
+	if skip := offset - at; skip >= 0 && skip <= int64(f.to-f.from) {
+		f.from += int(skip)
+		return offset, nil
+	}
+	f.from, f.to, f.next = 0, 0, min(offset, f.src.Size)
+	return offset, nil
 }

@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// smallBuffers hold a small entry.
+var smallBuffers = sync.Pool{New: func() any { return new([smallEntry]byte) }}
+
+// spanBuffers hold the packed bytes of neighbouring small entries.
+var spanBuffers = sync.Pool{New: func() any { b := make([]byte, spanBytes); return &b }}
+
+// pipeBuffers hold a piece of a large one.
+var pipeBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// pipe copies with reading and writing at the same time, as each takes a
+// processor: one decompresses, the other hashes and writes.
+func pipe(ctx context.Context, w io.Writer, r io.Reader) error {
+	type piece struct {
+		buf *[256 << 10]byte
+		n   int
+		err error
+	}
+	pieces := make(chan piece, 4)
+	stop := make(chan struct{})
+	go func() {
+		defer close(pieces)
+		for {
+			buf := pipeBuffers.Get().(*[256 << 10]byte)
+			n, err := io.ReadFull(r, buf[:])
+			if err == io.ErrUnexpectedEOF {
+				err = io.EOF
+			}
+			select {
+			case pieces <- piece{buf, n, err}:
+			case <-stop:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	var failed error
+	for p := range pieces {
+		if failed == nil {
+			failed = ctx.Err()
+		}
+		if failed == nil {
+			if _, failed = w.Write(p.buf[:p.n]); failed == nil && p.err != io.EOF {
+				failed = p.err
+			}
+			if failed != nil {
+				close(stop)
+			}
+		}
+		pipeBuffers.Put(p.buf)
+	}
+	return failed
+}
+
+// bitmap is a growing set of small numbers.
+type bitmap []uint64
+
+func (b bitmap) has(i int64) bool { return i/64 < int64(len(b)) && b[i/64]>>(i%64)&1 != 0 }
+
+func (b *bitmap) set(i int64) {
+	for i/64 >= int64(len(*b)) {
+		*b = append(*b, make([]uint64, max(64, len(*b)))...)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+func (b bitmap) clear(i int64) {
+	if i/64 < int64(len(b)) {
+		b[i/64] &^= 1 << (i % 64)
+	}
+}

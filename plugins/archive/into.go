@@ -1,0 +1,275 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// Sink takes the entries of an archive, as a tree.Builder does. It is called
+// by one goroutine at a time, in no order. That a name is taken already is the
+// sink's to refuse.
+type Sink interface {
+	Add(path string, ref cache.Ref, executable bool) error
+	AddDir(path string) error
+}
+
+// IntoOptions say how Into unpacks.
+type IntoOptions struct {
+	Limits Limits
+	// Key names the archive's content. With it the work is journaled in the
+	// store, and a later Into of the same key and archive does not unpack
+	// again what is in the store already. Without it nothing is remembered.
+	Key string
+	// Nested says which entries are archives to be unpacked too. Such an
+	// entry becomes a folder of its name. Archives inside of it stay files.
+	Nested func(name string) bool
+	// Workers is the number of entries unpacked at once; 0 is one a processor.
+	Workers int
+	// Progress, when set, is told the files and bytes so far, by one
+	// goroutine at a time.
+	Progress func(files, bytes int64)
+}
+
+// Unpacked is an archive whose entries are in a store.
+type Unpacked struct {
+	// Files and Bytes are what the archive holds, nested archives included.
+	Files, Bytes int64
+	// Continued is how many of its entries an earlier process had stored.
+	Continued int64
+
+	journal *journal
+}
+
+// Drop ends the work and forgets its journal, when the entries have got to
+// where they stay.
+func (u *Unpacked) Drop() error { return u.journal.drop() }
+
+// Close ends the work and keeps its journal.
+func (u *Unpacked) Close() error { return u.journal.close() }
+
+// smallEntry is up to which size an entry is unpacked in memory.
+const smallEntry = 1 << 20
+
+// Into unpacks an archive into a store, several entries at once, and gives
+// them to a sink. What it has in memory depends neither on the number of
+// entries nor on their sizes. Names, limits and the structure of the archive
+// are checked before anything is stored where the format lists its entries
+// ahead; names that occur twice are left to the sink.
+//
+// When it fails, the entries that were stored are of no tree, and the journal
+// is kept.
+func Into(ctx context.Context, store cache.Store, src Source, format Format, sink Sink, o IntoOptions) (*Unpacked, error) {
+	u, err := newUnpacker(ctx, store, src, format, sink, o)
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s archive: %w", format, err)
+	}
+	switch format {
+	case Zip:
+		err = u.zip()
+	case Tar, TarGzip, TarZstd:
+		err = u.tar(format)
+	case SevenZip:
+		err = u.sevenZip()
+	default:
+		err = fmt.Errorf("%w: format %q is not known", ErrFormat, format)
+	}
+	if err = u.end(err); err != nil {
+		return nil, fmt.Errorf("unpack %s archive: %w", format, errors.Join(err, u.journal.close()))
+	}
+	return &Unpacked{Files: u.files, Bytes: u.bytes, Continued: u.continued, journal: u.journal}, nil
+}
+
+// unpacker is the work of one Into.
+type unpacker struct {
+	ctx    context.Context // of one call; cancelled by the first failure
+	cancel context.CancelCauseFunc
+	store  cache.Store
+	src    Source
+	guard  *guard
+	o      IntoOptions
+	tasks  chan func() error
+	wg     sync.WaitGroup
+	failed atomic.Pointer[error]
+
+	journal *journal
+	// done are the entries that an earlier process stored.
+	done bitmap
+	// nesting lets one nested archive be unpacked at a time, so that memory
+	// stays bounded.
+	nesting sync.Mutex
+
+	mu                      sync.Mutex
+	sink                    Sink
+	files, bytes, continued int64
+}
+
+func newUnpacker(ctx context.Context, store cache.Store, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	key := ""
+	if o.Key != "" {
+		key = "unpack-1-" + string(format) + "-" + o.Key
+	}
+	journal, err := openJournal(ctx, store, key)
+	if err != nil {
+		return nil, err
+	}
+	u := &unpacker{store: store, src: src, sink: sink, o: o, journal: journal, guard: &guard{limits: o.Limits, packed: src.Size}}
+	u.ctx, u.cancel = context.WithCancelCause(ctx)
+	if err := journal.read(u.restore); err != nil {
+		u.cancel(nil)
+		return nil, errors.Join(err, journal.close())
+	}
+	u.tasks = make(chan func() error)
+	for range o.Workers {
+		u.wg.Go(u.work)
+	}
+	return u, nil
+}
+
+// work does tasks until there are no more. After a failure it only takes them
+// away.
+func (u *unpacker) work() {
+	for task := range u.tasks {
+		if u.ctx.Err() != nil {
+			continue
+		}
+		if err := task(); err != nil {
+			u.fail(err)
+		}
+	}
+}
+
+// fail remembers the first failure and stops the others.
+func (u *unpacker) fail(err error) {
+	if u.failed.CompareAndSwap(nil, &err) {
+		u.cancel(err)
+	}
+}
+
+// do hands a task to the workers, and waits until one takes it.
+func (u *unpacker) do(task func() error) error {
+	select {
+	case u.tasks <- task:
+		return nil
+	case <-u.ctx.Done():
+		return context.Cause(u.ctx)
+	}
+}
+
+// end waits for the workers and returns the first failure.
+func (u *unpacker) end(err error) error {
+	if err != nil {
+		u.fail(err)
+	}
+	close(u.tasks)
+	u.wg.Wait()
+	u.cancel(nil)
+	if first := u.failed.Load(); first != nil {
+		return *first
+	}
+	return nil
+}
+
+// restore takes an entry over from an earlier process, if it is still in the
+// store.
+func (u *unpacker) restore(f finished) error {
+	if u.done.has(f.index) || !u.holds(f.ref) {
+		return nil
+	}
+	u.done.set(f.index)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.continued++
+	return u.add(f)
+}
+
+// holds reports whether an object is in the store with everything below it.
+func (u *unpacker) holds(ref cache.Ref) bool {
+	if ref.Kind == cache.Blob {
+		size, err := u.store.Has(u.ctx, ref.ID)
+		return err == nil && size == ref.Size
+	}
+	return tree.Walk(u.ctx, u.store, ref, func(_ string, e tree.Entry) error {
+		_, err := u.store.Has(u.ctx, e.ID)
+		return err
+	}) == nil
+}
+
+// finish gives an entry that is in the store to the sink and the journal.
+func (u *unpacker) finish(f finished) error {
+	u.mu.Lock()
+	err := u.add(f)
+	u.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("%q: %w", f.name, err)
+	}
+	return u.journal.write(f)
+}
+
+// add gives an entry to the sink. The caller holds the lock.
+func (u *unpacker) add(f finished) error {
+	if err := u.sink.Add(f.name, f.ref, f.executable); err != nil {
+		return err
+	}
+	u.files += max(f.ref.Files, 1)
+	u.bytes += f.ref.Size
+	if u.o.Progress != nil {
+		u.o.Progress(u.files, u.bytes)
+	}
+	return nil
+}
+
+// folder gives a folder to the sink.
+func (u *unpacker) folder(name string) error {
+	if name == "." {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sink.AddDir(name)
+}
+
+// nested reports whether an entry is an archive to be unpacked too.
+func (u *unpacker) nested(name string) bool { return u.o.Nested != nil && u.o.Nested(name) }
+
+// putBytes stores an entry that is in memory.
+func (u *unpacker) putBytes(index int64, e Entry, data []byte) error {
+	if u.nested(e.Name) {
+		return u.unpackBytes(index, e, data)
+	}
+	ref, err := cache.PutBytes(u.ctx, u.store, data)
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	return u.finish(finished{index, e.Name, ref, e.Executable})
+}
+
+// putStream stores an entry as it is read.
+func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
+	if u.nested(e.Name) {
+		return u.unpackStream(index, e, r)
+	}
+	in, err := u.store.Ingest(u.ctx, "")
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	defer in.Close()
+	if err := pipe(u.ctx, in, r); err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	ref, err := in.Commit(u.ctx, cache.Ref{})
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	return u.finish(finished{index, e.Name, ref, e.Executable})
+}

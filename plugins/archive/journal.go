@@ -1,0 +1,176 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// journal remembers in a keyed ingest which entries of an archive are in the
+// store, one line an entry, so that another process can go on:
+//
+//	<CRC-32 of the rest> <entry> f|x|d <size> <files> <digest> <quoted name>
+//
+// A line that was torn by a crash fails its checksum and costs that entry.
+type journal struct {
+	in cache.Ingest
+
+	mu      sync.Mutex
+	waiting []byte // lines that the goroutine in work writes next
+	spare   []byte
+	working bool
+	err     error
+}
+
+// openJournal opens the journal of a key; "" gives none.
+func openJournal(ctx context.Context, store cache.Store, key string) (*journal, error) {
+	if key == "" {
+		return &journal{}, nil
+	}
+	in, err := store.Ingest(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	return &journal{in: in}, nil
+}
+
+// finished is a line of a journal.
+type finished struct {
+	index      int64
+	name       string
+	ref        cache.Ref
+	executable bool
+}
+
+// read gives the lines that earlier processes wrote to visit.
+func (j *journal) read(visit func(finished) error) error {
+	if j.in == nil || j.in.Offset() == 0 {
+		return nil
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(j.in, 0, j.in.Offset()), 64<<10)
+	for {
+		line, err := r.ReadSlice('\n')
+		switch {
+		case err == io.EOF:
+			if len(line) > 0 {
+				// What was torn must not become part of the next line.
+				j.waiting = append(j.waiting, '\n')
+			}
+			return nil
+		case err == bufio.ErrBufferFull:
+			continue // no line of ours
+		case err != nil:
+			return fmt.Errorf("read journal: %w", err)
+		}
+		if f, ok := parseFinished(line[:len(line)-1]); ok {
+			if err := visit(f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func parseFinished(line []byte) (f finished, ok bool) {
+	if len(line) < 9 {
+		return f, false
+	}
+	sum, err := strconv.ParseUint(string(line[:8]), 16, 32)
+	if err != nil || uint32(sum) != crc32.ChecksumIEEE(line[9:]) {
+		return f, false
+	}
+	parts := bytes.SplitN(line[9:], []byte(" "), 6)
+	if len(parts) < 6 || len(parts[1]) != 1 {
+		return f, false
+	}
+	var errs [5]error
+	f.index, errs[0] = strconv.ParseInt(string(parts[0]), 10, 64)
+	f.ref.Size, errs[1] = strconv.ParseInt(string(parts[2]), 10, 64)
+	f.ref.Files, errs[2] = strconv.ParseInt(string(parts[3]), 10, 64)
+	f.ref.ID, errs[3] = digest.ParseContentID(string(parts[4]))
+	f.name, errs[4] = strconv.Unquote(string(parts[5]))
+	f.ref.Kind, f.executable = cache.Blob, parts[1][0] == 'x'
+	if parts[1][0] == 'd' {
+		f.ref.Kind = cache.Tree
+	}
+	return f, errors.Join(errs[:]...) == nil && f.index >= 0
+}
+
+func (f *finished) append(b []byte) []byte {
+	at := len(b)
+	b = append(b, "00000000 "...)
+	b = strconv.AppendInt(b, f.index, 10)
+	switch {
+	case f.ref.Kind == cache.Tree:
+		b = append(b, " d "...)
+	case f.executable:
+		b = append(b, " x "...)
+	default:
+		b = append(b, " f "...)
+	}
+	b = append(strconv.AppendInt(b, f.ref.Size, 10), ' ')
+	b = append(strconv.AppendInt(b, f.ref.Files, 10), ' ')
+	const hex = "0123456789abcdef"
+	for _, c := range f.ref.ID {
+		b = append(b, hex[c>>4], hex[c&15])
+	}
+	b = strconv.AppendQuote(append(b, ' '), f.name)
+	sum := crc32.ChecksumIEEE(b[at+9:])
+	for i := 7; i >= 0; i-- {
+		b[at+i] = hex[sum&15]
+		sum >>= 4
+	}
+	return append(b, '\n')
+}
+
+// write adds a line. It is in the ingest when write returns, or the goroutine
+// that writes just then takes it along.
+func (j *journal) write(f finished) error {
+	if j.in == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waiting = f.append(j.waiting)
+	if j.working {
+		return j.err
+	}
+	j.working = true
+	for len(j.waiting) > 0 && j.err == nil {
+		lines := j.waiting
+		j.waiting = j.spare[:0]
+		j.mu.Unlock()
+		_, err := j.in.Write(lines)
+		j.mu.Lock()
+		j.spare = lines
+		if err != nil {
+			j.err = fmt.Errorf("write journal: %w", err)
+		}
+	}
+	j.working = false
+	return j.err
+}
+
+// close keeps the journal for another process.
+func (j *journal) close() error {
+	if j.in == nil {
+		return nil
+	}
+	return j.in.Close()
+}
+
+// drop forgets the journal.
+func (j *journal) drop() error {
+	if j.in == nil {
+		return nil
+	}
+	return errors.Join(j.in.Reset(), j.in.Close())
+}

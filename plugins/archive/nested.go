@@ -1,0 +1,136 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// FormatIn returns the format that an archive's first bytes show, or that its
+// name says, or "".
+func FormatIn(src Source, name string) (Format, error) {
+	head := make([]byte, min(512, max(src.Size, 0)))
+	n, err := src.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if format := Sniff(head[:n]); format != "" {
+		return format, nil
+	}
+	return FormatOf(name), nil
+}
+
+// unpackBytes unpacks a nested archive that is in memory.
+func (u *unpacker) unpackBytes(index int64, e Entry, data []byte) error {
+	return u.unpackNested(index, e, Source{bytes.NewReader(data), int64(len(data))}, func() error {
+		ref, err := cache.PutBytes(u.ctx, u.store, data)
+		if err != nil {
+			return err
+		}
+		return u.finish(finished{index, e.Name, ref, e.Executable})
+	})
+}
+
+// unpackStream unpacks a nested archive that is too large for memory: it is
+// written to a keyed ingest first and read there. What an earlier process
+// wrote of it is not written again.
+func (u *unpacker) unpackStream(index int64, e Entry, r io.Reader) error {
+	key := ""
+	if u.o.Key != "" {
+		key = u.nestedKey(index) + "-bytes"
+	}
+	in, err := u.store.Ingest(u.ctx, key)
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	defer in.Close()
+	if err := u.fill(in, r, e); err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	err = u.unpackNested(index, e, Source{in, in.Offset()}, func() error {
+		ref, err := in.Commit(u.ctx, cache.Ref{})
+		if err != nil {
+			return err
+		}
+		return u.finish(finished{index, e.Name, ref, e.Executable})
+	})
+	if err != nil {
+		return err
+	}
+	return in.Reset()
+}
+
+// fill writes an entry to an ingest, which may hold the beginning of it. What
+// it holds is compared with the bytes that are decompressed again.
+func (u *unpacker) fill(in cache.Ingest, r io.Reader, e Entry) error {
+	have := in.Offset()
+	if have > e.Size {
+		have = 0
+		if err := in.Reset(); err != nil {
+			return err
+		}
+	}
+	old, again := crc32.NewIEEE(), crc32.NewIEEE()
+	if _, err := cache.Copy(u.ctx, old, io.NewSectionReader(in, 0, have)); err != nil {
+		return err
+	}
+	if _, err := cache.Copy(u.ctx, again, io.LimitReader(r, have)); err != nil {
+		return err
+	}
+	if old.Sum32() != again.Sum32() {
+		return errors.Join(errors.New("the work file does not hold what it did; try again"), in.Reset())
+	}
+	return pipe(u.ctx, in, r)
+}
+
+func (u *unpacker) nestedKey(index int64) string {
+	return u.o.Key + "-" + strconv.FormatInt(index, 10)
+}
+
+// unpackNested makes a nested archive a tree. What turns out to be no archive
+// is kept as a file.
+func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() error) error {
+	format, err := FormatIn(src, e.Name)
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	if format == "" {
+		return keep()
+	}
+	u.nesting.Lock()
+	defer u.nesting.Unlock()
+	var b tree.Builder
+	o := IntoOptions{Limits: u.left(), Workers: u.o.Workers}
+	if u.o.Key != "" {
+		o.Key = u.nestedKey(index)
+	}
+	inner, err := Into(u.ctx, u.store, src, format, &b, o)
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	defer inner.Close()
+	ref, err := b.Build(u.ctx, u.store)
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	if err := u.finish(finished{index, e.Name, ref, false}); err != nil {
+		return err
+	}
+	return inner.Drop()
+}
+
+// left are the limits of a nested archive: what the outer one has not used.
+func (u *unpacker) left() Limits {
+	l := u.o.Limits
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l.Entries -= int(u.files)
+	l.Bytes -= u.bytes
+	return l
+}

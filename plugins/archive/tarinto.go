@@ -1,0 +1,58 @@
+package archive
+
+import (
+	"io"
+)
+
+// tar unpacks a tar file: it is read from its beginning to its end, while
+// others hash and store what was read.
+func (u *unpacker) tar(format Format) error {
+	return walkTar(u.ctx, u.src, format, u.guard, func(index int64, e Entry, r io.Reader) error {
+		switch {
+		case e.Folder:
+			return u.folder(e.Name)
+		case u.done.has(index):
+			return nil
+		}
+		return u.put(index, e, r)
+	})
+}
+
+// put stores an entry whose bytes come in a row with others: a small one is
+// handed to the workers, a large one is stored as it is read.
+func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
+	if e.Size > smallEntry {
+		return u.putStream(index, e, r)
+	}
+	buf := smallBuffers.Get().(*[smallEntry]byte)
+	if err := readWhole(r, buf[:e.Size]); err != nil {
+		return err
+	}
+	return u.do(func() error {
+		defer smallBuffers.Put(buf)
+		return u.putBytes(index, e, buf[:e.Size])
+	})
+}
+
+// readWhole fills buf with what r gives, to its end.
+func readWhole(r io.Reader, buf []byte) error {
+	if _, err := io.ReadFull(r, buf); err != nil {
+		return err
+	}
+	var one [1]byte
+	if _, err := io.ReadFull(r, one[:]); err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// emptyFile stores an entry without bytes.
+func (u *unpacker) emptyFile(index int64, e Entry) error {
+	if e.Folder {
+		return u.folder(e.Name)
+	}
+	if u.done.has(index) {
+		return nil
+	}
+	return u.put(index, e, emptyReader{})
+}

@@ -1,0 +1,430 @@
+package archive
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Lengths and signatures of the records of a zip file (APPNOTE 6.3.10).
+const (
+	zipLocalLen     = 30
+	zipCentralLen   = 46
+	zipEndLen       = 22
+	zipLocatorLen   = 20
+	zipEnd64Len     = 56
+	zipLocalSig     = 0x04034b50
+	zipCentralSig   = 0x02014b50
+	zipEndSig       = 0x06054b50
+	zipLocatorSig   = 0x07064b50
+	zipEnd64Sig     = 0x06064b50
+	zipDescSig      = 0x08074b50
+	zipExtra64      = 0x0001
+	zipExtraUnicode = 0x7075
+	zipSignature    = 0x05054b50
+)
+
+// Bits of an entry's flags.
+const (
+	zipEncrypted  = 1 << 0
+	zipEndMarker  = 1 << 1 // of LZMA data
+	zipDescriptor = 1 << 3
+	zipPatched    = 1 << 5
+	zipStrong     = 1 << 6
+	zipUTF8       = 1 << 11
+	zipMasked     = 1 << 13
+)
+
+// zipDir is where the directory of a zip file lies.
+type zipDir struct {
+	src Source
+	// base is how many bytes lie before the archive, as in a program that
+	// unpacks itself; all offsets count from there.
+	base int64
+	// at and size are the place of the directory in the file.
+	at, size int64
+	// count is the number of entries, less the multiple of 65,536 that old
+	// writers lose.
+	count   uint64
+	count16 bool
+	// starts are the sorted places of all entries when the directory lists
+	// them in another order; else nil.
+	starts []int64
+}
+
+// zipHeader is one entry of the directory.
+type zipHeader struct {
+	Entry
+	// index is the entry's number in the directory.
+	index  int64
+	raw    string // the name as it is written there
+	flags  uint16
+	method uint16
+	crc    uint32
+	packed int64
+	// at is the place of the local header and limit where the next record
+	// begins, in the file.
+	at, limit int64
+}
+
+// findZipDir reads the end of a zip file.
+func findZipDir(src Source) (*zipDir, error) {
+	n := min(src.Size, zipEndLen+1<<16-1)
+	tail := make([]byte, n)
+	if _, err := src.ReadAt(tail, src.Size-n); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	i := zipEndAt(tail)
+	if i < 0 {
+		return nil, fmt.Errorf("%w: no end of the zip directory", ErrFormat)
+	}
+	end := tail[i:]
+	if comment := int(binary.LittleEndian.Uint16(end[20:])); len(end)-zipEndLen != comment {
+		return nil, fmt.Errorf("%w: there is something behind the end of the archive", ErrFormat)
+	}
+	d := &zipDir{src: src, count: uint64(binary.LittleEndian.Uint16(end[10:])), count16: true}
+	size, offset := uint64(binary.LittleEndian.Uint32(end[12:])), uint64(binary.LittleEndian.Uint32(end[16:]))
+	split := binary.LittleEndian.Uint16(end[4:]) != 0 || binary.LittleEndian.Uint16(end[6:]) != 0
+	endAt := src.Size - n + int64(i)
+	if d.count == 0xffff || size == 0xffffffff || offset == 0xffffffff || binary.LittleEndian.Uint16(end[4:]) == 0xffff {
+		at, record, err := zip64End(src, endAt)
+		if err != nil {
+			return nil, err
+		}
+		if record != nil {
+			d.count, d.count16 = binary.LittleEndian.Uint64(record[32:]), false
+			size, offset = binary.LittleEndian.Uint64(record[40:]), binary.LittleEndian.Uint64(record[48:])
+			split = binary.LittleEndian.Uint32(record[16:]) != 0 || binary.LittleEndian.Uint32(record[20:]) != 0
+			endAt = at
+		}
+	}
+	if split {
+		return nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
+	}
+	if size > uint64(endAt) || offset > uint64(endAt)-size {
+		return nil, fmt.Errorf("%w: the zip directory lies outside the file", ErrFormat)
+	}
+	d.size, d.at = int64(size), endAt-int64(size)
+	d.base = d.at - int64(offset)
+	return d, nil
+}
+
+// zipEndAt returns the place of the end record in the last bytes of a file,
+// or -1: the last one whose comment does not reach beyond the file.
+func zipEndAt(tail []byte) int {
+	for i := len(tail) - zipEndLen; i >= 0; i-- {
+		if binary.LittleEndian.Uint32(tail[i:]) == zipEndSig &&
+			i+zipEndLen+int(binary.LittleEndian.Uint16(tail[i+20:])) <= len(tail) {
+			return i
+		}
+	}
+	return -1
+}
+
+// zip64End returns the end record of a large zip file and its place; nil if
+// there is none.
+func zip64End(src Source, endAt int64) (int64, []byte, error) {
+	if endAt < zipLocatorLen+zipEnd64Len {
+		return 0, nil, nil
+	}
+	var locator [zipLocatorLen]byte
+	if _, err := src.ReadAt(locator[:], endAt-zipLocatorLen); err != nil {
+		return 0, nil, err
+	}
+	if binary.LittleEndian.Uint32(locator[:]) != zipLocatorSig {
+		return 0, nil, nil
+	}
+	if binary.LittleEndian.Uint32(locator[16:]) > 1 {
+		return 0, nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
+	}
+	record := make([]byte, zipEnd64Len)
+	// The record's offset does not count what lies before the archive, and it
+	// may be longer than what is known of it; mostly it ends at the locator.
+	for _, at := range []uint64{binary.LittleEndian.Uint64(locator[8:]), uint64(endAt - zipLocatorLen - zipEnd64Len)} {
+		if at > uint64(endAt-zipLocatorLen-zipEnd64Len) {
+			continue
+		}
+		if _, err := src.ReadAt(record, int64(at)); err != nil {
+			return 0, nil, err
+		}
+		if binary.LittleEndian.Uint32(record) == zipEnd64Sig {
+			return int64(at), record, nil
+		}
+	}
+	return 0, nil, fmt.Errorf("%w: no end record of a large zip file where its locator says", ErrFormat)
+}
+
+// dirReader reads the directory entry by entry, in bounded memory.
+type dirReader struct {
+	dir  *zipDir
+	buf  []byte
+	from int   // what is read of buf
+	next int64 // place in the file of what follows buf
+	n    int64 // entries so far
+}
+
+func (d *zipDir) entries() *dirReader {
+	return &dirReader{dir: d, buf: make([]byte, 0, 1<<18), next: d.at}
+}
+
+// need makes n bytes available, unless the directory ends before them.
+func (r *dirReader) need(n int) ([]byte, error) {
+	if len(r.buf)-r.from < n {
+		kept := copy(r.buf[:cap(r.buf)], r.buf[r.from:])
+		r.buf, r.from = r.buf[:kept], 0
+		more := min(int64(cap(r.buf)-kept), r.dir.at+r.dir.size-r.next)
+		if int64(n-kept) > more {
+			return nil, fmt.Errorf("%w: the zip directory is cut off", ErrFormat)
+		}
+		r.buf = r.buf[:kept+int(more)]
+		if got, err := r.dir.src.ReadAt(r.buf[kept:], r.next); int64(got) < more {
+			r.buf = r.buf[:kept]
+			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		r.next += more
+	}
+	return r.buf[r.from : r.from+n], nil
+}
+
+// end reports whether all is read, but for a signature of the directory.
+func (r *dirReader) end() bool {
+	left := r.dir.at + r.dir.size - r.next + int64(len(r.buf)-r.from)
+	if left == 0 {
+		return true
+	}
+	b, err := r.need(4)
+	return err == nil && binary.LittleEndian.Uint32(b) == zipSignature
+}
+
+// read returns the next entry, or io.EOF. Its name is not checked yet.
+func (r *dirReader) read() (h zipHeader, err error) {
+	if r.end() {
+		if d := r.dir; uint64(r.n) != d.count && !(d.count16 && uint64(r.n)&0xffff == d.count) {
+			return h, fmt.Errorf("%w: the zip directory holds %d entries and says %d", ErrFormat, r.n, d.count)
+		}
+		return h, io.EOF
+	}
+	b, err := r.need(zipCentralLen)
+	if err != nil {
+		return h, err
+	}
+	if binary.LittleEndian.Uint32(b) != zipCentralSig {
+		return h, fmt.Errorf("%w: no entry of the zip directory after %d of them", ErrFormat, r.n)
+	}
+	nameLen, extraLen := int(binary.LittleEndian.Uint16(b[28:])), int(binary.LittleEndian.Uint16(b[30:]))
+	whole := zipCentralLen + nameLen + extraLen + int(binary.LittleEndian.Uint16(b[32:]))
+	if b, err = r.need(whole); err != nil {
+		return h, err
+	}
+	r.from += whole
+	h.index = r.n
+	r.n++
+	return h, h.parse(b, nameLen, extraLen, r.dir)
+}
+
+// parse reads a record of the directory.
+func (h *zipHeader) parse(b []byte, nameLen, extraLen int, d *zipDir) error {
+	le := binary.LittleEndian
+	h.flags, h.method, h.crc = le.Uint16(b[8:]), le.Uint16(b[10:]), le.Uint32(b[16:])
+	raw := b[zipCentralLen : zipCentralLen+nameLen]
+	extra := b[zipCentralLen+nameLen : zipCentralLen+nameLen+extraLen]
+	packed, size, at, disk := uint64(le.Uint32(b[20:])), uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[42:])), uint32(le.Uint16(b[34:]))
+	h.Name = zipName(raw, h.flags, extra)
+	if h.raw = h.Name; h.raw != string(raw) {
+		h.raw = string(raw)
+	}
+	if err := zip64Extra(extra, &size, &packed, &at, &disk); err != nil {
+		return fmt.Errorf("%w: %q %w", ErrFormat, h.Name, err)
+	}
+	if disk != 0 {
+		return fmt.Errorf("%w: %q lies in another part of a split archive", ErrFormat, h.Name)
+	}
+	if size > 1<<62 || packed > uint64(d.at) || at > uint64(d.at-d.base)-packed {
+		return fmt.Errorf("%w: %q lies outside the file", ErrFormat, h.Name)
+	}
+	h.Size, h.packed, h.at = int64(size), int64(packed), d.base+int64(at)
+	return h.kind(le.Uint16(b[4:])>>8, le.Uint32(b[38:]))
+}
+
+// zip64Extra replaces the fields that are too large for 32 bits.
+func zip64Extra(extra []byte, size, packed, at *uint64, disk *uint32) error {
+	field := extraField(extra, zipExtra64)
+	for _, v := range []*uint64{size, packed, at} {
+		if *v != 0xffffffff {
+			continue
+		}
+		if len(field) < 8 {
+			if field == nil {
+				continue // a file of just that size, from before zip64
+			}
+			return errors.New("has a broken size")
+		}
+		*v, field = binary.LittleEndian.Uint64(field), field[8:]
+	}
+	if *disk == 0xffff && len(field) >= 4 {
+		*disk = binary.LittleEndian.Uint32(field)
+	}
+	return nil
+}
+
+// extraField returns the first extra field with that number, or nil.
+func extraField(extra []byte, id uint16) []byte {
+	for len(extra) >= 4 {
+		n := int(binary.LittleEndian.Uint16(extra[2:]))
+		if n > len(extra)-4 {
+			return nil
+		}
+		if binary.LittleEndian.Uint16(extra) == id {
+			return extra[4 : 4+n]
+		}
+		extra = extra[4+n:]
+	}
+	return nil
+}
+
+// kind reads what an entry is from its attributes.
+func (h *zipHeader) kind(host uint16, attr uint32) error {
+	h.Folder = strings.HasSuffix(h.Name, "/")
+	const unix, macOS = 3, 19
+	if host == unix || host == macOS {
+		h.Executable = attr>>16&0o100 != 0
+		switch mode := attr >> 16 & 0o170000; mode {
+		case 0, 0o100000:
+		case 0o040000:
+			h.Folder = true
+		case 0o120000:
+			return fmt.Errorf("%w: %q is a link", ErrUnsafe, h.Name)
+		default:
+			return fmt.Errorf("%w: %q is neither a file nor a folder", ErrUnsafe, h.Name)
+		}
+	} else if attr&0x10 != 0 && h.Size == 0 {
+		h.Folder = true
+	}
+	switch {
+	case h.Folder && h.Size > 0:
+		return fmt.Errorf("%w: folder %q holds bytes", ErrFormat, h.Name)
+	case h.flags&(zipEncrypted|zipStrong|zipMasked) != 0:
+		return fmt.Errorf("%w: %q is encrypted", ErrFormat, h.Name)
+	case h.flags&zipPatched != 0:
+		return fmt.Errorf("%w: %q is a patch", ErrFormat, h.Name)
+	}
+	if h.Folder {
+		h.Executable = false
+		return nil
+	}
+	return checkZipMethod(h)
+}
+
+// zipName decodes a name: UTF-8 where the entry says so, where an extra field
+// gives it or where it is valid, else code page 437, as the format has it.
+func zipName(raw []byte, flags uint16, extra []byte) string {
+	if flags&zipUTF8 != 0 {
+		return string(raw)
+	}
+	if f := extraField(extra, zipExtraUnicode); len(f) > 5 && f[0] == 1 && binary.LittleEndian.Uint32(f[1:]) == crc32.ChecksumIEEE(raw) {
+		return string(f[5:])
+	}
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	out := make([]rune, len(raw))
+	for i, b := range raw {
+		if out[i] = rune(b); b >= 0x80 {
+			out[i] = codePage437[b-0x80]
+		}
+	}
+	return string(out)
+}
+
+// codePage437 is the upper half of the character set of the first PCs.
+var codePage437 = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")
+
+// check goes through the whole directory before anything is unpacked: names,
+// limits, methods, and that no two entries share bytes.
+func (d *zipDir) check(g *guard) error {
+	sorted := true
+	var last zipHeader
+	for r := d.entries(); ; {
+		h, err := r.read()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = g.admit(&h.Entry)
+		}
+		if err != nil {
+			return err
+		}
+		if sorted = sorted && (h.index == 0 || h.at > last.at); sorted && h.index > 0 && h.at < last.end() {
+			return fmt.Errorf("%w: %q and %q share bytes", ErrUnsafe, last.Name, h.Name)
+		}
+		last = h
+	}
+	if !sorted {
+		return d.sortStarts()
+	}
+	if last.raw != "" && last.end() > d.at {
+		return fmt.Errorf("%w: %q shares bytes with the directory", ErrUnsafe, last.Name)
+	}
+	return nil
+}
+
+// end is where an entry ends at the earliest.
+func (h *zipHeader) end() int64 { return h.at + zipLocalLen + int64(len(h.raw)) + h.packed }
+
+// sortStarts remembers where all entries begin, for a directory that lists
+// them in another order.
+func (d *zipDir) sortStarts() error {
+	for r := d.entries(); ; {
+		h, err := r.read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		d.starts = append(d.starts, h.at)
+	}
+	slices.Sort(d.starts)
+	return nil
+}
+
+// each calls visit for every entry of a checked directory, in its order, with
+// what is known of its place.
+func (d *zipDir) each(visit func(h *zipHeader) error) error {
+	r := d.entries()
+	next, err := r.read()
+	for err == nil {
+		h := next
+		next, err = r.read()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		h.limit = d.at
+		if d.starts == nil && err == nil {
+			h.limit = next.at
+		}
+		if d.starts != nil {
+			i, _ := slices.BinarySearch(d.starts, h.at)
+			if i+1 < len(d.starts) {
+				h.limit = d.starts[i+1]
+			}
+		}
+		if h.limit < h.end() {
+			return fmt.Errorf("%w: %q shares bytes with another entry", ErrUnsafe, h.Name)
+		}
+		if err := visit(&h); err != nil {
+			return err
+		}
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

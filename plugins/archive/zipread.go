@@ -1,0 +1,266 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression methods of zip entries.
+const (
+	methodStore   = 0
+	methodDeflate = 8
+	methodBzip2   = 12
+	methodLZMA    = 14
+	methodZstd    = 93
+)
+
+// methodNames are those of methods that are not supported.
+var methodNames = map[uint16]string{
+	1: "Shrink", 2: "Reduce", 3: "Reduce", 4: "Reduce", 5: "Reduce", 6: "Implode", 9: "Deflate64", 10: "PKWARE Implode", 18: "IBM TERSE",
+	19: "IBM LZ77", 94: "MP3", 95: "XZ", 96: "JPEG", 97: "WavPack", 98: "PPMd", 99: "AES",
+}
+
+func checkZipMethod(h *zipHeader) error {
+	switch h.method {
+	case methodStore:
+		if h.packed != h.Size {
+			return fmt.Errorf("%w: %q is not compressed and has two sizes, %d and %d bytes", ErrFormat, h.Name, h.packed, h.Size)
+		}
+	case methodDeflate, methodBzip2, methodLZMA, methodZstd:
+	default:
+		return fmt.Errorf("%w: %q is compressed by method %d%s, which is not supported; pack it again with Deflate",
+			ErrFormat, h.Name, h.method, inBrackets(methodNames[h.method]))
+	}
+	return nil
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// local reads the header that lies before an entry's bytes and returns where
+// they begin after it. It must agree with the directory, so that no two
+// readers see different files.
+func (h *zipHeader) local(b []byte) (int, error) {
+	le := binary.LittleEndian
+	if len(b) < zipLocalLen || le.Uint32(b) != zipLocalSig {
+		return 0, fmt.Errorf("%w: %q is not where the directory says", ErrFormat, h.Name)
+	}
+	nameLen, extraLen := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
+	if len(b) < zipLocalLen+nameLen {
+		return 0, fmt.Errorf("%w: %q is cut off", ErrFormat, h.Name)
+	}
+	if name := b[zipLocalLen : zipLocalLen+nameLen]; string(name) != h.raw {
+		return 0, fmt.Errorf("%w: the directory calls an entry %q, and the entry itself says %q", ErrUnsafe, h.raw, name)
+	}
+	flags := le.Uint16(b[6:])
+	if flags&zipEncrypted != 0 || le.Uint16(b[8:]) != h.method {
+		return 0, fmt.Errorf("%w: the directory and the entry itself disagree on how %q is packed", ErrUnsafe, h.Name)
+	}
+	if flags&zipDescriptor == 0 {
+		if err := h.localSizes(b, nameLen, extraLen); err != nil {
+			return 0, err
+		}
+	}
+	start := zipLocalLen + nameLen + extraLen
+	if h.at+int64(start)+h.packed > h.limit {
+		return 0, fmt.Errorf("%w: %q shares bytes with another entry", ErrUnsafe, h.Name)
+	}
+	return start, nil
+}
+
+// localSizes compares what the local header says about the bytes.
+func (h *zipHeader) localSizes(b []byte, nameLen, extraLen int) error {
+	le := binary.LittleEndian
+	crc, packed, size := le.Uint32(b[14:]), uint64(le.Uint32(b[18:])), uint64(le.Uint32(b[22:]))
+	if packed == 0xffffffff || size == 0xffffffff {
+		if len(b) < zipLocalLen+nameLen+extraLen {
+			return nil // checked by what the bytes turn out to be
+		}
+		var at uint64
+		var disk uint32
+		extra := b[zipLocalLen+nameLen : zipLocalLen+nameLen+extraLen]
+		if err := zip64Extra(extra, &size, &packed, &at, &disk); err != nil {
+			return fmt.Errorf("%w: %q %w", ErrFormat, h.Name, err)
+		}
+	}
+	if crc != h.crc || packed != uint64(h.packed) || size != uint64(h.Size) {
+		return fmt.Errorf("%w: the directory and the entry itself disagree on the size or checksum of %q", ErrUnsafe, h.Name)
+	}
+	return nil
+}
+
+// readLocal reads the local header from the file and returns where the bytes
+// begin in it.
+func (h *zipHeader) readLocal(src Source) (int64, error) {
+	b := make([]byte, min(h.limit-h.at, int64(zipLocalLen+len(h.raw)+1<<16)))
+	n := min(len(b), zipLocalLen+len(h.raw)+64)
+	if _, err := src.ReadAt(b[:n], h.at); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if n < len(b) && n >= zipLocalLen {
+		whole := zipLocalLen + int(binary.LittleEndian.Uint16(b[26:])) + int(binary.LittleEndian.Uint16(b[28:]))
+		if whole = min(whole, len(b)); whole > n {
+			if _, err := src.ReadAt(b[n:whole], h.at+int64(n)); err != nil && !errors.Is(err, io.EOF) {
+				return 0, err
+			}
+			n = whole
+		}
+	}
+	start, err := h.local(b[:n])
+	return h.at + int64(start), err
+}
+
+// openStream returns the entry's plain bytes, checked while they are read.
+func (h *zipHeader) openStream(src Source) (io.ReadCloser, error) {
+	at, err := h.readLocal(src)
+	if err != nil {
+		return nil, err
+	}
+	packed := bufferedReaders.Get().(*bufio.Reader)
+	packed.Reset(io.NewSectionReader(src, at, h.packed))
+	plain, closePlain, err := openZipMethod(h, packed)
+	if err != nil {
+		bufferedReaders.Put(packed)
+		return nil, err
+	}
+	return &zipStream{checked: checkedReader{
+		r: plain, name: h.Name, left: h.Size, want: szStream{h.Size, h.crc, true}, sum: crc32.NewIEEE(), end: true,
+	}, closePlain: closePlain, packed: packed}, nil
+}
+
+var bufferedReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
+
+// zipStream is an entry that is read as a stream.
+type zipStream struct {
+	checked    checkedReader
+	closePlain func()
+	packed     *bufio.Reader
+}
+
+// Read implements io.Reader.
+func (s *zipStream) Read(p []byte) (int, error) { return s.checked.Read(p) }
+
+// Close implements io.Closer.
+func (s *zipStream) Close() error {
+	if s.packed != nil {
+		s.closePlain()
+		s.packed.Reset(nil)
+		bufferedReaders.Put(s.packed)
+		s.packed = nil
+	}
+	return nil
+}
+
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+
+// openZipMethod returns the plain bytes of packed ones.
+func openZipMethod(h *zipHeader, packed *bufio.Reader) (io.Reader, func(), error) {
+	nothing := func() {}
+	switch h.method {
+	case methodStore:
+		return packed, nothing, nil
+	case methodDeflate:
+		r := inflaters.Get().(io.ReadCloser)
+		if err := r.(flate.Resetter).Reset(packed, nil); err != nil {
+			return nil, nil, err
+		}
+		return r, func() { inflaters.Put(r) }, nil
+	case methodBzip2:
+		return bzip2.NewReader(packed), nothing, nil
+	case methodZstd:
+		r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDictionary), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
+		}
+		return r, r.Close, nil
+	}
+	r, err := openZipLZMA(h, packed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
+	}
+	return r, nothing, nil
+}
+
+// openZipLZMA reads the header of LZMA data in a zip file: two bytes of
+// version, the length of the properties, and these.
+func openZipLZMA(h *zipHeader, packed io.Reader) (io.Reader, error) {
+	var head [9]byte
+	if _, err := io.ReadFull(packed, head[:]); err != nil {
+		return nil, errLZMA
+	}
+	if binary.LittleEndian.Uint16(head[2:]) != 5 {
+		return nil, errLZMA
+	}
+	return newLZMAReader(packed, head[4:], h.Size)
+}
+
+// inflater decompresses small entries from memory to memory.
+type inflater struct {
+	in bytes.Reader
+	r  io.ReadCloser
+}
+
+var smallInflaters = sync.Pool{New: func() any { return &inflater{r: flate.NewReader(bytes.NewReader(nil))} }}
+
+// inflate fills out with the plain bytes, which must be just so many.
+func inflate(out, packed []byte) error {
+	f := smallInflaters.Get().(*inflater)
+	defer smallInflaters.Put(f)
+	f.in.Reset(packed)
+	if err := f.r.(flate.Resetter).Reset(&f.in, nil); err != nil {
+		return err
+	}
+	n, err := io.ReadFull(f.r, out)
+	switch {
+	case n < len(out) && (err == io.ErrUnexpectedEOF || err == io.EOF) && f.in.Len() == 0:
+		return errShort
+	case err != nil && len(out) > 0:
+		return err
+	}
+	var one [1]byte
+	switch n, err := f.r.Read(one[:]); {
+	case n > 0:
+		return errLong
+	case err != nil && err != io.EOF:
+		return err
+	}
+	return nil
+}
+
+// plain returns the checked bytes of a small entry whose packed ones are in
+// memory; out is at least of its size.
+func (h *zipHeader) plain(out, packed []byte) ([]byte, error) {
+	switch h.method {
+	case methodStore:
+		out = packed
+	case methodDeflate:
+		out = out[:h.Size]
+		if err := inflate(out, packed); err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
+		}
+	}
+	if crc32.ChecksumIEEE(out) != h.crc {
+		return nil, fmt.Errorf("%w: %q: wrong checksum", ErrFormat, h.Name)
+	}
+	return out, nil
+}
+
+// Errors of an entry's size.
+var (
+	errShort = errors.New("shorter than the archive says")
+	errLong  = errors.New("longer than the archive says")
+)
