@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -23,6 +24,10 @@ import (
 type Deps struct {
 	Catalog *competitions.Catalog
 	Sources *source.Registry
+	// Adopt, when set, is a data directory of the reference: a competition
+	// that has a folder in it is taken from there, unless the step says where
+	// its data are. Not in the key: what is taken decides.
+	Adopt string
 }
 
 // filesType is the type of the output "files"; see file.
@@ -39,16 +44,16 @@ func Kind(deps Deps) step.Kind {
 			"an agent never sees them.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix; null takes them from where the competition says. Not in the key: the content is."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix, or a competition's folder in a data directory of the reference; null takes them from where the competition says. Not in the key: the content is."},
 		},
 		Blocks: []step.Block{{
 			Name: "source",
 			Doc:  "Where to take the data from instead of where the competition says.",
 			Args: []step.Attr{
 				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of place. Not in the key: the data decide."},
-				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file; relative to the working directory. Not in the key: the content is."},
-				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http. In the key only where there is no pin."},
-				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for kind kaggle. In the key only where there is no pin."},
+				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file, or a competition's folder in a data directory of the reference, for kind reference; relative to the working directory. Not in the key: the content is."},
+				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http, or the base address of a mirror: a folder, https://… or s3://…. In the key only where there is no pin."},
+				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for the kinds kaggle and mirror. In the key only where there is no pin."},
 				{Name: "md5", Type: cty.String, Doc: "The MD5 that the file must have, in hexadecimal."},
 				{Name: "sha256", Type: cty.String, Doc: "The SHA-256 that the file must have, in hexadecimal."},
 				{Name: "as", Type: cty.String, Doc: "Keeps the file as it is under this name, instead of unpacking it."},
@@ -84,6 +89,8 @@ type item struct {
 	source source.Source
 	spec   source.Spec
 	as     string
+	// kind is the source's name.
+	kind string
 }
 
 // file is what was fetched, for the output "files".
@@ -96,6 +103,7 @@ type file struct {
 
 type download struct {
 	competition string
+	def         *competitions.Definition
 	items       []item
 }
 
@@ -108,14 +116,20 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 	if err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
-	d := &download{competition: a.Competition}
+	d := &download{competition: a.Competition, def: def}
 	switch {
 	case a.From != nil && a.Source != nil:
 		return nil, step.WrongArg("source", errors.New("from and a source block both say where the data are; keep one"))
 	case a.From != nil:
+		if source.IsReference(*a.From) {
+			return d, step.WrongArg("from", d.add(deps, "reference", adopted(def, *a.From), ""))
+		}
 		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: local(*a.From)}, ""))
 	case a.Source != nil:
 		return d, step.WrongArg("source", d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
+	}
+	if folder := filepath.Join(deps.Adopt, a.Competition); deps.Adopt != "" && source.IsAdoptable(folder) {
+		return d, d.add(deps, "reference", adopted(def, folder), "")
 	}
 	if len(def.Sources) == 0 {
 		return nil, fmt.Errorf("competition %q does not say where its data are; add from or a source block to the step", a.Competition)
@@ -127,6 +141,16 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		}
 	}
 	return d, nil
+}
+
+// adopted is a competition's folder in a data directory of the reference,
+// whose archive is the one that the definition pins.
+func adopted(def *competitions.Definition, folder string) source.Spec {
+	spec := source.Spec{Path: folder}
+	if len(def.Sources) == 1 && def.Sources[0].As == "" {
+		spec.MD5, spec.SHA256 = def.Sources[0].MD5, def.Sources[0].SHA256
+	}
+	return spec
 }
 
 // suffixes are those of the archives that "from" finds without.
@@ -161,7 +185,7 @@ func (d *download) add(deps Deps, kind string, spec source.Spec, as string) erro
 	if err := src.Check(spec); err != nil {
 		return err
 	}
-	d.items = append(d.items, item{src, spec, as})
+	d.items = append(d.items, item{src, spec, as, kind})
 	return nil
 }
 

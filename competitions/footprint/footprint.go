@@ -1,0 +1,101 @@
+package footprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+)
+
+// The factors; see the package comment.
+const (
+	TextFactor   = 4.0
+	MixedFactor  = 1.5
+	BesideFactor = 0.1
+)
+
+// Files returns the size of the files that Kaggle lists, 0 if unknown.
+func Files(def *competitions.Definition) int64 { return int64(def.Facts.SizeGB * 1e9) }
+
+// Unpacked returns how large files of the given size are when the archives
+// among them are unpacked as well, with the factor.
+func Unpacked(def *competitions.Definition, files int64) (int64, float64) {
+	names := extracted(def)
+	factor := 1.0
+	switch {
+	case len(names) == 0:
+	case !slices.ContainsFunc(names, func(name string) bool { return !isText(name) }):
+		factor = TextFactor
+	default:
+		factor = MixedFactor
+	}
+	return int64(float64(files) * factor), factor
+}
+
+// Prepared returns how much preparing raw data of the given size adds.
+func Prepared(def *competitions.Definition, raw int64) (int64, float64) {
+	outputs, diags := prep.Outputs(def)
+	if diags.HasErrors() {
+		return raw, 1
+	}
+	copies := false
+	for _, o := range outputs {
+		switch o.Kind {
+		case "archive":
+			return raw, 1
+		case "files", "copy":
+			copies = true
+		}
+	}
+	if copies {
+		return int64(float64(raw) * BesideFactor), BesideFactor
+	}
+	return raw, 1
+}
+
+// isText reports whether an archive is named after a text in it.
+func isText(name string) bool {
+	for _, ext := range []string{".csv.", ".tsv.", ".json.", ".jsonl.", ".txt."} {
+		if strings.Contains(strings.ToLower(name), ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// extracted lists the archives that the prepare block unpacks, as far as they
+// are written out.
+func extracted(def *competitions.Definition) []string {
+	body, ok := def.Prepare.Body.(*hclsyntax.Body)
+	if !ok || body.Attributes["extract"] == nil {
+		return nil
+	}
+	v, diags := body.Attributes["extract"].Expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || !v.CanIterateElements() {
+		return []string{"archives named by an expression"}
+	}
+	var names []string
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		if v.Type().IsObjectType() {
+			elem = key
+		}
+		if elem.Type() == cty.String && !elem.IsNull() {
+			names = append(names, elem.AsString())
+		}
+	}
+	return names
+}
+
+// Basis says where an estimate from size_gb comes from.
+func Basis(factor float64) string {
+	if factor == 1 {
+		return "size_gb"
+	}
+	return fmt.Sprintf("size_gb × %g", factor)
+}

@@ -1,0 +1,355 @@
+package source
+
+import (
+	"bufio"
+	"context"
+	"crypto/md5" //nolint:gosec // published pins are MD5
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Objects reads the objects below one address of an object storage.
+type Objects interface {
+	// Size returns the length of an object; a missing one is fs.ErrNotExist.
+	Size(ctx context.Context, name string) (int64, error)
+	// Read opens an object at an offset.
+	Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
+	io.Closer
+}
+
+// OpenObjects opens an address such as s3://bucket/folder. Credentials come
+// from the storage's ordinary places.
+type OpenObjects func(ctx context.Context, base string) (Objects, error)
+
+// Mirror takes <slug>.zip from below a base address (Spec.URL): a folder, an
+// address of the web, or one of an object storage. Beside the archives there
+// may be a file SHA256SUMS as sha256sum writes it, which then must hold. Pins
+// must hold in any case; an archive with neither is taken on trust.
+type Mirror struct {
+	web  Source
+	open OpenObjects
+}
+
+// NewMirror returns the source. Addresses of the web are fetched by web; open
+// may be nil, and object storage is then not supported.
+func NewMirror(web Source, open OpenObjects) *Mirror { return &Mirror{web: web, open: open} }
+
+// NoteMirror is the note on what a mirror has, so that its origin need not be
+// asked.
+const NoteMirror = "on the mirror"
+
+// SumsName is the name of the list of sums of a mirror.
+const SumsName = "SHA256SUMS"
+
+// scheme returns the scheme of an address, "" for a folder.
+func scheme(base string) string {
+	s, _, ok := strings.Cut(base, "://")
+	if !ok || s == "file" {
+		return ""
+	}
+	return s
+}
+
+func folderOf(base string) string { return strings.TrimPrefix(base, "file://") }
+
+// remote reports whether the base address is not on this machine.
+func (m *Mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
+
+// Check implements Source.
+func (m *Mirror) Check(spec Spec) error {
+	switch {
+	case spec.Slug == "" || strings.ContainsAny(spec.Slug, `/\`):
+		return errors.New("a mirror source needs a slug, the name of its archive without .zip")
+	case spec.URL == "":
+		return errors.New("a mirror source needs a url: a folder, or an address that begins with https:// or s3://")
+	}
+	switch s := scheme(spec.URL); s {
+	case "", "http", "https":
+		return nil
+	default:
+		if m.open == nil {
+			return fmt.Errorf("mirror %s: there is no support for %s", Redact(spec.URL), s)
+		}
+	}
+	return nil
+}
+
+// Fingerprint implements Source.
+func (m *Mirror) Fingerprint(spec Spec, h *digest.Hasher) error {
+	if fingerprintPins(spec, h) {
+		return nil
+	}
+	if !m.remote(spec) {
+		return File{}.Fingerprint(Spec{Path: m.path(spec)}, h)
+	}
+	h.String("source mirror", Redact(m.address(spec, spec.Slug+".zip")))
+	return nil
+}
+
+func (m *Mirror) path(spec Spec) string { return filepath.Join(folderOf(spec.URL), spec.Slug+".zip") }
+
+// address is that of a file below the base, whose parameters stay.
+func (m *Mirror) address(spec Spec, name string) string {
+	u, err := url.Parse(spec.URL)
+	if err != nil {
+		return strings.TrimSuffix(spec.URL, "/") + "/" + name
+	}
+	return u.JoinPath(name).String()
+}
+
+// Fetch implements Source.
+func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
+	spec := req.Spec
+	if spec.SHA256 == "" {
+		sum, err := m.sum(ctx, spec, req.Store)
+		if err != nil {
+			return Data{}, fmt.Errorf("from mirror: %w", err)
+		}
+		spec.SHA256 = sum
+	}
+	if !spec.pinned() {
+		req.logf("the mirror has no %s and there is no pin: nothing proves that %s.zip is what it was", SumsName, spec.Slug)
+	}
+	var data Data
+	var err error
+	switch scheme(spec.URL) {
+	case "":
+		req.Spec = Spec{Path: m.path(spec), MD5: spec.MD5, SHA256: spec.SHA256}
+		data, err = File{}.Fetch(ctx, req)
+	case "http", "https":
+		req.Spec = Spec{URL: m.address(spec, spec.Slug+".zip"), MD5: spec.MD5, SHA256: spec.SHA256}
+		data, err = m.web.Fetch(ctx, req)
+	default:
+		req.Spec = spec
+		data, err = m.fetchObject(ctx, req)
+	}
+	if err != nil {
+		return Data{}, fmt.Errorf("from mirror: %w", err)
+	}
+	return data, nil
+}
+
+// maxSums is the greatest size of a list of sums.
+const maxSums = 16 << 20
+
+// sum returns the SHA-256 of the archive by the mirror's list, or "".
+func (m *Mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string, error) {
+	r, err := m.openSums(ctx, spec, store)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", SumsName, err)
+	}
+	defer r.Close()
+	for lines := bufio.NewScanner(io.LimitReader(r, maxSums)); lines.Scan(); {
+		sum, name, ok := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		name = strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")
+		if raw, err := hex.DecodeString(sum); ok && err == nil && len(raw) == 32 && name == spec.Slug+".zip" {
+			return strings.ToLower(sum), nil
+		}
+	}
+	return "", nil
+}
+
+func (m *Mirror) openSums(ctx context.Context, spec Spec, store cache.Store) (io.ReadCloser, error) {
+	switch scheme(spec.URL) {
+	case "":
+		return os.Open(filepath.Join(folderOf(spec.URL), SumsName))
+	case "http", "https":
+		data, err := m.web.Fetch(ctx, Request{Spec: Spec{URL: m.address(spec, SumsName)}, Store: store})
+		if err != nil {
+			return nil, err
+		}
+		return store.Open(ctx, data.Ref.ID)
+	}
+	objects, err := m.open(ctx, spec.URL)
+	if err != nil {
+		return nil, err
+	}
+	r, err := objects.Read(ctx, SumsName, 0)
+	if err != nil {
+		return nil, errors.Join(err, objects.Close())
+	}
+	return &closeBoth{r, objects}, nil
+}
+
+// closeBoth closes what it reads from, too.
+type closeBoth struct {
+	io.ReadCloser
+	after io.Closer
+}
+
+func (c *closeBoth) Close() error { return errors.Join(c.ReadCloser.Close(), c.after.Close()) }
+
+// fetchObject stores an object, from where an earlier fetch was cut off.
+func (m *Mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
+	objects, err := m.open(ctx, req.Spec.URL)
+	if err != nil {
+		return Data{}, err
+	}
+	defer objects.Close()
+	name := req.Spec.Slug + ".zip"
+	size, err := objects.Size(ctx, name)
+	if err != nil {
+		return Data{}, absentObject(name, err)
+	}
+	key := ""
+	if req.Spec.pinned() { // without a pin nothing says that the rest belongs to the beginning
+		key = "mirror " + req.Spec.SHA256 + req.Spec.MD5
+	}
+	in, err := req.Store.Ingest(ctx, key)
+	if err != nil {
+		return Data{}, err
+	}
+	defer in.Close()
+	if in.Offset() > size {
+		if err := in.Reset(); err != nil {
+			return Data{}, err
+		}
+	}
+	if err := readObject(ctx, objects, name, in, size, req.progress); err != nil {
+		return Data{}, err
+	}
+	sum := md5.New() //nolint:gosec // published pins are MD5
+	if _, err := cache.Copy(ctx, sum, io.NewSectionReader(in, 0, size)); err != nil {
+		return Data{}, fmt.Errorf("hash %s: %w", name, err)
+	}
+	data := Data{Name: name, MD5: hex.EncodeToString(sum.Sum(nil))}
+	if req.Spec.MD5 != "" && data.MD5 != req.Spec.MD5 {
+		return Data{}, errors.Join(fmt.Errorf("%w: %s has MD5 %s, want %s", ErrMismatch, name, data.MD5, req.Spec.MD5), in.Reset())
+	}
+	data.Ref, err = in.Commit(ctx, cache.Ref{})
+	if err != nil {
+		return Data{}, err
+	}
+	return data, verify(req.Spec, name, data)
+}
+
+// readObject appends the rest of an object to an ingest.
+func readObject(ctx context.Context, objects Objects, name string, in cache.Ingest, size int64, tell func(done, total int64)) error {
+	tell(in.Offset(), size)
+	if in.Offset() == size {
+		return nil
+	}
+	r, err := objects.Read(ctx, name, in.Offset())
+	if err != nil {
+		return absentObject(name, err)
+	}
+	defer r.Close()
+	start := in.Offset()
+	if _, err := cache.Copy(ctx, in, &counter{r: r, tell: func(n int64) { tell(start+n, size) }}); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &TemporaryError{Err: fmt.Errorf("read %s: %w", name, err)}
+	}
+	if in.Offset() != size {
+		return &TemporaryError{Err: fmt.Errorf("read %s: got %d of %d bytes", name, in.Offset(), size)}
+	}
+	return nil
+}
+
+// absentObject tells a missing object from a storage that cannot be asked.
+func absentObject(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", name, ErrGone)
+	}
+	return &TemporaryError{Err: fmt.Errorf("look at %s: %w", name, err)}
+}
+
+// Inspect implements Inspector.
+func (m *Mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
+	name := spec.Slug + ".zip"
+	switch scheme(spec.URL) {
+	case "":
+		return inspectFile(m.path(spec))
+	case "http", "https":
+		if i, ok := m.web.(Inspector); ok {
+			return i.Inspect(ctx, Spec{URL: m.address(spec, name)})
+		}
+		return Availability{}, nil
+	}
+	objects, err := m.open(ctx, spec.URL)
+	if err != nil {
+		return Availability{}, err
+	}
+	defer objects.Close()
+	size, err := objects.Size(ctx, name)
+	if err != nil {
+		return Availability{}, absentObject(name, err)
+	}
+	return Availability{Bytes: size}, nil
+}
+
+// mirrored is a source with a mirror before it: what the mirror lacks, cannot
+// give or has wrong is asked for at its origin, and the log says why. Keys stay
+// what they are.
+type mirrored struct {
+	mirror *Mirror
+	base   string
+	next   Source
+}
+
+// at is the spec as the mirror takes it.
+func (m *mirrored) at(spec Spec) Spec {
+	return Spec{URL: m.base, Slug: spec.Slug, MD5: spec.MD5, SHA256: spec.SHA256}
+}
+
+// Check implements Source.
+func (m *mirrored) Check(spec Spec) error {
+	if err := m.next.Check(spec); err != nil {
+		return err
+	}
+	return m.mirror.Check(m.at(spec))
+}
+
+// Fingerprint implements Source.
+func (m *mirrored) Fingerprint(spec Spec, h *digest.Hasher) error {
+	return m.next.Fingerprint(spec, h)
+}
+
+// Fetch implements Source.
+func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
+	from := req
+	from.Spec = m.at(req.Spec)
+	data, err := m.mirror.Fetch(ctx, from)
+	if err == nil || ctx.Err() != nil {
+		return data, err
+	}
+	if errors.Is(err, ErrGone) || errors.Is(err, fs.ErrNotExist) {
+		req.logf("the mirror has no %s.zip; asking for it at its origin", req.Spec.Slug)
+	} else {
+		req.logf("warning: %v; asking for it at its origin", err)
+	}
+	data, next := m.next.Fetch(ctx, req)
+	if errors.Is(next, ErrOffline) {
+		next = fmt.Errorf("%w; %w", err, next)
+	}
+	return data, next
+}
+
+// Inspect implements Inspector.
+func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error) {
+	a, err := m.mirror.Inspect(ctx, m.at(spec))
+	if err == nil {
+		if a.Note == "" {
+			a.Note = NoteMirror
+		}
+		return a, nil
+	}
+	if i, ok := m.next.(Inspector); ok {
+		return i.Inspect(ctx, spec)
+	}
+	return Availability{}, nil
+}

@@ -1,0 +1,86 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// ErrOffline says that a fetch would need the network, which is not to be used.
+var ErrOffline = errors.New("the network is not to be used (--offline)")
+
+// Places says where a process takes data from besides where it is said.
+type Places struct {
+	// Offline makes everything that uses the network refuse to.
+	Offline bool
+	// Mirror, when set, is asked before Kaggle; see Mirror.
+	Mirror string
+	// Open opens object storage; nil supports none.
+	Open OpenObjects
+}
+
+// With adds the kinds "mirror" and "reference" to the entries and makes them
+// go by the places. Keys stay what they are.
+func With(entries []Entry, p Places) []Entry {
+	out := make([]Entry, 0, len(entries)+2)
+	var web Source
+	for _, e := range entries {
+		if _, local := e.Source.(File); p.Offline && !local {
+			e.Source = &offline{e.Name, e.Source}
+		}
+		if e.Name == "http" {
+			web = e.Source
+		}
+		out = append(out, e)
+	}
+	open := p.Open
+	if p.Offline {
+		open = func(context.Context, string) (Objects, error) { return nil, ErrOffline }
+	}
+	m := NewMirror(web, open)
+	for i, e := range out {
+		if p.Mirror != "" && e.Name == "kaggle" {
+			out[i].Source = &mirrored{mirror: m, base: p.Mirror, next: e.Source}
+		}
+	}
+	return append(out, Entry{"mirror", m}, Entry{"reference", Reference{}})
+}
+
+// offline is a source that must not be asked.
+type offline struct {
+	name string
+	next Source
+}
+
+// Check implements Source.
+func (o *offline) Check(spec Spec) error { return o.next.Check(spec) }
+
+// Fingerprint implements Source.
+func (o *offline) Fingerprint(spec Spec, h *digest.Hasher) error { return o.next.Fingerprint(spec, h) }
+
+// Fetch implements Source.
+func (o *offline) Fetch(_ context.Context, req Request) (Data, error) {
+	return Data{}, o.refusal(req.Spec)
+}
+
+// Inspect implements Inspector.
+func (o *offline) Inspect(_ context.Context, spec Spec) (Availability, error) {
+	return Availability{}, o.refusal(spec)
+}
+
+func (o *offline) refusal(spec Spec) error {
+	what := spec.Slug
+	if what == "" {
+		what = Redact(spec.URL)
+	}
+	pin := ""
+	switch {
+	case spec.SHA256 != "":
+		pin = " (SHA-256 " + spec.SHA256 + ")"
+	case spec.MD5 != "":
+		pin = " (MD5 " + spec.MD5 + ")"
+	}
+	return fmt.Errorf("%s%s from %s is not in the cache: %w; run once with the network, or take it from a folder with --mirror or --adopt", what, pin, o.name, ErrOffline)
+}

@@ -1,0 +1,158 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/competitions/footprint"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// Estimate implements step.Estimator.
+func (d *download) Estimate() step.Estimate {
+	sum := step.Estimate{Known: true}
+	for _, it := range d.items {
+		est := d.estimate(it, source.Availability{})
+		sum.Known = sum.Known && est.Known
+		sum.CacheBytes += est.CacheBytes
+		sum.PeakBytes = max(sum.PeakBytes, est.PeakBytes)
+		sum.Files += est.Files
+		if sum.Basis == "" {
+			sum.Basis = est.Basis
+		}
+	}
+	return sum
+}
+
+// estimate is the room for one item, by what its place says, by the file that
+// is there, or by the size in the definition.
+func (d *download) estimate(it item, a source.Availability) step.Estimate {
+	if size, folder, ok := it.local(); ok {
+		est := step.Estimate{CacheBytes: size, Known: true, Basis: "the size of what is there"}
+		if !folder && it.as == "" {
+			est.CacheBytes, _ = footprint.Unpacked(d.def, max(size, footprint.Files(d.def)))
+		}
+		return est
+	}
+	est := step.Estimate{CacheBytes: a.Unpacked, PeakBytes: a.Bytes, Files: int64(a.Files), Basis: "what the source says"}
+	if est.CacheBytes == 0 && len(d.items) == 1 {
+		est.CacheBytes, est.Basis = footprint.Files(d.def), "size_gb"
+	}
+	est.CacheBytes = max(est.CacheBytes, est.PeakBytes)
+	if est.PeakBytes == 0 {
+		est.PeakBytes = est.CacheBytes // the archive is no larger than the files in it
+	}
+	est.Known = est.CacheBytes > 0
+	if it.as != "" {
+		est.CacheBytes, est.PeakBytes = est.PeakBytes, 0
+		return est
+	}
+	var factor float64
+	if est.CacheBytes, factor = footprint.Unpacked(d.def, est.CacheBytes); factor != 1 {
+		est.Basis += fmt.Sprintf(" × %g", factor)
+	}
+	if !est.Known {
+		est.Basis = ""
+	}
+	return est
+}
+
+// local measures what lies on this machine and is read in place.
+func (it item) local() (size int64, folder, ok bool) {
+	if it.kind != "file" && it.kind != "reference" {
+		return 0, false, false
+	}
+	if it.spec.Base != nil && !filepath.IsAbs(it.spec.Path) {
+		info, err := fs.Stat(it.spec.Base, it.spec.Path)
+		if err != nil {
+			return 0, false, false
+		}
+		return info.Size(), info.IsDir(), true
+	}
+	if a, err := (source.Reference{}).Inspect(context.Background(), it.spec); it.kind == "reference" && err == nil && a.Bytes > 0 {
+		return a.Bytes, false, true
+	}
+	info, err := os.Stat(it.spec.Path)
+	switch {
+	case err != nil:
+		return 0, false, false
+	case !info.IsDir():
+		return info.Size(), false, true
+	}
+	return folderSize(it.spec.Path), true, true
+}
+
+// folderSize sums up the files below a folder; what cannot be read counts as
+// nothing and fails later, with its name.
+func folderSize(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
+// Preflight implements step.Preflighter.
+func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
+	p := step.Preflight{Subject: d.competition, Estimate: step.Estimate{Known: true}}
+	var errs []error
+	for _, it := range d.items {
+		var a source.Availability
+		var err error
+		if i, ok := it.source.(source.Inspector); ok {
+			a, err = i.Inspect(ctx, it.spec)
+		}
+		it.findings(&p, a, err)
+		if err != nil {
+			errs = append(errs, classify(err))
+		}
+		est := d.estimate(it, a)
+		p.Bytes += a.Bytes
+		p.Files += a.Files
+		p.Estimate.CacheBytes += est.CacheBytes
+		p.Estimate.PeakBytes = max(p.Estimate.PeakBytes, est.PeakBytes)
+		p.Estimate.Files += est.Files
+		p.Estimate.Known = p.Estimate.Known && est.Known
+		p.Estimate.Basis = est.Basis
+	}
+	return p, errors.Join(errs...)
+}
+
+// findings notes what the answer of an item's place means for a person.
+func (it item) findings(p *step.Preflight, a source.Availability, err error) {
+	if p.Place == "" {
+		p.Place = it.kind
+	}
+	if p.Note == "" {
+		p.Note = a.Note
+	}
+	if it.kind != "kaggle" || errors.Is(err, source.ErrOffline) || a.Note == source.NoteMirror {
+		if a.Note == source.NoteMirror {
+			p.Place = "mirror"
+		}
+		return
+	}
+	page := "https://www.kaggle.com/competitions/" + it.spec.Slug
+	p.Credential, p.Rules = step.FindingOK, step.FindingOK
+	switch {
+	case err == nil:
+	case errors.Is(err, source.ErrCredential):
+		p.Credential, p.Rules, p.Link = step.FindingMissing, step.FindingUnknown, "https://www.kaggle.com/settings"
+	case errors.Is(err, source.ErrRules):
+		p.Rules, p.Link = step.FindingMissing, page+"/rules"
+	case errors.Is(err, source.ErrGone):
+		p.Rules, p.Link = step.FindingUnknown, page
+	default:
+		p.Credential, p.Rules = step.FindingUnknown, step.FindingUnknown
+	}
+}
