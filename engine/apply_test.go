@@ -42,6 +42,8 @@ type rig struct {
 	// version is that of kind "call".
 	version string
 	gpus    []string
+	// more are further kinds.
+	more []step.Kind
 }
 
 func newRig(t *testing.T) *rig {
@@ -59,7 +61,7 @@ func (r *rig) kinds() *step.Registry {
 		Outputs: []step.Output{{Name: "out", Type: step.ArtifactType}},
 		New:     func(step.Args) (step.Step, error) { return caller{r}, nil },
 	}
-	return step.NewRegistry(enginetest.Mix("mix", "1", r.rec), call)
+	return step.NewRegistry(append([]step.Kind{enginetest.Mix("mix", "1", r.rec), call}, r.more...)...)
 }
 
 type caller struct{ r *rig }
