@@ -5,63 +5,58 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// reportType is the type of the output "report"; see Report.
+// reportType is the type of the output "report"; see verify.Report.
 var reportType = cty.Object(map[string]cty.Type{
+	"verdict":    cty.String,
 	"pinned":     cty.Number,
 	"matched":    cty.Number,
 	"manifest":   cty.String,
-	"mismatches": cty.List(cty.Object(map[string]cty.Type{"path": cty.String, "want": cty.String, "got": cty.String})),
+	"wrong":      cty.Number,
+	"missing":    cty.Number,
+	"unexpected": cty.Number,
+	"note":       cty.String,
+	"mismatches": cty.List(cty.Object(map[string]cty.Type{
+		"path": cty.String, "problem": cty.String, "want": cty.String, "got": cty.String, "want_bytes": cty.Number,
+		"got_bytes": cty.Number, "same_content": cty.Bool, "explanation": cty.String,
+	})),
 })
 
 // preparedType is what the checksum step needs of a prepare step's outputs.
 var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
 
-// Report says what was compared, the output "report".
-type Report struct {
-	// Pinned is the number of pins, Matched how many of them match.
-	Pinned  int `json:"pinned"`
-	Matched int `json:"matched"`
-	// Manifest is the digest of the manifest of every prepared file.
-	Manifest   string     `json:"manifest"`
-	Mismatches []Mismatch `json:"mismatches"`
-}
-
-// Mismatch is a file, or the manifest, that is not what its pin says.
-type Mismatch struct {
-	Path string `json:"path"`
-	Want string `json:"want"`
-	// Got is the digest found, or "missing".
-	Got string `json:"got"`
-}
-
 // Kind returns the step kind "checksum" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "checksum",
-		Version: "1",
+		Version: "2",
 		Doc: "Compares prepared data with the competition's pins and lets them through. A difference fails the run with the exit status " +
-			"of a checksum mismatch, naming every file; without pins there is a warning.",
+			"of a checksum mismatch, naming every wrong, missing and unexpected file, and for tables the row and column; without pins there is a warning.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition; only v1 has pins."},
 			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object with public and private trees."},
-			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: "What a difference does: fail the step, or warn and let the data through."},
+			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: "What a difference does: fail the step, or warn and let the data through. In the key: data let through with a warning must not pass later for data that failed."},
+			{Name: "expected", Type: preparedType, Doc: "Data known to be right, as in prepared, to explain differences with. It decides nothing."},
+			{Name: "expected_dir", Type: cty.String, Doc: "A folder known to be right that holds public and private, to explain differences with; relative to the working directory. It decides nothing; the key has its name only."},
 		},
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, unchanged."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, unchanged."},
-			{Name: "report", Type: reportType, Doc: "How many files are pinned and matched, the manifest's digest, and the mismatches with path, want and got."},
+			{Name: "report", Type: reportType, Doc: "How many pins there are and match, the manifest's digest, how many files are wrong, missing and unexpected, and the first mismatches with digests, sizes and explanation."},
+			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: "verified, unpinned (there was nothing to compare with), or mismatch (only with on_mismatch = \"warn\")."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
 	}
@@ -69,16 +64,20 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string   `cty:"competition"`
-	Version     string   `cty:"version"`
-	Prepared    prepared `cty:"prepared"`
-	OnMismatch  string   `cty:"on_mismatch"`
+	Competition string    `cty:"competition"`
+	Version     string    `cty:"version"`
+	Prepared    prepared  `cty:"prepared"`
+	OnMismatch  string    `cty:"on_mismatch"`
+	Expected    *prepared `cty:"expected"`
+	ExpectedDir *string   `cty:"expected_dir"`
 }
 
 type prepared struct {
 	Public  *step.Artifact `cty:"public"`
 	Private *step.Artifact `cty:"private"`
 }
+
+func (p prepared) lacks() bool { return p.Public == nil || p.Private == nil }
 
 type check struct {
 	def  *competitions.Definition
@@ -90,8 +89,13 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	if err := args.Decode(&c.args); err != nil {
 		return nil, err
 	}
-	if c.args.Prepared.Public == nil || c.args.Prepared.Private == nil {
+	switch e := c.args.Expected; {
+	case c.args.Prepared.lacks():
 		return nil, step.WrongArg("prepared", errors.New("it lacks its public or private files"))
+	case e != nil && e.lacks():
+		return nil, step.WrongArg("expected", errors.New("it lacks its public or private files"))
+	case e != nil && c.args.ExpectedDir != nil:
+		return nil, step.WrongArg("expected_dir", errors.New("write expected or expected_dir, not both"))
 	}
 	def, err := catalog.Get(c.args.Competition)
 	if err != nil {
@@ -108,21 +112,21 @@ func (c *check) Fingerprint(h *digest.Hasher) error {
 		return err
 	}
 	h.Content("pins", digest.Of(pins))
-	return nil
+	known, err := fs.ReadFile(c.def.Folder(), competitions.ManifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	h.Content("manifest file", digest.Of(known)) // the report's explanations are made with it
+	return err
 }
 
 // Run implements step.Step.
 func (c *check) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	public, private := c.args.Prepared.Public.Ref, c.args.Prepared.Private.Ref
-	manifest, err := Manifest(ctx, env.Store, public, private)
+	report, err := c.verify(ctx, env, public, private)
 	if err != nil {
 		return nil, fmt.Errorf("checksum %s: %w", c.def.ID, err)
 	}
-	report := Report{Manifest: manifest.ID.String(), Mismatches: []Mismatch{}}
-	if err := c.compareFiles(ctx, env, manifest, &report); err != nil {
-		return nil, fmt.Errorf("checksum %s: %w", c.def.ID, err)
-	}
-	c.compareManifest(&report)
 	if err := c.judge(env, report); err != nil {
 		return nil, err
 	}
@@ -130,53 +134,63 @@ func (c *check) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode report: %w", err)
 	}
-	return cache.Outputs{"public": {Ref: public}, "private": {Ref: private}, "report": {JSON: text}}, nil
+	verdict, err := json.Marshal(report.Verdict)
+	return cache.Outputs{"public": {Ref: public}, "private": {Ref: private}, "report": {JSON: text}, "verdict": {JSON: verdict}}, err
 }
 
-// Manifest stores the folder that holds the public and private files and
-// returns it; its ID is the manifest's digest.
-func Manifest(ctx context.Context, store cache.Store, public, private cache.Ref) (cache.Ref, error) {
-	var b tree.Builder
-	for name, ref := range map[string]cache.Ref{"public": public, "private": private} {
-		if ref.Kind != cache.Tree {
-			return cache.Ref{}, fmt.Errorf("the %s files are a single file, not a tree", name)
-		}
-		if err := b.Add(name, ref, false); err != nil {
-			return cache.Ref{}, err
-		}
+func (c *check) verify(ctx context.Context, env *step.Env, public, private cache.Ref) (verify.Report, error) {
+	data, err := verify.InStore(ctx, env.Store, public, private)
+	if err != nil {
+		return verify.Report{}, err
 	}
-	return b.Build(ctx, store)
+	expected, err := c.expected(env)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	return verify.Run(ctx, verify.Request{
+		Definition: c.def, Data: data, Expected: expected, Store: env.Store,
+		Progress: func(path string, done, total int) {
+			env.Progress(step.Progress{What: path, Done: int64(done), Total: int64(total), Unit: "files"})
+		},
+	})
 }
 
-func (c *check) compareManifest(report *Report) {
-	want := c.def.Checksums.Manifest
-	if want == "" {
-		return
+// expected returns how to get at the data that differences are explained with,
+// nil without any.
+func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, error), error) {
+	if e := c.args.Expected; e != nil {
+		return func(ctx context.Context) (*verify.Data, error) {
+			return verify.InStore(ctx, env.Store, e.Public.Ref, e.Private.Ref)
+		}, nil
 	}
-	report.Pinned++
-	if want == report.Manifest {
-		report.Matched++
-		return
+	if c.args.ExpectedDir == nil {
+		return nil, nil
 	}
-	report.Mismatches = append(report.Mismatches, Mismatch{"manifest of all files", want, report.Manifest})
+	dir := *c.args.ExpectedDir
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("expected_dir: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("expected_dir: %s is not a folder", dir)
+	}
+	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir)), nil }, nil
 }
+
+// most is how many files a failure names; the report holds more.
+const most = 20
 
 // judge turns mismatches into a failure or a warning.
-func (c *check) judge(env *step.Env, report Report) error {
-	if report.Pinned == 0 {
+func (c *check) judge(env *step.Env, report verify.Report) error {
+	if report.Verdict == verify.Unpinned {
 		env.Warn(fmt.Sprintf("competition %s %s has no pins: nothing was compared", c.def.ID, c.def.Version))
 	}
-	if len(report.Mismatches) == 0 {
+	if report.Verdict != verify.Differs {
 		return nil
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %d of %d pins do not match:", c.def.ID, len(report.Mismatches), report.Pinned)
-	for _, m := range report.Mismatches {
-		fmt.Fprintf(&text, "\n  %s: want %s, got %s", m.Path, m.Want, m.Got)
-	}
+	text := fmt.Sprintf("%s: %d of %d pins do not match (%s):\n  %s", c.def.ID, report.Pinned-report.Matched, report.Pinned,
+		report.Counts(), strings.Join(report.Lines(most), "\n  "))
 	if c.args.OnMismatch == "warn" {
-		env.Warn(text.String())
+		env.Warn(text)
 		return nil
 	}
-	return step.Mismatch(fmt.Errorf("checksum %s", text.String()))
+	return step.Mismatch(fmt.Errorf("checksum %s", text))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/checksum"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -62,7 +63,7 @@ func TestMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report checksum.Report
+	var report verify.Report
 	steptest.Decode(t, out["report"], &report)
 	if report.Pinned != 3 || report.Matched != 3 || len(report.Mismatches) != 0 || len(b.Warnings()) != 0 {
 		t.Errorf("report %+v, warnings %q", report, b.Warnings())
@@ -91,11 +92,13 @@ func TestMismatch(t *testing.T) {
 	}
 	for _, want := range []string{
 		"toy: 5 of 6 pins do not match",
-		"private/test.csv: want " + md5A + ", got " + md5World,
-		"public/train.csv: want " + md5A + ", got " + md5Hello,
-		"public/none.csv: want " + md5A + ", got missing",
-		"public/deep: want " + md5A + ", got missing",
-		"manifest of all files: want " + zero,
+		"(3 wrong, 2 missing)",
+		"private/test.csv: want MD5 " + md5A + ", got MD5 " + md5World + ", 5 bytes",
+		"public/train.csv: want MD5 " + md5A + ", got MD5 " + md5Hello + ", 5 bytes",
+		"public/none.csv: missing (want MD5 " + md5A + ")",
+		"public/deep: missing (want MD5 " + md5A + ")",
+		"manifest of all files: want SHA-256 " + zero,
+		"there is nothing to compare with",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
@@ -107,7 +110,7 @@ func TestMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatalf("on_mismatch = warn: %v", err)
 	}
-	var report checksum.Report
+	var report verify.Report
 	steptest.Decode(t, out["report"], &report)
 	if len(report.Mismatches) != 5 || report.Matched != 1 || len(b.Warnings()) != 1 {
 		t.Errorf("report %+v, warnings %q", report, b.Warnings())

@@ -1,8 +1,9 @@
 // Package checksum is the step kind "checksum": it lets prepared data through
 // only when they are what the competition pins.
 //
-// Pins are the MD5 of files as the reference wrote them, and the digest of a
-// manifest of every file. The manifest is the canonical encoding (package
-// cache/tree) of a folder that holds public/ and private/; its SHA-256 changes
-// when any file's path, bytes or executable bit do.
+// What is checked, and how a difference is explained, is package
+// competitions/verify; the step turns its report into a failure that ends the
+// run with the exit status of a mismatch, or, with on_mismatch = "warn", into a
+// warning and a verdict that travels with the data. Explanations hold cells of
+// tables, answers too, which is why the report is private.
 package checksum
