@@ -111,9 +111,10 @@ type Mount struct {
 	// ReadOnly folders cannot be changed by the guest, in runtimes that
 	// isolate.
 	ReadOnly bool
-	// CopyUp says that what the image holds at Guest is copied to Host, an
-	// empty folder, before a new command starts, so that the mount does not
-	// hide it. Runtimes without images ignore it.
+	// CopyUp says that what the image holds at Guest is copied into the folder
+	// Host before a new command starts, so that the mount does not hide it.
+	// What Host holds already is kept; what is copied belongs to the command's
+	// user. Runtimes without images ignore it.
 	CopyUp bool
 }
 
@@ -123,6 +124,9 @@ type Limits struct {
 	// Grace later everything it started is killed. A zero Grace is
 	// DefaultGrace.
 	Timeout, Grace time.Duration
+	// Setup is how long the runtime may take until the command runs (image,
+	// folders, network); it is not part of Timeout. Longer is an error.
+	Setup time.Duration
 	// MemoryBytes is the limit for everything the command started together.
 	MemoryBytes int64
 	CPUs        float64
