@@ -112,6 +112,15 @@ func IsReference(dir string) bool {
 	return false
 }
 
+// Taken returns the path of what Fetch takes, "" if there is nothing.
+func (r Reference) Taken(spec Spec) string {
+	_, path, err := r.look(spec)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
 // IsAdoptable reports whether a folder has something that Reference takes.
 func IsAdoptable(dir string) bool {
 	_, _, err := (Reference{}).look(Spec{Path: dir})

@@ -124,7 +124,7 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		if source.IsReference(*a.From) {
 			return d, step.WrongArg("from", d.add(deps, "reference", adopted(def, *a.From), ""))
 		}
-		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: local(*a.From)}, ""))
+		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: found(*a.From)}, ""))
 	case a.Source != nil:
 		return d, step.WrongArg("source", d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
 	}
@@ -156,8 +156,8 @@ func adopted(def *competitions.Definition, folder string) source.Spec {
 // suffixes are those of the archives that "from" finds without.
 var suffixes = []string{".zip", ".tar", ".tar.gz", ".tar.zst", ".7z"}
 
-// local returns what a path without an archive's suffix stands for.
-func local(path string) string {
+// found returns what a path without an archive's suffix stands for.
+func found(path string) string {
 	for _, suffix := range append([]string{""}, suffixes...) {
 		if _, err := os.Stat(path + suffix); err == nil {
 			return path + suffix

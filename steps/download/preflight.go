@@ -1,6 +1,7 @@
 package download
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,10 @@ func (d *download) Estimate() step.Estimate {
 // estimate is the room for one item, by what its place says, by the file that
 // is there, or by the size in the definition.
 func (d *download) estimate(it item, a source.Availability) step.Estimate {
-	if size, folder, ok := it.local(); ok {
-		est := step.Estimate{CacheBytes: size, Known: true, Basis: "the size of what is there"}
-		if !folder && it.as == "" {
-			est.CacheBytes, _ = footprint.Unpacked(d.def, max(size, footprint.Files(d.def)))
+	if l, ok := it.local(); ok {
+		est := step.Estimate{CacheBytes: l.bytes, Files: l.files, Known: true, Basis: "the size of what is there"}
+		if l.packed && it.as == "" {
+			est.CacheBytes, _ = footprint.Unpacked(d.def, l.unpacked)
 		}
 		return est
 	}
@@ -62,40 +63,67 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	return est
 }
 
-// local measures what lies on this machine and is read in place.
-func (it item) local() (size int64, folder, ok bool) {
+// local is what lies on this machine and is read in place.
+type local struct {
+	bytes, files int64
+	// packed says that it is an archive, of this size unpacked.
+	packed   bool
+	unpacked int64
+}
+
+// local measures what lies on this machine.
+func (it item) local() (local, bool) {
 	if it.kind != "file" && it.kind != "reference" {
-		return 0, false, false
+		return local{}, false
 	}
 	if it.spec.Base != nil && !filepath.IsAbs(it.spec.Path) {
 		info, err := fs.Stat(it.spec.Base, it.spec.Path)
 		if err != nil {
-			return 0, false, false
+			return local{}, false
 		}
-		return info.Size(), info.IsDir(), true
+		return local{bytes: info.Size(), packed: true, unpacked: textRatio(info.Size())}, true
 	}
-	if a, err := (source.Reference{}).Inspect(context.Background(), it.spec); it.kind == "reference" && err == nil && a.Bytes > 0 {
-		return a.Bytes, false, true
+	at := it.spec.Path
+	if it.kind == "reference" {
+		at = source.Reference{}.Taken(it.spec)
 	}
-	info, err := os.Stat(it.spec.Path)
+	info, err := os.Stat(at)
 	switch {
 	case err != nil:
-		return 0, false, false
-	case !info.IsDir():
-		return info.Size(), false, true
+		return local{}, false
+	case info.IsDir():
+		return folderSize(at), true
 	}
-	return folderSize(it.spec.Path), true, true
+	return fileSize(at, info.Size()), true
+}
+
+// textRatio is the size of an archive of texts when it is unpacked.
+func textRatio(size int64) int64 { return int64(float64(size) * footprint.TextFactor) }
+
+// fileSize measures a file: what a zip says is in it, where it is one.
+func fileSize(path string, size int64) local {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return local{bytes: size, packed: true, unpacked: textRatio(size)}
+	}
+	defer z.Close()
+	l := local{bytes: size, packed: true, files: int64(len(z.File))}
+	for _, f := range z.File {
+		l.unpacked += int64(min(f.UncompressedSize64, 1<<50))
+	}
+	return l
 }
 
 // folderSize sums up the files below a folder; what cannot be read counts as
 // nothing and fails later, with its name.
-func folderSize(dir string) (sum int64) {
+func folderSize(dir string) (sum local) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			sum += info.Size()
+			sum.bytes += info.Size()
+			sum.files++
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/footprint"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -83,8 +84,28 @@ func (p *preparation) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
+// Estimate implements step.Estimator.
+func (p *preparation) Estimate() step.Estimate {
+	raw, basis := int64(0), "the raw data's size"
+	if p.raw != nil && !p.raw.Ref.IsZero() {
+		raw = p.raw.Ref.Size
+	} else {
+		var factor float64
+		raw, factor = footprint.Unpacked(p.def, footprint.Files(p.def))
+		basis = footprint.Basis(factor)
+	}
+	added, factor := footprint.Prepared(p.def, raw)
+	if factor != 1 {
+		basis += fmt.Sprintf(" × %g", factor)
+	}
+	return step.Estimate{CacheBytes: added, Known: raw > 0, Basis: basis}
+}
+
 // Run implements step.Step.
 func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if out, ok, err := p.adopt(ctx, env); ok || err != nil {
+		return out, err
+	}
 	sink := &sink{ctx: ctx, store: env.Store}
 	err := prep.Run(ctx, p.def, prep.Options{
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,

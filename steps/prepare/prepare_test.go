@@ -189,3 +189,35 @@ func TestCopyReadsNothing(t *testing.T) {
 		t.Error("the table was never opened; the test shows nothing")
 	}
 }
+
+// TestAdopt takes what the reference prepared as it is, but for the
+// description that the reference adds afterwards.
+func TestAdopt(t *testing.T) {
+	b := newBench(t, toyDefinition)
+	args := values(t, b, nil)
+	args["raw"] = b.Tree(t, map[string]string{
+		"prepared/public/train.csv": "id,y\n", "prepared/public/description.md": "text", "prepared/private/test.csv": "id,y\n1,a\n",
+	})
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"train.csv": "id,y\n"}, b.Files(t, out["public"].Ref)); diff != "" {
+		t.Errorf("public (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"test.csv": "id,y\n1,a\n"}, b.Files(t, out["private"].Ref)); diff != "" {
+		t.Errorf("private (-want +got):\n%s", diff)
+	}
+	if w := b.Warnings(); len(w) != 1 || !strings.Contains(w[0], "0 of 2 files have a pin") {
+		t.Errorf("warnings: %q", w)
+	}
+	args["params"] = cty.MapVal(map[string]cty.Value{"test_size": cty.NumberIntVal(3)})
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "prepared elsewhere") {
+		t.Errorf("got %v, want a refusal of params", err)
+	}
+	// One entry more makes it raw data.
+	args["raw"] = b.Tree(t, map[string]string{"prepared/public/a": "1", "prepared/private/b": "2", "all.csv": "x"})
+	if _, err := b.Run(t, args); err == nil || strings.Contains(err.Error(), "prepared elsewhere") {
+		t.Errorf("got %v, want raw data to be prepared", err)
+	}
+}

@@ -1,0 +1,110 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// descriptionFile is what the reference adds to the public files after
+// preparing; no preparation makes it.
+const descriptionFile = "description.md"
+
+// adopt takes raw data that are no raw data but what the reference prepared: a
+// tree with the one entry "prepared" that holds "public" and "private". They
+// are taken as they are; the checksum step compares what is pinned.
+func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, bool, error) {
+	halves, err := preparedHalves(ctx, env.Store, p.raw.Ref)
+	if err != nil || halves == nil {
+		return nil, false, err
+	}
+	if len(p.params) > 0 {
+		return nil, true, fmt.Errorf("prepare %s: the data were prepared elsewhere, so params cannot be applied; name the raw data instead", p.def.ID)
+	}
+	if p.def.Version != "v1" {
+		return nil, true, fmt.Errorf("prepare %s: the data were prepared elsewhere as version v1, not %s; name the raw data instead", p.def.ID, p.def.Version)
+	}
+	public := halves["public"]
+	if !p.declares("public/" + descriptionFile) {
+		if public, err = without(ctx, env.Store, public, descriptionFile); err != nil {
+			return nil, true, fmt.Errorf("prepare %s: %w", p.def.ID, err)
+		}
+	}
+	pins := len(p.def.Checksums.Pinned())
+	files := public.Files + halves["private"].Files
+	env.Warn(fmt.Sprintf("adopted as prepared elsewhere: %d of %d files have a pin, the others are taken on trust", pins, max(files, int64(pins))))
+	return cache.Outputs{"public": {Ref: public}, "private": {Ref: halves["private"]}}, true, nil
+}
+
+// preparedHalves returns the two trees of prepared data, nil if it is none.
+func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[string]cache.Ref, error) {
+	top, err := few(ctx, store, raw, 1)
+	if err != nil || len(top) != 1 || top[0].Name != source.PreparedFolder || !top[0].IsDir() {
+		return nil, err
+	}
+	entries, err := few(ctx, store, top[0].Ref(), 2)
+	if err != nil || len(entries) != 2 {
+		return nil, err
+	}
+	private, public := entries[0], entries[1]
+	if private.Name != "private" || public.Name != "public" || !private.IsDir() || !public.IsDir() {
+		return nil, nil
+	}
+	return map[string]cache.Ref{"private": private.Ref(), "public": public.Ref()}, nil
+}
+
+// few reads a directory that has at most so many entries; of a larger one it
+// reads one more.
+func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list []tree.Entry, err error) {
+	r, err := tree.Open(ctx, store, ref)
+	if err != nil {
+		return nil, fmt.Errorf("read raw data: %w", err)
+	}
+	defer r.Close()
+	for len(list) <= most {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read raw data: %w", err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// without returns a tree less the entry of a name.
+func without(ctx context.Context, store cache.Store, ref cache.Ref, name string) (cache.Ref, error) {
+	entries, err := tree.Read(ctx, store, ref)
+	if err != nil {
+		return ref, err
+	}
+	if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == name }) {
+		return ref, nil
+	}
+	var b tree.Builder
+	var errs []error
+	for _, e := range entries {
+		if e.Name != name {
+			errs = append(errs, b.Add(e.Name, e.Ref(), e.Type == tree.Executable))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return ref, err
+	}
+	return b.Build(ctx, store)
+}
+
+func (p *preparation) declares(path string) bool {
+	outputs, diags := prep.Outputs(p.def)
+	return !diags.HasErrors() && slices.ContainsFunc(outputs, func(o prep.Output) bool { return o.Path == path })
+}
