@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -224,8 +225,9 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job) {
 		}
 	}
 	outcome, err := dataset.Prepare(ctx, job)
-	if err == nil && len(outcome.Mismatches) > 0 {
-		err = step.Mismatch(fmt.Errorf("%s differ from their pins", view.Plural(len(outcome.Mismatches), "file")))
+	if err == nil && outcome.Report.Verdict == verify.Differs {
+		r := outcome.Report
+		err = step.Mismatch(fmt.Errorf("%d of %d pins do not match (%s)", r.Pinned-r.Matched, r.Pinned, r.Counts()))
 	}
 	p.results[i] = prepared{Outcome: outcome, err: err}
 	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
@@ -272,12 +274,14 @@ func (p *preparation) show(r prepared) {
 	default:
 		fmt.Fprintf(a.stdout, "%s: %s (not verified: %s)\n", r.Competition, r.Path, r.Why)
 	}
-	for i, m := range r.Mismatches {
-		if i == 20 && !a.verbose {
-			fmt.Fprintf(a.stderr, "  … and %d more (-v lists all)\n", len(r.Mismatches)-i)
-			break
+	if r.Report.Verdict == verify.Differs {
+		limit := 20
+		if a.verbose {
+			limit = 0
 		}
-		fmt.Fprintf(a.stderr, "  %s\n", m)
+		for _, line := range r.Report.Lines(limit) {
+			fmt.Fprintf(a.stderr, "  %s\n", view.OneLine(line))
+		}
 	}
 }
 

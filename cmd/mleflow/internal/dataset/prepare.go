@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/competitions/verify"
 )
 
 // Job is one competition to prepare.
@@ -39,8 +40,9 @@ type Outcome struct {
 	Verified bool   `json:"verified"`
 	Why      string `json:"why,omitempty"`
 	// Checked is the number of files whose pins were checked.
-	Checked    int        `json:"checked"`
-	Mismatches []Mismatch `json:"mismatches,omitempty"`
+	Checked int `json:"checked"`
+	// Report is the result of a verification.
+	Report verify.Report `json:"report,omitzero"`
 }
 
 // Prepare makes the prepared folder of a competition from its raw one.
@@ -56,7 +58,7 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	if err := j.verify(ctx, &out); err != nil {
 		return out, err
 	}
-	if j.Raw == "" && !j.KeepRaw && len(out.Mismatches) == 0 {
+	if j.Raw == "" && !j.KeepRaw && out.Report.Verdict != verify.Differs {
 		if err := os.RemoveAll(raw); err != nil {
 			return out, fmt.Errorf("remove raw data: %w", err)
 		}
@@ -78,20 +80,4 @@ func (j Job) run(ctx context.Context, raw, final string) (err error) {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	return nil
-}
-
-func (j Job) verify(ctx context.Context, out *Outcome) (err error) {
-	switch {
-	case j.SkipVerification:
-		out.Why = "not asked for"
-	case len(j.Params) > 0:
-		out.Why = "the pins hold for the default parameters only"
-	case len(j.Def.Checksums.Pinned()) == 0:
-		out.Why = "the competition has no pins"
-	default:
-		out.Verified = true
-		out.Checked = len(j.Def.Checksums.Pinned())
-		out.Mismatches, err = verifyPins(ctx, out.Path, j.Def.Checksums.Pinned())
-	}
-	return err
 }

@@ -2,64 +2,30 @@ package dataset
 
 import (
 	"context"
-	"crypto/md5"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
+
+	"github.com/mleflow/mleflow/competitions/verify"
 )
 
-// Mismatch is a file that is not what its pin says.
-type Mismatch struct {
-	// Path is relative to the prepared folder.
-	Path string `json:"path"`
-	Want string `json:"want"`
-	// Got is empty when the file is missing.
-	Got string `json:"got,omitempty"`
-}
-
-// String says what is wrong in one line.
-func (m Mismatch) String() string {
-	if m.Got == "" {
-		return m.Path + ": missing"
+// verify checks the prepared folder against the competition's pins.
+func (j Job) verify(ctx context.Context, out *Outcome) error {
+	switch {
+	case j.SkipVerification:
+		out.Why = "not asked for"
+		return nil
+	case len(j.Params) > 0:
+		out.Why = "the pins hold for the default parameters only"
+		return nil
 	}
-	return fmt.Sprintf("%s: MD5 %s, pinned %s", m.Path, m.Got, m.Want)
-}
-
-// verifyPins compares files with their MD5 pins, in the order of their paths.
-func verifyPins(ctx context.Context, dir string, pins map[string]string) ([]Mismatch, error) {
-	var bad []Mismatch
-	for _, path := range slices.Sorted(maps.Keys(pins)) {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("verify %s: %w", dir, err)
-		}
-		got, err := fileMD5(filepath.Join(dir, filepath.FromSlash(path)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("verify %s: %w", path, err)
-		}
-		if got != pins[path] {
-			bad = append(bad, Mismatch{Path: path, Want: pins[path], Got: got})
-		}
-	}
-	return bad, nil
-}
-
-// fileMD5 returns the sum that the reference pins files with; it guards
-// against differences, not against forgery.
-func fileMD5(path string) (string, error) {
-	f, err := os.Open(path)
+	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path))})
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer f.Close()
-	h := md5.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
+	if report.Verdict == verify.Unpinned {
+		out.Why = "the competition has no pins"
+		return nil
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	out.Verified, out.Report = true, report
+	out.Checked = len(j.Def.Checksums.Pinned())
+	return nil
 }
