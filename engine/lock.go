@@ -122,11 +122,8 @@ func checkPlan(lock *lockfile.File, version string, p *Program, pl *planned, all
 			list = append(list, lockfile.Deviation{Address: s.Addr.String(), Is: "in the lock and not in the pipeline"})
 		}
 	}
-	for i, d := range list {
-		if i == 20 {
-			return append(diags, diag.Failure("Not as locked", step.Mismatch(fmt.Errorf("there are %d more", len(list)-i))))
-		}
-		diags = append(diags, diag.Failure("Not as locked", step.Mismatch(errors.New(d.String()))))
+	if err := deviation(list); err != nil {
+		diags = append(diags, diag.Failure("Not as locked", err))
 	}
 	return diags
 }
@@ -152,7 +149,7 @@ func (r *run) checkDecided(n int, d *decision) error {
 	if r.opts.Lock == nil {
 		return nil
 	}
-	return deviation(deviations(r.opts.Lock, r.pl.Steps[n].Address, d))
+	return unlocked(deviation(deviations(r.opts.Lock, r.pl.Steps[n].Address, d)))
 }
 
 // checkGiven refuses outputs that are not as locked.
@@ -161,17 +158,30 @@ func (r *run) checkGiven(n int, outputs cache.Outputs) error {
 		return nil
 	}
 	s, _ := r.opts.Lock.Find(r.pl.Steps[n].Address)
-	return deviation(s.CheckOutputs(lockfile.Outputs(outputs)))
+	return unlocked(deviation(s.CheckOutputs(lockfile.Outputs(outputs))))
 }
 
-// deviation returns a mismatch that tells all of the list; nil for none.
-func deviation(list []lockfile.Deviation) error {
-	var errs []error
-	for _, d := range list {
-		errs = append(errs, fmt.Errorf("not as locked: %s", d))
-	}
-	if errs == nil {
+func unlocked(err error) error {
+	if err == nil {
 		return nil
+	}
+	return fmt.Errorf("not as locked: %w", err)
+}
+
+// deviation returns a mismatch that tells the list, or its first 20; nil for
+// none.
+func deviation(list []lockfile.Deviation) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var errs []error
+	for i, d := range list {
+		if i == 20 {
+			errs = append(errs, fmt.Errorf("and %d more", len(list)-i))
+			break
+		}
+		d.Was, d.Is = Readable(d.Was), Readable(d.Is)
+		errs = append(errs, errors.New(d.String()))
 	}
 	return step.Mismatch(errors.Join(errs...))
 }

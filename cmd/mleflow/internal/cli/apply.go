@@ -11,7 +11,9 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -21,6 +23,7 @@ type applyOptions struct {
 	parallelism   int
 	keepGoing     bool
 	requireCached bool
+	locked        bool
 }
 
 func newApply(a *app) *cobra.Command {
@@ -44,6 +47,7 @@ func newApply(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "go on with all that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
+	cmd.Flags().BoolVar(&o.locked, "locked", false, "refuse what differs from the pipeline's lock file, with exit status 3")
 	return cmd
 }
 
@@ -52,10 +56,17 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err != nil {
 		return err
 	}
+	var lock *lockfile.File
+	if o.locked {
+		var found diag.List
+		if lock, found = lockfile.Read(lockPath(p.Pipeline.Path)); found.HasErrors() {
+			return checked(found, nil)
+		}
+	}
 	progress := a.newProgress()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Sink: progress, Args: os.Args,
+		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: os.Args,
 	})
 	progress.close()
 	if err := a.settle(diags, p); err != nil {

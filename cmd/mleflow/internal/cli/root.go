@@ -51,7 +51,7 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupPipeline, newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newExplain(a), newGraph(a))
+	add(groupPipeline, newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newLock(a), newExplain(a), newGraph(a))
 	add(groupRuns, newRuns(a), newShow(a), newLogs(a), newReport(a), newCache(a))
 	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a))
 	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))

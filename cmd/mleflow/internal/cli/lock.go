@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type lockOptions struct {
+	in      inputFlags
+	targets []string
+	results bool
+	check   bool
+	file    string
+}
+
+func newLock(a *app) *cobra.Command {
+	var o lockOptions
+	cmd := &cobra.Command{
+		Use:   "lock FILE.hcl",
+		Short: "Pin what went into a pipeline and what came out",
+		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl lies beside the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache keeps what a lock file names.",
+		Args:  oneFile,
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
+				return a.lock(cmd.Context(), o, b, p)
+			})
+		}),
+	}
+	o.in.register(cmd)
+	cmd.Flags().StringArrayVar(&o.targets, "target", nil, "replace only the entries of this step or instance `ADDRESS`; may be repeated")
+	cmd.Flags().BoolVar(&o.results, "results", false, "pin what agents gave, too")
+	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with status 3 if the lock file would change")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the lock file (default FILE.lock.hcl)")
+	return cmd
+}
+
+// lockPath returns where the lock of a pipeline lies.
+func lockPath(pipeline string) string {
+	return strings.TrimSuffix(pipeline, ".hcl") + ".lock.hcl"
+}
+
+func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Program) error {
+	if o.file == "" {
+		o.file = lockPath(p.Pipeline.Path)
+	}
+	targets, err := addresses("target", o.targets)
+	if err != nil {
+		return err
+	}
+	lock, diags := b.engine.Lock(ctx, p, engine.LockOptions{PlanOptions: engine.PlanOptions{Targets: targets}, Results: o.results})
+	if err := a.settle(diags, p); err != nil {
+		return err
+	}
+	old, err := a.oldLock(o.file, len(targets) > 0)
+	if err != nil {
+		return err
+	}
+	if len(targets) > 0 {
+		lock = old.Update(lock, func(at addr.Instance) bool { return targeted(targets, at) })
+	}
+	if o.check {
+		return a.checkLock(o.file, old, lock)
+	}
+	if err := replaceFile(o.file, lock.Encode()); err != nil {
+		return err
+	}
+	if err := pinLock(ctx, b.cache, o.file, lock); err != nil {
+		return err
+	}
+	return a.showLocked(o.file, old, lock)
+}
+
+// oldLock reads the lock file that is there; nil if there is none.
+func (a *app) oldLock(path string, needed bool) (*lockfile.File, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !needed {
+		return nil, nil
+	}
+	f, diags := lockfile.Read(path)
+	return f, checked(diags, nil)
+}
+
+func targeted(targets []addr.Instance, at addr.Instance) bool {
+	return slices.ContainsFunc(targets, func(t addr.Instance) bool { return t == at || !t.HasKey && t.Step == at.Step })
+}
+
+// checkLock fails with a mismatch if the file is not what it would become.
+func (a *app) checkLock(path string, old, lock *lockfile.File) error {
+	if old == nil {
+		return step.Mismatch(fmt.Errorf("there is no lock file %s; write it with: mleflow lock", path))
+	}
+	if string(old.Encode()) == string(lock.Encode()) {
+		return a.showLocked(path, old, lock)
+	}
+	list := lockfile.Compare(old, lock)
+	if len(list) == 0 {
+		return step.Mismatch(fmt.Errorf("%s pins other things than it would now; write it again with: mleflow lock", path))
+	}
+	var errs []error
+	for i, d := range list {
+		if i == 20 {
+			errs = append(errs, fmt.Errorf("and %d more", len(list)-i))
+			break
+		}
+		errs = append(errs, errors.New(d.String()))
+	}
+	return step.Mismatch(fmt.Errorf("%s is out of date:\n%w", path, errors.Join(errs...)))
+}
+
+// pinLock keeps what the lock names in the cache.
+func pinLock(ctx context.Context, c *disk.Cache, path string, lock *lockfile.File) error {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("pin lock file: %w", err)
+	}
+	var actions []digest.ActionID
+	for _, s := range lock.Steps {
+		if _, err := c.Lookup(ctx, s.Action); err == nil && !s.Action.IsZero() {
+			actions = append(actions, s.Action)
+		}
+	}
+	if err := c.Pin(ctx, disk.Pin{Name: "lock:" + full, Actions: actions}); err != nil {
+		return fmt.Errorf("pin lock file: %w", err)
+	}
+	return nil
+}
+
+// lockJSON is what lock --json prints.
+type lockJSON struct {
+	File    string               `json:"file"`
+	Steps   int                  `json:"steps"`
+	Changes []lockfile.Deviation `json:"changes"`
+}
+
+func (a *app) showLocked(path string, old, lock *lockfile.File) error {
+	changes := []lockfile.Deviation{}
+	if old != nil {
+		changes = append(changes, lockfile.Compare(old, lock)...)
+	}
+	if a.json {
+		return json.NewEncoder(a.stdout).Encode(lockJSON{path, len(lock.Steps), changes})
+	}
+	for _, d := range changes {
+		fmt.Fprintln(a.stdout, d)
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s pins %d steps.\n", path, len(lock.Steps))
+	return err
+}
