@@ -80,7 +80,7 @@ func (r *Result) Mismatch() bool {
 // Apply plans and executes the pipeline. Diagnostics say what is wrong with
 // it before anything runs; failures of steps are in the result.
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
-	pl, diags := e.plan(ctx, p, opts.PlanOptions)
+	pl, diags := e.planToApply(ctx, p, opts.PlanOptions)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -31,6 +31,8 @@ type Options struct {
 	// Version is the version of the program.
 	Version string
 	Cache   Cache
+	// Remote is asked by Apply for what the cache lacks; nil is nobody.
+	Remote Remote
 	// Ledger remembers runs; nil remembers nothing.
 	Ledger *ledger.Ledger
 	// Capacity is what the machine has to lease.
@@ -39,9 +41,6 @@ type Options struct {
 	Devices *sched.DeviceLocks
 	// Space measures the room there is for the cache; nil knows nothing.
 	Space func(context.Context) (plan.Space, error)
-	// Offline says that steps must not use the network. It changes nothing
-	// but what is asked before a run: the steps know themselves.
-	Offline bool
 }
 
 // Engine plans and applies pipelines.

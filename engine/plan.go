@@ -23,6 +23,8 @@ type PlanOptions struct {
 	// Parallelism is the greatest number of steps running at a time that the
 	// forecast reckons with; 0 is as many as the resources allow.
 	Parallelism int
+	// askRemote says that results may come from the remote.
+	askRemote bool
 }
 
 // planned is a plan with what apply needs besides.
@@ -73,7 +75,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		for to < len(pl.Steps) && pl.Steps[to].Address.Step == pl.Steps[from].Address.Step {
 			to++
 		}
-		diags = append(diags, e.planBlock(ctx, p, pl, from, to, first)...)
+		diags = append(diags, e.planBlock(ctx, p, pl, from, to, first, opts.askRemote)...)
 		from = to
 	}
 	return pl, diags
@@ -82,9 +84,12 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 // planBlock plans the instances of one block, which do not depend on each
 // other: those that can be decided are, on all cores, then what they mean for
 // the plan is worked out in order.
-func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, to int, first map[digest.ActionID]int) (diags diag.List) {
+func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, to int, first map[digest.ActionID]int, ask bool) (diags diag.List) {
 	found := make([]diag.List, to-from)
 	parallel.For(to-from, func(i int) { found[i] = e.decideStep(ctx, p, pl, from+i) })
+	if ask {
+		e.askRemote(ctx, p, pl, from, to)
+	}
 	for n := from; n < to; n++ {
 		if more := found[n-from]; more.HasErrors() {
 			if len(diags) <= 20 {

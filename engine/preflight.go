@@ -27,6 +27,7 @@ type probe struct {
 // Preflight asks every step of the plan that will run and fetches something
 // whether it can, and tells the sink. It reports whether all of them can.
 func (e *Engine) Preflight(ctx context.Context, p *Program, opts PlanOptions, sink event.Sink) (bool, diag.List) {
+	opts.askRemote = e.opts.Remote != nil
 	pl, diags := e.plan(ctx, p, opts)
 	if diags.HasErrors() {
 		return false, diags

@@ -60,7 +60,7 @@ func (r *run) resolve(ctx context.Context, n int) (sched.Resolution, error) {
 			return sched.Resolution{}, err
 		}
 	} else if !r.fresh(n) {
-		rec, err := r.e.lookup(ctx, d.id)
+		rec, err := r.e.result(ctx, d.id)
 		if err != nil {
 			return sched.Resolution{}, err
 		}
@@ -80,6 +80,11 @@ func (r *run) decideDeferred(ctx context.Context, n int) (*decision, error) {
 	}
 	if err := r.checkDecided(n, d); err != nil {
 		return nil, err
+	}
+	if r.e.opts.Remote != nil && !r.fresh(n) {
+		if err := r.decideAnew(ctx, n, d); err != nil {
+			return nil, err
+		}
 	}
 	r.pl.decisions[n] = d
 	if d.record == nil {
@@ -116,8 +121,8 @@ func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 		return fmt.Errorf("lock action: %w", err)
 	}
 	defer unlock()
-	if !r.fresh(n) { // another process may have done it meanwhile
-		rec, err := r.e.lookup(ctx, d.id)
+	if !r.fresh(n) { // another process or machine may have done it meanwhile
+		rec, err := r.e.result(ctx, d.id)
 		if err != nil {
 			return err
 		}

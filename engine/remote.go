@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// Remote is a cache elsewhere behind the local one. Apply asks it; Plan, which
+// does not touch the network, does not.
+type Remote interface {
+	// Find looks actions up here, and those that are not here in the remote.
+	// The answer is nil for an action of which neither has all content. What is
+	// found in the remote is not brought here.
+	Find(ctx context.Context, ids []digest.ActionID) []*cache.Record
+	// Fetch brings here what records lead to, unless it is here, and records
+	// them here. It returns the actions of which something could not be had;
+	// Find does not find them again.
+	Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID)
+}
+
+// planToApply is plan that asks the remote, and brings here what the steps that
+// will run may read. What turns out to be lost is planned anew.
+func (e *Engine) planToApply(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
+	opts.askRemote = e.opts.Remote != nil
+	for {
+		pl, diags := e.plan(ctx, p, opts)
+		if !opts.askRemote || diags.HasErrors() {
+			return pl, diags
+		}
+		if lost := e.opts.Remote.Fetch(ctx, pl.wanted()); len(lost) == 0 || ctx.Err() != nil {
+			return pl, diags
+		}
+	}
+}
+
+// wanted are the results that steps depend on which will or may run.
+func (pl *planned) wanted() []*cache.Record {
+	var wanted []*cache.Record
+	taken := make([]bool, len(pl.Steps))
+	for n := range pl.Steps {
+		if pl.Steps[n].Action == plan.Cached {
+			continue
+		}
+		for _, a := range pl.Steps[n].After {
+			if d := pl.decisions[a]; d != nil && d.record != nil && !taken[a] {
+				taken[a] = true
+				wanted = append(wanted, d.record)
+			}
+		}
+	}
+	return wanted
+}
+
+// askRemote looks the decided steps of a block up in the remote, all at once.
+func (e *Engine) askRemote(ctx context.Context, p *Program, pl *planned, from, to int) {
+	var ids []digest.ActionID
+	var at []int
+	for n := from; n < to; n++ {
+		i := pl.instance[n]
+		if pl.decisions[n] != nil && !pl.forced[i] && !p.Instances[i].Step.Kind.Volatile {
+			ids, at = append(ids, pl.decisions[n].id), append(at, n)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	for k, rec := range e.opts.Remote.Find(ctx, ids) {
+		n := at[k]
+		d := pl.decisions[n]
+		if rec == nil && d.record != nil { // it was there once
+			pl.decisions[n], _ = e.decide(ctx, p, pl.instance[n], true)
+			pl.estimates[n] = pl.decisions[n].estimate
+		}
+		if rec != nil {
+			d.record, d.fields = rec, nil
+		}
+	}
+}
+
+// result returns what an action gave, with its content here, or nil.
+func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	if e.opts.Remote == nil {
+		return e.lookup(ctx, id)
+	}
+	found := e.opts.Remote.Find(ctx, []digest.ActionID{id})
+	if found[0] == nil || len(e.opts.Remote.Fetch(ctx, found)) > 0 {
+		return nil, ctx.Err()
+	}
+	return found[0], nil
+}
+
+// decideAnew asks the remote about a step that could be decided only now.
+func (r *run) decideAnew(ctx context.Context, n int, d *decision) error {
+	rec, err := r.e.result(ctx, d.id)
+	switch {
+	case err != nil:
+		return err
+	case rec != nil:
+		d.record, d.fields = rec, nil
+	case d.record != nil: // it was there once
+		other, diags := r.e.decide(ctx, r.p, r.pl.instance[n], true)
+		if diags.HasErrors() {
+			return asError(diags)
+		}
+		*d = *other
+	}
+	return nil
+}
