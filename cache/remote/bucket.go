@@ -36,11 +36,9 @@ func (b *bucket) connect(ctx context.Context) (*blob.Bucket, error) {
 	if b.conn != nil {
 		return b.conn, nil
 	}
-	conn, err := b.loc.open(ctx)
+	// Some drivers keep the context to renew what their credentials give.
+	conn, err := b.loc.open(context.WithoutCancel(ctx))
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		return nil, localError{fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})}
 	}
 	b.conn = conn

@@ -26,7 +26,7 @@ type patience struct {
 
 var defaultPatience = patience{
 	attempts: 5, base: 200 * time.Millisecond, most: 8 * time.Second,
-	stall: time.Minute, strikes: 3, pause: 30 * time.Second,
+	stall: 2 * time.Minute, strikes: 3, pause: 30 * time.Second,
 }
 
 // wait returns how long to wait after attempt n, counted from 0.

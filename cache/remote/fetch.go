@@ -1,0 +1,235 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// fetchers is how many results are fetched at a time; their objects share the
+// Tier's transfers.
+const fetchers = 4
+
+// Fetch brings here what records lead to, and records them here. It returns the
+// actions of which something could not be had; Find does not find them any
+// more, until they are stored anew. What is here already costs nothing.
+func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(fetchers)
+	for _, rec := range recs {
+		group.Go(func() error {
+			err := t.Pull(ctx, rec)
+			if err == nil {
+				return nil
+			}
+			t.trouble(ctx, "fetching results", err)
+			mu.Lock()
+			defer mu.Unlock()
+			lost = append(lost, rec.Action)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return lost
+}
+
+// Pull is Fetch of one record, with the error.
+func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
+	if _, err := t.Cache.Lookup(ctx, rec.Action); err == nil {
+		return nil
+	}
+	err := t.pull(ctx, rec)
+	if err == nil {
+		t.stats.fetched.Add(1)
+		return nil
+	}
+	if ctx.Err() == nil {
+		t.mu.Lock()
+		t.lost[rec.Action] = true
+		t.mu.Unlock()
+		t.known.forget(rec.Action)
+	}
+	return fmt.Errorf("fetch %s: %w", rec.Address, err)
+}
+
+func (t *Tier) pull(ctx context.Context, rec *cache.Record) error {
+	for _, ref := range refsOf(rec) {
+		if err := t.fetch(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return t.Cache.Record(ctx, rec)
+}
+
+// fetch brings one object here, with everything below it.
+func (t *Tier) fetch(ctx context.Context, ref cache.Ref) error {
+	release, err := t.alone(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if ref.Kind != cache.Tree {
+		return t.fetchObject(ctx, ref, ref.ID, ref.Size)
+	}
+	if err := t.walk(ctx, ref, nil); err == nil || !errors.Is(err, cache.ErrNotFound) {
+		return err
+	}
+	c, err := t.closure(ctx, ref)
+	if err != nil {
+		return err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(2 * t.opts.Transfers)
+	for _, p := range c.packs {
+		group.Go(func() error { return t.fetchPack(inner, ref, p) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return t.fetchLarge(ctx, ref)
+}
+
+// fetchLarge fetches what is not in packs, and makes sure that nothing lacks.
+func (t *Tier) fetchLarge(ctx context.Context, root cache.Ref) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(2 * t.opts.Transfers)
+	err := t.walk(inner, root, func(ref cache.Ref) error {
+		if ref.Kind == cache.Tree { // it is needed to go on
+			return t.fetchObject(inner, root, ref.ID, -1)
+		}
+		group.Go(func() error { return t.fetchObject(inner, root, ref.ID, ref.Size) })
+		return nil
+	})
+	if other := group.Wait(); other != nil {
+		return other
+	}
+	return err
+}
+
+// fetchPack fetches what is missing of a pack.
+func (t *Tier) fetchPack(ctx context.Context, root cache.Ref, p packRef) error {
+	release, err := t.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	key := packKey(p.id)
+	err = t.bucket.read(ctx, key, 0, func(r io.Reader, _ int64) error {
+		buf := bufio.NewReaderSize(r, 64<<10)
+		objects, err := readIndex(buf, p.id)
+		if err != nil {
+			return err
+		}
+		return t.unpack(ctx, buf, objects)
+	})
+	return t.refuse(ctx, root, key, err)
+}
+
+// unpack stores the objects of a pack that are not here.
+func (t *Tier) unpack(ctx context.Context, r *bufio.Reader, objects []object) error {
+	last := -1
+	missing := make([]bool, len(objects))
+	for i, o := range objects {
+		if _, err := t.Cache.Has(ctx, o.id); err != nil {
+			missing[i], last = true, i
+		}
+	}
+	for i, o := range objects[:last+1] {
+		if !missing[i] {
+			if _, err := r.Discard(int(o.size)); err != nil {
+				return noEOF(err)
+			}
+			continue
+		}
+		in, err := t.Cache.Ingest(ctx, "")
+		if err != nil {
+			return localError{err}
+		}
+		if err := t.ingest(ctx, in, io.LimitReader(r, o.size), o); err != nil {
+			return errors.Join(err, in.Close())
+		}
+	}
+	return nil
+}
+
+// ingest stores one object of a pack.
+func (t *Tier) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o object) error {
+	if _, err := io.Copy(localWriter{in}, r); err != nil {
+		return err
+	}
+	if in.Offset() < o.size {
+		return io.ErrUnexpectedEOF
+	}
+	_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
+	if err != nil && !errors.Is(err, cache.ErrCorrupt) {
+		return localError{err}
+	}
+	return err
+}
+
+// noEOF turns the end of a text that should go on into an error.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// localWriter marks the errors of writing here.
+type localWriter struct{ w io.Writer }
+
+func (l localWriter) Write(p []byte) (int, error) {
+	n, err := l.w.Write(p)
+	if err != nil {
+		err = localError{err}
+	}
+	return n, err
+}
+
+// refuse takes note of an object that is wrong or missing though a marker or a
+// record says it is there, so that nobody relies on it and the next one who has
+// the content stores it again.
+func (t *Tier) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
+	corrupt := errors.Is(err, cache.ErrCorrupt)
+	if !corrupt && !errors.Is(err, cache.ErrNotFound) {
+		return err
+	}
+	if corrupt {
+		t.stats.corrupt.Add(1)
+	}
+	t.markBad(key)
+	t.mu.Lock()
+	delete(t.closures, root.ID)
+	delete(t.blobs, root.ID)
+	if root.Kind == cache.Tree {
+		t.bad[closureKey(root.ID)] = true
+	}
+	t.mu.Unlock()
+	if t.loc.ReadOnly {
+		return err
+	}
+	if root.Kind == cache.Tree {
+		t.drop(ctx, closureKey(root.ID))
+	}
+	if corrupt {
+		t.drop(ctx, key)
+	}
+	return err
+}
+
+// drop removes an object that is no good.
+func (t *Tier) drop(ctx context.Context, key string) {
+	ctx = context.WithoutCancel(ctx) // it is one request, and others may fail beside it
+	if err := t.bucket.remove(ctx, key); err != nil {
+		t.trouble(ctx, "removing damaged objects", err)
+	}
+}

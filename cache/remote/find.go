@@ -1,0 +1,240 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+const (
+	// askers is how many records are asked for at a time.
+	askers = 32
+	// manyRecords is from how many on it is cheaper to list the names of all
+	// records, which takes 256 requests or more.
+	manyRecords = 1000
+)
+
+// Find looks actions up here, and those that are not here in the remote. The
+// answer is nil for an action that neither has with all its content. What is
+// found in the remote is not fetched; see Fetch.
+func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
+	found := make([]*cache.Record, len(ids))
+	var ask []int
+	for i, id := range ids {
+		rec, err := t.Cache.Lookup(ctx, id)
+		switch {
+		case err == nil:
+			found[i] = rec
+		case !t.isLost(id):
+			ask = append(ask, i)
+		}
+	}
+	if len(ask) > manyRecords {
+		ask = t.listed(ctx, ids, ask)
+	}
+	var group errgroup.Group
+	group.SetLimit(askers)
+	for _, i := range ask {
+		group.Go(func() error {
+			rec, err := t.find(ctx, ids[i])
+			if err != nil && !errors.Is(err, cache.ErrNotFound) {
+				t.trouble(ctx, "looking results up", err)
+			}
+			if found[i] = rec; rec == nil {
+				t.stats.misses.Add(1)
+				return nil
+			}
+			t.stats.hits.Add(1)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return found
+}
+
+// listed leaves those that a list of all records names. A list may be old: what
+// is missing in it is a miss, that the next question mends.
+func (t *Tier) listed(ctx context.Context, ids []digest.ActionID, ask []int) []int {
+	there, err := t.List(ctx)
+	if err != nil {
+		return ask // one by one then
+	}
+	all := make(map[digest.ActionID]bool, len(there))
+	for _, id := range there {
+		all[id] = true
+	}
+	var left []int
+	for _, i := range ask {
+		if all[ids[i]] {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// List returns the actions that the remote has a record of, in no order.
+func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
+	if err := t.bucket.checkFormat(ctx, false); err != nil {
+		return nil, err
+	}
+	var lists [256][]digest.ActionID
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askers)
+	for i := range lists {
+		group.Go(func() error {
+			return t.bucket.list(ctx, fmt.Sprintf("%s/%02x/", actionsName, i), func(key string) {
+				if id, ok := actionOf(key); ok {
+					lists[i] = append(lists[i], id)
+				}
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var all []digest.ActionID
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+func (t *Tier) isLost(id digest.ActionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost[id]
+}
+
+// find returns the record of an action of which the remote has all content.
+func (t *Tier) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	rec, data, err := t.readRecord(ctx, id)
+	if err == nil {
+		err = t.present(ctx, rec)
+	}
+	switch {
+	case err == nil:
+		t.known.add(id, data)
+		t.name(rec)
+		return rec, nil
+	case errors.Is(err, cache.ErrNotFound), errors.Is(err, cache.ErrCorrupt):
+		t.known.forget(id)
+	}
+	return nil, err
+}
+
+// readRecord reads a record as it is, whether or not its content is there.
+func (t *Tier) readRecord(ctx context.Context, id digest.ActionID) (rec *cache.Record, data []byte, err error) {
+	if err := t.bucket.checkFormat(ctx, false); err != nil {
+		return nil, nil, err
+	}
+	key := actionKey(id)
+	err = t.bucket.get(ctx, key, maxRecord, func(text []byte) (err error) {
+		data = bytes.Clone(text)
+		rec, err = decodeRecord(id, text)
+		return err
+	})
+	if errors.Is(err, cache.ErrCorrupt) {
+		t.stats.corrupt.Add(1)
+		t.markBad(key)
+	}
+	return rec, data, err
+}
+
+// present makes sure that the remote has all that a record names.
+func (t *Tier) present(ctx context.Context, rec *cache.Record) error {
+	for _, ref := range refsOf(rec) {
+		var err error
+		if ref.Kind == cache.Tree {
+			_, err = t.closure(ctx, ref)
+		} else {
+			err = t.presentBlob(ctx, ref)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tier) presentBlob(ctx context.Context, ref cache.Ref) error {
+	t.mu.Lock()
+	known := t.blobs[ref.ID]
+	t.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := t.has(ctx, objectKey(ref.ID), ref.Size); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.blobs[ref.ID] = true
+	return nil
+}
+
+// has returns cache.ErrNotFound unless an object of that size is there and was
+// not found wrong.
+func (t *Tier) has(ctx context.Context, key string, size int64) error {
+	if t.isBad(key) {
+		return fmt.Errorf("find %s: %w", key, cache.ErrNotFound)
+	}
+	n, err := t.bucket.size(ctx, key)
+	if err == nil && n != size {
+		t.markBad(key)
+		err = fmt.Errorf("find %s: %w: it has %d bytes, not %d", key, cache.ErrNotFound, n, size)
+	}
+	return err
+}
+
+// closure reads the marker of a tree.
+func (t *Tier) closure(ctx context.Context, root cache.Ref) (*closure, error) {
+	t.mu.Lock()
+	c := t.closures[root.ID]
+	t.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	key := closureKey(root.ID)
+	if t.isBad(key) {
+		return nil, fmt.Errorf("find %s: %w", key, cache.ErrNotFound)
+	}
+	err := t.bucket.get(ctx, key, maxClosure, func(data []byte) (err error) {
+		c, err = decodeClosure(root, data)
+		return err
+	})
+	if errors.Is(err, cache.ErrCorrupt) {
+		t.stats.corrupt.Add(1)
+		t.markBad(key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closures[root.ID] = c
+	return c, nil
+}
+
+func (t *Tier) isBad(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bad[key]
+}
+
+func (t *Tier) markBad(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bad[key] = true
+}
+
+func (t *Tier) markGood(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.bad, key)
+}

@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+)
+
+// known is a folder beside the local cache with the records that the remote was
+// found to hold, so that plan knows them without asking. It holds what can be
+// asked again; whatever fails with it is not worth an error.
+type known struct {
+	dir      string
+	readOnly bool
+}
+
+func newKnown(local *disk.Cache, loc Location) *known {
+	return &known{dir: filepath.Join(local.Dir(), "remote", loc.id()), readOnly: local.ReadOnly()}
+}
+
+func (k *known) path(id digest.ActionID) string {
+	return filepath.Join(k.dir, filepath.FromSlash(actionKey(id)))
+}
+
+// lookup returns a record, or nil.
+func (k *known) lookup(id digest.ActionID) *cache.Record {
+	data, err := os.ReadFile(k.path(id))
+	if err != nil {
+		return nil
+	}
+	rec, err := decodeRecord(id, data)
+	if err != nil {
+		return nil
+	}
+	return rec
+}
+
+// add remembers a record by the bytes of its object.
+func (k *known) add(id digest.ActionID, data []byte) {
+	if k.readOnly {
+		return
+	}
+	path := k.path(id)
+	err := k.write(path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
+			_ = k.write(path, data)
+		}
+	}
+}
+
+func (k *known) write(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// forget removes a record.
+func (k *known) forget(id digest.ActionID) {
+	if !k.readOnly {
+		_ = os.Remove(k.path(id))
+	}
+}

@@ -1,0 +1,152 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+const (
+	// chunkBytes is the size of the parts that a large object is fetched in,
+	// and chunksAhead how many of them are under way at a time.
+	chunkBytes  = 8 << 20
+	chunksAhead = 4
+	// manyChunks is from how many bytes on that pays.
+	manyChunks = 2 * chunkBytes
+)
+
+// fetchObject fetches an object of objects/ unless it is here. A negative size
+// is not known. What was fetched is kept when it is interrupted, also by the
+// end of the process, and continued.
+func (t *Tier) fetchObject(ctx context.Context, root cache.Ref, id digest.ContentID, size int64) error {
+	if _, err := t.Cache.Has(ctx, id); err == nil {
+		return nil
+	}
+	release, err := t.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	key := objectKey(id)
+	if size < 0 {
+		if size, err = t.bucket.size(ctx, key); err != nil {
+			return t.refuse(ctx, root, key, err)
+		}
+	}
+	in, err := t.Cache.Ingest(ctx, "remote object "+id.String())
+	if err != nil {
+		return err
+	}
+	want := cache.Ref{Kind: cache.Blob, ID: id, Size: size}
+	err = t.fill(ctx, in, want, key)
+	if errors.Is(err, cache.ErrCorrupt) { // on its way perhaps: once more from the start
+		if err = in.Reset(); err == nil {
+			err = t.fill(ctx, in, want, key)
+		}
+	}
+	if errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound) {
+		err = errors.Join(err, in.Reset())
+	}
+	return t.refuse(ctx, root, key, errors.Join(err, in.Close()))
+}
+
+// fill fetches what an ingest lacks and commits it.
+func (t *Tier) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key string) error {
+	if in.Offset() > want.Size {
+		if err := in.Reset(); err != nil {
+			return err
+		}
+	}
+	for in.Offset() < want.Size {
+		before := in.Offset()
+		err := t.advance(ctx, in, want.Size, key)
+		if errors.Is(err, ErrUnavailable) && in.Offset() > before && ctx.Err() == nil {
+			continue // as long as it gets on
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := in.Commit(ctx, want); err != nil {
+		return fmt.Errorf("read %s/%s: %w", t.loc, key, err)
+	}
+	return nil
+}
+
+// advance reads on to the end, or as far as it gets.
+func (t *Tier) advance(ctx context.Context, in cache.Ingest, size int64, key string) error {
+	if size-in.Offset() > manyChunks {
+		return t.chunks(ctx, in, size, key)
+	}
+	return t.bucket.readRange(ctx, key, func() (int64, int64) { return in.Offset(), -1 }, func(r io.Reader, whole int64) error {
+		if whole != size {
+			return fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, whole, size)
+		}
+		if _, err := io.Copy(localWriter{in}, io.LimitReader(r, size-in.Offset())); err != nil {
+			return err
+		}
+		if in.Offset() < size {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	})
+}
+
+// chunk is a part of an object that is being read.
+type chunk struct {
+	done chan error
+	data []byte
+}
+
+// chunks reads an object in several streams and writes it in order.
+func (t *Tier) chunks(ctx context.Context, in cache.Ingest, size int64, key string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ahead := make(chan *chunk, chunksAhead-1) // one more is being written
+	free := make(chan []byte, chunksAhead+1)
+	go func() {
+		defer close(ahead)
+		for offset := in.Offset(); offset < size; offset += chunkBytes {
+			c := &chunk{done: make(chan error, 1)}
+			select {
+			case c.data = <-free:
+			default:
+				c.data = make([]byte, chunkBytes)
+			}
+			c.data = c.data[:min(chunkBytes, size-offset)]
+			go func() { c.done <- t.readChunk(ctx, key, offset, c.data) }()
+			select {
+			case ahead <- c:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for c := range ahead {
+		if err := <-c.done; err != nil {
+			return err
+		}
+		if _, err := in.Write(c.data); err != nil {
+			return err
+		}
+		select {
+		case free <- c.data[:chunkBytes]:
+		default:
+		}
+	}
+	return ctx.Err()
+}
+
+// readChunk fills data from an offset on; what came before a failure is kept.
+func (t *Tier) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
+	got := 0
+	return t.bucket.readRange(ctx, key, func() (int64, int64) { return offset + int64(got), int64(len(data) - got) }, func(r io.Reader, _ int64) error {
+		n, err := io.ReadFull(r, data[got:])
+		got += n
+		return noEOF(err)
+	})
+}

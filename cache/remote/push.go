@@ -1,0 +1,278 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// push is Push in the background.
+func (t *Tier) push(ctx context.Context, rec *cache.Record) error {
+	err := t.Push(ctx, rec)
+	if err != nil {
+		t.trouble(ctx, "storing results", err)
+	}
+	return err
+}
+
+// Push stores a record of the local cache in the remote, with everything it
+// leads to. What is there already is not sent again.
+func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
+	if t.loc.ReadOnly {
+		return fmt.Errorf("store %s: %w: %s", rec.Address, ErrReadOnly, t.loc)
+	}
+	if err := t.pushAll(ctx, rec); err != nil {
+		return fmt.Errorf("store %s: %w", rec.Address, err)
+	}
+	t.stats.pushed.Add(1)
+	t.mu.Lock()
+	delete(t.lost, rec.Action)
+	t.mu.Unlock()
+	return nil
+}
+
+func (t *Tier) pushAll(ctx context.Context, rec *cache.Record) error {
+	if err := t.bucket.checkFormat(ctx, true); err != nil {
+		return err
+	}
+	for _, ref := range refsOf(rec) {
+		if err := t.pushRef(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return t.pushRecord(ctx, rec)
+}
+
+func (t *Tier) pushRef(ctx context.Context, ref cache.Ref) error {
+	release, err := t.alone(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if ref.Kind != cache.Tree {
+		t.mu.Lock()
+		known := t.blobs[ref.ID]
+		t.mu.Unlock()
+		if known {
+			return nil
+		}
+		return t.storeObject(ctx, object{ref.ID, ref.Size})
+	}
+	_, err = t.closure(ctx, ref)
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
+		return t.pushTree(ctx, ref)
+	}
+	return err
+}
+
+// pushTree stores a tree with all that is below it, and then its marker.
+func (t *Tier) pushTree(ctx context.Context, root cache.Ref) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(2 * t.opts.Transfers)
+	p := &packer{t: t, group: group, closure: closure{root: root}, seen: make(map[digest.ContentID]bool)}
+	err := p.tree(inner, root)
+	if err == nil {
+		p.flush(inner)
+	}
+	if other := group.Wait(); other != nil {
+		return other
+	}
+	if err != nil {
+		return err
+	}
+	data := p.closure.encode()
+	if err := t.storeBytes(ctx, closureKey(root.ID), data); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closures[root.ID] = &p.closure
+	return nil
+}
+
+// maxSeen bounds the memory of a packer. A tree of more objects may have some of
+// them in two packs.
+const maxSeen = 1 << 20
+
+// packer walks a tree and stores its objects, the small ones in packs.
+type packer struct {
+	t       *Tier
+	group   *errgroup.Group
+	closure closure
+	seen    map[digest.ContentID]bool
+	objects []object
+	bytes   int64
+}
+
+func (p *packer) tree(ctx context.Context, ref cache.Ref) error {
+	size, err := p.t.Cache.Has(ctx, ref.ID)
+	if err != nil {
+		return err
+	}
+	if !p.add(ctx, object{ref.ID, size}) {
+		return nil
+	}
+	return eachEntry(ctx, p.t.Cache, ref, func(e tree.Entry) error {
+		if e.IsDir() {
+			return p.tree(ctx, e.Ref())
+		}
+		p.add(ctx, object{e.ID, e.Size})
+		return ctx.Err()
+	})
+}
+
+// add stores an object, or notes it for a pack, and reports whether it is new.
+func (p *packer) add(ctx context.Context, o object) bool {
+	if p.seen[o.id] {
+		return false
+	}
+	if len(p.seen) >= maxSeen {
+		clear(p.seen)
+	}
+	p.seen[o.id] = true
+	if o.size > smallObject {
+		p.closure.largeObjects++
+		p.closure.largeBytes += o.size
+		p.group.Go(func() error { return p.t.storeObject(ctx, o) })
+		return true
+	}
+	p.objects = append(p.objects, o)
+	p.bytes += o.size
+	if p.bytes >= packBytes || len(p.objects) == packObjects {
+		p.flush(ctx)
+	}
+	return true
+}
+
+// flush stores the objects noted as a pack.
+func (p *packer) flush(ctx context.Context) {
+	if len(p.objects) == 0 {
+		return
+	}
+	objects := p.objects
+	index, id := encodeIndex(objects)
+	size := int64(len(index)) + p.bytes
+	p.closure.packs = append(p.closure.packs, packRef{id: id, bytes: size, objects: int64(len(objects))})
+	p.objects, p.bytes = nil, 0
+	p.group.Go(func() error { return p.t.store(ctx, packKey(id), size, p.t.contents(index, objects)) })
+}
+
+func (t *Tier) storeObject(ctx context.Context, o object) error {
+	return t.store(ctx, objectKey(o.id), o.size, t.contents(nil, []object{o}))
+}
+
+func (t *Tier) storeBytes(ctx context.Context, key string, data []byte) error {
+	return t.store(ctx, key, int64(len(data)), fillBytes(data))
+}
+
+// contents writes a header and then objects of the local cache, which are
+// verified while they are read.
+func (t *Tier) contents(header []byte, objects []object) func(context.Context, io.Writer) error {
+	return func(ctx context.Context, w io.Writer) error {
+		if _, err := w.Write(header); err != nil {
+			return err
+		}
+		for _, o := range objects {
+			r, err := t.Cache.Open(ctx, o.id)
+			if err != nil {
+				return localError{err}
+			}
+			_, err = io.Copy(w, localReader{r})
+			if err := errors.Join(err, r.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// localReader marks the errors of reading here.
+type localReader struct{ r io.Reader }
+
+func (l localReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = localError{err}
+	}
+	return n, err
+}
+
+// askFirst is from how many bytes on it is cheaper to ask whether an object is
+// there than to send it on condition that it is not.
+const askFirst = 1 << 20
+
+// store writes an object unless it is there already, in the right size and not
+// known to be wrong.
+func (t *Tier) store(ctx context.Context, key string, size int64, fill func(context.Context, io.Writer) error) error {
+	release, err := t.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	replace := t.isBad(key)
+	if !replace && size > askFirst {
+		n, err := t.bucket.size(ctx, key)
+		if err == nil && n == size {
+			return nil
+		}
+		if err != nil && !errors.Is(err, cache.ErrNotFound) {
+			return err
+		}
+		replace = err == nil
+	}
+	err = t.bucket.put(ctx, key, size, replace, fill)
+	if errors.Is(err, errExists) {
+		// By another writer, or by an attempt whose answer was lost.
+		n, sizeErr := t.bucket.size(ctx, key)
+		if sizeErr != nil || n == size {
+			return sizeErr
+		}
+		err = t.bucket.put(ctx, key, size, true, fill)
+	}
+	if err == nil {
+		t.markGood(key)
+	}
+	return err
+}
+
+// pushRecord stores the record itself. One that is there with the same outputs
+// is left alone; otherwise the last writer wins.
+func (t *Tier) pushRecord(ctx context.Context, rec *cache.Record) error {
+	data, err := encodeRecord(rec)
+	if err != nil {
+		return err
+	}
+	release, err := t.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	key := actionKey(rec.Action)
+	err = t.bucket.put(ctx, key, int64(len(data)), t.isBad(key), fillBytes(data))
+	if errors.Is(err, errExists) {
+		other, text, readErr := t.readRecord(ctx, rec.Action)
+		if readErr == nil && sameOutputs(rec.Outputs, other.Outputs) {
+			data, err = text, nil
+		} else {
+			err = t.bucket.put(ctx, key, int64(len(data)), true, fillBytes(data))
+		}
+	}
+	if err == nil {
+		t.markGood(key)
+		t.known.add(rec.Action, data)
+	}
+	return err
+}
+
+func sameOutputs(a, b cache.Outputs) bool {
+	return maps.EqualFunc(a, b, func(v, w cache.Value) bool { return reflect.DeepEqual(v, w) })
+}

@@ -1,0 +1,95 @@
+package remote
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// pushers is how many results are stored in the remote at a time; the objects
+// of all of them share the Tier's transfers.
+const pushers = 2
+
+// queue stores results in the background.
+type queue struct {
+	push func(context.Context, *cache.Record) error
+	ctx  context.Context // of the whole queue
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []*cache.Record
+	running int
+	// failed counts results that are given up.
+	failed int
+	// idle is closed when nothing waits or runs; nil while that is so.
+	idle chan struct{}
+}
+
+func newQueue(push func(context.Context, *cache.Record) error) *queue {
+	q := &queue{push: push}
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	return q
+}
+
+func (q *queue) add(rec *cache.Record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx.Err() != nil {
+		q.failed++
+		return
+	}
+	q.waiting = append(q.waiting, rec)
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+	}
+	if q.running < pushers {
+		q.running++
+		q.all.Go(q.work)
+	}
+}
+
+func (q *queue) work() {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 || q.ctx.Err() != nil {
+			q.running--
+			if q.running == 0 {
+				close(q.idle)
+				q.idle = nil
+			}
+			q.mu.Unlock()
+			return
+		}
+		rec := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.mu.Unlock()
+		if err := q.push(q.ctx, rec); err != nil {
+			q.mu.Lock()
+			q.failed++
+			q.mu.Unlock()
+		}
+	}
+}
+
+// wait returns how many results are not stored when all is done or ctx ends.
+func (q *queue) wait(ctx context.Context) int {
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) + q.running + q.failed
+}
+
+func (q *queue) close() {
+	q.stop()
+	q.all.Wait()
+}
