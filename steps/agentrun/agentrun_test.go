@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/process"
+	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -29,6 +30,8 @@ func TestMain(m *testing.M) {
 		os.Exit(process.Supervise())
 	case agent.Command:
 		os.Exit(agent.Main(os.Args[2:]))
+	case askCommand:
+		os.Exit(ask(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -58,7 +61,7 @@ func newBench(t *testing.T, runtimes ...executor.Runtime) *steptest.Bench {
 	if runtimes == nil {
 		runtimes = []executor.Runtime{process.Runtime("")}
 	}
-	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Runtimes: executor.NewRegistry(runtimes...)}))
+	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Metrics: metric.All(), Runtimes: executor.NewRegistry(runtimes...)}))
 }
 
 // who returns an agent as the engine gives it.
@@ -157,7 +160,7 @@ func TestContract(t *testing.T) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		env[name] = value
 	}
-	for _, name := range []string{"PWD", "SHLVL", "_", "OLDPWD", "PATH", "TMPDIR", "MLEFLOW_DEADLINE", process.MarkerVariable} {
+	for _, name := range []string{"PWD", "SHLVL", "_", "OLDPWD", "PATH", "TMPDIR", "MLEFLOW_DEADLINE", "MLEFLOW_GATEWAY", process.MarkerVariable} {
 		delete(env, name)
 	}
 	want := map[string]string{
@@ -341,7 +344,7 @@ func TestMappedPaths(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := map[string]bool{"/home/data": true, "/home/agent": false, "/home/code": false, "/home/logs": false, "/home/submission": false, "/home/instructions.txt": true, "/tmp": false}
+	want := map[string]bool{"/home": false, "/home/data": true, "/tmp": false}
 	if diff := cmp.Diff(want, guests); diff != "" {
 		t.Errorf("mounts and whether they are read-only (-want +got):\n%s", diff)
 	}

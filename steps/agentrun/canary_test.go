@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/executor"
 )
@@ -73,7 +74,11 @@ func absent(t *testing.T, where, text string) {
 // TestCanaries sees that no byte of what an attempt leaves has a secret.
 func TestCanaries(t *testing.T) {
 	b := newBench(t)
-	args := values(b, t, canaryAgent(t, printCanaries))
+	args := values(b, t, canaryAgent(t, printCanaries+`
+	`+askSelf(t)+` validate $SUBMISSION_DIR/submission.csv; cp $SUBMISSION_DIR/submission.csv $CODE_DIR/"$E".csv
+	`+askSelf(t)+` get "https://$E.example.com/"; `+askSelf(t)+` get "http://example.com/$E?x=$E"; rm -f $CODE_DIR/"$E".csv; sleep 1.5`))
+	args["snapshot_every"] = cty.StringVal("1s")
+	args["network"] = cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("example.org:443")})})
 	out, err := b.Run(t, args)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +88,10 @@ func TestCanaries(t *testing.T) {
 		if value.Ref.IsZero() {
 			continue
 		}
-		absent(t, "manifest of "+name, b.Text(t, value.Ref))
+		absent(t, "content of "+name, b.Text(t, value.Ref))
+		if value.Ref.Kind != cache.Tree {
+			continue
+		}
 		err := tree.Walk(t.Context(), b.Store, value.Ref, func(path string, e tree.Entry) error {
 			absent(t, "name in "+name, path)
 			absent(t, name+"/"+path, b.Text(t, e.Ref()))
@@ -93,9 +101,20 @@ func TestCanaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := b.Files(t, value.Ref)
+		if name == "snapshots" {
+			continue
+		}
 		if files["dir-***/***"] != "inside\n" || files["***-x"] != "2\n" || !strings.HasPrefix(files["submission.csv"], "id ***\n") || !strings.HasSuffix(files["split"], "x***") {
 			t.Errorf("%s lacks a file with its name masked: %.2000q", name, fmt.Sprint(files))
 		}
+	}
+	for name, holds := range map[string]string{"network_log": `"host":"***.example.com"`, "validation_log": `"sha256":`} {
+		if text := b.Text(t, out[name].Ref); !strings.Contains(text, holds) {
+			t.Errorf("%s lacks %s: %s", name, holds, text)
+		}
+	}
+	if len(b.Files(t, out["snapshots"].Ref)) == 0 {
+		t.Error("no snapshot was taken")
 	}
 	absent(t, "log", b.Log())
 	absent(t, "warnings", strings.Join(b.Warnings(), "\n"))

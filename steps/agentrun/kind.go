@@ -3,19 +3,16 @@ package agentrun
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net"
-	"slices"
-	"strconv"
-	"strings"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // BuiltIn is the first word of a command that stands for the running binary.
@@ -24,6 +21,7 @@ const BuiltIn = "mleflow"
 // Deps are what the kind needs.
 type Deps struct {
 	Catalog  *competitions.Catalog
+	Metrics  *metric.Registry
 	Runtimes *executor.Registry
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.
@@ -57,6 +55,11 @@ var statsType = cty.Object(map[string]cty.Type{
 	"log_bytes_dropped":  cty.Number,
 	"runtime":            cty.String,
 	"isolated":           cty.Bool,
+	"resumed":            cty.Bool,
+	"devices":            cty.List(cty.String),
+	"network":            cty.String,
+	"connections":        cty.Number,
+	"validations":        cty.Number,
 	"left_out":           cty.List(cty.String),
 })
 
@@ -64,7 +67,7 @@ var statsType = cty.Object(map[string]cty.Type{
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "agent-run",
-		Version: "1",
+		Version: "2",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Untrusted:   true,
@@ -77,21 +80,31 @@ func Kind(deps Deps) step.Kind {
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "What runs the agent. The runtime \"process\" does not isolate it."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables besides those of the agent block, which they override."},
+			{Name: "handler", Type: cty.String, Doc: "What runs the container: runc (the default), runsc, nvidia or another that the runtime knows. Isolating runtimes only."},
+			{Name: "user", Type: cty.String, Doc: "User and group in numbers, \"1000:1000\" by default. Isolating runtimes only."},
+			{Name: "capabilities", Type: cty.List(cty.String), Doc: "Capabilities of Linux that the agent gets, such as \"CAP_SYS_PTRACE\"; none by default. Isolating runtimes only."},
+			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; \"64MiB\" by default. Isolating runtimes only."},
+			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: "The most processes and threads. Isolating runtimes only."},
+			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long it may take until the agent runs: data, image, container. Longer is a failure of the machine, which may be tried again; timeout is the agent's own."},
+			{Name: "snapshot_every", Type: cty.String, Doc: "Keeps what lies at the submission's path so often, such as \"10m\", without telling the agent; see the output snapshots."},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
 			Doc:  "What the agent may reach; without the block, nothing. The runtime \"process\" cannot enforce it.",
 			Args: []step.Attr{
-				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Allowed \"host:port\" pairs."},
+				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Allowed places: \"host:port\", \"*.domain:port\" or \"address:port\". They are reached by a proxy, over HTTP and TLS, and every connection is in network_log."},
 				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "Allows everything; the result says so."},
 			},
 		}},
 		Outputs: []step.Output{
 			{Name: "code", Type: step.ArtifactType, Doc: "What the agent left in CODE_DIR, a tree."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What it left in LOGS_DIR, and output.log with what it printed, a tree."},
+			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that went through the proxy or was refused by it, JSON lines."},
 			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory or agent_failed."},
-			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes), its exit_code, runtime and whether that isolates, and what of its files was left_out."},
+			{Name: "snapshots", Type: step.ArtifactType, Doc: "What snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. The step grade takes it."},
+			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, and what of its files was left_out."},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What it left in SUBMISSION_DIR, a tree."},
+			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every question to the validity server, with size, digest and verdict, JSON lines."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps) },
 	}
@@ -105,6 +118,13 @@ type arguments struct {
 	Data        *step.Artifact    `cty:"data"`
 	Runtime     string            `cty:"runtime"`
 	Env         map[string]string `cty:"env"`
+	Handler     *string           `cty:"handler"`
+	User        *string           `cty:"user"`
+	Caps        []string          `cty:"capabilities"`
+	Shm         *string           `cty:"shm"`
+	Processes   int               `cty:"processes"`
+	Setup       string            `cty:"setup_timeout"`
+	Every       *string           `cty:"snapshot_every"`
 	Network     *network          `cty:"network"`
 }
 
@@ -119,12 +139,20 @@ type attempt struct {
 	deps    Deps
 	def     *competitions.Definition
 	runtime executor.Runtime
+	// raw are the arguments as they came, for the action's key.
+	raw step.Args
 	// builtIn is the version of the built-in agent that runs, if one does.
 	builtIn string
+	// policy is what the agent may reach through the proxy; nil if nothing.
+	policy *proxy.Policy
+	// sandbox, setup and every are arguments, read.
+	sandbox executor.Sandbox
+	setup   time.Duration
+	every   time.Duration
 }
 
 func newAttempt(args step.Args, deps Deps) (step.Step, error) {
-	a := &attempt{deps: deps}
+	a := &attempt{deps: deps, raw: args}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}
@@ -135,85 +163,26 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	if a.def, err = deps.Catalog.Get(a.args.Competition); err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
-	if err := errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork())); err != nil {
+	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkTimes())
+	if err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *attempt) checkAgent() error {
-	who := a.args.Agent
-	command := append(slices.Clone(who.Command), who.Args...)
-	switch {
-	case len(command) == 0 || command[0] == "":
-		return fmt.Errorf("agent %q has no command", who.Name)
-	case a.runtime.Images && who.Image == "":
-		return fmt.Errorf("agent %q has no image, and the runtime %q needs one", who.Name, a.runtime.Name)
-	case !a.runtime.Images && who.Image != "":
-		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or drop the image", who.Name, a.runtime.Name)
-	case command[0] != BuiltIn:
-		return nil
-	}
-	if len(command) != 3 || command[1] != agent.Command {
-		return fmt.Errorf("agent %q: a command that starts with %q is [%q, %q, NAME] with NAME one of %s",
-			who.Name, BuiltIn, BuiltIn, agent.Command, strings.Join(agent.Names(), ", "))
-	}
-	found, err := agent.Find(command[2])
-	a.builtIn = found.Version
-	return err
-}
-
-// contractNames are the variables that only the step itself sets.
-var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
-
-func (a *attempt) checkEnv() error {
-	if err := checkNames(a.args.Env); err != nil {
-		return step.WrongArg("env", err)
-	}
-	return step.WrongArg("agent", errors.Join(checkNames(a.args.Agent.Env), checkNames(a.args.Agent.Secrets), a.checkSecrets()))
-}
-
-func checkNames(env map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return fmt.Errorf("%q is not a name of an environment variable", name)
-		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
-			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
-		}
-	}
-	return nil
-}
-
-// checkNetwork checks the form of the allowed places.
-func (a *attempt) checkNetwork() error {
-	if a.args.Network == nil {
-		return nil
-	}
-	for _, place := range a.args.Network.Allow {
-		host, port, err := net.SplitHostPort(place)
-		n, notNumber := strconv.ParseUint(port, 10, 16)
-		if err != nil || notNumber != nil || n == 0 || host == "" || strings.ContainsAny(host, "/ ") {
-			return fmt.Errorf("allow holds %q, which is not \"host:port\", such as \"api.openai.com:443\"", place)
-		}
-	}
-	return nil
-}
-
-func (a *attempt) checkSecrets() error {
-	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		if err := step.CheckSecret(a.args.Agent.Secrets[name]); err != nil {
-			return fmt.Errorf("secret %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
-// binary, and instructions and description are part of what the agent is told.
+// binary, an image's name is not what it holds, and instructions and
+// description are part of what the agent is told.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
+	}
+	if a.runtime.ResolveImage != nil && a.args.Agent.Image != "" {
+		image, err := a.runtime.ResolveImage(a.args.Agent.Image)
+		if err != nil {
+			return fmt.Errorf("agent %q: %w", a.args.Agent.Name, err)
+		}
+		h.String("image digest", image)
 	}
 	h.Content("instructions", digest.Of([]byte(instructionsText)))
 	h.Content("description", digest.Of([]byte(a.description())))

@@ -28,15 +28,17 @@ type Deps struct {
 	// Self is the program that serves the built-in agents; empty is the
 	// running binary.
 	Self string
+	// Adopt is a data directory of the reference to take data from, or empty.
+	Adopt string
 }
 
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Runtimes: d.Runtimes, Self: d.Self}),
+		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Metrics: d.Metrics, Runtimes: d.Runtimes, Self: d.Self}),
 		aggregate.Kind(d.Catalog),
 		checksum.Kind(d.Catalog),
-		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources}),
+		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Metrics: d.Metrics}),
 		prepare.Kind(d.Catalog),

@@ -1,0 +1,134 @@
+package agentrun
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/agent"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+)
+
+func (a *attempt) checkAgent() error {
+	who := a.args.Agent
+	command := append(slices.Clone(who.Command), who.Args...)
+	switch {
+	case len(command) == 0 || command[0] == "":
+		return fmt.Errorf("agent %q has no command", who.Name)
+	case a.runtime.Images && who.Image == "":
+		return fmt.Errorf("agent %q has no image, and the runtime %q needs one", who.Name, a.runtime.Name)
+	case !a.runtime.Images && who.Image != "":
+		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or drop the image", who.Name, a.runtime.Name)
+	case command[0] != BuiltIn:
+		return nil
+	}
+	if len(command) != 3 || command[1] != agent.Command {
+		return fmt.Errorf("agent %q: a command that starts with %q is [%q, %q, NAME] with NAME one of %s",
+			who.Name, BuiltIn, BuiltIn, agent.Command, strings.Join(agent.Names(), ", "))
+	}
+	found, err := agent.Find(command[2])
+	a.builtIn = found.Version
+	return err
+}
+
+// contractNames are the variables that only the step itself sets.
+var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
+
+func (a *attempt) checkEnv() error {
+	if err := checkNames(a.args.Env); err != nil {
+		return step.WrongArg("env", err)
+	}
+	return step.WrongArg("agent", errors.Join(checkNames(a.args.Agent.Env), checkNames(a.args.Agent.Secrets), a.checkSecrets()))
+}
+
+func checkNames(env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("%q is not a name of an environment variable", name)
+		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
+			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
+		}
+	}
+	return nil
+}
+
+// checkNetwork reads the allowed places.
+func (a *attempt) checkNetwork() error {
+	n := a.args.Network
+	switch {
+	case n == nil || len(n.Allow) == 0:
+		return nil
+	case n.Open:
+		return errors.New("open allows everything; drop it or allow")
+	}
+	policy, err := proxy.ParsePolicy(n.Allow)
+	if err != nil {
+		return fmt.Errorf("allow holds %w", err)
+	}
+	a.policy = policy
+	return nil
+}
+
+// checkSandbox reads what only isolating runtimes can do.
+func (a *attempt) checkSandbox() error {
+	s := &a.sandbox
+	s.Capabilities = a.args.Caps
+	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
+	var err error
+	if s.ShmBytes, err = parseSize(text(a.args.Shm)); err != nil {
+		return step.WrongArg("shm", err)
+	}
+	if _, _, err := ids(s.User); err != nil {
+		return step.WrongArg("user", err)
+	}
+	if a.args.Processes < 1 {
+		return step.WrongArg("processes", fmt.Errorf("%d processes are too few", a.args.Processes))
+	}
+	return nil
+}
+
+// text returns an optional text.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// ids reads a user and group; none are the default's.
+func ids(text string) (uid, gid int, err error) {
+	user, group, _ := strings.Cut(cmp.Or(text, executor.DefaultUser), ":")
+	uid, err = strconv.Atoi(user)
+	gid, bad := strconv.Atoi(group)
+	if err != nil || bad != nil || uid < 0 || gid < 0 {
+		return 0, 0, fmt.Errorf("%q is not a user and a group in numbers, such as \"1000:1000\"", text)
+	}
+	return uid, gid, nil
+}
+
+func (a *attempt) checkTimes() error {
+	var err error
+	if a.setup, err = parseDuration(a.args.Setup); err != nil {
+		return step.WrongArg("setup_timeout", err)
+	}
+	if a.every, err = parseDuration(text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
+		err = fmt.Errorf("every %v is too often; %v is the shortest", a.every, shortestInterval)
+	}
+	return step.WrongArg("snapshot_every", err)
+}
+
+func (a *attempt) checkSecrets() error {
+	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
+		if err := step.CheckSecret(a.args.Agent.Secrets[name]); err != nil {
+			return fmt.Errorf("secret %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/gateway"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+const (
+	// validityPort is where agents of the reference look for the server.
+	validityPort = 5000
+	// proxyPort is the proxy's, on the agent's loopback interface.
+	proxyPort = 3128
+	// journalBytes bounds each of the two logs.
+	journalBytes = 64 << 20
+	// gatewayVariable tells where the validity server is.
+	gatewayVariable = "MLEFLOW_GATEWAY"
+)
+
+// gates are what the agent may talk to.
+type gates struct {
+	validations, connections *gateway.Journal
+	services                 []executor.Service
+	env                      map[string]string
+	stop                     []func()
+}
+
+func (s *session) openGates(ctx context.Context) (*gates, error) {
+	g := &gates{env: map[string]string{}}
+	var err error
+	mask := s.mask.JSON
+	if g.validations, err = gateway.OpenJournal(filepath.Join(s.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
+		return nil, err
+	}
+	if g.connections, err = gateway.OpenJournal(filepath.Join(s.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
+		return g, err
+	}
+	server := validity.New(validity.Options{
+		Check: s.form(ctx), Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
+		Budget: func() validity.Budget {
+			return validity.Budget{Limit: s.env.Limits.Timeout, Elapsed: s.elapsed()}
+		},
+		Record: func(c validity.Call) { g.validations.Add(c) },
+	})
+	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
+	if s.policy == nil {
+		return g, nil
+	}
+	return g, g.openProxy(ctx, s.runtime.Isolates, proxy.New(proxy.Options{
+		Allow: s.policy, Record: func(c proxy.Conn) { g.connections.Add(c) },
+	}))
+}
+
+// openProxy makes the proxy a service or, where the agent shares the host's
+// network, serves it there: the agent is told of it in variables that hold its
+// address.
+func (g *gates) openProxy(ctx context.Context, isolates bool, p *proxy.Proxy) error {
+	address := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
+	if isolates {
+		g.services = append(g.services, executor.Service{Name: "network proxy", Port: proxyPort, Serve: p.Serve})
+	} else {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("listen for network proxy: %w", err)
+		}
+		address = "http://" + l.Addr().String()
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = p.Serve(ctx, l) })
+		g.stop = append(g.stop, func() { cancel(); serving.Wait() })
+	}
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+		g.env[name] = address
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		g.env[name] = "localhost,127.0.0.1,::1"
+	}
+	return nil
+}
+
+// end closes what is still open to the agent, so that the logs are complete.
+func (g *gates) end() {
+	for _, stop := range g.stop {
+		stop()
+	}
+	g.stop = nil
+}
+
+func (g *gates) close() error {
+	g.end()
+	var all error
+	for _, j := range []*gateway.Journal{g.validations, g.connections} {
+		if j != nil {
+			all = errors.Join(all, j.Close())
+		}
+	}
+	return all
+}
+
+// submissionBytes is the greatest submission that is checked: much larger than
+// the sample, and never so large that checking it would hurt.
+func (s *session) submissionBytes() int64 {
+	const base, times, most = 64 << 20, 32, 2 << 30
+	info, err := os.Stat(filepath.Join(s.dirs.host, sampleFile))
+	if err != nil {
+		return base
+	}
+	return min(most, base+times*info.Size())
+}
+
+// form returns the check of the validity server. It needs nothing but what the
+// agent has itself: the sample submission, read when it is first asked for.
+func (s *session) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
+	if err := s.placeSample(ctx); err != nil {
+		fmt.Fprintf(s.env.Log, "note: no sample submission was found (%v); the validity server only tells whether a file is a table\n", err)
+		return onlyTable
+	}
+	read := sync.OnceValues(func() (*grading.Form, error) {
+		return grading.NewForm(s.def, s.deps.Metrics, nil, filepath.Join(s.dirs.host, sampleFile))
+	})
+	return func(_ context.Context, path string) (validity.Verdict, error) {
+		form, err := read()
+		if err != nil {
+			return validity.Verdict{}, err
+		}
+		return verdict(form.Check(path))
+	}
+}
+
+// verdict turns the result of a check into what the agent is told.
+func verdict(err error) (validity.Verdict, error) {
+	var bad *grading.Invalid
+	if errors.As(err, &bad) {
+		return validity.Verdict{Class: bad.Class(), Reason: bad.Reason}, nil
+	}
+	return validity.Verdict{}, err
+}
+
+func onlyTable(_ context.Context, path string) (validity.Verdict, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return validity.Verdict{}, err
+	}
+	defer f.Close()
+	if _, err := table.ReadCSV(f, table.ReadOptions{}); err != nil {
+		return validity.Verdict{Class: "csv", Reason: fmt.Sprintf("the file cannot be read as a table: %v", err)}, nil
+	}
+	return validity.Verdict{}, nil
+}
+
+// logs are the journals as content.
+func (g *gates) logs(ctx context.Context, store cache.Store, host string) (cache.Outputs, error) {
+	out := cache.Outputs{}
+	for name, file := range map[string]string{"validation_log": "validation.jsonl", "network_log": "network.jsonl"} {
+		f, err := os.Open(filepath.Join(host, file))
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		ref, err := cache.Put(ctx, store, f, cache.Ref{})
+		_ = f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		out[name] = cache.Value{Ref: ref}
+	}
+	return out, nil
+}

@@ -1,0 +1,106 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/archive"
+)
+
+// sampleFile is the sample submission among the files that the agent does not
+// see: its own copy it may change.
+const sampleFile = "sample.csv"
+
+// maxSample bounds a sample submission.
+const maxSample = 4 << 30
+
+var errNoSample = errors.New("the data hold none")
+
+// placeSample puts the public sample submission where the check reads it. It
+// is where the definition says or, where the definition names a private one
+// only, the file or archive of the data that is called like one.
+func (s *session) placeSample(ctx context.Context) error {
+	dst := filepath.Join(s.dirs.host, sampleFile)
+	if _, err := os.Stat(dst); err == nil {
+		return nil
+	}
+	name, entry, err := s.findSample(ctx)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.dirs.host, "sample-"+filepath.Base(name))
+	if _, err := tree.Materialise(ctx, s.env.Store, entry.Ref(), file, tree.Options{Mode: tree.Copy}); err != nil {
+		return err
+	}
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		return os.Rename(file, dst)
+	}
+	return unpackSample(ctx, file, dst)
+}
+
+// findSample returns the sample among the public data.
+func (s *session) findSample(ctx context.Context) (string, tree.Entry, error) {
+	if name, ok := strings.CutPrefix(s.def.Layout.Sample, "public/"); ok {
+		entry, err := tree.Find(ctx, s.env.Store, s.args.Data.Ref, name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return name, entry, err
+		}
+	}
+	entries, err := tree.Read(ctx, s.env.Store, s.args.Data.Ref)
+	if err != nil {
+		return "", tree.Entry{}, err
+	}
+	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return !e.IsDir() && sampleLike(e.Name) })
+	if i < 0 {
+		return "", tree.Entry{}, errNoSample
+	}
+	return entries[i].Name, entries[i], nil
+}
+
+// sampleLike says whether a file is called like a sample submission.
+func sampleLike(name string) bool {
+	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return strings.Contains(plain, "samplesubmission") && (strings.HasSuffix(plain, ".csv") || archive.FormatOf(name) != "")
+}
+
+// unpackSample takes the one table out of an archive.
+func unpackSample(ctx context.Context, file, dst string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	found := false
+	limits := archive.DefaultLimits()
+	err = archive.Walk(ctx, archive.Source{ReaderAt: f, Size: info.Size()}, archive.FormatOf(file), limits, func(e archive.Entry, r io.Reader) error {
+		if found || !strings.EqualFold(filepath.Ext(e.Name), ".csv") {
+			return nil
+		}
+		found = true
+		out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		if n, err := io.Copy(out, io.LimitReader(r, maxSample+1)); err != nil || n > maxSample {
+			return errors.Join(err, fmt.Errorf("unpack %s: too large or damaged", e.Name))
+		}
+		return out.Close()
+	})
+	if err == nil && !found {
+		err = errNoSample
+	}
+	return err
+}

@@ -1,0 +1,300 @@
+package agentrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// session is one attempt while it goes on: its folders, what it must not
+// tell, and what it was asked. With a runtime that can resume, the folders
+// outlive the process.
+type session struct {
+	*attempt
+	env  *step.Env
+	mask *secret.Set
+	dirs layout
+	// id names the agent on this machine.
+	id string
+	// started is when the agent was started, by this process or an earlier
+	// one; continued says which.
+	started   time.Time
+	continued bool
+	close     []func(keep bool) error
+	gates     *gates
+	shots     *snapshots
+}
+
+// state is what a later process must know of the attempt.
+type state struct {
+	// Started is when the agent was started, Boot the machine's boot.
+	Started time.Time `json:"started"`
+	Boot    string    `json:"boot"`
+}
+
+const stateFile = "state.json"
+
+// open makes or finds the folders of the attempt.
+func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*session, error) {
+	s := &session{attempt: a, env: env, mask: mask}
+	if err := s.find(ctx); err != nil {
+		return s, err
+	}
+	s.dirs = a.layoutIn(s.dirs.root)
+	if err := s.mountVolume(ctx); err != nil {
+		return s, err
+	}
+	if !s.continued {
+		if err := s.fill(ctx); err != nil {
+			return s, err
+		}
+		s.started = time.Now()
+	}
+	var err error
+	if s.gates, err = s.openGates(ctx); err != nil {
+		return s, err
+	}
+	if s.shots, err = s.openSnapshots(ctx); err != nil {
+		return s, err
+	}
+	if s.continued {
+		return s, nil
+	}
+	return s, s.remember()
+}
+
+// find decides where the attempt's folders are, and whether an earlier process
+// left an agent there that goes on. Its ID follows from the action and the
+// cache, so that the next process finds it.
+func (s *session) find(ctx context.Context) error {
+	s.dirs.root = s.env.WorkDir
+	s.id = s.env.RunID + " " + s.env.Address + " " + fmt.Sprint(s.env.Attempt)
+	keeper, ok := s.env.Store.(cache.Keeper)
+	if !ok || !s.runtime.Resumes {
+		return nil
+	}
+	kind := Kind(s.deps)
+	key, err := step.Key(&kind, s.raw, s.attempt)
+	if err != nil {
+		return fmt.Errorf("name attempt: %w", err)
+	}
+	dir, release, err := keeper.Keep(ctx, "agent-"+key.Sum().String())
+	if err != nil {
+		return err
+	}
+	s.close = append(s.close, release)
+	s.dirs.root = dir
+	s.id = fmt.Sprintf("agent-%.24s-%.8s", key.Sum().String(), digest.Of([]byte(dir)).String())
+	if s.continued, err = s.left(ctx); err != nil || s.continued {
+		return err
+	}
+	return empty(dir)
+}
+
+// left says whether the folder is that of an agent that still goes on, or has
+// ended while nobody looked.
+func (s *session) left(ctx context.Context) (bool, error) {
+	data, err := os.ReadFile(filepath.Join(s.dirs.root, stateFile))
+	var was state
+	if err != nil || json.Unmarshal(data, &was) != nil || was.Boot != boot() {
+		return false, nil //nolint:nilerr // there is nothing to go on with
+	}
+	s.started = was.Started
+	if s.runtime.Left == nil {
+		return false, nil
+	}
+	return s.runtime.Left(ctx, s.id)
+}
+
+// boot identifies the machine's boot; agents do not outlive it.
+func boot() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data))
+}
+
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := tree.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember writes the state for a later process.
+func (s *session) remember() error {
+	text, err := json.Marshal(state{Started: s.started, Boot: boot()})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dirs.root, stateFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// end lets go of everything; nothing is kept.
+func (s *session) end() error {
+	if s == nil {
+		return nil
+	}
+	var all error
+	if s.gates != nil {
+		all = s.gates.close()
+	}
+	for i := len(s.close) - 1; i >= 0; i-- {
+		all = errors.Join(all, s.close[i](false))
+	}
+	return all
+}
+
+// layout are the folders of one attempt on the host.
+type layout struct {
+	// root holds all others but for home, which may be a volume below it.
+	root string
+	// home is what the agent sees as /home, tmp as /tmp, data as /home/data.
+	home, tmp, data string
+	// host is for files that the agent does not see.
+	host string
+	// volume is where a volume is mounted; empty without one.
+	volume string
+}
+
+// The folders below the home.
+var homeFolders = []string{"agent", "code", "logs", "submission"}
+
+const (
+	instructionsFile = "instructions.txt"
+	validateFile     = "validate_submission.sh"
+)
+
+func (a *attempt) layoutIn(root string) layout {
+	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host")}
+	l.data = filepath.Join(l.home, "data")
+	if a.runtime.MapsPaths {
+		// Beside the home, which may be a volume: data are links into the cache.
+		l.data = filepath.Join(root, "data")
+	}
+	if a.runtime.Volume != nil && a.raw.Limits.DiskBytes > 0 {
+		l.volume = filepath.Join(root, "volume")
+		l.home, l.tmp = filepath.Join(l.volume, "home"), filepath.Join(l.volume, "tmp")
+	}
+	return l
+}
+
+// mountVolume mounts the volume that limits what the agent writes.
+func (s *session) mountVolume(ctx context.Context) error {
+	if s.dirs.volume == "" {
+		return nil
+	}
+	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: s.dirs.volume, Bytes: s.raw.Limits.DiskBytes, User: s.sandbox.User})
+	if err != nil {
+		return fmt.Errorf("limit the agent's disk: %w", err)
+	}
+	s.close = append(s.close, func(keep bool) error {
+		if keep {
+			return v.Keep()
+		}
+		return v.Close()
+	})
+	return nil
+}
+
+// fill makes the folders and places the data and texts. Without isolation the
+// data are copies: nothing keeps a process of the same user from writing to a
+// file that is linked into the cache.
+func (s *session) fill(ctx context.Context) error {
+	if err := s.makeFolders(); err != nil {
+		return fmt.Errorf("make agent's folders: %w", err)
+	}
+	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) {
+		s.env.Progress(step.Progress{What: "placing data", Done: r.Bytes, Total: s.args.Data.Ref.Size, Unit: "bytes"})
+	}}
+	if s.runtime.Isolates {
+		opts.Mode = tree.Link
+	}
+	data, err := s.describedData(ctx, s.env.Store)
+	if err != nil {
+		return fmt.Errorf("place data: %w", err)
+	}
+	if _, err := tree.Materialise(ctx, s.env.Store, data, s.dirs.data, opts); err != nil {
+		return fmt.Errorf("place data: %w", err)
+	}
+	text, err := s.instructions().text()
+	if err != nil {
+		return fmt.Errorf("write instructions: %w", err)
+	}
+	return errors.Join(
+		s.own(filepath.Join(s.dirs.home, instructionsFile), []byte(text), 0o644),
+		s.own(filepath.Join(s.dirs.home, validateFile), []byte(validateScript), 0o755),
+	)
+}
+
+// makeFolders makes the folders that the agent may write to.
+func (s *session) makeFolders() error {
+	if err := os.Mkdir(s.dirs.host, 0o700); err != nil {
+		return err
+	}
+	list := []string{s.dirs.home, s.dirs.tmp}
+	for _, name := range homeFolders {
+		list = append(list, filepath.Join(s.dirs.home, name))
+	}
+	for _, dir := range list {
+		if err := errors.Join(os.Mkdir(dir, 0o755), s.give(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own writes a file that belongs to the agent.
+func (s *session) own(path string, text []byte, mode fs.FileMode) error {
+	return errors.Join(os.WriteFile(path, text, mode), s.give(path))
+}
+
+// give makes the agent's user the owner, where that is another.
+func (s *session) give(path string) error {
+	if !s.runtime.Isolates || os.Geteuid() != 0 {
+		return nil
+	}
+	uid, gid, err := ids(s.sandbox.User)
+	if err != nil {
+		return err
+	}
+	return os.Lchown(path, uid, gid)
+}
+
+// at returns where the agent sees a folder of its home, or the home itself.
+func (s *session) at(name string) string {
+	return s.runtime.Path(executor.Mount{Host: filepath.Join(s.dirs.home, name), Guest: filepath.Join("/home", name)})
+}
+
+// mounts are what the agent sees of the host.
+func (s *session) mounts() []executor.Mount {
+	return []executor.Mount{
+		{Host: s.dirs.home, Guest: "/home", CopyUp: true},
+		{Host: s.dirs.data, Guest: "/home/data", ReadOnly: true},
+		{Host: s.dirs.tmp, Guest: "/tmp"},
+	}
+}
+
+// elapsed is how much of its time the agent has used.
+func (s *session) elapsed() time.Duration { return time.Since(s.started) }

@@ -1,0 +1,200 @@
+package agentrun
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/agent"
+)
+
+const (
+	// shortestInterval is the shortest time between two snapshots.
+	shortestInterval = time.Second
+	// maxSnapshots bounds their number, maxSnapshot the size of one.
+	maxSnapshots = 5000
+	maxSnapshot  = 2 << 30
+	// snapshotTries is how often a file is read that changes meanwhile.
+	snapshotTries = 5
+)
+
+// shot is what lay at the submission's path at one time.
+type shot struct {
+	Seconds int64     `json:"seconds"`
+	Ref     cache.Ref `json:"ref"`
+}
+
+// snapshots keeps the submission as it becomes. It only reads what the agent
+// wrote, from outside, and the agent cannot tell.
+type snapshots struct {
+	*session
+	list  []shot
+	notes *os.File
+	// last is the file that was kept last.
+	last fs.FileInfo
+}
+
+// openSnapshots reads the list that an earlier process made.
+func (s *session) openSnapshots(ctx context.Context) (*snapshots, error) {
+	shots := &snapshots{session: s}
+	if s.every == 0 {
+		return shots, nil
+	}
+	var err error
+	if shots.notes, err = os.OpenFile(filepath.Join(s.dirs.host, "snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("keep snapshots: %w", err)
+	}
+	s.close = append(s.close, func(bool) error { return shots.notes.Close() })
+	data, err := io.ReadAll(shots.notes)
+	if err != nil {
+		return nil, fmt.Errorf("keep snapshots: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		var one shot
+		if json.Unmarshal(line, &one) == nil && has(ctx, s.env.Store, one.Ref) {
+			shots.list = append(shots.list, one)
+		}
+	}
+	return shots, nil
+}
+
+// has says whether an object that no record holds is still in the store.
+func has(ctx context.Context, store cache.Store, ref cache.Ref) bool {
+	r, err := store.Open(ctx, ref.ID)
+	return err == nil && r.Close() == nil
+}
+
+// run takes snapshots until ctx ends.
+func (s *snapshots) run(ctx context.Context) {
+	if s.every == 0 {
+		return
+	}
+	for {
+		wait := s.every - s.elapsed()%s.every
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if err := s.take(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(s.env.Log, "no snapshot after %d s: %v\n", int64(s.elapsed().Seconds()), s.mask.Error(err))
+		}
+	}
+}
+
+// errChanging says that a file changed while it was read.
+var errChanging = errors.New("the submission is being written")
+
+// take keeps what lies at the submission's path now; nothing is fine.
+func (s *snapshots) take(ctx context.Context) error {
+	if len(s.list) >= maxSnapshots {
+		return fmt.Errorf("there are %d already", maxSnapshots)
+	}
+	at := int64(s.elapsed().Seconds())
+	var ref cache.Ref
+	var err error
+	for try := range snapshotTries {
+		if ref, err = s.read(ctx); !errors.Is(err, errChanging) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(s.every/8, time.Second<<try)):
+		}
+	}
+	if err != nil || ref.IsZero() {
+		return err
+	}
+	one := shot{Seconds: at, Ref: ref}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(s.notes)
+	_, _ = w.Write(append(line, '\n'))
+	s.list = append(s.list, one)
+	return w.Flush()
+}
+
+// read puts the submission into the store, and returns nothing where there is
+// none. The file did not change while it was read.
+func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
+	home, err := os.OpenRoot(s.dirs.home)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	defer home.Close()
+	f, err := openSubmission(home)
+	if f == nil || err != nil {
+		return cache.Ref{}, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	switch {
+	case err != nil:
+		return cache.Ref{}, err
+	case !before.Mode().IsRegular() || before.Size() == 0:
+		return cache.Ref{}, nil
+	case before.Size() > maxSnapshot:
+		return cache.Ref{}, fmt.Errorf("it has %d bytes", before.Size())
+	case s.last != nil && same(s.last, before):
+		return s.list[len(s.list)-1].Ref, nil
+	}
+	in := &folder{harvester: &harvester{store: s.env.Store, mask: s.mask.ForDocuments()}}
+	ref, err := in.put(ctx, io.LimitReader(f, maxSnapshot))
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	after, err := f.Stat()
+	if err != nil || !same(before, after) {
+		return cache.Ref{}, errChanging
+	}
+	s.last = before
+	return ref, nil
+}
+
+// same says that a file is the same and was not written.
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// openSubmission opens the submission; nil if there is none.
+func openSubmission(home *os.Root) (*os.File, error) {
+	info, err := home.Lstat("submission")
+	if err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilerr // what is not there is no submission
+	}
+	f, err := home.OpenFile("submission/"+agent.SubmissionFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// tree is the output "snapshots".
+func (s *snapshots) tree(ctx context.Context) (cache.Ref, error) {
+	var b tree.Builder
+	seen := map[int64]bool{}
+	for _, one := range s.list {
+		if seen[one.Seconds] {
+			continue
+		}
+		seen[one.Seconds] = true
+		if err := b.Add(fmt.Sprintf("%09d/%s", one.Seconds, agent.SubmissionFile), one.Ref, false); err != nil {
+			return cache.Ref{}, err
+		}
+	}
+	return b.Build(ctx, s.env.Store)
+}
