@@ -100,6 +100,7 @@ competition "random-acts-of-pizza" {
     private = {
       "test.csv" = "b7a9c13b5f063dcfff7102f39f8c95ca"
     }
+    manifest = "d9d2b36032ca403f190f1c5b0441a2d1650e8bb5ed9d3efd4e2c3043f86d7cb8"
   }
 
   medals {

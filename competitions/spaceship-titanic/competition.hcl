@@ -57,6 +57,7 @@ competition "spaceship-titanic" {
     private = {
       "test.csv" = "1cb99c65efecaba968128577722a83ef"
     }
+    manifest = "c6b492353c345d80e6a8f8401551f3aba882eaee667c0b6f267923502c682d28"
   }
 
   medals {

@@ -30,6 +30,9 @@ func Summaries(want, got Summary) Difference {
 	case want.Pages != nil && got.Pages != nil:
 		return summarisedPages(want, got)
 	}
+	if want.Table == nil && want.Inner == nil && want.Members == nil {
+		return Difference{Text: "where they differ is not known"}
+	}
 	return Difference{Text: "one of the files cannot be read as what its name says"}
 }
 

@@ -45,7 +45,7 @@ type Table struct {
 	// there are.
 	Columns []Column `json:"columns"`
 	Count   int      `json:"count"`
-	Blocks  Blocks   `json:"blocks"`
+	Blocks  Blocks   `json:"blocks,omitzero"`
 	// Texts is the sum of all cells as they are written, Known of the same
 	// but for missing values, Values of the values.
 	Texts  string `json:"texts"`
@@ -98,6 +98,22 @@ func summarise(ctx context.Context, name string, open Opener, depth int) (Summar
 		}
 	}
 	return s.settled(), nil
+}
+
+// WithoutBlocks returns the summary without the sums of parts. What is left
+// says no more of a part than the digest of the whole does.
+func (s Summary) WithoutBlocks() Summary {
+	s.Pages = nil
+	if s.Table != nil {
+		t := *s.Table
+		t.Blocks = Blocks{}
+		s.Table = &t
+	}
+	if s.Inner != nil {
+		inner := s.Inner.WithoutBlocks()
+		s.Inner = &inner
+	}
+	return s
 }
 
 // settled drops the pages of what is known better.

@@ -7,10 +7,10 @@ import (
 func newCompetition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "competition",
-		Short: "Look at and write competitions: list, show, new, lint, test",
+		Short: "Look at and write competitions: list, show, new, lint, test, lock",
 		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
-	cmd.AddCommand(newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a))
+	cmd.AddCommand(newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a))
 	return cmd
 }

@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type lockOptions struct {
+	folder       folderFlag
+	data         dataFlags
+	run          string
+	check, force bool
+}
+
+func newCompetitionLock(a *app) *cobra.Command {
+	var o lockOptions
+	cmd := &cobra.Command{
+		Use:   "lock ID...",
+		Short: "Pin a competition's prepared files",
+		Long: `Write the pins of prepared files into competitions: the MD5 of each table, the digest
+of all files, and the manifest file that explains differences. The files are taken
+to be right: those below DIR/<id>/prepared, or those that a checksum step of a run let
+through. They must be those of the default parameters.
+
+Only the checksums block of DIR/<id>/competition.hcl changes, and manifest.json
+beside it. For a competition of the reference the reference's MD5 are facts: when a
+file has another, nothing is written without --force. --check writes nothing; the
+exit status is 3 when something would be written.`,
+		Args: takes(1, -1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return a.lockCompetitions(cmd.Context(), o, args)
+		}),
+	}
+	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: competitions, if there is such a folder)")
+	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data below the cache folder)")
+	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` let through; latest for the newest run")
+	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
+	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
+	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run")
+	return cmd
+}
+
+// lockedJSON is one competition in competition lock --json.
+type lockedJSON struct {
+	Competition string          `json:"competition"`
+	Path        string          `json:"path"`
+	Changed     bool            `json:"changed"`
+	Written     bool            `json:"written"`
+	Pins        int             `json:"pins"`
+	Changes     []verify.Change `json:"changes"`
+}
+
+func (a *app) lockCompetitions(ctx context.Context, o lockOptions, ids []string) error {
+	if o.folder.dir == "" {
+		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
+			return usagef("there is no folder competitions here, and those that ship are part of the program: say with --dir where the competitions to write to are")
+		}
+		o.folder.dir = "competitions"
+	}
+	defs, err := o.folder.definitions(ids)
+	if err != nil {
+		return err
+	}
+	data, err := a.dataToLock(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	locks := make([]*verify.Lock, len(defs))
+	for i, def := range defs {
+		if locks[i], err = lockOne(ctx, o, def, data); err != nil {
+			return err
+		}
+	}
+	var done []lockedJSON
+	for i, def := range defs {
+		one, err := o.write(def.ID, locks[i])
+		if err != nil {
+			return err
+		}
+		done = append(done, one)
+	}
+	return a.showLocked(done, o.check)
+}
+
+// lockable gives the prepared data of competitions.
+type lockable struct {
+	of    func(ctx context.Context, id string) (*verify.Data, error)
+	close func()
+}
+
+func (a *app) dataToLock(ctx context.Context, o lockOptions) (lockable, error) {
+	if o.run != "" {
+		return a.checkedByRun(ctx, o.run)
+	}
+	layout, err := o.data.layout(a)
+	return lockable{close: func() {}, of: func(_ context.Context, id string) (*verify.Data, error) {
+		dir := layout.Prepared(id)
+		for _, half := range []string{"public", "private"} {
+			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {
+				return nil, usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)
+			}
+		}
+		return verify.OnDisk(os.DirFS(dir)), nil
+	}}, err
+}
+
+// checkedByRun returns what the checksum steps of a run let through.
+func (a *app) checkedByRun(ctx context.Context, run string) (lockable, error) {
+	past, err := a.findRun([]string{run})
+	if err != nil {
+		return lockable{}, err
+	}
+	store, err := a.openCache()
+	if err != nil {
+		return lockable{}, err
+	}
+	found := map[string]cache.Outputs{}
+	for e, err := range past.Events() {
+		if err != nil {
+			return lockable{}, errors.Join(err, store.Close())
+		}
+		done, ok := e.(event.StepFinished)
+		if !ok || done.Kind != "checksum" || done.Action == "" {
+			continue
+		}
+		id, err := digest.ParseActionID(done.Action)
+		if err != nil {
+			continue
+		}
+		if rec, err := store.Lookup(ctx, id); err == nil && field(rec, "version") == "v1" {
+			found[field(rec, "competition")] = rec.Outputs
+		}
+	}
+	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, id string) (*verify.Data, error) {
+		out, ok := found[id]
+		if !ok {
+			return nil, usagef("no checksum step of run %s let through data of %s that the cache still holds", past.Info.ID, id)
+		}
+		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
+	}}, nil
+}
+
+// field returns what an action hashed under a label.
+func field(rec *cache.Record, label string) string {
+	for _, f := range rec.Fields {
+		if f.Label == label {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// lockOne makes a competition's lock without writing it.
+func lockOne(ctx context.Context, o lockOptions, def *competitions.Definition, data lockable) (*verify.Lock, error) {
+	prepared, err := data.of(ctx, def.ID)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := referencePins(def.ID)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force})
+	var against *verify.ReferenceError
+	if errors.As(err, &against) {
+		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them all the same", err))
+	}
+	return lock, err
+}
+
+// write writes a lock, unless that changes nothing or is not asked for.
+func (o lockOptions) write(id string, lock *verify.Lock) (lockedJSON, error) {
+	folder := filepath.Join(o.folder.dir, id)
+	out := lockedJSON{Competition: id, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
+	if o.check || !lock.Changed() {
+		return out, nil
+	}
+	// A manifest file of another digest than the pinned one is not used, so
+	// that a crash between the two does no harm.
+	if err := replaceFile(filepath.Join(folder, competitions.ManifestName), lock.Manifest); err != nil {
+		return out, err
+	}
+	out.Written = true
+	return out, replaceFile(out.Path, lock.Definition)
+}
+
+// referencePins returns the reference's own pins of a competition, nil if it
+// is not one of its.
+func referencePins(id string) (map[string]string, error) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	if c := catalog.Complexity(id); c == "" || c == competitions.Demo {
+		return nil, nil
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return def.Checksums.Pinned(), nil
+}
+
+func (a *app) showLocked(done []lockedJSON, check bool) error {
+	changed := 0
+	for _, d := range done {
+		if d.Changed {
+			changed++
+		}
+	}
+	if a.json {
+		if err := writeJSON(a.stdout, map[string]any{"competitions": done}); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range done {
+			a.writeLocked(d, check)
+		}
+	}
+	if check && changed > 0 {
+		return step.Mismatch(fmt.Errorf("%s not locked as prepared", view.Plural(changed, "competition")))
+	}
+	return nil
+}
+
+func (a *app) writeLocked(d lockedJSON, check bool) {
+	switch {
+	case !d.Changed:
+		fmt.Fprintf(a.stdout, "%s: %s, unchanged\n", d.Competition, view.Plural(d.Pins, "pin"))
+	case check:
+		fmt.Fprintf(a.stdout, "%s: %s would change\n", d.Competition, d.Path)
+	default:
+		fmt.Fprintf(a.stdout, "%s: wrote %s, %s\n", d.Competition, d.Path, view.Plural(d.Pins, "pin"))
+	}
+	for _, c := range d.Changes {
+		fmt.Fprintf(a.stdout, "  %s\n", view.OneLine(c.String()))
+	}
+}

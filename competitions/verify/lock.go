@@ -1,0 +1,173 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/compare"
+)
+
+// Lock is a competition's definition and manifest file with the pins of data
+// that are taken to be right.
+type Lock struct {
+	// Definition and Manifest are the new texts of the two files.
+	Definition, Manifest []byte
+	// Changes are the pins that are new, other or gone, in the order of their
+	// paths; the digest of all files comes last, under the path "manifest".
+	Changes []Change
+	// Pins is the number of pinned files.
+	Pins int
+	// Stale says that the manifest file is missing or other.
+	Stale bool
+}
+
+// Change is a pin that changes. Old is empty for a new one, New for one that
+// goes.
+type Change struct {
+	Path string `json:"path"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
+}
+
+// String says what changes in a line.
+func (c Change) String() string {
+	switch {
+	case c.Old == "":
+		return c.Path + ": " + c.New + " (new)"
+	case c.New == "":
+		return c.Path + ": " + c.Old + " (gone)"
+	}
+	return c.Path + ": " + c.Old + " becomes " + c.New
+}
+
+// Changed reports whether anything would be written.
+func (l *Lock) Changed() bool { return len(l.Changes) > 0 || l.Stale }
+
+// ReferenceError says that data are not what the reference pins.
+type ReferenceError struct {
+	ID      string
+	Changes []Change
+}
+
+// Error names every pin, old and new.
+func (e *ReferenceError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d pins of the reference would change:", e.ID, len(e.Changes))
+	for _, c := range e.Changes {
+		b.WriteString("\n  " + c.String())
+	}
+	return b.String()
+}
+
+// LockOptions say how to lock.
+type LockOptions struct {
+	// Reference are the reference's own pins by path below the prepared
+	// folder; nil when the competition is not one of its.
+	Reference map[string]string
+	// Force changes them too.
+	Force bool
+}
+
+// NewLock pins data that are taken to be right. Of a competition of the
+// reference the files that it pins are pinned, of any other the tables at the
+// top of public and private and what was pinned before. A pin of the reference
+// that would change is a *ReferenceError. Nothing is written.
+func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (*Lock, error) {
+	sums, err := newSums(ctx, def, data, o)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
+	}
+	l := &Lock{Pins: len(sums.Public) + len(sums.Private), Changes: changes(def.Checksums.Pinned(), sums.Pinned())}
+	if against := changedReference(o.Reference, sums.Pinned()); len(against) > 0 && !o.Force {
+		return nil, &ReferenceError{def.ID, against}
+	}
+	manifest, err := describe(ctx, data)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
+	}
+	if sums.Manifest = manifest.Tree; def.Checksums.Manifest != sums.Manifest {
+		l.Changes = append(l.Changes, Change{"manifest", def.Checksums.Manifest, sums.Manifest})
+	}
+	if l.Manifest, err = manifest.encode(); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
+	}
+	old, err := fs.ReadFile(def.Folder(), competitions.ManifestName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
+	}
+	l.Stale = !bytes.Equal(old, l.Manifest)
+	if l.Definition, err = edit(def, sums); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
+	}
+	return l, nil
+}
+
+// newSums returns the pins of the data.
+func newSums(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (competitions.Checksums, error) {
+	sums := competitions.Checksums{Public: map[string]string{}, Private: map[string]string{}}
+	paths, err := toPin(ctx, def, data, o)
+	for _, name := range paths {
+		got, sumErr := md5Of(ctx, data.folder, name)
+		if sumErr != nil {
+			return sums, fmt.Errorf("read %s: %w", name, sumErr)
+		}
+		half, below, _ := strings.Cut(name, "/")
+		if into := map[string]map[string]string{"public": sums.Public, "private": sums.Private}[half]; !got.missing {
+			into[below] = got.md5
+		}
+	}
+	return sums, err
+}
+
+// toPin returns the paths of the files to pin, sorted.
+func toPin(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) ([]string, error) {
+	paths := map[string]bool{}
+	for name := range def.Checksums.Pinned() {
+		paths[name] = true
+	}
+	for name := range o.Reference {
+		paths[name] = true
+	}
+	for _, half := range slices.Sorted(maps.Keys(halves)) {
+		for n, err := range data.folder.list(ctx, half) {
+			if err != nil {
+				return nil, err
+			}
+			if o.Reference == nil && !n.dir && compare.IsTable(n.name) {
+				paths[path.Join(half, n.name)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(paths)), nil
+}
+
+// changes compares two sets of pins.
+func changes(old, now map[string]string) []Change {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(now))
+	slices.Sort(names)
+	var out []Change
+	for _, name := range slices.Compact(names) {
+		if old[name] != now[name] {
+			out = append(out, Change{name, old[name], now[name]})
+		}
+	}
+	return out
+}
+
+func changedReference(reference, now map[string]string) []Change {
+	var out []Change
+	for _, c := range changes(reference, now) {
+		if c.Old != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
