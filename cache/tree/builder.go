@@ -3,8 +3,7 @@ package tree
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -12,27 +11,41 @@ import (
 
 // Builder assembles a tree from content that is in the store already, for
 // steps that stream files straight into it. The zero value is an empty tree.
-// It keeps one entry a file in memory. It is not safe for concurrent use.
+//
+// It holds a bounded amount of memory, however many files are added and
+// however they are spread over folders: what exceeds it is sorted and written
+// to files without a name, which go when the Builder or the process does. It
+// is not safe for concurrent use.
 type Builder struct {
-	root node
-	// last is the directory of the latest Add, since files mostly come
-	// folder by folder.
-	lastDir  string
-	lastNode *node
+	// Work gives the folder for what exceeds the memory; nil stands for that
+	// of the system's temporary files.
+	Work cache.Workspace
+	// Memory is how many bytes to hold before they are written out; 0 stands
+	// for 32 MiB.
+	Memory int
+
+	held batch
+	runs []*run
 }
 
-// node is a directory under construction. A name may be there twice until
-// Build refuses it.
-type node struct {
-	entries []Entry
-	dirs    map[string]*node
+// NewBuilder returns a Builder that writes what exceeds its memory beside the
+// store, when the store has a place for work.
+func NewBuilder(store cache.Store) *Builder {
+	work, _ := store.(cache.Workspace)
+	return &Builder{Work: work}
 }
+
+const (
+	builderMemory = 32 << 20
+	// maxRuns is how many files are merged at once.
+	maxRuns = 64
+)
 
 // Add puts an object at a slash-separated path: a blob as a file, a tree as a
 // folder with everything below it. Missing folders are made. That the path is
 // taken already may only be noticed by Build.
 func (b *Builder) Add(path string, ref cache.Ref, executable bool) error {
-	dir, name, err := split(path)
+	name, err := split(path)
 	if err != nil {
 		return err
 	}
@@ -40,83 +53,89 @@ func (b *Builder) Add(path string, ref cache.Ref, executable bool) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("add %q to tree: %w", path, err)
 	}
-	n := b.dir(dir)
-	n.entries = append(n.entries, e)
-	return nil
+	return b.add(path, e)
 }
 
 // AddDir makes a folder, which may stay empty. One that is there already is
 // fine.
 func (b *Builder) AddDir(path string) error {
-	dir, name, err := split(path)
-	if err != nil {
+	if _, err := split(path); err != nil {
 		return err
 	}
-	b.dir(dir).child(name)
+	return b.add(path+"/", Entry{Type: marker})
+}
+
+// split refuses a path that is not clean and relative, and returns its last
+// element.
+func split(path string) (name string, err error) {
+	for part := range strings.SplitSeq(path, "/") {
+		if err := CheckName(part); err != nil {
+			return "", fmt.Errorf("add %q to tree: %w", path, err)
+		}
+	}
+	return path[strings.LastIndexByte(path, '/')+1:], nil
+}
+
+func (b *Builder) add(path string, e Entry) error {
+	b.held.add(path, e)
+	if b.held.size() < b.limit() {
+		return nil
+	}
+	if err := b.spill(); err != nil {
+		return fmt.Errorf("set entries of a tree aside: %w", err)
+	}
 	return nil
 }
 
-// split refuses a path that is not clean and relative, and cuts it before its
-// last element; dir ends with "/" or is empty.
-func split(path string) (dir, name string, err error) {
-	for part := range strings.SplitSeq(path, "/") {
-		if err := CheckName(part); err != nil {
-			return "", "", fmt.Errorf("add %q to tree: %w", path, err)
-		}
+func (b *Builder) limit() int {
+	if b.Memory <= 0 {
+		return builderMemory
 	}
-	i := strings.LastIndexByte(path, '/') + 1
-	return path[:i], path[i:], nil
+	return b.Memory
 }
 
-func (b *Builder) dir(dir string) *node {
-	if b.lastNode != nil && dir == b.lastDir {
-		return b.lastNode
+// spill writes what is held to a run, and merges the runs when they are many.
+func (b *Builder) spill() error {
+	r, err := b.newRun(b.held.sorted())
+	if err != nil {
+		return err
 	}
-	n := &b.root
-	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
-		if part != "" {
-			n = n.child(part)
-		}
+	b.runs = append(b.runs, r)
+	b.held.reset()
+	if len(b.runs) < maxRuns {
+		return nil
 	}
-	b.lastDir, b.lastNode = dir, n
-	return n
+	all, err := b.newRun(mergeRuns(b.runs))
+	if err != nil {
+		return err
+	}
+	closeRuns(b.runs)
+	b.runs = append(b.runs[:0], all)
+	return nil
 }
 
-func (n *node) child(name string) *node {
-	c := n.dirs[name]
-	if c == nil {
-		if n.dirs == nil {
-			n.dirs = make(map[string]*node)
+func (b *Builder) newRun(from cursor) (*run, error) {
+	dir := ""
+	if b.Work != nil {
+		var err error
+		if dir, err = b.Work.TempDir("tree"); err != nil {
+			return nil, err
 		}
-		c = &node{}
-		n.dirs[strings.Clone(name)] = c
+		defer os.Remove(dir) // empty, since the file loses its name
 	}
-	return c
+	return writeRun(dir, from)
 }
 
 // Build stores the directories and returns the tree. A path that was added
 // twice, or both as file and as folder, is an error that wraps ErrInvalid.
 // The Builder is empty afterwards.
 func (b *Builder) Build(ctx context.Context, store cache.Store) (cache.Ref, error) {
-	ref, err := b.root.build(ctx, store, "")
-	*b = Builder{}
+	cursors := []cursor{b.held.sorted()}
+	for _, r := range b.runs {
+		cursors = append(cursors, r.cursor())
+	}
+	ref, err := assemble(ctx, store, merge(cursors))
+	closeRuns(b.runs)
+	*b = Builder{Work: b.Work, Memory: b.Memory}
 	return ref, err
-}
-
-func (n *node) build(ctx context.Context, store cache.Store, path string) (cache.Ref, error) {
-	for _, name := range slices.Sorted(maps.Keys(n.dirs)) {
-		ref, err := n.dirs[name].build(ctx, store, path+name+"/")
-		if err != nil {
-			return cache.Ref{}, err
-		}
-		n.entries = append(n.entries, NewEntry(name, ref, false))
-		delete(n.dirs, name)
-	}
-	sortEntries(n.entries)
-	for i := 1; i < len(n.entries); i++ {
-		if n.entries[i].Name == n.entries[i-1].Name {
-			return cache.Ref{}, fmt.Errorf("build tree: %w: %q is there twice", ErrInvalid, path+n.entries[i].Name)
-		}
-	}
-	return Put(ctx, store, n.entries)
 }

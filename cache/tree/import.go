@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -32,8 +32,8 @@ type ImportOptions struct {
 }
 
 // Import stores the folder dir as a tree. Files are read and hashed in
-// parallel. The memory needed is bounded by the entries of the directories
-// between dir and the files in work, not by the size of the tree.
+// parallel. The memory needed does not depend on the number of files, only on
+// that of the folders which wait to be listed.
 //
 // A file is executable in the tree when its owner may execute it. A file that
 // changes while it is read is stored as it was read.
@@ -42,120 +42,155 @@ func Import(ctx context.Context, store cache.Store, dir string, opts ImportOptio
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	im := &importer{ctx: ctx, store: store, opts: opts, jobs: make(chan job, 4*workers)}
-	root := &folder{}
+	group, inner := errgroup.WithContext(ctx)
+	im := &importer{ctx: inner, store: store, opts: opts, root: dir, jobs: make(chan string, 16*workers), builder: NewBuilder(store)}
 	group.Go(func() error {
 		defer close(im.jobs)
-		return im.scan(root, dir)
+		return im.scan()
 	})
 	for range workers {
 		group.Go(im.work)
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	var ref cache.Ref
+	if err == nil {
+		ref, err = im.builder.Build(ctx, store)
+	}
+	if err != nil {
 		return cache.Ref{}, fmt.Errorf("import %s: %w", dir, err)
 	}
-	return root.ref, nil
-}
-
-// folder is a directory whose entries are not all stored yet.
-type folder struct {
-	parent  *folder
-	index   int // of this folder in parent.entries
-	entries []Entry
-	// pending counts the entries that have no content yet, and one for the
-	// scan itself. Who brings it to zero stores the directory.
-	pending atomic.Int64
-	ref     cache.Ref // once stored
-}
-
-type job struct {
-	in    *folder
-	index int
-	path  string
+	return ref, nil
 }
 
 type importer struct {
 	ctx   context.Context // of one call of Import
 	store cache.Store
 	opts  ImportOptions
-	jobs  chan job
+	root  string
+	// jobs are files, by their path below the root.
+	jobs chan string
 
 	mu           sync.Mutex
+	builder      *Builder
 	files, bytes int64
 }
 
-// scan lists dir, hands its files to the workers and descends.
-func (im *importer) scan(f *folder, dir string) error {
-	list, err := im.list(dir)
+// scan lists all folders and hands their files to the workers.
+func (im *importer) scan() error {
+	waiting := []string{""}
+	for len(waiting) > 0 {
+		dir := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		below, err := im.scanDir(dir)
+		if err != nil {
+			return err
+		}
+		waiting = append(waiting, below...)
+	}
+	return nil
+}
+
+// scanDir hands the files of one folder to the workers and returns the folders
+// in it.
+func (im *importer) scanDir(dir string) (below []string, err error) {
+	prefix := ""
+	if dir != "" {
+		prefix = dir + "/"
+		if err := im.locked(func() error { return im.builder.AddDir(dir) }); err != nil {
+			return nil, err
+		}
+	}
+	err = eachIn(filepath.Join(im.root, dir), func(d fs.DirEntry) error {
+		path := prefix + d.Name()
+		switch {
+		case d.IsDir():
+			below = append(below, path)
+		case d.Type().IsRegular():
+			select {
+			case im.jobs <- path:
+			case <-im.ctx.Done():
+				return im.ctx.Err()
+			}
+		case !im.opts.SkipSpecial:
+			return specialError(filepath.Join(im.root, path), d.Type())
+		}
+		return nil
+	})
+	return below, err
+}
+
+// listedAtOnce is how many entries of a folder are held. Those are taken by
+// name, which is how files mostly lie on a disk.
+const listedAtOnce = 16 << 10
+
+// eachIn calls fn for the entries of the folder dir, which must be no link,
+// without holding them all.
+func eachIn(dir string, fn func(fs.DirEntry) error) error {
+	handle, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
-	f.entries = make([]Entry, len(list))
-	f.pending.Store(int64(len(list)) + 1)
-	for i, d := range list {
-		f.entries[i].Name = d.Name()
-		path := filepath.Join(dir, d.Name())
-		if d.IsDir() {
-			if err := im.scan(&folder{parent: f, index: i}, path); err != nil {
+	defer handle.Close()
+	for {
+		list, err := handle.ReadDir(listedAtOnce)
+		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		for _, d := range list {
+			if err := fn(d); err != nil {
 				return err
 			}
-			continue
 		}
-		select {
-		case im.jobs <- job{f, i, path}:
-		case <-im.ctx.Done():
-			return im.ctx.Err()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-	}
-	return im.done(f)
-}
-
-// list returns the entries of dir that go into the tree, sorted by name.
-func (im *importer) list(dir string) ([]fs.DirEntry, error) {
-	handle, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer handle.Close()
-	list, err := handle.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	keep := list[:0]
-	for _, d := range list {
-		if d.IsDir() || d.Type().IsRegular() {
-			keep = append(keep, d)
-		} else if !im.opts.SkipSpecial {
-			return nil, specialError(filepath.Join(dir, d.Name()), d.Type())
+		if err != nil {
+			return err
 		}
 	}
-	slices.SortFunc(keep, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return keep, nil
 }
 
 func specialError(path string, mode fs.FileMode) error {
-	what := "a device, socket or pipe"
-	if mode&fs.ModeSymlink != 0 {
+	what := "a special file"
+	switch {
+	case mode&fs.ModeSymlink != 0:
 		what = "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
 	}
 	return fmt.Errorf("%s is %s; a tree holds only files and folders", path, what)
 }
 
+func (im *importer) locked(fn func() error) error {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	return fn()
+}
+
 func (im *importer) work() error {
 	buf := make([]byte, 128<<10)
-	for j := range im.jobs {
+	for path := range im.jobs {
 		if err := im.ctx.Err(); err != nil {
 			return err
 		}
-		ref, executable, err := im.file(j.path, buf)
+		ref, executable, err := im.file(filepath.Join(im.root, path), buf)
 		if err != nil {
 			return err
 		}
-		e := &j.in.entries[j.index]
-		*e = NewEntry(e.Name, ref, executable)
-		im.progress(ref.Size)
-		if err := im.done(j.in); err != nil {
+		err = im.locked(func() error {
+			if err := im.builder.Add(path, ref, executable); err != nil {
+				return err
+			}
+			im.files++
+			im.bytes += ref.Size
+			if im.opts.Progress != nil {
+				im.opts.Progress(im.files, im.bytes)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -210,57 +245,11 @@ func (im *importer) copy(dst io.Writer, src io.Reader, buf []byte) error {
 	}
 }
 
-// done takes one off f's pending entries and stores f, and then its parents,
-// when it was the last.
-func (im *importer) done(f *folder) error {
-	for f.pending.Add(-1) == 0 {
-		ref, err := Put(im.ctx, im.store, f.entries)
-		if err != nil {
-			return err
-		}
-		f.ref, f.entries = ref, nil
-		if f.parent == nil {
-			return nil
-		}
-		e := &f.parent.entries[f.index]
-		*e = NewEntry(e.Name, ref, false)
-		f = f.parent
-	}
-	return nil
-}
-
-func (im *importer) progress(size int64) {
-	if im.opts.Progress == nil {
-		return
-	}
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	im.files++
-	im.bytes += size
-	im.opts.Progress(im.files, im.bytes)
-}
-
 // Put stores one directory, whose content must be in the store already. It
 // sorts entries in place.
 func Put(ctx context.Context, store cache.Store, entries []Entry) (cache.Ref, error) {
 	sortEntries(entries)
-	in, err := store.Ingest(ctx, "")
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	defer in.Close()
-	enc := NewEncoder(in)
-	for _, e := range entries {
-		if err := enc.Write(e); err != nil {
-			return cache.Ref{}, fmt.Errorf("store tree: %w", err)
-		}
-	}
-	ref, err := enc.Finish()
-	if err != nil {
-		return cache.Ref{}, fmt.Errorf("store tree: %w", err)
-	}
-	if _, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: ref.ID}); err != nil {
-		return cache.Ref{}, fmt.Errorf("store tree: %w", err)
-	}
-	return ref, nil
+	d := dirWriter{held: entries}
+	defer d.close()
+	return d.finish(ctx, store)
 }

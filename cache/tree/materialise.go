@@ -79,8 +79,6 @@ type materialiser struct {
 	store cache.Store
 	opts  Options
 	jobs  chan placeJob
-	// dirs are the folders made, parents first.
-	dirs []string
 
 	mu   sync.Mutex
 	done Result
@@ -112,7 +110,7 @@ func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err 
 	if err := m.fill(ctx, ref, root); err != nil {
 		return err
 	}
-	if err := m.seal(); err != nil {
+	if err := m.seal(ctx, ref, root); err != nil {
 		return err
 	}
 	return publishDir(root, dst, m.dirMode())
@@ -165,7 +163,6 @@ func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) erro
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	m.dirs = append(m.dirs, path)
 	return each(ctx, m.store, ref, func(e Entry) error {
 		to := path + "/" + e.Name
 		if e.IsDir() {
@@ -257,12 +254,17 @@ func (m *materialiser) dirMode() fs.FileMode {
 	return 0o555
 }
 
-// seal gives the folders below the root their mode.
-func (m *materialiser) seal() error {
-	for _, dir := range m.dirs[1:] {
-		if err := os.Chmod(dir, m.dirMode()); err != nil {
+// seal gives the folders below the root their mode, now that nothing is put
+// into them any more.
+func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root string) error {
+	return each(ctx, m.store, ref, func(e Entry) error {
+		if !e.IsDir() {
+			return nil
+		}
+		path := root + "/" + e.Name
+		if err := m.seal(ctx, e.Ref(), path); err != nil {
 			return err
 		}
-	}
-	return nil
+		return os.Chmod(path, m.dirMode())
+	})
 }

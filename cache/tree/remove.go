@@ -18,18 +18,34 @@ func Remove(path string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
-	walkErr := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+	unlockErr := unlock(path)
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove %s: %w", path, errors.Join(err, unlockErr))
+	}
+	return nil
+}
+
+// unlock makes path, when it is a folder, and the folders below it writable.
+func unlock(path string) error {
+	waiting := []string{path}
+	for len(waiting) > 0 {
+		dir := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			return err
+		}
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
+		}
+		err := eachIn(dir, func(d fs.DirEntry) error {
+			if d.IsDir() {
+				waiting = append(waiting, filepath.Join(dir, d.Name()))
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			// WalkDir calls before it lists the folder.
-			return os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	if err := os.RemoveAll(path); err != nil {
-		return fmt.Errorf("remove %s: %w", path, errors.Join(err, walkErr))
 	}
 	return nil
 }
