@@ -8,6 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/internal/parallel"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -23,6 +24,9 @@ type PlanOptions struct {
 	// Parallelism is the greatest number of steps running at a time that the
 	// forecast reckons with; 0 is as many as the resources allow.
 	Parallelism int
+	// Preflight, when set, has every step that will run and fetches something
+	// asked whether it can, and is told. This uses the network.
+	Preflight event.Sink
 	// askRemote says that results may come from the remote.
 	askRemote bool
 }
@@ -44,12 +48,16 @@ type planned struct {
 	estimates []step.Estimate
 }
 
-// Plan says what Apply would do. It touches neither the network nor anything
-// that runs steps, and writes nothing.
+// Plan says what Apply would do. It touches neither the network, unless a
+// preflight is asked for, nor anything that runs steps, and writes nothing.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
+	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
 	pl, diags := e.plan(ctx, p, opts)
 	if pl == nil {
 		return nil, diags
+	}
+	if opts.Preflight != nil && !diags.HasErrors() {
+		newRun(e, p, pl, ApplyOptions{Sink: opts.Preflight}).preflight(ctx)
 	}
 	pl.Forecast = e.forecast(ctx, p, pl, opts.Parallelism)
 	return &pl.Plan, diags

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -17,23 +16,10 @@ const preflights = 8
 
 // probe is a step to be asked, and what it said.
 type probe struct {
-	n      int
-	asked  step.Preflighter
-	before step.Estimate
-	found  step.Preflight
-	err    error
-}
-
-// Preflight asks every step of the plan that will run and fetches something
-// whether it can, and tells the sink. It reports whether all of them can.
-func (e *Engine) Preflight(ctx context.Context, p *Program, opts PlanOptions, sink event.Sink) (bool, diag.List) {
-	opts.askRemote = e.opts.Remote != nil
-	pl, diags := e.plan(ctx, p, opts)
-	if diags.HasErrors() {
-		return false, diags
-	}
-	r := newRun(e, p, pl, ApplyOptions{PlanOptions: opts, Sink: sink})
-	return len(r.preflight(ctx)) == 0, diags
+	n     int
+	asked step.Preflighter
+	found step.Preflight
+	err   error
 }
 
 // preflight asks the steps that will run, several at a time, and returns why
@@ -56,9 +42,14 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 	}
 	refused := map[int]error{}
 	var sum event.PreflightFinished
+	told := false
 	for i := range probes {
 		p := &probes[i]
 		ev := r.verdict(p)
+		if p.found.Place == "" && p.err == nil {
+			continue // nothing to fetch
+		}
+		told = true
 		r.sink.Emit(ev)
 		switch ev.Verdict {
 		case event.PreflightFailed:
@@ -73,8 +64,10 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		sum.Bytes += ev.Bytes
 		sum.NeedBytes += ev.NeedBytes
 	}
-	sum.At = now()
-	r.sink.Emit(sum)
+	if told {
+		sum.At = now()
+		r.sink.Emit(sum)
+	}
 	return refused
 }
 
@@ -86,7 +79,7 @@ func (r *run) probes() (list []probe) {
 		}
 		s, _, diags := construct(r.p, r.pl.instance[n])
 		if asked, ok := s.(step.Preflighter); ok && !diags.HasErrors() {
-			list = append(list, probe{n: n, asked: asked, before: r.pl.estimates[n]})
+			list = append(list, probe{n: n, asked: asked})
 		}
 	}
 	return list

@@ -4,3 +4,6 @@ package sched
 
 // FreeDisk returns 0, which stands for unknown, on this system.
 func FreeDisk(string) (int64, error) { return 0, nil }
+
+// FreeFiles returns 0, which stands for unknown, on this system.
+func FreeFiles(string) (int64, error) { return 0, nil }

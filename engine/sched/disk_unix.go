@@ -13,15 +13,25 @@ import (
 // folder, which need not exist yet: what Capacity.DiskBytes should be for
 // steps that work there.
 func FreeDisk(dir string) (int64, error) {
+	s, err := statfs(dir)
+	return int64(s.Bavail) * int64(s.Bsize), err
+}
+
+// FreeFiles returns how many files may be made on the file system of a folder;
+// 0 where it sets no limit.
+func FreeFiles(dir string) (int64, error) {
+	s, err := statfs(dir)
+	return int64(s.Ffree), err
+}
+
+func statfs(dir string) (s syscall.Statfs_t, err error) {
 	for {
-		var s syscall.Statfs_t
-		err := syscall.Statfs(dir, &s)
-		if err == nil {
-			return int64(s.Bavail) * int64(s.Bsize), nil
+		if err = syscall.Statfs(dir, &s); err == nil {
+			return s, nil
 		}
 		up := filepath.Dir(dir)
 		if !os.IsNotExist(err) || up == dir {
-			return 0, fmt.Errorf("measure free disk: %w", &os.PathError{Op: "statfs", Path: dir, Err: err})
+			return s, fmt.Errorf("measure free disk: %w", &os.PathError{Op: "statfs", Path: dir, Err: err})
 		}
 		dir = up
 	}

@@ -40,7 +40,8 @@ const (
 type Preflight struct {
 	// Subject is what is asked for, such as a competition.
 	Subject string
-	// Place is where it would come from.
+	// Place is where it would come from, empty when it is on this machine and
+	// there is nothing to ask.
 	Place string
 	// Bytes and Files are the size of the transfer, 0 when not known.
 	Bytes int64

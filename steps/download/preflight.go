@@ -158,7 +158,7 @@ func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
 
 // findings notes what the answer of an item's place means for a person.
 func (it item) findings(p *step.Preflight, a source.Availability, err error) {
-	if p.Place == "" {
+	if p.Place == "" && it.kind != "file" {
 		p.Place = it.kind
 	}
 	if p.Note == "" {

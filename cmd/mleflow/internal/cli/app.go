@@ -26,6 +26,8 @@ type app struct {
 	json     bool
 	noColor  bool
 	verbose  bool
+	// network are the flags of commands that fetch data.
+	network networkFlags
 
 	// started says that the command line was understood and a command's own
 	// run function was reached; errors before that are wrong usage.

@@ -44,6 +44,7 @@ func newApply(a *app) *cobra.Command {
 	}
 	o.in.register(cmd)
 	o.sel.register(cmd)
+	a.network.register(cmd)
 	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "go on with all that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")

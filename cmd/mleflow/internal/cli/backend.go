@@ -27,14 +27,14 @@ func (a *app) openBackend() (*backend, error) {
 		return nil, err
 	}
 	b := &backend{cache: store}
-	if err := b.wire(); err != nil {
+	if err := b.wire(a); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *backend) wire() error {
-	parts, err := concretes()
+func (b *backend) wire(a *app) error {
+	parts, err := a.concretes()
 	if err != nil {
 		return err
 	}
@@ -47,6 +47,7 @@ func (b *backend) wire() error {
 	b.engine = engine.New(engine.Options{
 		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
 		Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Space: b.space,
 	})
 	return nil
 }
@@ -78,8 +79,8 @@ func (a *app) openCache() (*disk.Cache, error) {
 
 // bareEngine is an engine without cache and ledger, for what only reads a
 // pipeline.
-func bareEngine() (*engine.Engine, error) {
-	parts, err := concretes()
+func (a *app) bareEngine() (*engine.Engine, error) {
+	parts, err := a.concretes()
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-type lockOptions struct {
+type competitionLockOptions struct {
 	folder       folderFlag
 	data         dataFlags
 	run          string
@@ -26,7 +26,7 @@ type lockOptions struct {
 }
 
 func newCompetitionLock(a *app) *cobra.Command {
-	var o lockOptions
+	var o competitionLockOptions
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files",
@@ -63,7 +63,7 @@ type lockedJSON struct {
 	Changes     []verify.Change `json:"changes"`
 }
 
-func (a *app) lockCompetitions(ctx context.Context, o lockOptions, ids []string) error {
+func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, ids []string) error {
 	if o.folder.dir == "" {
 		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
 			return usagef("there is no folder competitions here, and those that ship are part of the program: say with --dir where the competitions to write to are")
@@ -93,7 +93,7 @@ func (a *app) lockCompetitions(ctx context.Context, o lockOptions, ids []string)
 		}
 		done = append(done, one)
 	}
-	return a.showLocked(done, o.check)
+	return a.showLockedCompetitions(done, o.check)
 }
 
 // lockable gives the prepared data of competitions.
@@ -102,7 +102,7 @@ type lockable struct {
 	close func()
 }
 
-func (a *app) dataToLock(ctx context.Context, o lockOptions) (lockable, error) {
+func (a *app) dataToLock(ctx context.Context, o competitionLockOptions) (lockable, error) {
 	if o.run != "" {
 		return a.checkedByRun(ctx, o.run)
 	}
@@ -165,7 +165,7 @@ func field(rec *cache.Record, label string) string {
 }
 
 // lockOne makes a competition's lock without writing it.
-func lockOne(ctx context.Context, o lockOptions, def *competitions.Definition, data lockable) (*verify.Lock, error) {
+func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable) (*verify.Lock, error) {
 	prepared, err := data.of(ctx, def.ID)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func lockOne(ctx context.Context, o lockOptions, def *competitions.Definition, d
 }
 
 // write writes a lock, unless that changes nothing or is not asked for.
-func (o lockOptions) write(id string, lock *verify.Lock) (lockedJSON, error) {
+func (o competitionLockOptions) write(id string, lock *verify.Lock) (lockedJSON, error) {
 	folder := filepath.Join(o.folder.dir, id)
 	out := lockedJSON{Competition: id, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
 	if o.check || !lock.Changed() {
@@ -215,7 +215,7 @@ func referencePins(id string) (map[string]string, error) {
 	return def.Checksums.Pinned(), nil
 }
 
-func (a *app) showLocked(done []lockedJSON, check bool) error {
+func (a *app) showLockedCompetitions(done []lockedJSON, check bool) error {
 	changed := 0
 	for _, d := range done {
 		if d.Changed {

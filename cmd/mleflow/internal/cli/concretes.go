@@ -22,7 +22,7 @@ type parts struct {
 }
 
 // concretes makes them. It is called once a command.
-func concretes() (*parts, error) {
+func (a *app) concretes() (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the running program: %w", err)
@@ -31,11 +31,20 @@ func concretes() (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	sources, err := a.sources()
+	if err != nil {
+		return nil, err
+	}
+	adopt, err := a.network.adopted()
+	if err != nil {
+		return nil, err
+	}
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
 			Metrics:  metric.All(),
-			Sources:  source.NewRegistry(source.All()...),
+			Sources:  source.NewRegistry(sources...),
+			Adopt: adopt,
 			Runtimes: executor.NewRegistry(process.Runtime(self)),
 			Commands: process.New(self),
 			Self:     self,

@@ -37,7 +37,7 @@ func newGendocs(a *app) *cobra.Command {
 
 // referencePages returns the generated pages of docs by file name.
 func referencePages(root *cobra.Command) (map[string][]byte, error) {
-	parts, err := concretes()
+	parts, err := (&app{}).concretes()
 	if err != nil {
 		return nil, err
 	}

@@ -8,16 +8,18 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
 func newPlan(a *app) *cobra.Command {
 	var in inputFlags
 	var sel selectFlags
+	var preflight bool
 	cmd := &cobra.Command{
 		Use:   "plan FILE.hcl",
 		Short: "Say what apply would run, and why",
-		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field. Nothing is run; neither the\nnetwork nor a container runtime is touched. -v lists every instance.",
+		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNothing is run; neither the network nor a container runtime is touched, unless\n--preflight asks the places of the data. -v lists every instance.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withProgram(cmd.Context(), args[0], in, func(b *backend, p *engine.Program) error {
@@ -25,25 +27,49 @@ func newPlan(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				var asked *view.State
+				if preflight {
+					asked = view.NewState()
+					opts.Preflight = event.SinkFunc(asked.Apply)
+				}
 				defer fewCollections()()
 				pl, diags := b.engine.Plan(cmd.Context(), p, opts)
 				if err := a.settle(diags, p); err != nil {
 					return err
 				}
-				return a.showPlan(pl)
+				return a.showPlan(pl, asked)
 			})
 		}),
 	}
 	in.register(cmd)
 	sel.register(cmd)
+	a.network.register(cmd)
+	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
 	return cmd
 }
 
-func (a *app) showPlan(pl *plan.Plan) error {
-	if !a.json {
-		view.Plan(a.stdout, pl, a.outStyle(), a.verbose)
+// showPlan prints a plan, and what the preflight found if there was one. A
+// preflight that failed makes the command fail.
+func (a *app) showPlan(pl *plan.Plan, asked *view.State) error {
+	if a.json {
+		return a.writePlan(pl, asked)
+	}
+	view.Plan(a.stdout, pl, a.outStyle(), a.verbose)
+	if asked == nil {
 		return nil
 	}
+	fmt.Fprintln(a.stdout)
+	if len(asked.Preflights) == 0 {
+		fmt.Fprintln(a.stdout, "Preflight: nothing is to be fetched.")
+		return nil
+	}
+	if err := view.Preflights(a.stdout, asked.Preflights, a.outStyle()); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return preflightOutcome(asked)
+}
+
+func (a *app) writePlan(pl *plan.Plan, asked *view.State) error {
 	for i := range pl.Steps {
 		if pl.Steps[i].Reasons == nil {
 			pl.Steps[i].Reasons = []plan.Reason{}
@@ -52,10 +78,30 @@ func (a *app) showPlan(pl *plan.Plan) error {
 	if pl.Steps == nil {
 		pl.Steps = []plan.Step{}
 	}
+	whole := struct {
+		*plan.Plan
+		Preflight []event.Preflight `json:"preflight,omitempty"`
+	}{Plan: pl}
+	if asked != nil {
+		whole.Preflight = asked.Preflights
+	}
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(pl); err != nil {
+	if err := enc.Encode(whole); err != nil {
 		return fmt.Errorf("write plan: %w", err)
+	}
+	if asked == nil {
+		return nil
+	}
+	return preflightOutcome(asked)
+}
+
+// preflightOutcome is an error, whose text was shown, if something failed.
+func preflightOutcome(asked *view.State) error {
+	for _, p := range asked.Preflights {
+		if p.Verdict == event.PreflightFailed {
+			return fmt.Errorf("%w: preflight failed", errSilent)
+		}
 	}
 	return nil
 }

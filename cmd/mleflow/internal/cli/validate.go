@@ -26,7 +26,7 @@ func newValidate(a *app) *cobra.Command {
 }
 
 func runValidate(a *app, path string, in inputFlags) error {
-	e, err := bareEngine()
+	e, err := a.bareEngine()
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,12 @@ func cleaned(e event.Event) event.Event {
 	case event.StepProgress:
 		oneLines(&e.Address, &e.What, &e.Unit)
 		return e
+	case event.StepWaiting:
+		oneLines(&e.Address, &e.Message)
+		return e
+	case event.Preflight:
+		oneLines(&e.Address, &e.Subject, &e.Place, &e.Credential, &e.Rules, &e.Link, &e.Verdict, &e.Error, &e.Note)
+		return e
 	case event.StepLog:
 		oneLines(&e.Address, &e.Line)
 		return e

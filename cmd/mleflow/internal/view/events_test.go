@@ -30,8 +30,15 @@ const (
 func storyEvents() []event.Event {
 	return []event.Event{
 		event.RunStarted{At: after(0), Run: "r1", Pipeline: "demo.hcl", Steps: 5, ToRun: 2, Cached: 1, Deferred: 2, Resumed: "r0", ExpectedMillis: 90_000},
+		event.Preflight{At: after(1), Address: raw, Subject: "digits", Place: "kaggle", Bytes: 12 << 20, Files: 3, NeedBytes: 24 << 20, Credential: "ok", Rules: "ok", Verdict: event.PreflightOK},
+		event.Preflight{At: after(1), Address: "step.download.whales", Subject: "whales", Place: "kaggle", Bytes: 1 << 30, NeedBytes: 2 << 30, Credential: "ok", Rules: "missing",
+			Link: "https://www.kaggle.com/competitions/whales/rules", Verdict: event.PreflightFailed, Error: "rules not\naccepted"},
+		event.Preflight{At: after(1), Address: "step.download.birds", Subject: "birds", Place: "mirror", Verdict: event.PreflightUnknown, Error: "the server answers 503"},
+		event.PreflightFinished{At: after(1), OK: 1, Failed: 1, Unknown: 1, Bytes: 12 << 20, NeedBytes: 24 << 20},
 		event.StepFinished{At: after(1), Address: "step.checksum.data", Kind: "checksum", Status: event.Cached},
 		event.StepStarted{At: after(2), Address: raw, Kind: "download", Attempt: 1, CPUs: 1},
+		event.StepWaiting{At: after(3), Address: raw, Bytes: 24 << 20, Message: "24 MiB of disk space, which steps that run have reserved"},
+		event.StepProgress{At: after(500), Address: raw, What: "digits.zip", Done: 1 << 20, Total: 12 << 20, Unit: "bytes"},
 		event.StepProgress{At: after(1500), Address: raw, What: "digits.zip", Done: 3 << 20, Total: 12 << 20, Unit: "bytes"},
 		event.StepRetry{At: after(1600), Address: raw, Attempt: 1, WaitMillis: 2000, Error: "fetch digits.zip: connection\nreset"},
 		event.StepStarted{At: after(3600), Address: raw, Kind: "download", Attempt: 2, CPUs: 1},
@@ -149,10 +156,11 @@ func TestScreen(t *testing.T) {
 		width, height int
 		at            int64
 	}{
-		{"downloading", 4, 100, 24, 1550},
-		{"waiting for the next attempt", 5, 100, 24, 1700},
-		{"two agents", 13, 100, 24, 30_000},
-		{"two agents, narrow and low", 13, 40, 4, 30_000},
+		{"waiting for room", 8, 100, 24, 100},
+		{"downloading", 10, 100, 24, 1550},
+		{"waiting for the next attempt", 11, 100, 24, 1700},
+		{"two agents", 19, 100, 24, 30_000},
+		{"two agents, narrow and low", 19, 40, 4, 30_000},
 	} {
 		s := NewState()
 		for _, e := range story[:tt.events] {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type Live struct {
 	state    *State
 	said     []string
 	warned   int
+	surveyed bool
 	reported int
 	style    Style
 
@@ -76,6 +78,12 @@ func (l *Live) Abandon() { _, _ = l.terminal.WriteString("\r\n" + ansi.ShowCurso
 func (l *Live) notices() []string {
 	lines := l.said
 	l.said = nil
+	if l.state.Preflighted && !l.surveyed {
+		l.surveyed = true
+		var b strings.Builder
+		_ = Preflights(&b, l.state.Preflights, l.style)
+		lines = append(lines, strings.TrimRight(b.String(), "\n"))
+	}
 	for _, w := range l.state.Warnings[l.warned:] {
 		lines = append(lines, l.style.Warn("Warning:")+" "+WarningText(w))
 	}

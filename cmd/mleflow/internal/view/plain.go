@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -17,12 +18,14 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
+	// told is when the progress of a step was last written.
+	told map[string]time.Time
 }
 
 // NewPlain returns a plain view on w. A verbose one also writes cached and
 // skipped steps, progress and what steps print.
 func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: NewState()}
+	return &Plain{w: w, style: style, verbose: verbose, state: NewState(), told: map[string]time.Time{}}
 }
 
 // Emit implements event.Sink.
@@ -50,13 +53,54 @@ func (p *Plain) line(e event.Event) string {
 	case event.Warning:
 		return p.style.Warn("warning") + " " + WarningText(e)
 	case event.StepProgress:
-		return p.ifVerbose("progress " + e.Address + ": " + strings.TrimSpace(progressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What)))
+		return p.progressLine(e)
+	case event.StepWaiting:
+		return p.style.Warn("wait") + " " + e.Address + ": for " + OneLine(e.Message)
+	case event.PreflightFinished:
+		return p.preflightLines()
 	case event.StepLog:
 		return p.ifVerbose("log " + e.Address + ": " + OneLine(e.Line))
 	case event.RunFinished:
 		return "run " + e.Run + " finished: " + countsText(e)
 	}
 	return ""
+}
+
+// plainEvery is how often a plain view tells of a download, so that the log of
+// one that takes a day stays readable.
+const plainEvery = time.Minute
+
+// progressLine tells how far a step is: each report if verbose, else of long
+// transfers one a minute.
+func (p *Plain) progressLine(e event.StepProgress) string {
+	text := "progress " + e.Address + ": " + strings.TrimSpace(progressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What))
+	r := p.state.running[e.Address]
+	if r == nil {
+		return p.ifVerbose(text)
+	}
+	if rate := rateText(e, &r.Rate, e.Time); rate != "" {
+		text += " (" + rate + ")"
+	}
+	if p.verbose {
+		return text
+	}
+	last := p.told[e.Address]
+	if last.IsZero() {
+		last = r.Time
+	}
+	if e.Unit != "bytes" || e.Time.Sub(last) < plainEvery {
+		return ""
+	}
+	p.told[e.Address] = e.Time
+	return text
+}
+
+// preflightLines is the table of a preflight on lines of its own.
+func (p *Plain) preflightLines() string {
+	var b strings.Builder
+	b.WriteString("preflight\n")
+	_ = Preflights(&b, p.state.Preflights, p.style)
+	return strings.TrimRight(b.String(), "\n")
 }
 
 func (p *Plain) ifVerbose(text string) string {

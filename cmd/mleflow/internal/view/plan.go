@@ -26,6 +26,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
+	forecast(w, p.Forecast, style)
 }
 
 func planLine(c plan.Counts, style Style) string {

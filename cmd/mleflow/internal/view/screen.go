@@ -93,6 +93,9 @@ func middle(address string, width int) string {
 }
 
 func attemptProgress(r *Running, style Style, now time.Time) string {
+	if r.Room != nil {
+		return style.Warn("  waits for " + r.Room.Message)
+	}
 	p := r.Progress
 	if p.Unit == "" {
 		if r.ExpectedMillis > 0 {
@@ -105,21 +108,13 @@ func attemptProgress(r *Running, style Style, now time.Time) string {
 		text += bar(p.Done, p.Total, 10, style) + " "
 	}
 	text += progressText(p.Done, p.Total, p.Unit)
-	if rate := rateText(p, r.Time, now); rate != "" {
+	if rate := rateText(p, &r.Rate, now); rate != "" {
 		text += style.Dim(" " + rate)
 	}
 	if p.What != "" {
 		text += style.Dim("  " + OneLine(p.What))
 	}
 	return text
-}
-
-func rateText(p event.StepProgress, since, now time.Time) string {
-	elapsed := now.Sub(since).Seconds()
-	if p.Unit != "bytes" || elapsed < 1 {
-		return ""
-	}
-	return Bytes(int64(float64(p.Done)/elapsed)) + "/s"
 }
 
 // bar draws done of total as a bar of the given number of cells.

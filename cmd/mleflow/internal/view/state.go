@@ -21,6 +21,10 @@ type State struct {
 	Failures []Failure
 	Warnings []event.Warning
 	Outputs  []event.OutputValue
+	// Preflights are what was found out before the first step; Preflighted
+	// says that all of it is there.
+	Preflights  []event.Preflight
+	Preflighted bool
 
 	running map[string]*Running
 	tails   map[string][]string
@@ -30,6 +34,10 @@ type State struct {
 type Running struct {
 	event.StepStarted
 	Progress event.StepProgress
+	// Rate is how fast Progress grows.
+	Rate rate
+	// Room is what the attempt waits for, if it waits for disk space.
+	Room *event.StepWaiting
 	// Waiting says that the last attempt failed and the next one is awaited.
 	Waiting *event.StepRetry
 }
@@ -54,10 +62,19 @@ func (s *State) Apply(e event.Event) {
 		s.running[e.Address] = &Running{StepStarted: e}
 	case event.StepProgress:
 		if r := s.running[e.Address]; r != nil {
-			r.Progress = e
+			r.Progress, r.Room = e, nil
+			r.Rate.add(e)
 		}
 	case event.StepLog:
 		s.log(e)
+	case event.StepWaiting:
+		if r := s.running[e.Address]; r != nil {
+			r.Room = &e
+		}
+	case event.Preflight:
+		s.Preflights = append(s.Preflights, e)
+	case event.PreflightFinished:
+		s.Preflighted = true
 	case event.StepRetry:
 		if r := s.running[e.Address]; r != nil {
 			r.Waiting = &e

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// networkFlags say where data are taken from and how.
+type networkFlags struct {
+	offline     bool
+	mirror      string
+	adopt       string
+	maxRate     string
+	connections int
+}
+
+func (f *networkFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.offline, "offline", false, "use no network; what would need it fails, what is cached needs no credential")
+	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip from below `URL` (a folder, https://… or s3://…) before asking Kaggle (env MLEFLOW_MIRROR)")
+	flags.StringVar(&f.adopt, "adopt", "", "take competitions from `DIR`, a data directory of the MLE-bench reference, as far as it has them")
+	flags.StringVar(&f.maxRate, "max-rate", "", "download no more than `SIZE` a second in all, such as 20MB")
+	flags.IntVar(&f.connections, "connections", 0, "fetch a file by `N` connections at once (0: 8)")
+}
+
+// sources returns the sources that the flags ask for.
+func (a *app) sources() ([]source.Entry, error) {
+	f := &a.network
+	var options []source.Option
+	if f.maxRate != "" {
+		rate, err := config.ParseSize(strings.TrimSuffix(f.maxRate, "/s"))
+		if err != nil || rate <= 0 {
+			return nil, usagef("flag --max-rate: %q is no size above 0; write one such as 20MB", f.maxRate)
+		}
+		options = append(options, source.MaxRate(rate))
+	}
+	switch {
+	case f.connections < 0:
+		return nil, usagef("flag --connections: %d is negative", f.connections)
+	case f.connections > 0:
+		options = append(options, source.Connections(f.connections))
+	}
+	mirror := f.mirror
+	if mirror == "" {
+		mirror = a.env("MLEFLOW_MIRROR")
+	}
+	return source.With(source.All(options...), source.Places{Offline: f.offline, Mirror: mirror, Open: openObjects}), nil
+}
+
+// adopted returns the data directory of the reference to take data from.
+func (f *networkFlags) adopted() (string, error) {
+	if f.adopt == "" {
+		return "", nil
+	}
+	dir, err := filepath.Abs(f.adopt)
+	if err != nil {
+		return "", fmt.Errorf("flag --adopt: %w", err)
+	}
+	return dir, nil
+}
+
+// space measures the room there is for a cache.
+func (b *backend) space(ctx context.Context) (plan.Space, error) {
+	info, err := b.cache.Info(ctx)
+	if err != nil {
+		return plan.Space{FreeBytes: -1, FreeFiles: -1}, err
+	}
+	s := plan.Space{FreeBytes: -1, FreeFiles: -1, QuotaBytes: info.Quota, UsedBytes: info.Bytes}
+	if free, err := sched.FreeDisk(b.cache.Dir()); err == nil && free > 0 {
+		s.FreeBytes = free
+	}
+	if files, err := sched.FreeFiles(b.cache.Dir()); err == nil && files > 0 {
+		s.FreeFiles = files
+	}
+	return s, nil
+}

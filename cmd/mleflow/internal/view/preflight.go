@@ -1,0 +1,90 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Preflights writes what was found out before the first step as one table,
+// then what stands in the way with where to mend it, then one line of counts.
+func Preflights(w io.Writer, found []event.Preflight, style Style) error {
+	t := NewTable("COMPETITION", "FROM", ">DOWNLOAD", ">FILES", ">DISK", "CREDENTIAL", "RULES", "VERDICT")
+	for _, p := range found {
+		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), dash(p.Credential), dash(p.Rules), p.Verdict)
+	}
+	if err := t.Write(w, style); err != nil {
+		return err
+	}
+	var sum event.PreflightFinished
+	for _, p := range found {
+		switch p.Verdict {
+		case event.PreflightFailed:
+			sum.Failed++
+		case event.PreflightUnknown:
+			sum.Unknown++
+		default:
+			sum.OK++
+		}
+		if p.Verdict != event.PreflightFailed {
+			sum.Bytes += p.Bytes
+			sum.NeedBytes += p.NeedBytes
+		}
+		if p.Error != "" {
+			fmt.Fprintf(w, "%s %s: %s%s\n", style.Bad("!"), OneLine(p.Subject), OneLine(p.Error), linkText(p))
+		}
+	}
+	_, err := fmt.Fprintln(w, style.Bold("Preflight:")+" "+preflightText(sum))
+	return err
+}
+
+// linkText is where to mend what is missing, unless the error says so.
+func linkText(p event.Preflight) string {
+	if p.Link == "" || strings.Contains(p.Error, p.Link) {
+		return ""
+	}
+	return " (" + OneLine(p.Link) + ")"
+}
+
+// preflightText sums a preflight up: "20 can be fetched, 2 cannot; 3.0 GiB to
+// download, 8.1 GiB of disk".
+func preflightText(e event.PreflightFinished) string {
+	parts := []string{fmt.Sprintf("%d can be fetched", e.OK)}
+	if e.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d cannot", e.Failed))
+	}
+	if e.Unknown > 0 {
+		parts = append(parts, fmt.Sprintf("%d could not be asked", e.Unknown))
+	}
+	text := strings.Join(parts, ", ")
+	if e.Bytes > 0 {
+		text += "; " + Bytes(e.Bytes) + " to download"
+	}
+	if e.NeedBytes > 0 {
+		text += "; " + Bytes(e.NeedBytes) + " of disk"
+	}
+	return text
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func sizeCell(n int64) string {
+	if n == 0 {
+		return "?"
+	}
+	return Bytes(n)
+}
+
+func countCell(n int) string {
+	if n == 0 {
+		return "?"
+	}
+	return Count(int64(n))
+}
