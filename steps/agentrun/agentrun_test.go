@@ -47,7 +47,16 @@ func catalog(t *testing.T) *competitions.Catalog {
 	  sample      = "public/sample_submission.csv"
 	  source "file" { path = "data.zip" }
 	  prepare {}
-	  grade { metric = "accuracy" }
+	  grade {
+	    metric  = "accuracy"
+	    id      = "id"
+	    targets = ["y"]
+	    require {
+	      columns   = ["id", "y"]
+	      same_rows = true
+	      same_ids  = true
+	    }
+	  }
 	  medals { scores = [1, 0.5] }
 	}`
 	cat, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(text)}, "toy/data.zip": {}})
