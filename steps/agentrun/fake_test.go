@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/executor"
 )
 
@@ -20,4 +21,62 @@ type recording struct{ seen chan<- executor.Spec }
 func (r recording) Run(_ context.Context, spec executor.Spec, _ io.Writer) (executor.Exit, error) {
 	r.seen <- spec
 	return executor.Exit{Reason: executor.Exited}, nil
+}
+
+// machine is a runtime whose commands outlive the process that started them.
+// Its command is a function.
+type machine struct {
+	command func(executor.Spec) error
+	// die, if it is set, is called in place of waiting for the command: the
+	// process that runs the step is killed.
+	die func()
+
+	running map[string]executor.Spec
+	resumed []bool
+}
+
+func (m *machine) runtime() executor.Runtime {
+	return executor.Runtime{Name: "process", Doc: "x", Isolates: true, MapsPaths: true, Resumes: true, Executor: m, Left: m.left}
+}
+
+func (m *machine) left(_ context.Context, id string) (bool, error) {
+	_, ok := m.running[id]
+	return ok, nil
+}
+
+func (m *machine) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	found, resumed := m.running[spec.ID]
+	m.resumed = append(m.resumed, resumed)
+	if !resumed {
+		m.running[spec.ID], found = spec, spec
+	}
+	_, _ = io.WriteString(logs, "started\n")
+	if m.die != nil {
+		m.die()
+	}
+	err := m.command(found)
+	delete(m.running, spec.ID)
+	if err != nil {
+		return executor.Exit{}, err
+	}
+	return executor.Exit{Reason: executor.Exited, Resumed: resumed}, ctx.Err()
+}
+
+// mortal is a cache whose process may die: then what is let go of is kept, as
+// it is where nobody lets go.
+type mortal struct {
+	cache.Store
+	dead bool
+}
+
+func (m *mortal) Keep(ctx context.Context, key string) (string, func(bool) error, error) {
+	dir, release, err := m.Store.(cache.Keeper).Keep(ctx, key)
+	if err != nil {
+		return "", nil, err
+	}
+	return dir, func(keep bool) error { return release(keep || m.dead) }, nil
+}
+
+func (m *mortal) Kept(ctx context.Context) ([]cache.Kept, error) {
+	return m.Store.(cache.Keeper).Kept(ctx)
 }
