@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Runtime is an Executor with its name and what it promises.
@@ -47,6 +48,9 @@ type VolumeSpec struct {
 	Bytes int64
 	// User owns its root, as in Sandbox.User.
 	User string
+	// Until is when a volume that a dead process left may be swept away; the
+	// zero time is a day after it was made.
+	Until time.Time
 }
 
 // Volume is a mounted volume. One that a dead process left mounted at the

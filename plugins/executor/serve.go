@@ -12,6 +12,7 @@ import (
 // Serving are the services of one run while they are served. Runtimes use it.
 type Serving struct {
 	env       map[string]string
+	ports     []int
 	listeners []net.Listener
 	cancel    context.CancelCauseFunc
 	running   sync.WaitGroup
@@ -20,20 +21,25 @@ type Serving struct {
 	err       error
 }
 
-// Serve opens a listener for each service with listen and serves it. The
-// returned context is cancelled when a service fails; its cause says which.
-func Serve(ctx context.Context, services []Service, listen func(Service) (net.Listener, error)) (context.Context, *Serving, error) {
+// Serve opens a listener for each service, the i-th, with listen and serves it.
+// The returned context is cancelled when a service fails; its cause says which.
+func Serve(ctx context.Context, services []Service, listen func(i int) (net.Listener, error)) (context.Context, *Serving, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Serving{env: map[string]string{}, cancel: cancel}
-	for _, service := range services {
-		l, err := listen(service)
+	for i, service := range services {
+		l, err := listen(i)
 		if err != nil {
 			s.Close()
 			return ctx, nil, fmt.Errorf("listen for service %s: %w", service.Name, err)
 		}
 		s.listeners = append(s.listeners, l)
-		if addr, ok := l.Addr().(*net.TCPAddr); ok && service.Env != "" {
-			s.env[service.Env] = "http://127.0.0.1:" + strconv.Itoa(addr.Port)
+		port := 0
+		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+			port = addr.Port
+		}
+		s.ports = append(s.ports, port)
+		if service.Env != "" {
+			s.env[service.Env] = "http://127.0.0.1:" + strconv.Itoa(port)
 		}
 	}
 	for i, service := range services {
@@ -55,6 +61,9 @@ func (s *Serving) serve(ctx context.Context, service Service, l net.Listener) {
 
 // Env returns the variables that tell the guest where the services are.
 func (s *Serving) Env() map[string]string { return s.env }
+
+// Ports returns the services' ports, in order.
+func (s *Serving) Ports() []int { return s.ports }
 
 // Close closes the listeners, waits until every service has returned, and
 // returns what failed before.

@@ -28,6 +28,8 @@ type Target struct {
 	Program, Image string
 	// Extra are the names of variables that the runtime is documented to add.
 	Extra []string
+	// UTF8 says that the runtime refuses variables that are not valid UTF-8.
+	UTF8 bool
 }
 
 // Run runs the suite.
@@ -64,6 +66,9 @@ func Run(t *testing.T, target Target) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			host := t.TempDir()
+			if err := os.Chmod(host, 0o777); err != nil { // the guest may be another user
+				t.Fatal(err)
+			}
 			tt.test(t, bench{Target: target, mount: executor.Mount{Host: host, Guest: "/home/work"}})
 		})
 	}
@@ -156,6 +161,12 @@ func testArguments(t *testing.T, b bench) {
 func testEnvironment(t *testing.T, b bench) {
 	spec := b.spec("env")
 	spec.Env = map[string]string{"PATH": "/bin", "A": "1", "BYTES": "\xff\xfe", "EMPTY": "", "SPACED": " x\ty "}
+	if b.UTF8 {
+		if _, err := b.Runtime.Executor.Run(t.Context(), spec, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "BYTES") {
+			t.Errorf("a variable that cannot be passed on as it is: got %v", err)
+		}
+		spec.Env["BYTES"] = "\u20ac"
+	}
 	_, out := b.run(t, spec)
 	var got []string
 	for line := range strings.Lines(out) {
@@ -164,7 +175,7 @@ func testEnvironment(t *testing.T, b bench) {
 			got = append(got, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	want := []string{"A=1", "BYTES=\xff\xfe", "EMPTY=", "PATH=/bin", "SPACED= x\ty "}
+	want := []string{"A=1", "BYTES=" + spec.Env["BYTES"], "EMPTY=", "PATH=/bin", "SPACED= x\ty "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

@@ -68,7 +68,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 }
 
 // listen listens on a free port: the guest shares the host's ports.
-func listen(executor.Service) (net.Listener, error) {
+func listen(int) (net.Listener, error) {
 	return net.Listen("tcp4", "127.0.0.1:0")
 }
 

@@ -1,0 +1,43 @@
+//go:build !linux
+
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// LogCommand is the sub-command of the binary that runs Log.
+const LogCommand = "container-log"
+
+var errPlatform = errors.New("the containerd runtime needs Linux")
+
+// Executor refuses: containers are Linux's.
+type Executor struct{}
+
+// New returns an Executor that refuses to run.
+func New(Options) *Executor { return &Executor{} }
+
+// Runtime returns the runtime "containerd", which refuses to run.
+func (e *Executor) Runtime() executor.Runtime {
+	return executor.Runtime{
+		Name: "containerd", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
+		Executor: e, ResolveImage: ResolveImage,
+	}
+}
+
+// Run implements executor.Executor.
+func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
+	return executor.Exit{}, errPlatform
+}
+
+// Log returns 2.
+func Log([]string) int {
+	fmt.Fprintln(os.Stderr, errPlatform)
+	return 2
+}

@@ -1,0 +1,136 @@
+package containerd
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// pausePath is where the guest sees its first process.
+const pausePath = "/dev/pause"
+
+// pauseUser runs it: nobody, so that the command can neither signal nor trace
+// it.
+const pauseUser = 65534
+
+// pauseProgram is the machine code of the container's first process. It has
+// the kernel reap whatever is orphaned, by ignoring SIGCHLD, and waits for
+// ever:
+//
+//	act := sigaction{handler: SIG_IGN}
+//	rt_sigaction(SIGCHLD, &act, nil, 8)
+//	for { pause() }
+//
+// The command is then started beside it, not as process 1, for which the
+// kernel drops signals that it does not handle, and whose duties as a reaper
+// no agent knows. It is so small that it costs a page of memory, and needs no
+// program in the image.
+var pauseProgram = map[string]struct {
+	machine elf.Machine
+	code    []byte
+}{
+	"amd64": {elf.EM_X86_64, []byte{
+		0xb8, 0x0d, 0x00, 0x00, 0x00, // MOVL $13, AX      rt_sigaction
+		0xbf, 0x11, 0x00, 0x00, 0x00, // MOVL $17, DI      SIGCHLD
+		0x48, 0x8d, 0x35, 0x17, 0x00, 0x00, 0x00, // LEAQ act(IP), SI
+		0x31, 0xd2, // XORL DX, DX
+		0x41, 0xba, 0x08, 0x00, 0x00, 0x00, // MOVL $8, R10
+		0x0f, 0x05, // SYSCALL
+		0xb8, 0x22, 0x00, 0x00, 0x00, // MOVL $34, AX      pause
+		0x0f, 0x05, // SYSCALL
+		0xeb, 0xf7, // JMP -9
+		0x90, 0x90, 0x90, 0x90, // padding; act follows
+	}},
+	"arm64": {elf.EM_AARCH64, littleEndian(
+		0xd28010c8, // MOVD $134, R8     rt_sigaction
+		0xd2800220, // MOVD $17, R0      SIGCHLD
+		0x10000181, // ADR 48(PC), R1    act
+		0xaa1f03e2, // MOVD ZR, R2
+		0xb27d03e3, // ORR $8, ZR, R3
+		0xd4000001, // SVC $0
+		0xd2800928, // MOVD $73, R8      ppoll
+		0xaa1f03e0, // MOVD ZR, R0
+		0xaa1f03e1, // MOVD ZR, R1
+		0xaa1f03e2, // MOVD ZR, R2
+		0xaa1f03e3, // MOVD ZR, R3
+		0xaa1f03e4, // MOVD ZR, R4
+		0xd4000001, // SVC $0
+		0x17fffff9, // JMP -7(PC); act follows
+	)},
+}
+
+func littleEndian(words ...uint32) []byte {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// sigIgn is act: a struct sigaction of the kernel that ignores.
+var sigIgn = append([]byte{1}, make([]byte, 31)...)
+
+// pauseELF returns the program as an executable file.
+func pauseELF(arch string) ([]byte, error) {
+	p, ok := pauseProgram[arch]
+	if !ok {
+		return nil, fmt.Errorf("the containerd runtime has no first process for %s", arch)
+	}
+	const base, headers = 0x400000, 64 + 56
+	size := uint64(headers + len(p.code) + len(sigIgn))
+	var b bytes.Buffer
+	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}
+	for _, part := range []any{
+		elf.Header64{
+			Ident: ident, Type: uint16(elf.ET_EXEC), Machine: uint16(p.machine), Version: uint32(elf.EV_CURRENT),
+			Entry: base + headers, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+		},
+		elf.Prog64{
+			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base,
+			Filesz: size, Memsz: size, Align: 0x10000,
+		},
+		p.code, sigIgn,
+	} {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// pauseFile writes the program below the folder, unless it is there.
+func pauseFile(root string) (string, error) {
+	text, err := pauseELF(runtime.GOARCH)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(root, "pause")
+	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
+		return name, nil
+	}
+	return name, writeFile(name, text, 0o555)
+}
+
+// writeFile replaces the file at once or not at all.
+func writeFile(name string, data []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

@@ -1,0 +1,66 @@
+package containerd
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// listenIn listens on the loopback interface of the network namespace that the
+// process lives in. Port 0 is any free one.
+func listenIn(pid uint32, port int) (net.Listener, error) {
+	type result struct {
+		l   net.Listener
+		err error
+	}
+	out := make(chan result)
+	go func() {
+		// The thread is never unlocked: it ends with the goroutine, so that no
+		// other can find itself in the namespace.
+		runtime.LockOSThread()
+		l, err := listenThere(pid, port)
+		out <- result{l, err}
+	}()
+	r := <-out
+	return r.l, r.err
+}
+
+func listenThere(pid uint32, port int) (net.Listener, error) {
+	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, fmt.Errorf("enter the network namespace: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return nil, fmt.Errorf("bring up the loopback interface: %w", err)
+	}
+	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
+
+// loopbackUp brings the interface up where the daemon's runtime has not.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
+		return err
+	}
+	if flags := req.Uint16(); flags&unix.IFF_UP == 0 {
+		req.SetUint16(flags | unix.IFF_UP)
+		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	}
+	return nil
+}

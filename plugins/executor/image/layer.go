@@ -1,0 +1,126 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// epoch is the time of every file.
+var epoch = time.Unix(0, 0).UTC()
+
+// writeLayer writes the files as a layer. Folders that lead to them are made;
+// of two files with one path the later stays.
+func writeLayer(w io.Writer, files []File) error {
+	entries := map[string]entry{}
+	for _, f := range files {
+		if err := f.walk(func(e entry) error { entries[e.guest] = e; return nil }); err != nil {
+			return fmt.Errorf("add %s: %w", f.Guest, err)
+		}
+	}
+	var names []string
+	for guest := range entries {
+		names = append(names, guest)
+	}
+	for _, guest := range names {
+		for dir := path.Dir(guest); dir != "/"; dir = path.Dir(dir) {
+			if _, ok := entries[dir]; !ok {
+				entries[dir] = entry{guest: dir, mode: fs.ModeDir | 0o755}
+			}
+		}
+	}
+	out := tar.NewWriter(w)
+	names = names[:0]
+	for guest := range entries {
+		names = append(names, guest)
+	}
+	slices.Sort(names)
+	for _, guest := range names {
+		if guest == "/" {
+			continue
+		}
+		if err := entries[guest].write(out); err != nil {
+			return fmt.Errorf("add %s: %w", guest, err)
+		}
+	}
+	return out.Close()
+}
+
+func (e entry) write(out *tar.Writer) error {
+	h := &tar.Header{
+		Name: strings.TrimPrefix(e.guest, "/"), Mode: int64(e.mode.Perm()), ModTime: epoch,
+		Typeflag: tar.TypeReg, Size: int64(len(e.text)), Format: tar.FormatPAX,
+	}
+	if e.mode&fs.ModeSticky != 0 {
+		h.Mode |= 0o1000
+	}
+	switch {
+	case e.mode.IsDir():
+		h.Typeflag, h.Name, h.Size = tar.TypeDir, h.Name+"/", 0
+	case e.link != "":
+		h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, e.link, 0
+	case e.host != "":
+		return e.copy(out, h)
+	}
+	if err := out.WriteHeader(h); err != nil {
+		return err
+	}
+	if h.Size == 0 {
+		return nil
+	}
+	_, err := io.WriteString(out, e.text)
+	return err
+}
+
+func (e entry) copy(out *tar.Writer, h *tar.Header) error {
+	in, err := os.Open(e.host)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	h.Size = info.Size()
+	if err := out.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return err
+}
+
+// settle copies a layer with fixed times: what a command wrote, as far as it
+// can be made the same every time.
+func settle(w io.Writer, r io.Reader) error {
+	in, out := tar.NewReader(r), tar.NewWriter(w)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return out.Close()
+		}
+		if err != nil {
+			return err
+		}
+		h.ModTime, h.AccessTime, h.ChangeTime = epoch, time.Time{}, time.Time{}
+		h.Uname, h.Gname, h.Format = "", "", tar.FormatPAX
+		for key := range h.PAXRecords {
+			if !strings.HasPrefix(key, "SCHILY.xattr.") {
+				delete(h.PAXRecords, key)
+			}
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, in); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// version is part of every key: it changes when the same recipe would give
+// another image.
+const version = "1"
+
+// File is a file or folder of the host and where the image has it.
+type File struct {
+	// Host is the path on the host; a folder is taken with what it holds.
+	// Empty makes an empty folder.
+	Host string
+	// Text is the content where Host is empty and the guest path does not end
+	// with a slash.
+	Text string
+	// Guest is the absolute path in the image.
+	Guest string
+	// Mode are the permissions; 0 takes those of the host's file, or 0755 for
+	// folders and 0644 for texts.
+	Mode fs.FileMode
+}
+
+// Config is what the image says of its commands.
+type Config struct {
+	Env        map[string]string
+	Entrypoint []string
+	Command    []string
+	Dir        string
+	User       string
+}
+
+// Recipe is how an image is made.
+type Recipe struct {
+	// Base is the image to start from, as a Spec's Image; empty is nothing.
+	Base string
+	// Files are added first, in order.
+	Files []File
+	// Commands are run then, one after the other as root, with the Files in
+	// place; each is a program and its arguments.
+	Commands [][]string
+	// Network says that the commands may use the host's network.
+	Network bool
+	Config  Config
+}
+
+// Static is the recipe of an image that holds one static program, at /usr/bin
+// under the name, and what programs expect besides: users, /tmp and the folders
+// of an agent.
+func Static(program, name string) Recipe {
+	return Recipe{
+		Files: []File{
+			{Host: program, Guest: "/usr/bin/" + name, Mode: 0o755},
+			{Guest: "/etc/passwd", Text: "root:x:0:0:root:/root:/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n"},
+			{Guest: "/etc/group", Text: "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"},
+			{Guest: "/tmp/", Mode: fs.ModeSticky | 0o777},
+			{Guest: "/home/"},
+		},
+		Config: Config{Env: map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
+	}
+}
+
+// check refuses recipes that cannot be made.
+func (r Recipe) check() error {
+	for _, f := range r.Files {
+		if !path.IsAbs(f.Guest) || slices.Contains(strings.Split(f.Guest, "/"), "..") {
+			return fmt.Errorf("file %q: write an absolute path without \"..\"", f.Guest)
+		}
+		if f.Host != "" && f.Text != "" {
+			return fmt.Errorf("file %q: give a host path or a text, not both", f.Guest)
+		}
+	}
+	for _, c := range r.Commands {
+		if len(c) == 0 {
+			return errors.New("an empty command")
+		}
+	}
+	if len(r.Commands) > 0 && r.Base == "" {
+		return errors.New("commands need a base that has programs")
+	}
+	return nil
+}
+
+// Key returns the digest of the recipe's inputs. resolve gives the digest of
+// the base.
+func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
+	if err := r.check(); err != nil {
+		return "", fmt.Errorf("key image: %w", err)
+	}
+	h := sha256.New()
+	base := ""
+	if r.Base != "" {
+		var err error
+		if base, err = resolve(r.Base); err != nil {
+			return "", fmt.Errorf("key image: %w", err)
+		}
+	}
+	field(h, "image", version)
+	field(h, "base", base)
+	for _, f := range r.Files {
+		if err := f.hash(h); err != nil {
+			return "", fmt.Errorf("key image: %w", err)
+		}
+	}
+	for _, v := range []struct {
+		name  string
+		value any
+	}{{"commands", r.Commands}, {"network", r.Network}, {"config", r.Config}} {
+		text, err := json.Marshal(v.value) // maps are written sorted
+		if err != nil {
+			return "", fmt.Errorf("key image: %w", err)
+		}
+		field(h, v.name, string(text))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func field(w io.Writer, name, value string) { fmt.Fprintf(w, "%s %q\n", name, value) }
+
+// hash writes what the file is and holds.
+func (f File) hash(w io.Writer) error {
+	return f.walk(func(e entry) error {
+		field(w, "file", fmt.Sprintf("%s %v %s", e.guest, e.mode, e.link+e.text))
+		if e.host == "" || !e.mode.IsRegular() {
+			return nil
+		}
+		in, err := os.Open(e.host)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		sum := sha256.New()
+		if _, err := io.Copy(sum, in); err != nil {
+			return err
+		}
+		field(w, "content", hex.EncodeToString(sum.Sum(nil)))
+		return nil
+	})
+}
+
+// entry is one file, folder or link of the image.
+type entry struct {
+	guest, host, text, link string
+	mode                    fs.FileMode
+}
+
+// walk visits what the File stands for, parents first and sorted.
+func (f File) walk(visit func(entry) error) error {
+	guest := path.Clean(f.Guest)
+	if f.Host == "" {
+		e := entry{guest: guest, text: f.Text, mode: f.Mode}
+		if strings.HasSuffix(f.Guest, "/") {
+			e.mode |= fs.ModeDir
+		}
+		if f.Mode == 0 {
+			e.mode |= map[bool]fs.FileMode{true: 0o755, false: 0o644}[e.mode.IsDir()]
+		}
+		return visit(e)
+	}
+	return filepath.WalkDir(f.Host, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(f.Host, name)
+		if err != nil {
+			return err
+		}
+		return f.visit(name, path.Join(guest, filepath.ToSlash(rel)), rel == ".", visit)
+	})
+}
+
+func (f File) visit(name, guest string, top bool, visit func(entry) error) error {
+	stat := os.Lstat
+	if top {
+		stat = os.Stat // the path itself may be a link to the file that is meant
+	}
+	info, err := stat(name)
+	if err != nil {
+		return err
+	}
+	e := entry{guest: guest, host: name, mode: info.Mode()}
+	switch {
+	case e.mode&fs.ModeSymlink != 0:
+		if e.link, err = os.Readlink(name); err != nil {
+			return err
+		}
+	case !e.mode.IsRegular() && !e.mode.IsDir():
+		return fmt.Errorf("%s is neither a file, a folder nor a link", name)
+	case top && f.Mode != 0:
+		e.mode = e.mode.Type() | f.Mode
+	}
+	return visit(e)
+}
+
+// pairs returns the environment as an image has it.
+func (c Config) pairs() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		list = append(list, name+"="+c.Env[name])
+	}
+	return list
+}
