@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/mleflow/mleflow/plugins/agent"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/process"
 )
 
@@ -10,4 +11,5 @@ import (
 var hidden = map[string]func(args []string) int{
 	agent.Command:            agent.Main,
 	process.SuperviseCommand: func([]string) int { return process.Supervise() },
+	containerd.LogCommand:    containerd.Log,
 }
