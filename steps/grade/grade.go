@@ -39,7 +39,7 @@ type Report struct {
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "grade",
-		Version: "1",
+		Version: "2",
 		Doc: "Scores a submission with the competition's metric and compares it with the human leaderboard. A missing or invalid submission " +
 			"is a result without a score.",
 		Args: []step.Attr{
@@ -48,10 +48,12 @@ func Kind(deps Deps) step.Kind {
 			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree that holds it."},
 			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in the tree."},
 			{Name: "answers", Type: step.ArtifactType, Required: true, Doc: "The private files of the competition, a tree."},
+			{Name: "snapshots", Type: step.ArtifactType, Doc: "Earlier submissions to score, a tree SECONDS/submission.csv, as agent-run keeps them; see the output curve. They do not change the report."},
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "What the report says about where the submission is from; aggregate reads agent and seed."},
 			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition."},
 		},
 		Outputs: []step.Output{
+			{Name: "curve", Type: curveType, Doc: "The scores of the snapshots in the order of time, each with its seconds, outcome, score and medal."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
 			{Name: "report", Type: step.ArtifactType, Doc: "The grading report, JSON."},
@@ -68,6 +70,7 @@ type arguments struct {
 	Submission  *step.Artifact    `cty:"submission"`
 	File        string            `cty:"file"`
 	Answers     *step.Artifact    `cty:"answers"`
+	Snapshots   *step.Artifact    `cty:"snapshots"`
 	Labels      map[string]string `cty:"labels"`
 	Params      map[string]string `cty:"params"`
 }
@@ -131,7 +134,11 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	}
 	// Where the file lay on this machine is no part of the result.
 	report.Reason = strings.ReplaceAll(report.Reason, submission, g.args.File)
-	return g.outputs(ctx, env, report)
+	curve, err := g.curve(ctx, env, answers)
+	if err != nil {
+		return nil, err
+	}
+	return g.outputs(ctx, env, report, curve)
 }
 
 // placeAnswers puts the file of answers into the work folder.
@@ -172,7 +179,7 @@ func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string,
 	return dst, nil
 }
 
-func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report) (cache.Outputs, error) {
+func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []point) (cache.Outputs, error) {
 	text, err := json.MarshalIndent(Report{report, g.args.Labels}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode report: %w", err)
@@ -183,7 +190,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 	}
 	fmt.Fprintln(env.Log, summary(report))
 	out := cache.Outputs{"report": {Ref: ref}}
-	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "score": finite(report.ExactScore)} {
+	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "score": finite(report.ExactScore), "curve": curve} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)

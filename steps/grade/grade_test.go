@@ -167,6 +167,38 @@ func TestGraderFailures(t *testing.T) {
 	}
 }
 
+// TestCurve scores snapshots; the scores are those of TestGrades, 3, 4 and 2
+// right of four.
+func TestCurve(t *testing.T) {
+	b := newBench(t, "private/deep/test.csv")
+	args := values(t, b, b.Blob(t, truth))
+	plain, err := b.Run(t, args)
+	if err != nil || string(plain["curve"].JSON) != "[]" {
+		t.Fatalf("without snapshots: %s, %v", plain["curve"].JSON, err)
+	}
+	args["snapshots"] = b.Tree(t, map[string]string{
+		"000000600/submission.csv": "id,y\n4,b\n1,a\n2,b\n3,b\n", "000001200/submission.csv": truth, "000001800/submission.csv": "id,y\n",
+		"000002400/submission.csv": truth, "000010000/submission.csv": "id,y\n1,a\n2,b\n3,b\n4,a\n",
+	})
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"seconds":600,"outcome":"scored","score":0.75,"medal":"bronze"},{"seconds":1200,"outcome":"scored","score":1,"medal":"gold"},` +
+		`{"seconds":1800,"outcome":"invalid","score":null,"medal":"none"},{"seconds":2400,"outcome":"scored","score":1,"medal":"gold"},` +
+		`{"seconds":10000,"outcome":"scored","score":0.5,"medal":"none"}]`
+	if diff := cmp.Diff(want, string(out["curve"].JSON)); diff != "" {
+		t.Errorf("curve (-want +got):\n%s", diff)
+	}
+	if out["report"].Ref != plain["report"].Ref {
+		t.Error("snapshots change the report")
+	}
+	args["snapshots"] = b.Tree(t, map[string]string{"later/submission.csv": truth})
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "called after seconds") {
+		t.Errorf("wrong folder: %v", err)
+	}
+}
+
 func TestKey(t *testing.T) {
 	b := newBench(t, "private/deep/test.csv")
 	args := values(t, b, b.Blob(t, truth))

@@ -1,0 +1,85 @@
+package grade
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// curveType is the type of the output "curve".
+var curveType = cty.List(cty.Object(map[string]cty.Type{
+	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
+}))
+
+// point is the score of one snapshot.
+type point struct {
+	Seconds int64           `json:"seconds"`
+	Outcome grading.Outcome `json:"outcome"`
+	// Score is null without a score, and where it is not a finite number.
+	Score *float64 `json:"score"`
+	Medal string   `json:"medal"`
+}
+
+// snapshotFile is the submission in the folder of a snapshot.
+const snapshotFile = "submission.csv"
+
+// curve scores the snapshots. Equal ones are scored once.
+func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]point, error) {
+	points := []point{}
+	if g.args.Snapshots == nil {
+		return points, nil
+	}
+	folders, err := tree.Read(ctx, env.Store, g.args.Snapshots.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("grade %s: read snapshots: %w", g.def.ID, err)
+	}
+	known := map[cache.Ref]point{}
+	for i, folder := range folders {
+		seconds, err := strconv.ParseInt(folder.Name, 10, 64)
+		if err != nil || seconds < 0 || !folder.IsDir() {
+			return nil, fmt.Errorf("grade %s: snapshots: %q is no folder called after seconds", g.def.ID, folder.Name)
+		}
+		env.Progress(step.Progress{What: "scoring snapshots", Done: int64(i), Total: int64(len(folders)), Unit: "files"})
+		file, err := tree.Find(ctx, env.Store, folder.Ref(), snapshotFile)
+		if err != nil {
+			return nil, fmt.Errorf("grade %s: snapshot %s: %w", g.def.ID, folder.Name, err)
+		}
+		one, ok := known[file.Ref()]
+		if !ok {
+			if one, err = g.scoreSnapshot(ctx, env, file.Ref(), answers); err != nil {
+				return nil, err
+			}
+			known[file.Ref()] = one
+		}
+		one.Seconds = seconds
+		points = append(points, one)
+	}
+	return points, nil
+}
+
+func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (point, error) {
+	dst := filepath.Join(env.WorkDir, "snapshot.csv")
+	if err := os.RemoveAll(dst); err != nil {
+		return point{}, err
+	}
+	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
+		return point{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
+	}
+	report, err := grading.Grade(ctx, g.def, g.metrics, grading.Request{
+		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
+	})
+	if err != nil {
+		return point{}, err
+	}
+	return point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: medal(report)}, nil
+}
