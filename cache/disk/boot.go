@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 )
 
 const (
@@ -83,7 +82,10 @@ func (c *Cache) recoverBoot() error {
 // verifySince verifies the objects published, and follows the records made,
 // since a time in seconds.
 func (c *Cache) verifySince(ctx context.Context, since int64) error {
-	v := &verifier{c: c, ctx: ctx, progress: c.opts.Progress, picks: func(f facts, _ digest.ContentID) bool { return f.since >= since }}
+	v := &verifier{c: c, ctx: ctx, front: newFront(), picks: func(f facts, _ file) bool { return f.since >= since }}
+	if tell := c.opts.Progress; tell != nil {
+		v.progress = func(p VerifyProgress) { tell(p.Objects, p.TotalObjects) }
+	}
 	if err := v.objects(); err != nil {
 		return err
 	}

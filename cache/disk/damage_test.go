@@ -106,7 +106,7 @@ func TestVerify(t *testing.T) {
 	must(t, os.MkdirAll(c.shardPath(7), 0o755))
 	must(t, os.WriteFile(c.shardPath(7)+"/stray", nil, 0o644))
 	var done, total int64
-	res, err = c.Verify(t.Context(), false, func(d, n int64) { done, total = d, n })
+	res, err = c.Verify(t.Context(), VerifyOptions{Progress: func(p VerifyProgress) { done, total = p.Objects, p.TotalObjects }})
 	must(t, err)
 	if res.Hashed != 1 || done != total || done != 29 {
 		t.Errorf("%d read, progress %d of %d; want 1 read, 29 of 29", res.Hashed, done, total)
@@ -141,9 +141,9 @@ func TestVerifyFullFindsSilentDamage(t *testing.T) {
 	record(t, c, "a", ref)
 	overwrite(t, c.objectPath(ref.ID, false), flip)
 	must(t, c.touch(ref.ID, false))
-	quick, err := c.Verify(t.Context(), false, nil)
+	quick, err := c.Verify(t.Context(), VerifyOptions{})
 	must(t, err)
-	full, err := c.Verify(t.Context(), true, nil)
+	full, err := c.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	if len(quick.Damages) != 0 || len(full.Damages) != 2 {
 		t.Errorf("quick %+v, full %+v; want 0 and 2 damages", quick.Damages, full.Damages)
@@ -159,7 +159,7 @@ func TestVerifyReadOnly(t *testing.T) {
 		overwrite(t, c.objectPath(ref.ID, false), flip)
 	})
 	c := openTest(t, dir, Options{ReadOnly: true}, hooks{unnamed: true})
-	res, err := c.Verify(t.Context(), true, nil)
+	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	if len(res.Damages) != 2 || !present(c, ref) || !has(t, c, "a") {
 		t.Errorf("damages %+v; the object and its record must stay", res.Damages)
@@ -346,7 +346,7 @@ func TestTornIndex(t *testing.T) {
 			}
 		}
 	}
-	res, err := a.Verify(t.Context(), true, nil)
+	res, err := a.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "bytes that are no record") {
 		t.Errorf("damages %+v, want the torn lines to be told", res.Damages)
@@ -369,7 +369,7 @@ func TestCancelledCollection(t *testing.T) {
 	cancel()
 	_, err := c.GC(ctx, GCOptions{MaxSize: 1})
 	wantErr(t, err, context.Canceled)
-	_, err = c.Verify(ctx, true, nil)
+	_, err = c.Verify(ctx, VerifyOptions{Full: true})
 	wantErr(t, err, context.Canceled)
 	_, err = c.GC(t.Context(), GCOptions{})
 	must(t, err)
@@ -385,7 +385,7 @@ func TestUndecodableRecord(t *testing.T) {
 	if has(t, c, "odd") || !has(t, c, "good") {
 		t.Error("Lookup finds the wrong records")
 	}
-	res, err := c.Verify(t.Context(), false, nil)
+	res, err := c.Verify(t.Context(), VerifyOptions{})
 	must(t, err)
 	if len(res.Damages) != 1 || res.Damages[0].Action != actionOf("odd") {
 		t.Errorf("damages %+v", res.Damages)
@@ -393,4 +393,73 @@ func TestUndecodableRecord(t *testing.T) {
 	wantVerified(t, c)
 	_, err = c.GC(t.Context(), GCOptions{})
 	must(t, err)
+}
+
+// An index that is missing or empty is told, once, and nothing is collected
+// before; the cache can be used all the while.
+func TestLostIndex(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"missing":           os.Remove,
+		"emptied":           func(path string) error { return os.Truncate(path, 0) },
+		"cut to its header": func(path string) error { return os.Truncate(path, int64(len(logHeader))) },
+	} {
+		for _, goOn := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, goOn), func(t *testing.T) {
+				dir, clk := t.TempDir(), &clock{}
+				var ref cache.Ref
+				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+					ref = putTree(t, c, "a", 5)
+					record(t, c, "a", ref)
+				})
+				must(t, lose(dir+"/index/log"))
+				clk.step()
+				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+					if goOn && name != "cut to its header" { // which tells nothing once it is longer
+						record(t, c, "b", putText(t, c, "b"))
+					}
+					_, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
+					wantErr(t, err, errIndexLost)
+					must(t, closure(t, c, ref))
+				})
+				clk.step()
+				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+					if has(t, c, "b") != (goOn && name != "cut to its header") {
+						t.Error("what was recorded since is lost")
+					}
+					res, err := c.Verify(t.Context(), VerifyOptions{})
+					must(t, err)
+					if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "missing or empty") {
+						t.Errorf("damages %+v", res.Damages)
+					}
+					wantVerified(t, c)
+					record(t, c, "c", putText(t, c, "c"))
+				})
+				clk.step()
+				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+					wantVerified(t, c)
+					_, err := c.GC(t.Context(), GCOptions{})
+					must(t, err)
+					if !has(t, c, "c") || present(c, ref) {
+						t.Error("the collection kept the wrong content")
+					}
+				})
+			})
+		}
+	}
+}
+
+// Objects without records are no damage, and told.
+func TestObjectsWithoutRecords(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{})
+	if res := wantVerified(t, c); len(res.Notes) != 0 {
+		t.Errorf("notes %q on an empty cache", res.Notes)
+	}
+	ref := putText(t, c, "text")
+	if res := wantVerified(t, c); len(res.Notes) != 1 || !strings.Contains(res.Notes[0], "no record") {
+		t.Errorf("notes %q", res.Notes)
+	}
+	record(t, c, "a", ref)
+	if res := wantVerified(t, c); len(res.Notes) != 0 {
+		t.Errorf("notes %q", res.Notes)
+	}
 }

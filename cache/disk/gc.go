@@ -82,6 +82,9 @@ type collector struct {
 	freed int64
 }
 
+// errIndexLost keeps a collection from removing everything.
+var errIndexLost = errors.New("the index of the cache is missing or empty, so that nothing leads to its content any more: put it back, or run 'mleflow cache verify' to go on without it")
+
 // goal is the size that objects should be brought down to.
 type goal func(used int64, t tally) int64
 
@@ -91,6 +94,9 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 		return GCResult{}, err
 	}
 	defer unlock()
+	if c.indexLost() {
+		return GCResult{}, errIndexLost
+	}
 	release, err := c.lockHold()
 	if err != nil {
 		return GCResult{}, err

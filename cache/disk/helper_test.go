@@ -130,7 +130,7 @@ func flip(data []byte) []byte {
 // wantVerified fails unless a full verification finds nothing wrong.
 func wantVerified(t testing.TB, c *Cache) VerifyResult {
 	t.Helper()
-	res, err := c.Verify(t.Context(), true, nil)
+	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	for _, d := range res.Damages {
 		t.Errorf("damage: %+v", d)

@@ -204,7 +204,10 @@ func (ix *index) locked(fn func() error) error {
 
 // append adds lines to the log with one write. It needs the lock, by locked.
 func (ix *index) append(lines []byte) error {
-	if ix.log == nil {
+	if len(ix.log.bytes()) < len(logHeader) { // none yet, or it was lost
+		if ix.lost() {
+			ix.state.lost.Store(1)
+		}
 		if err := ix.create(); err != nil {
 			return err
 		}

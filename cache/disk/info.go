@@ -144,7 +144,9 @@ func (c *Cache) List(ctx context.Context) ([]Item, error) {
 	pinned := make(map[digest.ActionID][]string)
 	for _, p := range pins {
 		for _, id := range p.Actions {
-			pinned[id] = append(pinned[id], p.Name)
+			if names := pinned[id]; len(names) == 0 || names[len(names)-1] != p.Name {
+				pinned[id] = append(names, p.Name) // a pin may name an action twice
+			}
 		}
 	}
 	var items []Item

@@ -33,6 +33,7 @@ const (
 	quarantineName = "quarantine"
 	locksName      = "locks"
 	keptName       = "kept"
+	verifyName     = "verify"
 )
 
 var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName}

@@ -65,6 +65,19 @@ func (c *Cache) openLock(name string) (*os.File, error) {
 	return f, err
 }
 
+// lockNamed waits for a lock of the folder locks.
+func (c *Cache) lockNamed(ctx context.Context, name string, how int) (unlock func(), err error) {
+	f, err := c.openLock(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := flockContext(ctx, f, how); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("wait for the cache's lock %q: %w", name, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
 // sharedLock is a lock file that the goroutines of a process take in turns.
 type sharedLock struct {
 	mu   sync.Mutex

@@ -121,13 +121,5 @@ func (c *Cache) pinPath(name string) string {
 // lockGC waits for the lock that keeps collections, verification and pinning
 // apart.
 func (c *Cache) lockGC(ctx context.Context, how int) (unlock func(), err error) {
-	f, err := c.openLock("gc")
-	if err != nil {
-		return nil, err
-	}
-	if err := flockContext(ctx, f, how); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("wait for the cache's collection lock: %w", err)
-	}
-	return func() { _ = f.Close() }, nil
+	return c.lockNamed(ctx, "gc", how)
 }

@@ -289,7 +289,7 @@ func TestKill(t *testing.T) {
 // checkIntact fails on any damage but torn lines, which kills leave.
 func checkIntact(t *testing.T, c *Cache) {
 	t.Helper()
-	res, err := c.Verify(t.Context(), true, nil)
+	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	for _, d := range res.Damages {
 		if !strings.Contains(d.Text, "bytes that are no record") {

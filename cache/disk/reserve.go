@@ -38,14 +38,11 @@ func (c *Cache) reserve(ctx context.Context, bytes int64) error {
 	}
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()
-	lock, err := c.openLock("reserve")
+	unlock, err := c.lockNamed(ctx, "reserve", unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	if err := flockContext(ctx, lock, unix.LOCK_EX); err != nil {
-		return err
-	}
+	defer unlock()
 	// What is asked for is in flight until it is granted, so that ingests do
 	// not take it meanwhile.
 	held := charge{bytes: bytes}

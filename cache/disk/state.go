@@ -27,6 +27,9 @@ type state struct {
 	objects *atomic.Int64
 	// collecting is odd while a collection runs.
 	collecting *atomic.Int64
+	// lost is 1 from when the index was found missing, and begun anew, until
+	// a verification has told so.
+	lost *atomic.Int64
 	// unsynced is the bytes published since the last sync marker.
 	unsynced *atomic.Int64
 }
@@ -77,5 +80,5 @@ func extend(f *os.File) error {
 
 func newState(page []byte) *state {
 	word := func(i int) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&page[8*i])) }
-	return &state{page: page, changes: word(0), used: word(1), objects: word(2), unsynced: word(3), collecting: word(4)}
+	return &state{page: page, changes: word(0), used: word(1), objects: word(2), unsynced: word(3), collecting: word(4), lost: word(5)}
 }

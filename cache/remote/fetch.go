@@ -62,10 +62,15 @@ func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
 }
 
 func (t *Tier) pull(ctx context.Context, rec *cache.Record) error {
+	var bad damages
 	for _, ref := range refsOf(rec) {
-		if err := t.fetch(ctx, ref); err != nil {
+		if err := bad.add(t.fetch(ctx, ref)); err != nil {
 			return err
 		}
+	}
+	if err := bad.err(); err != nil {
+		t.doubt(rec)
+		return err
 	}
 	return t.Cache.Record(ctx, rec)
 }
@@ -87,32 +92,84 @@ func (t *Tier) fetch(ctx context.Context, ref cache.Ref) error {
 	if err != nil {
 		return err
 	}
+	var bad damages
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
 	for _, p := range c.packs {
-		group.Go(func() error { return t.fetchPack(inner, ref, p) })
+		group.Go(func() error { return bad.add(t.fetchPack(inner, ref, p)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return t.fetchLarge(ctx, ref)
+	if err := bad.add(t.fetchLarge(ctx, ref)); err != nil {
+		return err
+	}
+	return bad.err()
 }
 
 // fetchLarge fetches what is not in packs, and makes sure that nothing lacks.
 func (t *Tier) fetchLarge(ctx context.Context, root cache.Ref) error {
+	var bad damages
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
 	err := t.walk(inner, root, func(ref cache.Ref) error {
 		if ref.Kind == cache.Tree { // it is needed to go on
 			return t.fetchObject(inner, root, ref.ID, -1)
 		}
-		group.Go(func() error { return t.fetchObject(inner, root, ref.ID, ref.Size) })
+		group.Go(func() error { return bad.add(t.fetchObject(inner, root, ref.ID, ref.Size)) })
 		return nil
 	})
 	if other := group.Wait(); other != nil {
 		return other
 	}
-	return err
+	if err := bad.add(err); err != nil {
+		return err
+	}
+	return bad.err()
+}
+
+// damages collects what is wrong or missing, so that all of it is found at once
+// and one who has the content mends all of it.
+type damages struct {
+	mu    sync.Mutex
+	first error
+}
+
+// add keeps damage and gives back any other error.
+func (d *damages) add(err error) error {
+	if err == nil || !isDamage(err) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.first == nil {
+		d.first = err
+	}
+	return nil
+}
+
+func (d *damages) err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.first
+}
+
+// isDamage says that content is not what the remote promised.
+func isDamage(err error) bool {
+	return errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound)
+}
+
+// doubt makes the next push of a record look at everything again.
+func (t *Tier) doubt(rec *cache.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ref := range refsOf(rec) {
+		delete(t.blobs, ref.ID)
+		if ref.Kind == cache.Tree {
+			delete(t.closures, ref.ID)
+			t.bad[closureKey(ref.ID)] = true
+		}
+	}
 }
 
 // fetchPack fetches what is missing of a pack.
@@ -199,10 +256,10 @@ func (l localWriter) Write(p []byte) (int, error) {
 // record says it is there, so that nobody relies on it and the next one who has
 // the content stores it again.
 func (t *Tier) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
-	corrupt := errors.Is(err, cache.ErrCorrupt)
-	if !corrupt && !errors.Is(err, cache.ErrNotFound) {
+	if !isDamage(err) {
 		return err
 	}
+	corrupt := errors.Is(err, cache.ErrCorrupt)
 	if corrupt {
 		t.stats.corrupt.Add(1)
 	}

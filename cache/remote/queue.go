@@ -20,10 +20,11 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*cache.Record
-	running int
+	// pending counts those that wait or are being stored, by workers.
+	pending, workers int
 	// failed counts results that are given up.
 	failed int
-	// idle is closed when nothing waits or runs; nil while that is so.
+	// idle is closed when nothing is pending; nil while nothing does.
 	idle chan struct{}
 }
 
@@ -44,8 +45,9 @@ func (q *queue) add(rec *cache.Record) {
 	if q.idle == nil {
 		q.idle = make(chan struct{})
 	}
-	if q.running < pushers {
-		q.running++
+	q.pending++
+	if q.workers < pushers {
+		q.workers++
 		q.all.Go(q.work)
 	}
 }
@@ -54,22 +56,27 @@ func (q *queue) work() {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 || q.ctx.Err() != nil {
-			q.running--
-			if q.running == 0 {
-				close(q.idle)
-				q.idle = nil
-			}
+			q.workers--
 			q.mu.Unlock()
 			return
 		}
 		rec := q.waiting[0]
 		q.waiting = q.waiting[1:]
 		q.mu.Unlock()
-		if err := q.push(q.ctx, rec); err != nil {
-			q.mu.Lock()
-			q.failed++
-			q.mu.Unlock()
-		}
+		q.done(q.push(q.ctx, rec))
+	}
+}
+
+// done counts a record that was stored or given up.
+func (q *queue) done(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.failed++
+	}
+	if q.pending--; q.pending == 0 {
+		close(q.idle)
+		q.idle = nil
 	}
 }
 
@@ -86,7 +93,7 @@ func (q *queue) wait(ctx context.Context) int {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting) + q.running + q.failed
+	return q.pending + q.failed
 }
 
 func (q *queue) close() {

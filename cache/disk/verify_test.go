@@ -1,0 +1,167 @@
+package disk
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// A full verification that is interrupted goes on where it was: what it had
+// read is not read again, but what changed or appeared since is.
+func TestVerifyGoesOn(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	refs := make([]cache.Ref, 400)
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		for i := range refs {
+			refs[i] = putText(t, c, fmt.Sprint("text ", i))
+		}
+		record(t, c, "all", refs...)
+		overwrite(t, c.objectPath(lowest(refs), false), flip) // found before the interruption
+		must(t, c.touch(lowest(refs), false))
+	})
+	clk.step()
+	cause := errors.New("the person pressed Ctrl-C")
+	var before VerifyResult
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var err error
+		before, err = c.Verify(ctx, VerifyOptions{Full: true, Progress: func(p VerifyProgress) {
+			if p.Objects == 200 {
+				cancel(cause)
+			}
+		}})
+		wantErr(t, err, cause)
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		// Three objects that were read are different now: one is new, one was
+		// written to, one was found present.
+		added := 0
+		for i := 0; added < 3; i++ {
+			if ref := putText(t, c, fmt.Sprint("new ", i)); ref.ID[0] < 40 {
+				added++
+			}
+		}
+		p, err := os.ReadFile(c.path(verifyName))
+		must(t, err)
+		res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
+		must(t, err)
+		if res.Resumed < 150 || res.Resumed != before.Hashed || res.Objects < 400 {
+			t.Errorf("after %+v: %+v (%s)", before, res, p)
+		}
+		again := res.Hashed - res.Resumed - (res.Objects - 200)
+		if again < 2 || again > 70 { // at most those that were in the window
+			t.Errorf("%d of %d were read although they had been: %+v", again, res.Objects, res)
+		}
+		if len(res.Damages) != 2 || res.Damages[0].Object != lowest(refs) {
+			t.Errorf("damages %+v, want the one from before, and its record", res.Damages)
+		}
+		if _, err := os.Lstat(c.path(verifyName)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the note is left: %v", err)
+		}
+		if res := wantVerified(t, c); res.Resumed != 0 || res.Hashed != res.Objects {
+			t.Errorf("a new verification: %+v", res)
+		}
+	})
+}
+
+// lowest returns the object that comes first.
+func lowest(refs []cache.Ref) (low [32]byte) {
+	low = refs[0].ID
+	for _, r := range refs {
+		if string(r.ID[:]) < string(low[:]) {
+			low = r.ID
+		}
+	}
+	return low
+}
+
+// Silent damage behind the point of an interruption is found after it.
+func TestVerifyFindsDamageAfterwards(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{})
+	var refs []cache.Ref
+	for i := range 50 {
+		refs = append(refs, putText(t, c, fmt.Sprint(i)))
+	}
+	must(t, os.WriteFile(c.path(verifyName), []byte(`{"started_unix":1,"through":"`+refs[7].ID.String()+`","hashed":3}`), 0o600))
+	for i, ref := range refs {
+		if i != 7 {
+			overwrite(t, c.objectPath(ref.ID, false), flip)
+			must(t, c.touch(ref.ID, false))
+		}
+	}
+	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
+	must(t, err)
+	if len(res.Damages) != 49 { // all are younger than the interrupted one
+		t.Errorf("%d damages, want 49", len(res.Damages))
+	}
+}
+
+const verifyVariable = "MLEFLOW_TEST_CACHE_VERIFY"
+
+// TestVerifyChild is a process of TestVerifyKilled, and does nothing on its
+// own: it verifies slowly until it is killed.
+func TestVerifyChild(t *testing.T) {
+	dir := os.Getenv(verifyVariable)
+	if dir == "" {
+		return
+	}
+	// A clock that runs fast, so that it notes often how far it is.
+	var ticks atomic.Int64
+	c := openTest(t, dir, Options{}, hooks{now: func() time.Time { return time.Unix(1_700_001_000+ticks.Add(1), 0) }})
+	res, err := c.Verify(t.Context(), VerifyOptions{Full: true, Progress: func(p VerifyProgress) {
+		time.Sleep(200 * time.Microsecond)
+		if p.Objects == 100 {
+			fmt.Println("far")
+		}
+	}})
+	must(t, err)
+	fmt.Println("done", res.Resumed, len(res.Damages))
+}
+
+// A full verification that is killed goes on as well, and ends some time.
+func TestVerifyKilled(t *testing.T) {
+	dir := t.TempDir()
+	clk := &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		for i := range 1000 {
+			putText(t, c, fmt.Sprint(i))
+		}
+	})
+	for kills := 0; ; kills++ {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestVerifyChild$")
+		cmd.Env = append(os.Environ(), verifyVariable+"="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		scan := bufio.NewScanner(out)
+		var resumed, damages int
+		ended := false
+		for scan.Scan() {
+			if n, _ := fmt.Sscanf(scan.Text(), "done %d %d", &resumed, &damages); n == 2 {
+				ended = true
+			} else if scan.Text() == "far" && kills < 5 {
+				_ = cmd.Process.Kill()
+			}
+		}
+		_ = cmd.Wait()
+		if ended {
+			if kills < 5 || resumed == 0 || damages != 0 {
+				t.Errorf("after %d kills: %d were read before, %d damages", kills, resumed, damages)
+			}
+			return
+		}
+		if kills > 5 {
+			t.Fatal("it never ends")
+		}
+	}
+}

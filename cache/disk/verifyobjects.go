@@ -1,0 +1,164 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// objects looks at all files of objects, reading them in parallel.
+func (v *verifier) objects() error {
+	v.broken = make(map[digest.ContentID]bool)
+	v.total = VerifyProgress{TotalObjects: v.c.state.objects.Load(), TotalBytes: v.c.state.used.Load() - v.c.lease.reserved.Load()}
+	group, ctx := errgroup.WithContext(v.ctx)
+	jobs := make(chan verifyJob, 64)
+	group.Go(func() error {
+		defer close(jobs)
+		return v.feed(ctx, jobs)
+	})
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error {
+			for j := range jobs {
+				if err := v.object(j.file); err != nil {
+					return err
+				}
+				if err := v.passed(j); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if saveErr := v.savePoint(); err == nil {
+		err = saveErr
+	}
+	if err == nil {
+		v.total.TotalObjects, v.total.TotalBytes = v.total.Objects, v.total.Bytes
+		v.tell()
+	}
+	return err
+}
+
+// verifyJob is one file, with its place in the order of files.
+type verifyJob struct {
+	file
+	seq int64
+}
+
+// feed hands out all files, in order.
+func (v *verifier) feed(ctx context.Context, jobs chan<- verifyJob) error {
+	var seq int64
+	return v.c.eachFile(func(f file) error {
+		if err := v.front.admit(ctx); err != nil {
+			return err
+		}
+		select {
+		case jobs <- verifyJob{f, seq}:
+			seq++
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// object looks at one file.
+func (v *verifier) object(f file) error {
+	if f.stray != "" {
+		v.damage(Damage{Text: fmt.Sprintf("the folder of objects holds a file that is none: %q", f.stray)})
+		return nil
+	}
+	facts, err := v.c.stat(f.id, f.twin)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if !v.picks(facts, f) {
+		v.count(f, facts.size, false)
+		return nil
+	}
+	ok, err := v.read(f)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && v.ctx.Err() == nil {
+		v.damage(Damage{Object: f.id, Text: fmt.Sprintf("the object cannot be read: %v", err)})
+	}
+	switch {
+	case v.ctx.Err() != nil:
+		return context.Cause(v.ctx)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // collected meanwhile
+	}
+	v.count(f, facts.size, true)
+	switch {
+	case !ok:
+		return v.wrong(f)
+	case !facts.sealed(f.id) && !v.c.readOnly:
+		return ignoreMissing(v.c.touch(f.id, f.twin))
+	}
+	return nil
+}
+
+// read reports whether a file has the content its name says. It is read from
+// the disk itself, when all is to be read.
+func (v *verifier) read(f file) (bool, error) {
+	file, err := os.Open(v.c.objectPath(f.id, f.twin))
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	if v.full {
+		_ = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED) // what is in memory may differ
+	}
+	id, err := hashFile(v.ctx, file)
+	return err == nil && id == f.id, err
+}
+
+func (v *verifier) count(f file, size int64, read bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !f.twin {
+		v.res.Objects++
+		v.total.Objects++
+	}
+	v.total.Bytes += size
+	if read {
+		v.res.Hashed++
+		v.res.HashedBytes += size
+	}
+	v.tell()
+}
+
+// tell reports the progress. The totals are estimates, which never are below
+// what is done.
+func (v *verifier) tell() {
+	if v.progress == nil {
+		return
+	}
+	p := v.total
+	p.TotalObjects, p.TotalBytes = max(p.TotalObjects, p.Objects), max(p.TotalBytes, p.Bytes)
+	v.progress(p)
+}
+
+// wrong sets a wrong object aside. A wrong twin is no loss.
+func (v *verifier) wrong(f file) error {
+	text := "its content is not what its name says; set aside in the quarantine"
+	if v.c.readOnly {
+		text = "its content is not what its name says; left there, since the cache is read-only"
+	} else if err := v.c.quarantine(f.id, f.twin); err != nil {
+		return err
+	}
+	v.damage(Damage{Object: f.id, Text: text})
+	if !f.twin {
+		v.mu.Lock()
+		v.broken[f.id] = true
+		v.mu.Unlock()
+	}
+	return nil
+}
