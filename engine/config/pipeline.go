@@ -20,6 +20,8 @@ type Pipeline struct {
 	Source []byte
 	// Files are the parsed files, for snippets in diagnostics.
 	Files diag.Sources
+	// RemoteCache is the address of the cache that the file asks for, or empty.
+	RemoteCache string
 
 	Variables map[string]*Variable
 	Locals    map[string]*Local

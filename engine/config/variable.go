@@ -14,6 +14,11 @@ import (
 
 func (l *loader) settings(b *hcl.Block) diag.List {
 	content, diags := b.Body.Content(settingsSchema)
+	remote, more := literalString(content.Attributes["remote_cache"])
+	diags = append(diags, more...)
+	if remote != "" {
+		l.p.RemoteCache = remote
+	}
 	a := content.Attributes["required_version"]
 	text, more := literalString(a)
 	diags = append(diags, more...)

@@ -23,9 +23,12 @@ type app struct {
 	environ []string
 
 	cacheDir string
-	json     bool
-	noColor  bool
-	verbose  bool
+	// remoteCache is the address of the remote cache, or empty.
+	remoteCache string
+
+	json    bool
+	noColor bool
+	verbose bool
 	// network are the flags of commands that fetch data.
 	network networkFlags
 

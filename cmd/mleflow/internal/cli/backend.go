@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -14,8 +15,11 @@ import (
 
 // backend is the engine with what it stands on, opened for one command.
 type backend struct {
-	engine *engine.Engine
-	cache  *disk.Cache
+	engine  *engine.Engine
+	options engine.Options
+	cache   *disk.Cache
+	// remote is the cache behind it; nil when there is none.
+	remote *remote.Tier
 	// devices makes all processes that use this cache share the GPUs.
 	devices *sched.DeviceLocks
 }
@@ -44,17 +48,21 @@ func (b *backend) wire(a *app) error {
 			return err
 		}
 	}
-	b.engine = engine.New(engine.Options{
+	b.options = engine.Options{
 		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
 		Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
-	})
+	}
+	b.engine = engine.New(b.options)
 	return nil
 }
 
 func (b *backend) Close() error {
 	if b.devices != nil {
 		b.devices.Close()
+	}
+	if b.remote != nil {
+		return errors.Join(b.remote.Close(), b.cache.Close())
 	}
 	return b.cache.Close()
 }

@@ -107,7 +107,10 @@ func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run f
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("load pipeline: %w", err)
 	}
-	return run(b, p)
+	if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
+		return err
+	}
+	return errors.Join(run(b, p), a.finishRemote(ctx, b))
 }
 
 // fewCollections makes garbage collections rarer until the function it returns

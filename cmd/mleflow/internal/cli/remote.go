@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+)
+
+// remoteAddress returns the address of the remote cache: the flag, the
+// environment variable, or what the pipeline says; empty or none is no cache.
+func (a *app) remoteAddress(pipeline string) string {
+	for _, address := range []string{a.remoteCache, a.env("MLEFLOW_REMOTE_CACHE"), pipeline} {
+		if address == "none" {
+			return ""
+		}
+		if address != "" {
+			return address
+		}
+	}
+	return ""
+}
+
+// remoteLocation is remoteAddress, understood.
+func (a *app) remoteLocation(pipeline string) (remote.Location, error) {
+	address := a.remoteAddress(pipeline)
+	if address == "" {
+		return remote.Location{}, nil
+	}
+	loc, err := remote.ParseLocation(address)
+	if err != nil {
+		return loc, usageError{err}
+	}
+	return loc, nil
+}
+
+// attachRemote puts the remote cache, if there is one, behind the local one.
+func (a *app) attachRemote(b *backend, pipeline string) error {
+	loc, err := a.remoteLocation(pipeline)
+	if err != nil || loc.IsZero() || a.network.offline {
+		return err
+	}
+	b.remote = remote.New(b.cache, loc, remote.Options{Warn: a.warn})
+	b.options.Cache, b.options.Remote = b.remote, b.remote
+	b.engine = engine.New(b.options)
+	return nil
+}
+
+// warn tells the person of something that is not an error.
+func (a *app) warn(text string) { a.say(a.errStyle().Warn("Warning:") + " " + view.OneLine(text)) }
+
+// remoteWait is how long a run that is over waits for what it stores in the
+// remote cache; MLEFLOW_REMOTE_CACHE_WAIT gives another time.
+const remoteWait = time.Hour
+
+// finishRemote waits for the uploads and says what was done, and what is left.
+func (a *app) finishRemote(ctx context.Context, b *backend) error {
+	if b.remote == nil {
+		return nil
+	}
+	limit, err := a.remoteWait()
+	if err != nil {
+		return err
+	}
+	slow := time.AfterFunc(2*time.Second, func() { a.say("Storing results in the remote cache…") })
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	left := b.remote.Finish(ctx)
+	cancel()
+	slow.Stop()
+	s := b.remote.Stats()
+	if a.verbose && s.Requests > 0 {
+		fmt.Fprintf(a.stderr, "remote cache %s: %d found, %d fetched (%s), %d stored (%s), %d requests\n", b.remote.Location(),
+			s.Hits, s.Fetched, view.Bytes(s.BytesIn), s.Pushed, view.Bytes(s.BytesOut), s.Requests)
+	}
+	if left > 0 {
+		a.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", results(left), b.remote.Location()))
+	}
+	return nil
+}
+
+// results says that n results are or one result is.
+func results(n int) string {
+	if n == 1 {
+		return "1 result is"
+	}
+	return fmt.Sprintf("%d results are", n)
+}
+
+func (a *app) remoteWait() (time.Duration, error) {
+	text := a.env("MLEFLOW_REMOTE_CACHE_WAIT")
+	if text == "" {
+		return remoteWait, nil
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit < 0 {
+		return 0, usagef("MLEFLOW_REMOTE_CACHE_WAIT: %q is not a time such as 90s or 2h", text)
+	}
+	return limit, nil
+}
+
+// withRemote opens the cache and the remote one for a command that is about
+// nothing else.
+func (a *app) withRemote(address string, run func(*remote.Tier) error) (err error) {
+	if address != "" {
+		a.remoteCache = address
+	}
+	loc, err := a.remoteLocation("")
+	if err != nil {
+		return err
+	}
+	if loc.IsZero() {
+		return usagef("no remote cache is named; give --remote-cache URL or set MLEFLOW_REMOTE_CACHE, such as s3://bucket/prefix?region=eu-central-1")
+	}
+	c, err := a.openCache()
+	if err != nil {
+		return err
+	}
+	t := remote.New(c, loc, remote.Options{})
+	defer func() { err = errors.Join(err, t.Close(), c.Close()) }()
+	return run(t)
+}
