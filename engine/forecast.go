@@ -193,8 +193,8 @@ func (m *model) fill(f *plan.Forecast) {
 // to the cache. So the cache holds at most the total less what comes after the
 // member r of R with the most after it, and the others of R have no more after
 // them than r. What comes after a step is at least the heaviest chain of it,
-// which is what is taken off: the bound is exact for chains and for steps that
-// do not depend on each other.
+// which is what is taken off: the bound is exact for steps that do not depend on
+// each other and, one at a time, for chains.
 func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
 	later := graph.Longest(func(i int) int64 { return m.cache[i] })
 	order := make([]int, 0, len(m.names))
@@ -245,7 +245,7 @@ const maxOrder = 1000
 // order runs the steps one at a time, the longest chain first as the scheduler
 // does, and returns those that need room with what is held while each runs.
 func (m *model) order(graph *dag.Graph) (list []plan.Held) {
-	chain := graph.Longest(func(i int) int64 { return m.weight[i] })
+	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // as the scheduler: nanoseconds, and one a step
 	ready := &byChain{chain: chain}
 	missing := make([]int, len(m.names))
 	for i := range m.names {

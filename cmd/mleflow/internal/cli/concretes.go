@@ -44,7 +44,7 @@ func (a *app) concretes() (*parts, error) {
 			Catalog:  catalog,
 			Metrics:  metric.All(),
 			Sources:  source.NewRegistry(sources...),
-			Adopt: adopt,
+			Adopt:    adopt,
 			Runtimes: executor.NewRegistry(process.Runtime(self)),
 			Commands: process.New(self),
 			Self:     self,
