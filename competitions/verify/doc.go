@@ -15,9 +15,10 @@
 // still holds them; the summary of it in the competition's manifest file.
 //
 // The manifest file lies beside the definition under competitions.ManifestName.
-// It holds a summary of each table, of each other file in folders of at most
-// MaxListed files, and the tree of every folder above those. Folders of more
-// files are known by their tree only, so that it stays small for millions of
-// images. It is written by Lock and never decides: one that is not of the pinned
+// It holds the tree of each folder, and a summary of each file in folders of at
+// most MaxListed entries. A folder of more entries is known by its tree, with
+// summaries of its tables and archives only, and what is below it not at all, so
+// that the file stays small for millions of images. It holds no sums of parts of
+// private files, from which answers could be guessed. It is written by Lock and never decides: one that is not of the pinned
 // digest is not used, and that is said.
 package verify

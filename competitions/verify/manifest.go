@@ -16,8 +16,9 @@ import (
 // manifestFormat is the first field of a manifest file.
 const manifestFormat = "mleflow manifest 1"
 
-// MaxListed is the number of files up to which a folder's are listed one by
-// one, and maxAll how many files and folders a manifest lists in all.
+// MaxListed is the number of entries up to which a folder's are listed one by
+// one, and maxAll how many files and folders a manifest lists in all, but for
+// those of folders that are being listed when it is reached.
 const (
 	MaxListed = 100
 	maxAll    = 1000
@@ -81,41 +82,60 @@ func describe(ctx context.Context, data *Data) (*Manifest, error) {
 	return m, m.addFolder(ctx, data.folder, ".", root)
 }
 
-// addFolder adds a folder, and what is below it unless that is too much.
+// addFolder adds a folder and what is in it, unless that is too much; of a
+// large folder only the telling files.
 func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
-	top := path.Dir(dir) == "."
-	whole := n.files <= MaxListed && len(m.Files)+int(n.files) <= maxAll && len(m.Folders) < maxAll || dir == "."
+	whole, err := m.fits(ctx, f, dir)
+	if err != nil {
+		return err
+	}
 	if dir != "." {
 		m.Folders[dir] = Folder{SHA256: n.id.String(), Size: n.size, Files: n.files, Listed: whole}
-	}
-	if !whole && !top {
-		return nil
 	}
 	for child, err := range f.list(ctx, dir) {
 		if err != nil {
 			return err
 		}
 		name := path.Join(dir, child.name)
-		if child.dir {
-			if len(m.Folders) < maxAll {
-				if child, err = f.identity(ctx, name); err != nil {
-					return err
-				}
+		switch {
+		case child.dir && whole:
+			if child, err = f.identity(ctx, name); err == nil {
 				err = m.addFolder(ctx, f, name, child)
 			}
-		} else if whole || isTelling(name) && len(m.Files) < maxAll {
-			var s compare.Summary
-			s, err = compare.Summarise(ctx, name, f.open(name))
-			if !competitions.IsPublic(name) {
-				s = s.WithoutBlocks() // a short block of answers could be guessed
-			}
-			m.Files[name] = s
+		case !child.dir && (whole || isTelling(name) && m.room() > 0):
+			err = m.addFile(ctx, f, name)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// room is how much more the manifest may list.
+func (m *Manifest) room() int { return maxAll - len(m.Files) - len(m.Folders) }
+
+// fits reports whether a folder's entries can all be listed.
+func (m *Manifest) fits(ctx context.Context, f folder, dir string) (bool, error) {
+	count := 0
+	for _, err := range f.list(ctx, dir) {
+		if err != nil {
+			return false, err
+		}
+		if count++; count > min(MaxListed, m.room()) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (m *Manifest) addFile(ctx context.Context, f folder, name string) error {
+	s, err := compare.Summarise(ctx, name, f.open(name))
+	if !competitions.IsPublic(name) {
+		s = s.WithoutBlocks() // a short block of answers could be guessed
+	}
+	m.Files[name] = s
+	return err
 }
 
 // isTelling reports whether a file is worth a summary in a folder of many.

@@ -91,8 +91,10 @@ type verification struct {
 	known *Manifest
 	// expected is Request.Expected, once it was needed.
 	expected *Data
-	// seen are the paths that the report has.
-	seen map[string]bool
+	// seen are the paths that the report has; named says that a comparison of
+	// all files named one.
+	seen  map[string]bool
+	named bool
 }
 
 // prepare reads the manifest file and drops one of other data.
@@ -111,6 +113,7 @@ func (v *verification) prepare(context.Context) (err error) {
 
 // add puts a mismatch into the report, unless its path is there.
 func (v *verification) add(m Mismatch) {
+	v.named = true
 	if v.seen[m.Path] {
 		return
 	}
@@ -164,6 +167,7 @@ func (v *verification) pins(ctx context.Context) error {
 	for i, path := range paths {
 		v.pin(path, pins[path], got[i])
 	}
+	v.named = false
 	return nil
 }
 

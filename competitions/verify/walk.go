@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -35,7 +37,6 @@ func (v *verification) manifest(ctx context.Context) error {
 		v.report.Matched++
 		return nil
 	}
-	before := len(v.report.Mismatches)
 	right, err := v.right(ctx)
 	if err != nil {
 		return err
@@ -45,21 +46,19 @@ func (v *verification) manifest(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(v.report.Mismatches) == before {
+	if !v.named {
 		v.add(v.unnamed(want, root, right))
 	}
 	return nil
 }
 
-// unnamed is the mismatch of the digest when no file is known to differ beyond
-// the pinned ones.
+// unnamed is the mismatch of the digest when it cannot be said which files make
+// it.
 func (v *verification) unnamed(want string, root node, right folder) Mismatch {
 	m := Mismatch{Path: allFiles, Problem: Wrong, Want: want, Got: root.id.String(), WantBytes: -1, GotBytes: root.size}
 	switch {
 	case right == nil:
-		m.Explanation = "which files differ is not known: the competition has no manifest file, and there is nothing to compare with"
-	case len(v.report.Mismatches) > 0:
-		m.Explanation = "no file but those above is known to differ"
+		m.Explanation = "whether other files differ is not known: the competition has no manifest file, and there is nothing to compare with"
 	default:
 		m.Explanation = "what it is compared with has the same files"
 	}
@@ -145,7 +144,7 @@ func (v *verification) walk(ctx context.Context, right folder, dir string) error
 		var err error
 		switch {
 		case !gOK || wOK && w.name < g.name:
-			v.missing(path.Join(dir, w.name), w)
+			err = v.missing(ctx, right, path.Join(dir, w.name))
 			w, wErr, wOK = want()
 		case !wOK || g.name < w.name:
 			err = v.unexpected(ctx, path.Join(dir, g.name), g)
@@ -198,17 +197,20 @@ func (v *verification) sealed(ctx context.Context, right folder, dir string) err
 		return err
 	}
 	m := Mismatch{Path: dir + "/", Problem: Wrong, Want: want.id.String(), Got: got.id.String(), WantBytes: want.size, GotBytes: got.size}
+	if k, ok := right.(knownFolder); ok {
+		if err := v.telling(ctx, k, dir); err != nil {
+			return err
+		}
+	}
 	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", compare.Thousands(want.files), compare.Thousands(got.files))
 	v.add(m)
 	return nil
 }
 
-func (v *verification) missing(name string, n node) {
-	m := Mismatch{Path: name, Problem: Missing, Want: n.id.String(), WantBytes: n.size, GotBytes: -1}
-	if n.id.IsZero() {
-		m.Want, m.WantBytes = "", -1
-	}
-	v.add(wholeFolder(m, n))
+func (v *verification) missing(ctx context.Context, right folder, name string) error {
+	n, err := right.identity(ctx, name)
+	v.add(wholeFolder(Mismatch{Path: name, Problem: Missing, Want: n.id.String(), WantBytes: n.size, GotBytes: -1}, n))
+	return err
 }
 
 func (v *verification) unexpected(ctx context.Context, name string, n node) error {
@@ -218,6 +220,29 @@ func (v *verification) unexpected(ctx context.Context, name string, n node) erro
 	}
 	v.add(wholeFolder(Mismatch{Path: name, Problem: Unexpected, Got: n.id.String(), WantBytes: -1, GotBytes: n.size}, n))
 	return err
+}
+
+// telling compares those files of a large folder that the manifest lists.
+func (v *verification) telling(ctx context.Context, known knownFolder, dir string) error {
+	for _, name := range slices.Sorted(maps.Keys(known.manifest.Files)) {
+		if path.Dir(name) != dir {
+			continue
+		}
+		want, err := known.identity(ctx, name)
+		if err != nil {
+			return err
+		}
+		_, err = v.Data.folder.identity(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = v.missing(ctx, known, name)
+		} else if err == nil {
+			err = v.both(ctx, known, name, want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wholeFolder says of a folder that it is one.

@@ -1,0 +1,138 @@
+package competitions
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Unpacked lists the archives of the raw data that a download may keep as
+// folders of their entries, sorted: those that the prepare block of v1
+// extracts by name, unless some version may also take the archive as a file:
+// by its name, or as part of a pattern or a folder. Names that are computed,
+// and those of archives inside other archives, are left out.
+func (d *Definition) Unpacked() []string {
+	var bodies []*hclsyntax.Body
+	if body, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
+		bodies = append(bodies, body)
+	}
+	for _, c := range d.changes {
+		if c.prepare != nil {
+			bodies = append(bodies, c.prepare.Body)
+		}
+	}
+	if len(bodies) == 0 {
+		return nil
+	}
+	names := extracted(bodies[0])
+	uses := d.rawUses(bodies)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return mayUse(use, name) })
+	})
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(names, func(outer string) bool { return strings.HasPrefix(name, outer+"/") })
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// extracted returns the names in a block's extract attribute; none if it has
+// to be computed.
+func extracted(body *hclsyntax.Body) (names []string) {
+	attr := body.Attributes["extract"]
+	if attr == nil {
+		return nil
+	}
+	v, diags := attr.Expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || !v.CanIterateElements() {
+		return nil
+	}
+	object := v.Type().IsObjectType()
+	for it := v.ElementIterator(); it.Next(); {
+		key, name := it.Element()
+		if object {
+			name = key
+		}
+		if name.Type() == cty.String && !name.IsNull() {
+			names = append(names, path.Clean(name.AsString()))
+		}
+	}
+	return names
+}
+
+// rawUses returns every text that may name raw files as a pattern.
+func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []*regexp.Regexp) {
+	visit := func(n hclsyntax.Node) hcl.Diagnostics {
+		if t, ok := n.(*hclsyntax.TemplateExpr); ok {
+			if use := useOf(t); use != nil {
+				uses = append(uses, use)
+			}
+		}
+		return nil
+	}
+	for _, body := range bodies {
+		for name, attr := range body.Attributes {
+			if name != "extract" {
+				_ = hclsyntax.VisitAll(attr, visit)
+			}
+		}
+		for _, b := range body.Blocks {
+			_ = hclsyntax.VisitAll(b.Body, visit)
+		}
+	}
+	all := []locals{d.locals}
+	for _, c := range d.changes {
+		all = append(all, c.locals)
+	}
+	for _, l := range all {
+		for _, attr := range l {
+			_ = hclsyntax.VisitAll(attr, visit)
+		}
+	}
+	return uses
+}
+
+// placeholder is a {name} of a pattern, which data fill in.
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// useOf returns what a text may stand for. One that ends with what only the
+// data say, such as "{path}", says nothing about archives and is nil.
+func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
+	var text strings.Builder
+	for _, part := range t.Parts {
+		if l, ok := part.(*hclsyntax.LiteralValueExpr); ok && l.Val.Type() == cty.String {
+			text.WriteString(placeholder.ReplaceAllString(l.Val.AsString(), "\x00"))
+		} else {
+			text.WriteByte(0)
+		}
+	}
+	if text.Len() == 0 || strings.HasSuffix(text.String(), "\x00") {
+		return nil
+	}
+	quoted := regexp.QuoteMeta(text.String())
+	for _, wild := range []string{"\x00", `\*`, `\?`} {
+		quoted = strings.ReplaceAll(quoted, wild, ".*")
+	}
+	use, err := regexp.Compile("^(?s:" + quoted + ")$")
+	if err != nil {
+		return nil
+	}
+	return use
+}
+
+// mayUse reports whether a text may mean a file or one of its folders.
+func mayUse(use *regexp.Regexp, name string) bool {
+	for ; ; name = path.Dir(name) {
+		if use.MatchString(name) {
+			return true
+		}
+		if name == "." {
+			return false
+		}
+	}
+}
