@@ -101,7 +101,27 @@ func (s *session) find(ctx context.Context) error {
 	if s.continued, err = s.left(ctx); err != nil || s.continued {
 		return err
 	}
+	if err := s.dropVolume(ctx); err != nil {
+		return err
+	}
 	return empty(dir)
+}
+
+// dropVolume removes the volume that an attempt left which does not go on.
+func (s *session) dropVolume(ctx context.Context) error {
+	at := s.layoutIn(s.dirs.root).volume
+	if _, err := os.Lstat(at); at == "" || err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	v, err := s.volume(ctx, at)
+	if err != nil {
+		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
+	}
+	return v.Close()
+}
+
+func (s *session) volume(ctx context.Context, at string) (executor.Volume, error) {
+	return s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: s.raw.Limits.DiskBytes, User: s.sandbox.User})
 }
 
 // left says whether the folder is that of an agent that still goes on, or has
@@ -205,7 +225,7 @@ func (s *session) mountVolume(ctx context.Context) error {
 	if s.dirs.volume == "" {
 		return nil
 	}
-	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: s.dirs.volume, Bytes: s.raw.Limits.DiskBytes, User: s.sandbox.User})
+	v, err := s.volume(ctx, s.dirs.volume)
 	if err != nil {
 		return fmt.Errorf("limit the agent's disk: %w", err)
 	}
