@@ -169,6 +169,13 @@ func (File) Fetch(ctx context.Context, req Request) (Data, error) {
 	if err != nil {
 		return Data{}, fmt.Errorf("fetch file: %w", err)
 	}
+	if random, ok := src.(io.ReaderAt); ok && req.Unpublished {
+		data, err := inPlace(ctx, req, path.Base(at.name), src, random)
+		if err != nil {
+			return Data{}, errors.Join(fmt.Errorf("fetch file %s: %w", req.Spec.Path, err), src.Close())
+		}
+		return data, nil
+	}
 	defer src.Close()
 	data := Data{Name: path.Base(at.name)}
 	sum := md5.New() //nolint:gosec // published pins are MD5

@@ -34,49 +34,91 @@ func (p *part) rest() (first, end int64) { return p.from + p.got.Load(), p.from 
 // begun in order and at most connections+spare are in memory.
 func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
 	const spare = 2
-	total := t.version.total
-	size, connections := t.layout(total - s.offset())
+	size, connections := t.layout(t.version.total - s.offset())
+	q := &queue{ordered: make(chan *part, max(connections+spare, len(t.left))), todo: make(chan *part)}
+	q.free = make(chan []byte, cap(q.ordered))
+	for range cap(q.free) - len(t.left) {
+		q.free <- nil
+	}
 	g, ctx := errgroup.WithContext(ctx)
-	free := make(chan []byte, connections+spare)
-	for range cap(free) {
-		free <- nil
-	}
-	ordered, todo := make(chan *part, cap(free)), make(chan *part)
-	g.Go(func() error {
-		defer close(ordered)
-		defer close(todo)
-		return deal(ctx, s.offset(), total, size, free, ordered, todo)
-	})
+	g.Go(func() error { return q.deal(ctx, t.left, s.offset(), t.version.total, size) })
 	for range connections {
-		g.Go(func() error { return t.fetchEach(ctx, todo) })
+		g.Go(func() error { return t.fetchEach(ctx, q.todo) })
 	}
-	g.Go(func() error { return t.writeEach(ctx, s, ordered, free) })
-	return g.Wait()
+	var head *part
+	var done int64
+	g.Go(func() (err error) { head, done, err = t.writeEach(ctx, s, q); return err })
+	err := g.Wait()
+	if t.left = nil; err != nil {
+		t.left = q.rest(head, done)
+	}
+	return err
 }
 
-// deal cuts the file into parts, as memory becomes free.
-func deal(ctx context.Context, from, total, size int64, free <-chan []byte, ordered, todo chan<- *part) error {
+// queue is the parts on their way, which are as many as there is memory for.
+type queue struct {
+	ordered, todo chan *part
+	free          chan []byte
+}
+
+// deal cuts the file into parts, as memory becomes free, after those that are
+// left of an earlier attempt.
+func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64) error {
+	defer close(q.ordered)
+	defer close(q.todo)
 	for from < total {
-		var buf []byte
-		select {
-		case buf = <-free:
-		case <-ctx.Done():
-			return nil
+		var p *part
+		if len(left) > 0 {
+			p, left = left[0], left[1:]
+		} else {
+			var buf []byte
+			select {
+			case buf = <-q.free:
+			case <-ctx.Done():
+				return nil
+			}
+			p = newPart(from, buf, min(size, total-from))
 		}
-		n := min(size, total-from)
-		if buf == nil {
-			buf = make([]byte, n)
-		}
-		p := &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
-		from += n
-		ordered <- p // has room for all there is memory for
+		from += int64(len(p.buf))
+		q.ordered <- p // has room for all there is memory for
 		select {
-		case todo <- p:
+		case q.todo <- p:
 		case <-ctx.Done():
-			return nil
+			return q.keep(left)
 		}
 	}
 	return nil
+}
+
+// keep passes on the parts that were not begun again.
+func (q *queue) keep(left []*part) error {
+	for _, p := range left {
+		q.ordered <- p
+	}
+	return nil
+}
+
+// newPart returns a part in a buffer, if that is large enough.
+func newPart(from int64, buf []byte, n int64) *part {
+	if int64(cap(buf)) < n {
+		buf = make([]byte, n)
+	}
+	return &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
+}
+
+// rest returns what is in memory when all has stopped: the part that was being
+// written, of which done bytes are, and those behind it.
+func (q *queue) rest(head *part, done int64) []*part {
+	var parts []*part
+	if head != nil {
+		p := newPart(head.from+done, head.buf[done:], int64(len(head.buf))-done)
+		p.got.Store(head.got.Load() - done)
+		parts = append(parts, p)
+	}
+	for p := range q.ordered {
+		parts = append(parts, p)
+	}
+	return parts
 }
 
 // fetchEach is one connection.
@@ -118,12 +160,14 @@ func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	if resp.ContentLength >= 0 {
 		return flow.fill(ctx, dst, p.grow)
 	}
-	// Only its end shows whether such an answer has the right length.
-	if err := flow.fill(ctx, dst, func(int) {}); err != nil {
-		return err
+	// Only the end of such an answer shows whether it is too long, and then
+	// none of it is believed.
+	came := 0
+	err = flow.fill(ctx, dst, func(n int) { came += n })
+	if err == nil || came < len(dst) {
+		p.grow(came)
 	}
-	p.grow(len(dst))
-	return nil
+	return err
 }
 
 // condition asks for a span of the version and no other.
@@ -131,14 +175,17 @@ func (t *transfer) condition(first, end int64) http.Header {
 	h := http.Header{}
 	h.Set("Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
 	switch {
+	// A server that has another version sends no body then.
 	case t.version.etag != "":
 		h.Set("If-Range", t.version.etag)
 		if !t.unconditional {
-			// A server that has another version then sends no body.
 			h.Set("If-Match", t.version.etag)
 		}
 	case t.version.modified != "":
 		h.Set("If-Range", t.version.modified)
+		if !t.unconditional {
+			h.Set("If-Unmodified-Since", t.version.modified)
+		}
 	}
 	return h
 }
@@ -150,7 +197,7 @@ var errWhole = errors.New("the server gave the whole file instead of a part")
 func (t *transfer) unexpected(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
-		if w := versionOf(resp); t.version.differs(w) {
+		if t.version.changed(versionOf(resp)) {
 			return errChanged
 		}
 		return &TemporaryError{Err: errWhole}
@@ -165,36 +212,37 @@ func (t *transfer) unexpected(resp *http.Response) error {
 	return t.origin.refusal(resp)
 }
 
-// writeEach writes the parts in order, each as it arrives.
-func (t *transfer) writeEach(ctx context.Context, s *sink, ordered <-chan *part, free chan<- []byte) error {
-	for p := range ordered {
-		if err := t.writePart(ctx, s, p); err != nil {
-			return err
+// writeEach writes the parts in order, each as it arrives. Where it stops it
+// returns the part, and how much of it is written.
+func (t *transfer) writeEach(ctx context.Context, s *sink, q *queue) (*part, int64, error) {
+	for p := range q.ordered {
+		if done, err := t.writePart(ctx, s, p); err != nil {
+			return p, done, err
 		}
-		free <- p.buf[:cap(p.buf)]
+		q.free <- p.buf[:cap(p.buf)]
 	}
-	return nil
+	return nil, 0, nil
 }
 
-func (t *transfer) writePart(ctx context.Context, s *sink, p *part) error {
-	for done := int64(0); done < int64(len(p.buf)); {
+func (t *transfer) writePart(ctx context.Context, s *sink, p *part) (done int64, err error) {
+	for done < int64(len(p.buf)) {
 		got := p.got.Load()
 		stopped := ctx.Err() != nil
 		if got == int64(len(p.buf)) || got-done >= piece || stopped && got > done {
 			if err := s.write(ctx, p.buf[done:got]); err != nil {
-				return err
+				return done, err
 			}
 			done = got
 			t.req.progress(s.offset(), t.version.total)
 			continue
 		}
 		if stopped {
-			return context.Cause(ctx)
+			return done, context.Cause(ctx)
 		}
 		select {
 		case <-p.news:
 		case <-ctx.Done():
 		}
 	}
-	return nil
+	return done, nil
 }

@@ -38,7 +38,8 @@ func (o *origin) refusal(resp *http.Response) error {
 		status.words = o.tell(body)
 	}
 	var err error = status
-	passes := resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented
+	// A success that was not asked for, such as a part, is a fault that passes.
+	passes := resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode < 400
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		passes = true

@@ -54,7 +54,18 @@ func (s *server) good(w http.ResponseWriter, r *http.Request) {
 	if s.noRange {
 		r.Header.Del("Range")
 	}
+	if s.noRange {
+		w = noRanges{w}
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.content))
+}
+
+// noRanges does not tell of ranges.
+type noRanges struct{ http.ResponseWriter }
+
+func (w noRanges) WriteHeader(code int) {
+	w.Header().Del("Accept-Ranges")
+	w.ResponseWriter.WriteHeader(code)
 }
 
 // cutAt serves as many bytes as n from where it was asked, then drops the

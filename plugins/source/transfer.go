@@ -29,10 +29,13 @@ type transfer struct {
 	version version
 	// whole says to fetch in one piece what did not fit together in parts.
 	whole bool
-	// unconditional says that the server refuses If-Match for no reason.
+	// unconditional says that the server refuses the version it has.
 	unconditional bool
 	// begun is the key of the version before, which changed.
 	begun string
+	// left are the parts in memory of an attempt that ended, in order; the
+	// first begins where the sink ends.
+	left  []*part
 	logMu sync.Mutex
 }
 
@@ -54,8 +57,10 @@ const mostVersions = 5
 
 // run fetches the file. A file that changes is begun anew.
 func (t *transfer) run(ctx context.Context) (Data, error) {
+	var data Data
+	var err error
 	for range mostVersions {
-		data, err := t.attempt(ctx)
+		data, err = t.attempt(ctx)
 		switch {
 		case errors.Is(err, errChanged):
 			t.logs("%s: %v; starting again", t.address, err)
@@ -66,14 +71,21 @@ func (t *transfer) run(ctx context.Context) (Data, error) {
 			return data, err
 		}
 	}
-	return Data{}, &TemporaryError{Err: fmt.Errorf("%w, %d times", errChanged, mostVersions)}
+	return Data{}, &TemporaryError{Err: fmt.Errorf("%w, at attempt %d", err, mostVersions)}
 }
 
-// mixed reports whether a mismatch may come from parts that do not belong
-// together: the server did not promise it, or says itself that it is not so.
+// mixed reports whether a mismatch may be the fault of the transfer: the server
+// says itself that the bytes are others, or they came in parts that it did not
+// promise to belong together.
 func (t *transfer) mixed(err error) bool {
 	var wrong *mismatchError
-	return errors.As(err, &wrong) && wrong.parts && !t.whole && (!t.version.strong() || t.version.md5 != "" && wrong.md5 != t.version.md5)
+	if !errors.As(err, &wrong) {
+		return false
+	}
+	if t.version.md5 != "" {
+		return wrong.md5 != t.version.md5
+	}
+	return wrong.parts && !t.version.strong()
 }
 
 // mismatchError is an ErrMismatch of a file that was fetched.
@@ -110,12 +122,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 		t.logs("going on with %s at byte %d", t.address, s.offset())
 	}
 	parts := s.offset() > 0 || t.parallel()
-	err = t.fill(ctx, s, first)
-	if errors.Is(err, errWhole) {
-		t.logs("%v; fetching it whole", err)
-		err = t.fetchWhole(ctx, s, nil)
-	}
-	if err != nil {
+	if err := t.fill(ctx, s, first); err != nil {
 		return Data{}, errors.Join(err, s.close(ctx))
 	}
 	return t.finish(ctx, s, parts)
@@ -128,6 +135,7 @@ func (t *transfer) dropBegun(ctx context.Context, id string) error {
 	if key == "" || id != "" && id == t.version.id() {
 		return nil
 	}
+	t.left = nil
 	return dropKey(ctx, t.req.Store, key)
 }
 
@@ -179,12 +187,16 @@ func (a *answer) close() {
 // ask finds out what there is by asking for the first byte. Where the server
 // gives no parts it returns the answer, which has the whole file; else nil.
 func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
+	header := http.Header{}
+	if !t.whole {
+		header.Set("Range", "bytes=0-0")
+	}
 	err = t.retry(ctx, func() (bool, error) {
-		header := http.Header{}
-		if !t.whole {
-			header.Set("Range", "bytes=0-0")
-		}
 		a, err = t.askOnce(ctx, header)
+		if err == nil && t.version.ranges && t.key() == "" && !t.whole && a == nil {
+			// To be sure that it never says more of the version.
+			a, err = t.askOnce(ctx, header)
+		}
 		return false, err
 	})
 	return a, err
@@ -224,13 +236,33 @@ func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, er
 // fill fetches what the sink lacks.
 func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
 	// A server that gave parts once is asked for parts again.
-	if t.parallel() || s.offset() > 0 && t.version.total >= 0 && t.key() != "" {
-		if s.offset() > t.version.total {
-			return errors.Join(s.reset(), errChanged)
-		}
-		return t.fetchParts(ctx, s)
+	if !t.parallel() && (s.offset() == 0 || t.version.total < 0 || t.key() == "") {
+		return t.fetchWhole(ctx, s, first)
 	}
-	return t.fetchWhole(ctx, s, first)
+	if first != nil && s.offset() == 0 {
+		// Not what was asked for, but as good until it is cut off.
+		err := t.copy(ctx, s, first)
+		var temporary *TemporaryError
+		if err == nil || !errors.As(err, &temporary) {
+			return err
+		}
+		t.logs("%v; going on in parts", err)
+	}
+	first.close()
+	if len(t.left) > 0 && t.left[0].from != s.offset() {
+		t.left = nil
+	}
+	if s.offset() > t.version.total {
+		if err := s.reset(); err != nil {
+			return err
+		}
+	}
+	err := t.fetchParts(ctx, s)
+	if errors.Is(err, errWhole) {
+		t.logs("%v; fetching it whole", err)
+		return t.fetchWhole(ctx, s, nil)
+	}
+	return err
 }
 
 // fetchWhole fetches the file in one piece, from the first answer where there
@@ -268,7 +300,7 @@ func (t *transfer) askWhole(ctx context.Context) (*answer, error) {
 		a.close()
 		return nil, err
 	}
-	if t.version.differs(w) {
+	if t.version.changed(w) || t.version.contradicts(w) {
 		a.close()
 		return nil, errChanged
 	}

@@ -24,7 +24,7 @@ type version struct {
 	// or empty.
 	md5  string
 	name string
-	// ranges says that the server gives parts.
+	// ranges says that the server gives parts, or says that it does.
 	ranges bool
 }
 
@@ -44,11 +44,18 @@ func (v version) id() string {
 	return ""
 }
 
-// differs reports whether w is certainly another version than v.
-func (v version) differs(w version) bool {
+// changed reports whether w names itself another version than v.
+func (v version) changed(w version) bool {
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return other(v.etag, w.etag) || v.etag == "" && other(v.modified, w.modified) ||
-		other(v.md5, w.md5) || v.total >= 0 && w.total >= 0 && v.total != w.total
+	if v.etag != "" && w.etag != "" {
+		return v.etag != w.etag
+	}
+	return v.etag == "" && other(v.modified, w.modified) || other(v.md5, w.md5)
+}
+
+// contradicts reports whether w cannot be of v, whatever it is called.
+func (v version) contradicts(w version) bool {
+	return v.md5 != "" && w.md5 != "" && v.md5 != w.md5 || v.total >= 0 && w.total >= 0 && v.total != w.total
 }
 
 // longAgo is how much older than its answer a change must be to tell versions
@@ -58,6 +65,7 @@ const longAgo = time.Minute
 // versionOf reads what an answer says about the file it is of, or a part of.
 func versionOf(resp *http.Response) version {
 	v := version{total: resp.ContentLength, name: nameOf(resp), md5: md5Header(resp.Header)}
+	v.ranges = strings.EqualFold(resp.Header.Get("Accept-Ranges"), "bytes")
 	if resp.StatusCode == http.StatusPartialContent {
 		v.total = -1
 		if span, err := parseSpan(resp.Header.Get("Content-Range")); err == nil {
@@ -160,8 +168,10 @@ func (v version) part(resp *http.Response, first, end int64) (int64, error) {
 	}
 	w := versionOf(resp)
 	switch {
-	case v.differs(w):
+	case v.changed(w):
 		return 0, errChanged
+	case v.contradicts(w):
+		return 0, &TemporaryError{Err: errors.New("the answer contradicts what the server said before")}
 	case v.etag != "" && w.etag == "":
 		return 0, &TemporaryError{Err: errors.New("the answer does not say of which version it is")}
 	case s.first != first || s.last >= end:

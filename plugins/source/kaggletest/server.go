@@ -1,0 +1,146 @@
+package kaggletest
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Credentials that the server accepts.
+const (
+	Token = "KGAT_canary0token0canary0token0"
+	User  = "canary-user"
+	Key   = "canary0key0canary0key0canary0key"
+)
+
+// Rules says whether the account may have a competition's data.
+type Rules int
+
+// The states of an account's right to the data.
+const (
+	Accepted Rules = iota
+	NotAccepted
+)
+
+// File is an entry of a competition's list of files.
+type File struct {
+	Name  string
+	Bytes int64
+}
+
+// Competition is what the server has of one.
+type Competition struct {
+	Slug, Title string
+	Rules       Rules
+	// Withdrawn says that the competition is there and its data are not.
+	Withdrawn bool
+	// NoSummary makes the server one without a summary of files.
+	NoSummary bool
+	Files     []File
+	Archive   Object
+}
+
+// Server is a running stand-in.
+type Server struct {
+	// Endpoint is the address of the API, for KAGGLE_API_ENDPOINT.
+	Endpoint string
+
+	plan         Plan
+	api, storage *httptest.Server
+
+	mu           sync.Mutex
+	competitions map[string]*held
+	signatures   map[string]bool
+	signed       int
+
+	stats Stats
+	calls atomic.Int64
+}
+
+// held is a competition with what became of its archive.
+type held struct {
+	Competition
+	version int
+}
+
+// Stats count what the server did.
+type Stats struct {
+	// Requests and Asked are the requests to the storage and to the API;
+	// Faults is how many of both went wrong.
+	Requests, Asked, Faults atomic.Int64
+	// Sent are the bytes of the archives' present versions that were written
+	// in answers that a client can use.
+	Sent atomic.Int64
+	// Useless are the bytes of answers that no client may use: another part
+	// than asked for, the whole instead of a part, another encoding, more than
+	// announced, or of a version since replaced.
+	Useless atomic.Int64
+	// Leaks are the requests to the storage that bore a credential.
+	Leaks atomic.Int64
+}
+
+// New starts a server. A nil plan is one without faults. The caller closes it.
+func New(plan Plan) *Server {
+	s := &Server{plan: plan, competitions: map[string]*held{}, signatures: map[string]bool{}}
+	if s.plan == nil {
+		s.plan = func(Call) Fault { return Fault{} }
+	}
+	s.storage = start(http.HandlerFunc(s.serveStorage))
+	s.api = start(s.routes())
+	s.Endpoint = s.api.URL
+	return s
+}
+
+// start starts a server that fills no more of its buffers than it must, so
+// that what is sent and never read stays little.
+func start(h http.Handler) *httptest.Server {
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if tcp, ok := c.(*net.TCPConn); ok && state == http.StateNew {
+			_ = tcp.SetWriteBuffer(16 << 10)
+		}
+	}
+	srv.Start()
+	return srv
+}
+
+// Close stops the server.
+func (s *Server) Close() {
+	s.api.CloseClientConnections()
+	s.storage.CloseClientConnections()
+	s.api.Close()
+	s.storage.Close()
+}
+
+// Stats are the counters, which go on counting.
+func (s *Server) Stats() *Stats { return &s.stats }
+
+// Storage is the address of the storage, on another host than the API.
+func (s *Server) Storage() string { return strings.Replace(s.storage.URL, "127.0.0.1", "localhost", 1) }
+
+// Add adds a competition.
+func (s *Server) Add(c Competition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Archive = c.Archive.sealed()
+	s.competitions[c.Slug] = &held{Competition: c}
+}
+
+// Archive returns the present version of a competition's archive.
+func (s *Server) Archive(slug string) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.competitions[slug].Archive
+}
+
+// call counts a request and asks the plan about it.
+func (s *Server) call(r *http.Request, api bool) Fault {
+	f := s.plan(Call{N: int(s.calls.Add(1)) - 1, API: api, Request: r})
+	if f.Kind != None {
+		s.stats.Faults.Add(1)
+	}
+	return f
+}
