@@ -193,13 +193,23 @@ func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	}
 	err = t.retry(ctx, func() (bool, error) {
 		a, err = t.askOnce(ctx, header)
-		if err == nil && t.version.ranges && t.key() == "" && !t.whole && a == nil {
-			// To be sure that it never says more of the version.
+		if err == nil && t.vague(a) {
+			// One answer may have lost what others say.
+			a.close()
 			a, err = t.askOnce(ctx, header)
 		}
 		return false, err
 	})
 	return a, err
+}
+
+// vague reports whether an answer leaves open what the file is: a part of no
+// known version, or a whole of no known length.
+func (t *transfer) vague(a *answer) bool {
+	if t.whole || t.key() != "" {
+		return false
+	}
+	return a == nil || t.version.total < 0
 }
 
 func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, error) {

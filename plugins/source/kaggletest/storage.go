@@ -152,6 +152,9 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	body, ending := f.spoil(header, body)
 	w.WriteHeader(rec.Code)
+	if header.Get("Content-Length") == "" {
+		flush(w) // else the server finds the length of a short body itself
+	}
 	send(w, r, body, o.Rate, func(n int) { count(n, useful) })
 	ending(w, r)
 }
