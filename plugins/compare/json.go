@@ -24,7 +24,7 @@ type jsonReader struct {
 }
 
 // counter counts the line ends of what passes and remembers its last byte. It
-// gives out at most MaxRecord bytes beyond what allow has granted.
+// gives out at most left bytes.
 type counter struct {
 	r       io.Reader
 	ends    lineEnds
@@ -52,7 +52,7 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 func newJSON(r io.Reader, lines bool) *jsonReader {
-	in := &counter{r: r, left: 2 * MaxRecord}
+	in := &counter{r: r, left: MaxRecord}
 	j := &jsonReader{in: in, dec: json.NewDecoder(in), lines: lines, place: map[string]int{}}
 	j.dec.UseNumber()
 	return j
@@ -65,7 +65,7 @@ func (j *jsonReader) form() Form {
 }
 
 func (j *jsonReader) next() ([][]byte, error) {
-	j.in.left = 2 * MaxRecord
+	j.in.left = MaxRecord
 	if err := j.enter(); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ func tables(ctx context.Context, format string, want, got Opener) (Difference, e
 	if len(c.missing)+len(c.extra) > 0 || c.first == 0 {
 		return c.difference(), nil
 	}
+	if c.wantRows == c.gotRows && c.differing == 1 { // one row cannot change its place
+		return c.difference(), nil
+	}
 	if c.wantRows == c.gotRows {
 		return c.orElse(ctx, format, want, got)
 	}

@@ -2,6 +2,8 @@ package checksum_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -133,5 +135,80 @@ func TestNotATree(t *testing.T) {
 	args["prepared"] = cty.ObjectVal(map[string]cty.Value{"public": b.Blob(t, "x"), "private": b.Tree(t, nil)})
 	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "not a tree") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// trees returns prepared data with this training table.
+func trees(t *testing.T, b *steptest.Bench, train string) cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{
+		"public":  b.Tree(t, map[string]string{"train.csv": train, "deep/x.csv": "world"}),
+		"private": b.Tree(t, map[string]string{"test.csv": "world"}),
+	})
+}
+
+const table = "id,x\n1,2\n3,4\n"
+
+// TestExplained compares with data that are known to be right.
+func TestExplained(t *testing.T) {
+	b := newBench(t, `public = { "train.csv" = "`+md5A+`" }`)
+	args := map[string]cty.Value{"competition": cty.StringVal("toy"), "prepared": trees(t, b, "id,x\n1,2\n3,5\n"), "expected": trees(t, b, table)}
+	_, err := b.Run(t, args)
+	if !errors.Is(err, step.ErrMismatch) || !strings.Contains(err.Error(), `the file to compare with is not the pinned one either`) ||
+		!strings.Contains(err.Error(), `row 2, column "x": want "4", got "5"; 1 of 2 rows and 1 of 2 columns differ`) {
+		t.Errorf("got %v", err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"public/train.csv": table, "private/test.csv": "world"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delete(args, "expected")
+	args["expected_dir"] = cty.StringVal(dir)
+	if _, err := b.Run(t, args); !errors.Is(err, step.ErrMismatch) || !strings.Contains(err.Error(), `row 2, column "x": want "4", got "5"`) {
+		t.Errorf("with a folder: %v", err)
+	}
+	args["expected_dir"] = cty.StringVal(filepath.Join(dir, "none"))
+	if _, err := b.Run(t, args); err == nil || errors.Is(err, step.ErrMismatch) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	args["expected"] = trees(t, b, table)
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "not both") {
+		t.Errorf("both: %v", err)
+	}
+}
+
+// TestVerdict is what travels with the data, and in the key.
+func TestVerdict(t *testing.T) {
+	verdict := func(pins string, onMismatch string) (string, map[string]string) {
+		b := newBench(t, pins)
+		args := values(t, b)
+		args["on_mismatch"] = cty.StringVal(onMismatch)
+		out, err := b.Run(t, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		steptest.Decode(t, out["verdict"], &got)
+		return got, b.Key(t, args)
+	}
+	bad := `public = { "train.csv" = "` + md5A + `" }`
+	if got, _ := verdict(bad, "warn"); got != "mismatch" {
+		t.Errorf("other data: %s", got)
+	}
+	if got, _ := verdict("", "fail"); got != "unpinned" {
+		t.Errorf("no pins: %s", got)
+	}
+	strict, a := verdict(goodPins, "fail")
+	lax, b := verdict(goodPins, "warn")
+	if strict != "verified" || lax != "verified" {
+		t.Errorf("right data: %s, %s", strict, lax)
+	}
+	if cmp.Equal(a, b) {
+		t.Error("on_mismatch is not in the key: data let through with a warning would pass for verified")
 	}
 }
