@@ -64,6 +64,9 @@ type Spec struct {
 	// error. A command that can be resumed has neither Stdin nor Stdout.
 	// Runtimes that cannot resume start anew.
 	Resume bool
+	// OnStart, if it is set, is told when the command was started, by this
+	// process or, if it is resumed, by an earlier one.
+	OnStart func(time.Time)
 }
 
 // Service is a server of the host that the guest reaches.

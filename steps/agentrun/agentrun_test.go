@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/process"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 		os.Exit(process.Supervise())
 	case agent.Command:
 		os.Exit(agent.Main(os.Args[2:]))
+	case containerd.LogCommand:
+		os.Exit(containerd.Log(os.Args[2:]))
+	case actCommand:
+		os.Exit(act(os.Args[2:]))
 	case askCommand:
 		os.Exit(ask(os.Args[2:]))
 	}

@@ -157,6 +157,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		Services: s.gates.services,
 		Sandbox:  s.sandbox,
 		Resume:   s.runtime.Resumes,
+		OnStart:  s.startedAt,
 	}
 	// A list of places needs no network: the proxy is a service.
 	spec.Network.Open = s.networkMode() == "open"
@@ -205,7 +206,7 @@ func (s *session) environment() map[string]string {
 	}
 	if limit := s.env.Limits.Timeout; limit > 0 {
 		vars["MLEFLOW_TIMEOUT_SECONDS"] = strconv.FormatFloat(limit.Seconds(), 'f', -1, 64)
-		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(s.started.Add(limit).Unix(), 10)
+		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(time.Unix(0, s.started.Load()).Add(limit).Unix(), 10)
 	}
 	return vars
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -29,9 +30,10 @@ type session struct {
 	dirs layout
 	// id names the agent on this machine.
 	id string
-	// started is when the agent was started, by this process or an earlier
-	// one; continued says which.
-	started   time.Time
+	// started is when the agent was started, in nanoseconds since 1970, by this
+	// process or an earlier one; continued says which. Until it is, it is when
+	// its set-up ended.
+	started   atomic.Int64
 	continued bool
 	close     []func(keep bool) error
 	gates     *gates
@@ -61,7 +63,7 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*s
 		if err := s.fill(ctx); err != nil {
 			return s, err
 		}
-		s.started = time.Now()
+		s.startedAt(time.Now())
 	}
 	var err error
 	if s.gates, err = s.openGates(ctx); err != nil {
@@ -132,7 +134,7 @@ func (s *session) left(ctx context.Context) (bool, error) {
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Boot != boot() {
 		return false, nil //nolint:nilerr // there is nothing to go on with
 	}
-	s.started = was.Started
+	s.startedAt(was.Started)
 	if s.runtime.Left == nil {
 		return false, nil
 	}
@@ -160,7 +162,7 @@ func empty(dir string) error {
 
 // remember writes the state for a later process.
 func (s *session) remember() error {
-	text, err := json.Marshal(state{Started: s.started, Boot: boot()})
+	text, err := json.Marshal(state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
 	if err != nil {
 		return err
 	}
@@ -317,4 +319,6 @@ func (s *session) mounts() []executor.Mount {
 }
 
 // elapsed is how much of its time the agent has used.
-func (s *session) elapsed() time.Duration { return time.Since(s.started) }
+func (s *session) elapsed() time.Duration { return time.Since(time.Unix(0, s.started.Load())) }
+
+func (s *session) startedAt(at time.Time) { s.started.Store(at.UnixNano()) }

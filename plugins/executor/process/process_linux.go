@@ -79,6 +79,9 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
+	if spec.OnStart != nil {
+		spec.OnStart(time.Now())
+	}
 	rep, err := super.converse(ctx, newOrder(spec, marker))
 	if err != nil {
 		hunt(marker)

@@ -1,0 +1,223 @@
+package agentrun_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/gateway/validity"
+	"github.com/mleflow/mleflow/steps/steptest"
+)
+
+// contained is an agent of words in an image of the test program alone: see
+// actCommand.
+func contained(t *testing.T, image string, secrets map[string]cty.Value, words ...string) cty.Value {
+	t.Helper()
+	changes := map[string]cty.Value{"image": cty.StringVal(image)}
+	if len(secrets) > 0 {
+		changes["secrets"] = cty.MapVal(secrets)
+	}
+	return who(append([]string{containerdtest.Program, actCommand}, words...), changes)
+}
+
+// TestContainerd runs agents in containers of a private daemon.
+func TestContainerd(t *testing.T) {
+	d := containerdtest.Start(t)
+	image := containerdtest.Image(t)
+	t.Run("attempt", func(t *testing.T) { testContained(t, d, image) })
+	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, image) })
+}
+
+// testContained leads an agent through everything that it is promised.
+func testContained(t *testing.T, d *containerdtest.Daemon, image string) {
+	e := containerd.New(d.Options)
+	t.Cleanup(func() { e.Close() })
+	canary := rand.Text() // canaries are in the program, and so in the image
+	t.Setenv("CANARY_SOURCE", canary)
+	secrets := map[string]cty.Value{"E": cty.StringVal("env:CANARY_SOURCE")}
+
+	b := newBench(t, e.Runtime())
+	store := t.TempDir()
+	b.Store = openStore(t, store)
+	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 64<<20
+	args := values(b, t, contained(t, image, secrets,
+		"submit", "id,y\n11,a\n", "wait", "1500", "submit", "id,y\n11,b\n12,a\n", "validate", "/home/submission/submission.csv",
+		"validate", "/home/data/sample_submission.csv", "budget", "", "get", "http://localhost:5000/health",
+		"get", "https://example.com/", "get", "http://169.254.169.254/", "direct", "1.1.1.1:443", "lookup", "example.com",
+		"write", "/home/data/new", "write", "/home/note", "write", "/etc/new", "write", "/tmp/new", "fill", "/home/code/big", "print", "E",
+		"id", "", "unlink", "/home/code/big", "wait", "1200"))
+	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
+	args["network"] = cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("example.org:443")})})
+	found, done := make(chan string, 1), make(chan struct{})
+	go func() { found <- searchUntil(done, d.Dir, canary) }()
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b.Log())
+	}
+	close(done)
+	if where := <-found + search(d.Dir, canary) + search(store, canary); where != "" {
+		t.Errorf("the daemon's folder holds a secret: %s", where)
+	}
+	printed := b.Files(t, out["logs"].Ref)["output.log"]
+	for _, want := range []string{
+		"validate: 200 {\"result\":\"Submission is valid.\"}\nvalidate: 200 {\"result\":\"Submission is valid.\"}\n",
+		"budget: 200 {\"limit_seconds\":60,", "get: 200 {\"status\":\"running\"}\n", "get: error\n", "get: 403 mleflow: refused: 169.254.169.254:80",
+		"direct: failed", "lookup: failed", "write /home/data/new: failed", "write /home/note: done", "write /etc/new: failed", "write /tmp/new: done",
+		"fill: no space left on device", "print: ***\n", "id: 1000 1000\n",
+	} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("the agent's output lacks %q", want)
+		}
+	}
+	stats := result2(t, out)
+	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 2 || stats.Validations != 2 || stats.PeakMemoryBytes == 0 {
+		t.Errorf("%+v\n%s", stats, printed)
+	}
+	if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,b\n12,a\n" {
+		t.Errorf("submission %q", got)
+	}
+	if shots := b.Files(t, out["snapshots"].Ref); len(shots) < 2 {
+		t.Errorf("snapshots %q", shots)
+	}
+	if calls := lines[validity.Call](t, b.Text(t, out["validation_log"].Ref)); len(calls) != 2 || !calls[0].Valid {
+		t.Errorf("validation log %+v", calls)
+	}
+	if list := kept(t, b); len(list) > 0 {
+		t.Errorf("still kept: %v", list)
+	}
+}
+
+func openStore(t *testing.T, dir string) *disk.Cache {
+	t.Helper()
+	store, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+// searchUntil looks for a text while an agent runs. What the agent prints itself
+// lies in a file of the runtime's until it is passed on.
+func searchUntil(done <-chan struct{}, dir, text string) (found string) {
+	for {
+		select {
+		case <-done:
+			return found
+		case <-time.After(200 * time.Millisecond):
+			for _, path := range strings.Fields(search(dir, text)) {
+				if filepath.Base(path) != "output" && !strings.Contains(found, path) {
+					found += path + " "
+				}
+			}
+		}
+	}
+}
+
+// search looks for a text in the files below a folder and returns where it is.
+func search(dir, text string) string {
+	var found []string
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil //nolint:nilerr // what is gone holds nothing
+		}
+		if info, err := e.Info(); err != nil || info.Size() > 4<<20 {
+			return nil //nolint:nilerr // the image's program is large, and the same for all
+		}
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(text)) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return strings.Join(found, " ")
+}
+
+// The variables that tell TestContainerdChild what to run.
+const childVariables = "MLEFLOW_TEST_CHILD"
+
+// TestContainerdChild is no test of its own: testContainedResume kills it.
+func TestContainerdChild(t *testing.T) {
+	told := strings.Split(os.Getenv(childVariables), "\n")
+	if len(told) != 5 {
+		t.Log("this is a part of TestContainerd")
+		return
+	}
+	b, args := resumable(t, told[0], containerd.Options{Socket: told[1], StateDir: told[2], Namespace: told[4]}, told[3])
+	_, err := b.Run(t, args)
+	t.Fatalf("the child outlived its killer: %v", err)
+}
+
+func resumable(t *testing.T, store string, opts containerd.Options, image string) (*steptest.Bench, map[string]cty.Value) {
+	e := containerd.New(opts)
+	t.Cleanup(func() { e.Close() })
+	b := newBench(t, e.Runtime())
+	b.Store = openStore(t, store)
+	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 32<<20
+	args := values(b, t, contained(t, image, nil, "submit", "id,y\n", "write", "/home/logs/started", "wait", "4000",
+		"validate", "/home/data/sample_submission.csv", "submit", "id,y\n11,a\n12,b\n"))
+	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
+	return b, args
+}
+
+// testContainedResume kills the process that runs an agent, and sees that the
+// next one goes on with it.
+func testContainedResume(t *testing.T, d *containerdtest.Daemon, image string) {
+	store := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContainerdChild$") //nolint:gosec // this program
+	child.Env = append(os.Environ(), childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, image, d.Options.Namespace}, "\n"))
+	var said bytes.Buffer
+	child.Stdout, child.Stderr = &said, &said
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Process.Kill() //nolint:errcheck // it is dead
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for started(store) == "" {
+		if ctx.Err() != nil {
+			t.Fatalf("the agent does not start:\n%s", said.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	b, args := resumable(t, store, d.Options, image)
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b.Log())
+	}
+	stats := result2(t, out)
+	printed := b.Files(t, out["logs"].Ref)["output.log"]
+	if !stats.Resumed || strings.Count(printed, "write /home/logs/started: done") != 1 || !strings.Contains(printed, validity.Valid) || stats.WallSeconds < 4 {
+		t.Errorf("%+v\n%s", stats, printed)
+	}
+	if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,a\n12,b\n" {
+		t.Errorf("submission %q", got)
+	}
+	if list := kept(t, b); len(list) > 0 {
+		t.Errorf("still kept: %v", list)
+	}
+}
+
+// started finds the file by which the agent says that it runs.
+func started(store string) (found string) {
+	_ = filepath.WalkDir(store, func(path string, e fs.DirEntry, _ error) error {
+		if e != nil && e.Name() == "started" {
+			found = path
+		}
+		return nil
+	})
+	return found
+}
