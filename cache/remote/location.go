@@ -10,16 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
 	"gocloud.dev/blob/fileblob"
 	_ "gocloud.dev/blob/gcsblob" // gs://
 	_ "gocloud.dev/blob/memblob" // mem://
-	_ "gocloud.dev/blob/s3blob"  // s3://
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
@@ -116,14 +112,8 @@ func (l Location) open(ctx context.Context) (*blob.Bucket, error) {
 	if l.u.Scheme == "file" {
 		return l.openFolder()
 	}
-	u := *l.u
-	u.Path = ""
-	b, err := blob.OpenBucket(ctx, u.String())
+	b, err := l.openBucket(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkCredentials(ctx, b); err != nil {
-		b.Close()
 		return nil, err
 	}
 	if prefix := strings.Trim(l.u.Path, "/"); prefix != "" {
@@ -142,19 +132,11 @@ func (l Location) openFolder() (*blob.Bucket, error) {
 	return fileblob.OpenBucket(dir, &fileblob.Options{CreateDir: !l.ReadOnly, NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
 }
 
-// checkCredentials finds out early, and with a clear message, that there are no
-// credentials at all; the client would try again and again.
-func checkCredentials(ctx context.Context, b *blob.Bucket) error {
-	var client *s3.Client
-	if !b.As(&client) {
-		return nil
+func (l Location) openBucket(ctx context.Context) (*blob.Bucket, error) {
+	if l.u.Scheme == "s3" {
+		return openS3(ctx, l.u.Host, l.u.Query())
 	}
-	provider := client.Options().Credentials
-	if provider == nil || aws.IsCredentialsProvider(provider, (*aws.AnonymousCredentials)(nil)) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	_, err := provider.Retrieve(ctx)
-	return err
+	u := *l.u
+	u.Path = ""
+	return blob.OpenBucket(ctx, u.String())
 }
