@@ -97,6 +97,9 @@ func (r record) deadline() time.Time {
 	return r.Started.Add(r.Timeout)
 }
 
+// resumable reports whether the command was started since the machine was.
+func (r record) resumable() bool { return r.Boot == bootID() && !r.Started.IsZero() }
+
 const recordFile = "run.json"
 
 func (r record) save(dir string) error {
@@ -126,4 +129,39 @@ func bootID() string {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// self names this process among all of the machine, ended ones included.
+func self() string { return processName(os.Getpid()) }
+
+// processName returns boot, process namespace, number and start time; "" when
+// there is no such process.
+func processName(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The second field, the program's name, is in brackets and may hold both.
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %d %s", bootID(), processNamespace(), pid, fields[19])
+}
+
+func processNamespace() string {
+	ns, _ := os.Readlink("/proc/self/ns/pid")
+	return ns
+}
+
+// processEnded reports whether the process of that name has ended for certain: one of
+// another process namespace cannot be seen.
+func processEnded(name string) bool {
+	var boot, ns, start string
+	var pid int
+	if n, err := fmt.Sscan(name, &boot, &ns, &pid, &start); n != 4 || err != nil {
+		return false
+	}
+	return boot != bootID() || ns == processNamespace() && processName(pid) != name
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
@@ -44,7 +45,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in a container of its own, with nothing of the machine but what the step mounts, " +
 			"no network and no privileges. Needs root, containerd and runc.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, Volume: e.Volume, Sweep: e.Sweep,
+		Executor: e, ResolveImage: ResolveImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.Left,
 	}
 }
 
@@ -117,9 +118,9 @@ func (e *Executor) Devices() ([]string, error) {
 	return c.ListDevices(), c.Refresh()
 }
 
-// containerID names the run's container. Only a run that may be resumed must be
-// found again.
-func containerID(spec executor.Spec) string {
+// runName names a run: its folder, and the beginning of its container's name.
+// Only a run that may be resumed must be found again.
+func runName(spec executor.Spec) string {
 	name := spec.ID
 	if !spec.Resume {
 		name += "\n" + rand.Text()
@@ -128,4 +129,16 @@ func containerID(spec executor.Spec) string {
 	return "mleflow-" + hex.EncodeToString(sum[:12])
 }
 
-func (e *Executor) runDir(id string) string { return filepath.Join(e.opts.StateDir, "runs", id) }
+func (e *Executor) runDir(name string) string { return filepath.Join(e.opts.StateDir, "runs", name) }
+
+// lease protects what is made in ctx from the daemon's collector until
+// something refers to it, and no longer than leaseAge. Sweep ends those of dead
+// processes sooner.
+func (e *Executor) lease(ctx context.Context, c *client.Client) (context.Context, func(), error) {
+	ctx, release, err := c.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(leaseAge),
+		leases.WithLabel(labelOwner, self()))
+	if err != nil {
+		return ctx, nil, fmt.Errorf("lease: %w", err)
+	}
+	return ctx, func() { _ = release(context.WithoutCancel(ctx)) }, nil
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
-	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
@@ -95,11 +94,11 @@ func (e *Executor) pull(ctx context.Context, c *client.Client, ref imageRef) (cl
 
 // load imports an archive or layout under a name by its content.
 func (e *Executor) load(ctx context.Context, c *client.Client, ref imageRef, name string) (client.Image, error) {
-	ctx, release, err := c.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(leaseAge))
+	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = release(context.WithoutCancel(ctx)) }()
+	defer release()
 	in, err := ref.open()
 	if err != nil {
 		return nil, err

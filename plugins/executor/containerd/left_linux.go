@@ -13,16 +13,16 @@ import (
 // with Resume would continue, be it running or at its end.
 func (e *Executor) Left(ctx context.Context, id string) (bool, error) {
 	r := &run{e: e, spec: executor.Spec{ID: id, Resume: true}}
-	r.id = containerID(r.spec)
-	rec, err := loadRecord(e.runDir(r.id))
+	rec, err := loadRecord(e.runDir(runName(r.spec)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("look for command %q: %w", id, err)
-	case rec.Boot != bootID() || rec.Container != r.id:
+	case !rec.resumable():
 		return false, nil
 	}
+	r.id = rec.Container
 	if ctx, r.c, err = e.connect(ctx); err != nil {
 		return false, err
 	}

@@ -21,7 +21,10 @@ func (r *run) find(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	rec, err := loadRecord(r.claim.dir)
-	if err == nil && rec.Boot == bootID() && rec.Container == r.id {
+	if err == nil {
+		r.id = rec.Container
+	}
+	if err == nil && rec.resumable() {
 		found, err := r.load(ctx)
 		if err != nil {
 			return false, fmt.Errorf("resume command: %w", err)
@@ -31,15 +34,17 @@ func (r *run) find(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	if err := r.e.discard(ctx, r.c, r.id); err != nil {
-		return false, fmt.Errorf("remove the remains of an earlier run: %w", err)
+	if r.id != "" {
+		if err := r.e.discard(ctx, r.c, r.id); err != nil {
+			return false, fmt.Errorf("remove the remains of an earlier run: %w", err)
+		}
 	}
 	for _, name := range []string{recordFile, outputFile, endFile} {
 		if err := os.Remove(r.claim.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return false, err
 		}
 	}
-	r.container, r.task, r.process, r.paused = nil, nil, nil, nil
+	r.id, r.container, r.task, r.process, r.paused = "", nil, nil, nil, nil
 	return false, nil
 }
 
@@ -51,18 +56,14 @@ func (r *run) load(ctx context.Context) (found bool, err error) {
 	if r.task, err = r.container.Task(ctx, nil); err != nil {
 		return missing(err)
 	}
-	status, err := r.task.Status(ctx)
-	if err != nil || status.Status != client.Running {
-		return missing(err)
-	}
 	if r.process, err = r.task.LoadProcess(ctx, mainProcess, func(*cio.FIFOSet) (cio.IO, error) { return cio.NullIO("") }); err != nil {
 		return missing(err)
 	}
-	status, err = r.process.Status(ctx)
+	status, err := r.process.Status(ctx)
 	if err != nil || status.Status == client.Created {
 		return missing(err)
 	}
-	if r.paused, err = r.task.Wait(context.WithoutCancel(ctx)); err != nil {
+	if r.paused, err = awaitExit(ctx, r.task); err != nil {
 		return missing(err)
 	}
 	r.exited, err = awaitExit(ctx, r.process)

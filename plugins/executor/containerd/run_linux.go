@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/containerd/v2/pkg/cio"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -35,13 +35,19 @@ const mainProcess = "command"
 
 // run is one command in its container.
 type run struct {
-	e      *Executor
-	c      *client.Client
-	spec   executor.Spec
-	id     string
-	claim  *claim
-	record record
-	build  bool
+	e    *Executor
+	c    *client.Client
+	spec executor.Spec
+	// name is the run's, id its container's: another one each time it is
+	// made, as the daemon may still be busy with what a dead process asked
+	// for.
+	name, id string
+	claim    *claim
+	record   record
+	build    bool
+	// harvest is called when the command has ended well, before its container
+	// is removed.
+	harvest func(context.Context) error
 	// resumed says that an earlier process started the command.
 	resumed bool
 
@@ -65,7 +71,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if ctx.Err() != nil {
 		return executor.Exit{}, context.Cause(ctx)
 	}
-	r := &run{e: e, spec: spec, id: containerID(spec)}
+	r := &run{e: e, spec: spec, name: runName(spec)}
 	return r.whole(ctx, logs)
 }
 
@@ -79,14 +85,36 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		return exit, errors.Join(err, r.claim.remove())
 	}
 	defer func() { err = errors.Join(err, r.remove(ctx)) }()
+	ctx, started, cancel := limitSetup(ctx, r.spec.Limits.Setup)
+	defer cancel()
 	ctx, err = r.start(ctx, logs)
+	started()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		return exit, err
 	}
-	return r.watch(ctx)
+	if r.spec.OnStart != nil {
+		r.spec.OnStart(r.record.Started)
+	}
+	exit, err = r.watch(ctx)
+	if err == nil && exit.OK() && r.harvest != nil {
+		err = r.harvest(ctx)
+	}
+	return exit, err
+}
+
+// limitSetup returns a context that is cancelled when the set-up, which started
+// ends, takes longer than d; 0 is no limit.
+func limitSetup(ctx context.Context, d time.Duration) (limited context.Context, started, cancel func()) {
+	limited, stop := context.WithCancelCause(ctx)
+	started = func() {}
+	if d > 0 {
+		timer := time.AfterFunc(d, func() { stop(fmt.Errorf("the set-up takes longer than %v", d)) })
+		started = func() { timer.Stop() }
+	}
+	return limited, started, func() { stop(nil) }
 }
 
 // open claims the run's folder.
@@ -94,7 +122,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if _, _, err := r.e.connect(ctx); err != nil {
 		return err
 	}
-	r.claim, err = take(r.e.runDir(r.id))
+	r.claim, err = take(r.e.runDir(r.name))
 	if err != nil {
 		return fmt.Errorf("start command %q: %w", r.spec.ID, err)
 	}
@@ -139,11 +167,15 @@ func (r *run) listen(i int) (net.Listener, error) {
 
 // create makes the container and its task, in which only the pause will run.
 func (r *run) create(ctx context.Context) error {
-	ctx, release, err := r.c.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(leaseAge))
+	ctx, release, err := r.e.lease(ctx, r.c)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = release(context.WithoutCancel(ctx)) }()
+	defer release()
+	r.id = r.name + "-" + strings.ToLower(rand.Text()[:8])
+	if err := r.newRecord().save(r.claim.dir); err != nil {
+		return err
+	}
 	image, err := r.e.image(ctx, r.c, r.spec.Image)
 	if err != nil {
 		return err
@@ -158,7 +190,7 @@ func (r *run) create(ctx context.Context) error {
 	}
 	r.container, err = r.c.NewContainer(ctx, r.id,
 		client.WithImage(image), client.WithSnapshotter(r.e.opts.Snapshotter),
-		client.WithNewSnapshot(r.id, image, snapshots.WithLabels(map[string]string{labelRun: r.spec.ID})),
+		client.WithNewSnapshot(r.id, image, snapshots.WithLabels(map[string]string{labelState: r.claim.dir})),
 		client.WithRuntime(shim, shimOptions),
 		client.WithContainerLabels(r.labels()),
 		client.WithNewSpec(plan.options()...))
@@ -166,11 +198,14 @@ func (r *run) create(ctx context.Context) error {
 		return err
 	}
 	r.command = plan.command
+	if err := r.copyUp(ctx); err != nil {
+		return err
+	}
 	r.task, err = r.container.NewTask(ctx, cio.NullIO)
 	if err != nil {
 		return err
 	}
-	if r.paused, err = r.task.Wait(context.WithoutCancel(ctx)); err != nil {
+	if r.paused, err = awaitExit(ctx, r.task); err != nil {
 		return err
 	}
 	return r.task.Start(ctx)
@@ -202,6 +237,7 @@ func (r *run) launch(ctx context.Context, logs io.Writer) error {
 	maps.Copy(env, r.serving.Env())
 	r.command.Env = pairs(env)
 	r.record = r.newRecord()
+	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
 	if err := r.record.save(r.claim.dir); err != nil {
 		return err
 	}
@@ -231,9 +267,8 @@ func (r *run) newRecord() record {
 		grace = executor.DefaultGrace
 	}
 	return record{
-		ID: r.spec.ID, Resume: r.spec.Resume, Boot: bootID(), Started: time.Now(), Timeout: l.Timeout, Grace: grace,
+		ID: r.spec.ID, Resume: r.spec.Resume, Boot: bootID(), Timeout: l.Timeout, Grace: grace,
 		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,
-		Ports: r.serving.Ports(),
 	}
 }
 
@@ -286,13 +321,13 @@ func (r *run) remove(ctx context.Context) error {
 	if r.serving != nil {
 		_ = r.serving.Close()
 	}
-	errs := []error{r.e.discard(ctx, r.c, r.id)}
-	if errs[0] == nil {
-		errs = append(errs, r.claim.remove())
-	} else {
-		errs = append(errs, r.claim.drop())
+	if r.id == "" {
+		return r.claim.remove()
 	}
-	return errors.Join(errs...)
+	if err := r.e.discard(ctx, r.c, r.id); err != nil {
+		return errors.Join(err, r.claim.drop())
+	}
+	return r.claim.remove()
 }
 
 // labels are for people who list containers, and for Sweep.
@@ -311,6 +346,8 @@ const (
 	labelRun   = "mleflow.id"
 	labelState = "mleflow.state"
 	labelBoot  = "mleflow.boot"
+	// labelOwner is the process that holds a lease.
+	labelOwner = "mleflow.owner"
 	// labelUsed is the time of an image's last use.
 	labelUsed = "mleflow.used"
 )

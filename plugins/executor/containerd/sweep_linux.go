@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 )
 
 // keepAfter is how long after its time limit, or after its start when it has
@@ -42,64 +46,65 @@ func (e *Executor) sweep(ctx context.Context, all bool) error {
 		return fmt.Errorf("sweep: %w", err)
 	}
 	var errs []error
-	for _, id := range sortedKeys(runs) {
-		if err := e.sweepRun(ctx, c, id, runs[id], all); err != nil {
-			errs = append(errs, fmt.Errorf("sweep %s: %w", id, err))
+	for _, dir := range slices.Sorted(maps.Keys(runs)) {
+		if err := e.sweepRun(ctx, c, dir, runs[dir], all); err != nil {
+			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
 		}
 	}
-	errs = append(errs, e.sweepVolumes(all), e.sweepImages(ctx, c, all))
+	errs = append(errs, e.sweepTasks(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.sweepImages(ctx, c, all))
 	return errors.Join(errs...)
 }
 
-// runs lists the names of all runs that left a container, a snapshot or a
-// folder, with their folders.
-func (e *Executor) runs(ctx context.Context, c *client.Client) (map[string]string, error) {
-	runs := map[string]string{}
+// runs lists the folders of all runs that left one, a container or a snapshot,
+// with the names of their containers.
+func (e *Executor) runs(ctx context.Context, c *client.Client) (map[string][]string, error) {
+	runs := map[string][]string{}
+	dirs, err := filepath.Glob(filepath.Join(e.opts.StateDir, "runs", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		runs[dir] = nil
+	}
 	containers, err := c.ContainerService().List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
 	for _, ct := range containers {
 		if dir := ct.Labels[labelState]; dir != "" {
-			runs[ct.ID] = dir
+			runs[dir] = append(runs[dir], ct.ID)
 		}
 	}
 	left, err := e.snapshots(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(filepath.Join(e.opts.StateDir, "runs"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	for _, entry := range entries {
-		left = append(left, entry.Name())
-	}
-	for _, id := range left {
-		if _, ok := runs[id]; !ok {
-			runs[id] = e.runDir(id)
+	for id, dir := range left {
+		if !slices.Contains(runs[dir], id) {
+			runs[dir] = append(runs[dir], id)
 		}
 	}
 	return runs, nil
 }
 
-// snapshots lists the writable snapshots of runs.
-func (e *Executor) snapshots(ctx context.Context, c *client.Client) ([]string, error) {
-	var names []string
+// snapshots lists the writable snapshots of runs, with the runs' folders.
+func (e *Executor) snapshots(ctx context.Context, c *client.Client) (map[string]string, error) {
+	found := map[string]string{}
 	err := c.SnapshotService(e.opts.Snapshotter).Walk(ctx, func(_ context.Context, info snapshots.Info) error {
-		if _, ok := info.Labels[labelRun]; ok {
-			names = append(names, info.Name)
+		if dir := info.Labels[labelState]; dir != "" {
+			found[info.Name] = dir
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
-	return names, nil
+	return found, nil
 }
 
-// sweepRun removes one run unless it is held or may be resumed.
-func (e *Executor) sweepRun(ctx context.Context, c *client.Client, id, dir string, all bool) error {
+// sweepRun removes one run's containers and folder unless it is held or may be
+// resumed.
+func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, ids []string, all bool) error {
 	held, err := take(dir)
 	if errors.Is(err, errHeld) {
 		return nil
@@ -108,13 +113,55 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, id, dir strin
 		return err
 	}
 	rec, err := loadRecord(dir)
-	if err == nil && !all && rec.waits() {
+	waits := err == nil && !all && rec.waits() && slices.Contains(ids, rec.Container)
+	for _, id := range ids {
+		if waits && id == rec.Container {
+			continue
+		}
+		if err := e.discard(ctx, c, id); err != nil {
+			return errors.Join(err, held.drop())
+		}
+	}
+	if waits {
 		return held.drop()
 	}
-	if err := e.discard(ctx, c, id); err != nil {
-		return errors.Join(err, held.drop())
-	}
 	return held.remove()
+}
+
+// sweepTasks removes tasks whose container is gone: the daemon finished what a
+// dead process had asked for after that was swept away.
+func (e *Executor) sweepTasks(ctx context.Context, c *client.Client) error {
+	list, err := c.TaskService().List(ctx, &tasks.ListTasksRequest{})
+	if err != nil {
+		return fmt.Errorf("sweep tasks: %w", errgrpc.ToNative(err))
+	}
+	for _, task := range list.Tasks {
+		_, err := c.ContainerService().Get(ctx, task.ID)
+		if err == nil || !errdefs.IsNotFound(err) || !strings.HasPrefix(task.ID, "mleflow-") {
+			continue
+		}
+		_, _ = c.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: task.ID, Signal: uint32(syscall.SIGKILL), All: true})
+		_, _ = c.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: task.ID})
+	}
+	return nil
+}
+
+// sweepLeases ends the leases of dead processes.
+func (e *Executor) sweepLeases(ctx context.Context, c *client.Client) error {
+	list, err := c.LeasesService().List(ctx)
+	if err != nil {
+		return fmt.Errorf("sweep leases: %w", err)
+	}
+	var errs []error
+	for _, l := range list {
+		if !processEnded(l.Labels[labelOwner]) {
+			continue
+		}
+		if err := c.LeasesService().Delete(ctx, l); err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("sweep lease %s: %w", l.ID, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // waits reports whether the run may still be resumed.
@@ -183,91 +230,4 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Inventory is what the runtime has on the machine, sorted.
-type Inventory struct {
-	Containers, Tasks, Snapshots, Leases, Images []string
-	// Runs and Volumes are the runtime's own folders, Loops the files behind
-	// loop devices.
-	Runs, Volumes, Loops []string
-}
-
-// Running reports whether anything is there besides images, which are kept for
-// the next run.
-func (i Inventory) Running() bool {
-	return len(i.Containers)+len(i.Tasks)+len(i.Snapshots)+len(i.Leases)+len(i.Runs)+len(i.Volumes)+len(i.Loops) > 0
-}
-
-// Inventory lists what the runtime has on the machine.
-func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
-	ctx, c, err := e.connect(ctx)
-	if err != nil {
-		return Inventory{}, err
-	}
-	var inv Inventory
-	containers, err := c.Containers(ctx)
-	if err != nil {
-		return inv, fmt.Errorf("list containers: %w", err)
-	}
-	for _, ct := range containers {
-		inv.Containers = append(inv.Containers, ct.ID())
-		if _, err := ct.Task(ctx, nil); err == nil {
-			inv.Tasks = append(inv.Tasks, ct.ID())
-		}
-	}
-	if inv.Snapshots, err = e.snapshots(ctx, c); err != nil {
-		return inv, err
-	}
-	leaseList, err := c.LeasesService().List(ctx)
-	if err != nil {
-		return inv, fmt.Errorf("list leases: %w", err)
-	}
-	for _, l := range leaseList {
-		inv.Leases = append(inv.Leases, l.ID)
-	}
-	imageList, err := c.ImageService().List(ctx)
-	if err != nil {
-		return inv, fmt.Errorf("list images: %w", err)
-	}
-	for _, i := range imageList {
-		inv.Images = append(inv.Images, i.Name)
-	}
-	inv.Runs = names(filepath.Join(e.opts.StateDir, "runs"))
-	inv.Volumes = names(filepath.Join(e.opts.StateDir, "volumes"))
-	inv.Loops = loops()
-	for _, list := range [][]string{inv.Containers, inv.Tasks, inv.Snapshots, inv.Leases, inv.Images} {
-		slices.Sort(list)
-	}
-	return inv, nil
-}
-
-func names(dir string) (list []string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
-	return list
-}
-
-// loops lists the volumes behind loop devices.
-func loops() (list []string) {
-	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if name := strings.TrimSpace(string(text)); err == nil && strings.HasSuffix(strings.TrimSuffix(name, " (deleted)"), volumeSuffix) {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/executor"
 )
 
-// volumeSuffix is the end of the name of a volume's file, beside its folder.
-const volumeSuffix = ".volume"
+// volumeSuffix is the end of the name of a volume's file, beside its folder. It
+// tells those of one state folder from others.
+func (e *Executor) volumeSuffix() string {
+	sum := sha256.Sum256([]byte(e.opts.StateDir))
+	return ".volume-" + hex.EncodeToString(sum[:4])
+}
 
 // minVolumeBytes is the least that ext4 makes sense with.
 const minVolumeBytes = 1 << 20
@@ -64,7 +68,7 @@ func (e *Executor) volume(ctx context.Context, spec executor.VolumeSpec) (*volum
 	if err != nil {
 		return nil, err
 	}
-	v := &volume{claim: c, record: volumeRecord{Dir: filepath.Clean(spec.Dir), File: filepath.Clean(spec.Dir) + volumeSuffix, Boot: bootID(), Until: spec.Until}}
+	v := &volume{claim: c, record: volumeRecord{Dir: filepath.Clean(spec.Dir), File: filepath.Clean(spec.Dir) + e.volumeSuffix(), Boot: bootID(), Until: spec.Until}}
 	old, err := loadVolume(c.dir)
 	v.resumed = err == nil && old.Boot == v.record.Boot && mounted(v.record.Dir)
 	if v.resumed {

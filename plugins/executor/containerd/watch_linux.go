@@ -11,14 +11,20 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/executor"
 )
 
+// waiter is a process or a task.
+type waiter interface {
+	Wait(context.Context) (<-chan client.ExitStatus, error)
+}
+
 // awaitExit waits for the process's end, across restarts of the daemon. It
 // waits beyond ctx.
-func awaitExit(ctx context.Context, p client.Process) (<-chan client.ExitStatus, error) {
+func awaitExit(ctx context.Context, p waiter) (<-chan client.ExitStatus, error) {
 	ctx = context.WithoutCancel(ctx)
 	first, err := p.Wait(ctx)
 	if err != nil {
@@ -27,7 +33,7 @@ func awaitExit(ctx context.Context, p client.Process) (<-chan client.ExitStatus,
 	out := make(chan client.ExitStatus, 1)
 	go func() {
 		status := <-first
-		for since := time.Now(); errdefs.IsUnavailable(status.Error()) && time.Since(since) < daemonPatience; {
+		for since := time.Now(); errdefs.IsUnavailable(errgrpc.ToNative(status.Error())) && time.Since(since) < daemonPatience; {
 			time.Sleep(time.Second)
 			if again, err := p.Wait(ctx); err == nil {
 				status = <-again
@@ -51,6 +57,9 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	live := context.WithoutCancel(ctx)
 	leftover := r.leftover(live)
 	used, usedErr := measure(live, r.task)
+	if r.resumed {
+		usedErr = nil // the container may be long dead
+	}
 	if err := r.kill(live); err != nil {
 		return executor.Exit{}, err
 	}

@@ -97,6 +97,9 @@ func (e entry) copy(out *tar.Writer, h *tar.Header) error {
 	return err
 }
 
+// mountPoints are files that appear because the runtime mounts something there.
+var mountPoints = []string{"etc/hosts", "etc/hostname", "etc/resolv.conf"}
+
 // settle copies a layer with fixed times: what a command wrote, as far as it
 // can be made the same every time.
 func settle(w io.Writer, r io.Reader) error {
@@ -108,6 +111,9 @@ func settle(w io.Writer, r io.Reader) error {
 		}
 		if err != nil {
 			return err
+		}
+		if slices.Contains(mountPoints, strings.Trim(path.Clean(h.Name), "/")) {
+			continue
 		}
 		h.ModTime, h.AccessTime, h.ChangeTime = epoch, time.Time{}, time.Time{}
 		h.Uname, h.Gname, h.Format = "", "", tar.FormatPAX

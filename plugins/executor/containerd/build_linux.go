@@ -1,0 +1,100 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/diff"
+	"github.com/containerd/containerd/v2/core/images/archive"
+	"github.com/containerd/containerd/v2/pkg/rootfs"
+	"github.com/containerd/platforms"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// buildCapabilities are what commands that build an image may do: what root in
+// a container of Docker's may, but for raw sockets and device nodes.
+var buildCapabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
+	"CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT",
+}
+
+// Machine runs commands and fetches bases for image.Builder.
+type Machine struct{ e *Executor }
+
+// Machine returns the machine that images are built on.
+func (e *Executor) Machine() Machine { return Machine{e} }
+
+// ResolveImage implements image.Machine.
+func (Machine) ResolveImage(name string) (string, error) { return ResolveImage(name) }
+
+// ExportImage implements image.Machine.
+func (m Machine) ExportImage(ctx context.Context, name string, w io.Writer) error {
+	ctx, c, err := m.e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, release, err := m.e.lease(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	image, err := m.e.image(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	err = c.Export(ctx, w, archive.WithImage(c.ImageService(), image.Name()),
+		archive.WithPlatform(platforms.Default()), archive.WithSkipDockerManifest())
+	if err != nil {
+		return fmt.Errorf("export image %s: %w", name, err)
+	}
+	return nil
+}
+
+// BuildLayer implements image.Machine.
+func (m Machine) BuildLayer(ctx context.Context, name string, command []string, network bool, logs, layer io.Writer) error {
+	id := "build " + strings.Join(command, " ")
+	if len(id) > 200 {
+		id = id[:200]
+	}
+	spec := executor.Spec{
+		ID: id, Image: name, ImageEnv: true, Command: command,
+		Network: executor.Network{Open: network},
+		Sandbox: executor.Sandbox{User: "0:0", Capabilities: buildCapabilities},
+	}
+	if err := check(spec); err != nil {
+		return err
+	}
+	r := &run{e: m.e, spec: spec, name: runName(spec), build: true}
+	r.harvest = func(ctx context.Context) error { return r.layer(ctx, layer) }
+	exit, err := r.whole(ctx, logs)
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("it ended with status %d", exit.Code)
+	}
+	return err
+}
+
+// layer writes what the command changed.
+func (r *run) layer(ctx context.Context, w io.Writer) error {
+	ctx, release, err := r.e.lease(ctx, r.c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	desc, err := rootfs.CreateDiff(ctx, r.id, r.c.SnapshotService(r.e.opts.Snapshotter), r.c.DiffService(),
+		diff.WithMediaType(ocispec.MediaTypeImageLayer))
+	if err != nil {
+		return fmt.Errorf("take what the command wrote: %w", err)
+	}
+	in, err := r.c.ContentStore().ReaderAt(ctx, desc)
+	if err != nil {
+		return fmt.Errorf("take what the command wrote: %w", err)
+	}
+	_, err = io.Copy(w, content.NewReader(in))
+	return errors.Join(err, in.Close())
+}
