@@ -31,10 +31,14 @@ func NewOverlay(base fs.FS) *Overlay { return &Overlay{layers: []layer{{base, ".
 
 // Mount lays the entries of the archive name, itself a file of the overlay,
 // below folder ("." for the top). Archives that cannot be read in place are
-// unpacked into a new folder below work.
+// unpacked into a new folder below work. A folder in the place of the archive
+// is taken as the archive's entries, unpacked before.
 func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 	if !fs.ValidPath(folder) {
 		return fmt.Errorf("mount %s: %q is not a relative folder", name, folder)
+	}
+	if info, err := o.Stat(name); err == nil && info.IsDir() {
+		return o.mountFolder(name, folder)
 	}
 	f, err := o.Open(name)
 	if err != nil {
@@ -50,6 +54,17 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 		return fmt.Errorf("mount %s: %w", name, err)
 	}
 	o.layers = append(o.layers, layer{tree, folder})
+	return nil
+}
+
+// mountFolder lays the entries of an unpacked archive below folder.
+func (o *Overlay) mountFolder(name, folder string) error {
+	base, at := o.Resolve(name)
+	sub, err := fs.Sub(base, at)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", name, err)
+	}
+	o.layers = append(o.layers, layer{sub, folder})
 	return nil
 }
 
@@ -81,14 +96,9 @@ func sourceOf(f fs.File, work string) (Source, io.Closer, error) {
 }
 
 func mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) {
-	head := make([]byte, 512)
-	n, err := src.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
+	format, err := FormatIn(src, name)
+	if err != nil {
 		return nil, err
-	}
-	format := Sniff(head[:n])
-	if format == "" {
-		format = FormatOf(name)
 	}
 	if format == Zip {
 		return newZipFS(src)

@@ -3,7 +3,6 @@ package source
 import (
 	"bufio"
 	"context"
-	"crypto/md5" //nolint:gosec // published pins are MD5
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -212,7 +211,12 @@ func (m *Mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	defer in.Close()
+	handed := false
+	defer func() {
+		if !handed {
+			in.Close()
+		}
+	}()
 	if in.Offset() > size {
 		if err := in.Reset(); err != nil {
 			return Data{}, err
@@ -221,19 +225,19 @@ func (m *Mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 	if err := readObject(ctx, objects, name, in, size, req.progress); err != nil {
 		return Data{}, err
 	}
-	sum := md5.New() //nolint:gosec // published pins are MD5
-	if _, err := cache.Copy(ctx, sum, io.NewSectionReader(in, 0, size)); err != nil {
+	data := Data{Name: name, Ref: cache.Ref{Kind: cache.Blob, Size: size}}
+	if data.Ref.ID, data.MD5, err = hashBoth(ctx, io.NewSectionReader(in, 0, size)); err != nil {
 		return Data{}, fmt.Errorf("hash %s: %w", name, err)
 	}
-	data := Data{Name: name, MD5: hex.EncodeToString(sum.Sum(nil))}
-	if req.Spec.MD5 != "" && data.MD5 != req.Spec.MD5 {
-		return Data{}, errors.Join(fmt.Errorf("%w: %s has MD5 %s, want %s", ErrMismatch, name, data.MD5, req.Spec.MD5), in.Reset())
+	if err := verify(req.Spec, name, data); err != nil {
+		return Data{}, errors.Join(err, in.Reset())
 	}
-	data.Ref, err = in.Commit(ctx, cache.Ref{})
-	if err != nil {
-		return Data{}, err
+	if req.Unpublished {
+		data.File, handed = &ingested{in, data.Ref}, true
+		return data, nil
 	}
-	return data, verify(req.Spec, name, data)
+	_, err = in.Commit(ctx, data.Ref)
+	return data, err
 }
 
 // readObject appends the rest of an object to an ingest.
@@ -348,8 +352,13 @@ func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error)
 		}
 		return a, nil
 	}
-	if i, ok := m.next.(Inspector); ok {
-		return i.Inspect(ctx, spec)
+	i, ok := m.next.(Inspector)
+	if !ok {
+		return Availability{}, nil
 	}
-	return Availability{}, nil
+	a, next := i.Inspect(ctx, spec)
+	if errors.Is(next, ErrOffline) {
+		next = fmt.Errorf("%w; %w", err, next)
+	}
+	return a, next
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -39,8 +40,9 @@ var filesType = cty.List(cty.Object(map[string]cty.Type{
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "download",
-		Version: "1",
-		Doc: "Fetches the raw data of a competition, checks them against their pins and unpacks them. Raw data hold the answers: " +
+		Version: "2",
+		Doc: "Fetches the raw data of a competition, checks them against their pins and unpacks them, with the archives among them " +
+			"that the competition extracts. Raw data hold the answers: " +
 			"an agent never sees them.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
@@ -191,6 +193,7 @@ func (d *download) add(deps Deps, kind string, spec source.Spec, as string) erro
 
 // Fingerprint implements step.Fingerprinter.
 func (d *download) Fingerprint(h *digest.Hasher) error {
+	h.String("unpacked archives", strings.Join(d.def.Unpacked(), "\n"))
 	for _, it := range d.items {
 		h.String("source as", it.as)
 		if it.as == "" {
@@ -214,9 +217,14 @@ func (it item) name() string {
 
 // Run implements step.Step.
 func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	var b tree.Builder
+	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.def.Unpacked()}
+	defer a.close()
 	files := []file{}
 	for _, it := range d.items {
+		// What is held of one source would wait for itself where two are the same.
+		if err := a.finish(); err != nil {
+			return nil, fmt.Errorf("download %s: %w", d.competition, err)
+		}
 		data, err := it.fetch(ctx, env)
 		if err != nil {
 			return nil, fmt.Errorf("download %s: %w", d.competition, classify(err))
@@ -224,11 +232,14 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 		if data.Ref.Kind == cache.Blob {
 			files = append(files, file{data.Name, data.Ref.ID.String(), data.MD5, data.Ref.Size})
 		}
-		if err := it.place(ctx, env, data, &b); err != nil {
+		if err := a.place(ctx, it, data); err != nil {
 			return nil, fmt.Errorf("download %s: %w", d.competition, err)
 		}
 	}
-	ref, err := b.Build(ctx, env.Store)
+	ref, err := a.b.Build(ctx, env.Store)
+	if err == nil {
+		err = a.finish()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("download %s: %w", d.competition, err)
 	}
@@ -256,7 +267,7 @@ func (it item) fetch(ctx context.Context, env *step.Env) (source.Data, error) {
 		env.Warn("the download has no pin: nothing proves that it is what it was")
 	}
 	return it.source.Fetch(ctx, source.Request{
-		Spec: it.spec, Store: env.Store,
+		Spec: it.spec, Store: env.Store, Unpublished: true,
 		Progress: func(done, total int64) {
 			env.Progress(step.Progress{What: "fetching", Done: done, Total: total, Unit: "bytes"})
 		},

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
+	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -14,95 +15,190 @@ import (
 	"github.com/mleflow/mleflow/plugins/source"
 )
 
+// assembly is the raw tree as it comes together.
+type assembly struct {
+	env *step.Env
+	b   *tree.Builder
+	// unpacked are the archives among the raw data that become folders.
+	unpacked []string
+	// done is what unpacking left for another process to go on with, if this
+	// one dies before the tree is built.
+	done []leftover
+}
+
+// leftover is forgotten, or kept.
+type leftover interface {
+	Drop() error
+	io.Closer
+}
+
+// finish forgets what unpacking left.
+func (a *assembly) finish() error {
+	var errs []error
+	for _, left := range a.done {
+		errs = append(errs, left.Drop())
+	}
+	a.done = nil
+	return errors.Join(errs...)
+}
+
+// close keeps what unpacking left, if it was not forgotten.
+func (a *assembly) close() {
+	for _, left := range a.done {
+		_ = left.Close()
+	}
+}
+
 // place adds what was fetched to the tree: a file under the name it is to
 // have, else the content of an archive or folder.
-func (it item) place(ctx context.Context, env *step.Env, data source.Data, b *tree.Builder) error {
+func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 	switch {
-	case it.as != "":
-		return b.Add(it.as, data.Ref, false)
+	case data.Ref.Kind == cache.Tree && it.as != "":
+		return a.b.Add(it.as, data.Ref, false)
 	case data.Ref.Kind == cache.Tree:
-		entries, err := tree.Read(ctx, env.Store, data.Ref)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if err := b.Add(e.Name, e.Ref(), e.Type == tree.Executable); err != nil {
-				return err
-			}
-		}
-		return nil
+		return a.graft(ctx, "", data.Ref)
+	case it.as != "":
+		return a.keep(ctx, it.as, data)
 	}
-	src, closer, err := openArchive(ctx, env, data.Ref)
+	src, end, err := a.open(ctx, data)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", data.Name, err)
 	}
-	defer closer.Close()
-	format, err := formatOf(src, data.Name)
+	format, err := archive.FormatIn(src, data.Name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", data.Name, err)
+		return errors.Join(fmt.Errorf("read %s: %w", data.Name, err), end.Close())
 	}
 	if format == "" {
-		return b.Add(data.Name, data.Ref, false)
+		data.File = end
+		return a.keep(ctx, data.Name, data)
 	}
-	if err := unpack(ctx, env, src, format, b); err != nil {
-		return fmt.Errorf("unpack %s: %w", data.Name, err)
+	u, err := a.into(ctx, a.b, src, format, data.Ref, a.nested)
+	if err != nil {
+		return errors.Join(fmt.Errorf("unpack %s: %w", data.Name, err), end.Close())
+	}
+	a.done = append(a.done, u, end)
+	return nil
+}
+
+// nested says which archives inside an archive become folders.
+func (a *assembly) nested(name string) bool { return slices.Contains(a.unpacked, name) }
+
+// keep adds a file as it is.
+func (a *assembly) keep(ctx context.Context, name string, data source.Data) error {
+	if data.File != nil {
+		if err := data.File.Publish(ctx); err != nil {
+			return fmt.Errorf("store %s: %w", name, err)
+		}
+	}
+	return a.b.Add(name, data.Ref, false)
+}
+
+// into unpacks an archive into a builder.
+func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source, format archive.Format, ref cache.Ref, nested func(string) bool) (*archive.Unpacked, error) {
+	u, err := archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
+		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
+		Progress: func(files, _ int64) {
+			a.env.Progress(step.Progress{What: "unpacking", Done: files, Unit: "files"})
+		},
+	})
+	if err == nil && u.Continued > 0 {
+		fmt.Fprintf(a.env.Log, "went on with %d entries that were unpacked before\n", u.Continued)
+	}
+	return u, err
+}
+
+// graft adds a folder's tree, with its archives unpacked in their place.
+func (a *assembly) graft(ctx context.Context, folder string, ref cache.Ref) error {
+	entries, err := tree.Read(ctx, a.env.Store, ref)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := folder + e.Name
+		switch {
+		case e.IsDir() && a.holdsArchive(name):
+			if err = a.b.AddDir(name); err == nil {
+				err = a.graft(ctx, name+"/", e.Ref())
+			}
+		case !e.IsDir() && a.nested(name):
+			err = a.graftArchive(ctx, name, e)
+		default:
+			err = a.b.Add(name, e.Ref(), e.Type == tree.Executable)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func formatOf(src archive.Source, name string) (archive.Format, error) {
-	head := make([]byte, 512)
-	n, err := src.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	if format := archive.Sniff(head[:n]); format != "" {
-		return format, nil
-	}
-	return archive.FormatOf(name), nil
+// holdsArchive reports whether an archive to be unpacked lies below a folder.
+func (a *assembly) holdsArchive(folder string) bool {
+	return slices.ContainsFunc(a.unpacked, func(name string) bool { return strings.HasPrefix(name, folder+"/") })
 }
 
-// openArchive makes a blob readable at any offset, by a copy where the store
-// cannot.
-func openArchive(ctx context.Context, env *step.Env, ref cache.Ref) (archive.Source, io.Closer, error) {
-	if random, ok := env.Store.(cache.RandomStore); ok {
-		r, err := random.OpenAt(ctx, ref.ID)
+// graftArchive adds an archive of a folder as a folder of its entries.
+func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) error {
+	src, end, err := a.open(ctx, source.Data{Ref: e.Ref()})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	defer end.Close()
+	format, err := archive.FormatIn(src, name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if format == "" {
+		return a.b.Add(name, e.Ref(), e.Type == tree.Executable)
+	}
+	inner := tree.NewBuilder(a.env.Store)
+	u, err := a.into(ctx, inner, src, format, e.Ref(), nil)
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", name, err)
+	}
+	ref, err := inner.Build(ctx, a.env.Store)
+	if err = errors.Join(err, u.Drop()); err != nil {
+		return fmt.Errorf("unpack %s: %w", name, err)
+	}
+	return a.b.Add(name, ref, false)
+}
+
+// open makes what was fetched readable at any place: where it lies, or in the
+// store, by a copy in an ingest where the store cannot.
+func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, source.Fetched, error) {
+	if data.File != nil {
+		return archive.Source{ReaderAt: data.File, Size: data.Ref.Size}, data.File, nil
+	}
+	if random, ok := a.env.Store.(cache.RandomStore); ok {
+		r, err := random.OpenAt(ctx, data.Ref.ID)
 		if err != nil {
 			return archive.Source{}, nil, err
 		}
-		return archive.Source{ReaderAt: r, Size: ref.Size}, r, nil
+		return archive.Source{ReaderAt: r, Size: data.Ref.Size}, object{r, r}, nil
 	}
-	r, err := env.Store.Open(ctx, ref.ID)
+	r, err := a.env.Store.Open(ctx, data.Ref.ID)
 	if err != nil {
 		return archive.Source{}, nil, err
 	}
 	defer r.Close()
-	spool, err := os.CreateTemp(env.WorkDir, "archive-")
+	in, err := a.env.Store.Ingest(ctx, "")
 	if err != nil {
 		return archive.Source{}, nil, err
 	}
-	if _, err := cache.Copy(ctx, spool, r); err != nil {
-		return archive.Source{}, nil, errors.Join(err, spool.Close())
+	if _, err := cache.Copy(ctx, in, r); err != nil {
+		return archive.Source{}, nil, errors.Join(err, in.Close())
 	}
-	return archive.Source{ReaderAt: spool, Size: ref.Size}, spool, nil
+	return archive.Source{ReaderAt: in, Size: data.Ref.Size}, object{in, in}, nil
 }
 
-// unpack stores every file of an archive.
-func unpack(ctx context.Context, env *step.Env, src archive.Source, format archive.Format, b *tree.Builder) error {
-	var files int64
-	return archive.Walk(ctx, src, format, archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
-		switch {
-		case e.Folder && e.Name == ".":
-			return nil
-		case e.Folder:
-			return b.AddDir(e.Name)
-		}
-		ref, err := cache.Put(ctx, env.Store, r, cache.Ref{})
-		if err != nil {
-			return err
-		}
-		files++
-		env.Progress(step.Progress{What: "unpacking", Done: files, Unit: "files"})
-		return b.Add(e.Name, ref, e.Executable)
-	})
+// object is what is in the store already, as source.Fetched.
+type object struct {
+	io.ReaderAt
+	io.Closer
 }
+
+// Publish implements source.Fetched.
+func (o object) Publish(context.Context) error { return o.Close() }
+
+// Drop implements source.Fetched.
+func (o object) Drop() error { return o.Close() }
