@@ -31,7 +31,7 @@ func TestHostile(t *testing.T) {
 		"many columns":         {"f.csv", strings.Repeat(",", compare.MaxColumns), strings.Repeat(",", compare.MaxColumns+1), "bytes follow after offset"},
 		"deep JSON":            {"f.json", "[{\"a\":" + strings.Repeat("[", 20000), "[]", "the first byte that differs"},
 		"JSON cut off":         {"f.jsonl", "{\"a\":1}\n{\"a\":", "{\"a\":1}\n", "ends too early"},
-		"long JSON":            {"f.jsonl", "{\"a\":\"" + strings.Repeat("x", 2*compare.MaxRecord) + "\"}", "{}", "the first byte that differs"},
+		"long JSON":            {"f.jsonl", "{\"a\":\"" + strings.Repeat("x", compare.MaxRecord+1<<20) + "\"}", "{}", "the first byte that differs"},
 		"gzip cut off":         {"f.csv.gz", gzipOf(t, small, then, 6)[:30], gzipOf(t, small, then, 6), "bytes follow after offset 30"},
 		"zip with bad names":   {"f.zip", zipOf(t, zip.Store, then, "../a", "1"), zipOf(t, zip.Store, then, "../a", "2"), "the first byte that differs"},
 	} {

@@ -38,7 +38,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, fmt.Errorf("%w: a record is too long", errNotTable)
 	}
-	n, err := c.r.Read(p)
+	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	for _, b := range p[:n] {
 		if b == '\n' && c.last == '\r' {

@@ -64,6 +64,7 @@ func names(columns []Column) []string {
 
 func summarisedTables(want, got *Table) Difference {
 	ways, details := formWays(want.Form, got.Form)
+	changed, missing, extra := changedColumns(want, got)
 	sameNames := slices.Equal(names(want.Columns), names(got.Columns)) && want.Count == got.Count
 	switch {
 	case want.Values == got.Values && sameNames:
@@ -71,11 +72,11 @@ func summarisedTables(want, got *Table) Difference {
 			ways = append(ways, Layout)
 		}
 		return same(ways...).because(details...)
-	case want.Unordered == got.Unordered && want.Rows == got.Rows && want.Count == got.Count:
+	case want.Unordered == got.Unordered && want.Rows == got.Rows && want.Count == got.Count && len(missing)+len(extra) == 0:
 		if !sameNames {
 			ways = append(ways, ColumnOrder)
 		}
-		if changed, _, _ := changedColumns(want, got); len(changed) > 0 {
+		if len(changed) > 0 {
 			ways = append(ways, RowOrder)
 		}
 		return same(ways...).because(details...)
