@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Verdict is what became of one step in a verification.
+type Verdict string
+
+// The verdicts. Only Same, Intact and Unrun are good.
+const (
+	// Same: done again from the recorded inputs, it gave the same.
+	Same Verdict = "same"
+	// Intact: it cannot be done again, since it varies or fetches; what it
+	// gave was read and is what was recorded.
+	Intact Verdict = "intact"
+	// Unrun: it had no result in the run.
+	Unrun Verdict = "not run"
+	// Differs: its key or its outputs are not those of the run.
+	Differs Verdict = "differs"
+	// Missing: its result, or what it was made from, is no longer here.
+	Missing Verdict = "missing"
+	// Broken: it failed, or its content is damaged.
+	Broken Verdict = "broken"
+)
+
+// Good reports whether the verdict speaks for the run.
+func (v Verdict) Good() bool { return v == Same || v == Intact || v == Unrun }
+
+// Verified is the verdict on one step.
+type Verified struct {
+	Address    string               `json:"address"`
+	Kind       string               `json:"kind"`
+	Verdict    Verdict              `json:"verdict"`
+	Deviations []lockfile.Deviation `json:"deviations,omitempty"`
+	Error      string               `json:"error,omitempty"`
+	Seconds    float64              `json:"seconds"`
+}
+
+// VerifyOptions choose what is verified.
+type VerifyOptions struct {
+	// Selected says which kinds are; nil is all.
+	Selected func(kind string) bool
+	// Parallelism is the number of steps done at a time; 0 is one a processor.
+	Parallelism int
+	// Done, when set, is told each verdict, by one goroutine at a time.
+	Done func(Verified)
+}
+
+// Verify does the deterministic steps of a run again, each from the inputs that
+// the run had, and compares what they give with what was recorded. p is the
+// pipeline of the run with its variables. Nothing is recorded. The verdicts
+// are in dependency order.
+func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, opts VerifyOptions) ([]Verified, diag.List) {
+	v := &verifier{e: e, p: p, opts: opts, ran: make(map[string]ledger.StepSummary, len(past.Steps))}
+	for _, s := range past.Steps {
+		v.ran[s.Address] = s
+	}
+	list := make([]Verified, 0, len(p.Instances))
+	var jobs []func()
+	for i, inst := range p.Instances {
+		kind := inst.Step.Kind
+		rec, verdict := v.recall(ctx, i)
+		if opts.Selected != nil && !opts.Selected(kind.Name) {
+			continue
+		}
+		verdict.Address, verdict.Kind = inst.Addr.String(), kind.Name
+		list = append(list, verdict)
+		n := len(list) - 1
+		if rec != nil {
+			// The arguments are taken now, while all inputs are set.
+			s, args, diags := construct(p, i)
+			jobs = append(jobs, func() { v.settle(ctx, &list[n], inst.Step.Kind, rec, s, args, diags) })
+			continue
+		}
+		v.tell(list[n])
+	}
+	v.run(jobs)
+	if err := ctx.Err(); err != nil {
+		return nil, diag.List{diag.Failure("Interrupted", err)}
+	}
+	return list, nil
+}
+
+// verifier is one verification under way.
+type verifier struct {
+	e    *Engine
+	p    *Program
+	opts VerifyOptions
+	ran  map[string]ledger.StepSummary
+	mu   sync.Mutex
+}
+
+// run does the jobs, several at a time.
+func (v *verifier) run(jobs []func()) {
+	n := v.opts.Parallelism
+	if n <= 0 {
+		n = max(1, int(v.e.opts.Capacity.CPUs))
+	}
+	slots := make(chan struct{}, n)
+	var wait sync.WaitGroup
+	for _, job := range jobs {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			job()
+		})
+	}
+	wait.Wait()
+}
+
+func (v *verifier) tell(verdict Verified) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.opts.Done != nil {
+		v.opts.Done(verdict)
+	}
+}
+
+// recall finds what instance i gave in the run and makes it known to those that
+// depend on it. Without a record the verdict says why.
+func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) {
+	inst := v.p.Instances[i]
+	past, found := v.ran[inst.Addr.String()]
+	if !found || past.Action == "" {
+		return nil, Verified{Verdict: Unrun}
+	}
+	for _, d := range inst.Deps {
+		if at := v.p.Instances[d].Addr.String(); v.ran[at].Action == "" {
+			return nil, Verified{Verdict: Missing, Error: at + " has no result"}
+		}
+	}
+	id, err := digest.ParseActionID(past.Action)
+	if err != nil {
+		return nil, Verified{Verdict: Broken, Error: err.Error()}
+	}
+	rec, err := v.e.lookup(ctx, id)
+	switch {
+	case err != nil:
+		return nil, Verified{Verdict: Broken, Error: err.Error()}
+	case rec == nil:
+		past.Action = ""
+		v.ran[inst.Addr.String()] = past
+		return nil, Verified{Verdict: Missing, Error: "its result is no longer in the cache"}
+	}
+	v.p.SetOutputs(i, rec.Outputs)
+	verdict := Verified{}
+	for name, was := range past.Outputs {
+		if is := shownOutputs(rec.Outputs)[name]; is != was {
+			verdict.Deviations = append(verdict.Deviations, lockfile.Deviation{Address: inst.Addr.String(), Field: "output " + name, Was: was, Is: is})
+		}
+	}
+	return rec, verdict
+}
+
+// settle reaches the verdict on a step that has a record.
+func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, rec *cache.Record, s step.Step, args step.Args, diags diag.List) {
+	started := time.Now()
+	defer func() {
+		out.Seconds = time.Since(started).Seconds()
+		v.tell(*out)
+	}()
+	if diags.HasErrors() {
+		out.Verdict, out.Error = Broken, asError(diags).Error()
+		return
+	}
+	h, err := step.Key(kind, args, s)
+	if err != nil {
+		out.Verdict, out.Error = Broken, err.Error()
+		return
+	}
+	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
+	out.Deviations = append(out.Deviations, was.CheckInputs(lockfile.Inputs(h.Fields()))...)
+	var gave cache.Outputs
+	varies := kind.Varies || kind.Volatile
+	if !varies {
+		gave, err = v.again(ctx, out.Address, rec, s, args)
+		_, fetches := s.(step.Preflighter)
+		varies = fetches && err != nil
+	}
+	switch {
+	case varies:
+		out.Verdict = Intact
+		err = v.intact(ctx, rec.Outputs)
+	case err == nil:
+		out.Verdict = Same
+		out.Deviations = append(out.Deviations, was.CheckOutputs(lockfile.Outputs(gave))...)
+	}
+	for i := range out.Deviations {
+		out.Deviations[i].Address = out.Address
+	}
+	switch {
+	case errors.Is(err, cache.ErrNotFound):
+		out.Verdict, out.Error = Missing, err.Error()
+	case err != nil:
+		out.Verdict, out.Error = Broken, err.Error()
+	case len(out.Deviations) > 0:
+		out.Verdict = Differs
+	}
+}
+
+// again runs a step as an apply would.
+func (v *verifier) again(ctx context.Context, address string, rec *cache.Record, s step.Step, args step.Args) (_ cache.Outputs, err error) {
+	dir, err := v.e.opts.Cache.TempDir("verify-" + rec.Action.Short())
+	if err != nil {
+		return nil, fmt.Errorf("make work folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
+	if args.Limits.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, args.Limits.Timeout)
+		defer cancel()
+	}
+	return protect(ctx, s, &step.Env{
+		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
+		Progress: func(step.Progress) {}, Warn: func(string) {}, Limits: args.Limits, RunID: "verify",
+	})
+}
+
+// intact reads all content of an action's outputs, which the store compares
+// with its digests.
+func (v *verifier) intact(ctx context.Context, outputs cache.Outputs) error {
+	for _, o := range outputs {
+		switch o.Ref.Kind {
+		case cache.Blob:
+			if err := v.read(ctx, o.Ref.ID); err != nil {
+				return err
+			}
+		case cache.Tree:
+			err := tree.Walk(ctx, v.e.opts.Cache, o.Ref, func(_ string, entry tree.Entry) error {
+				if entry.IsDir() {
+					return nil
+				}
+				return v.read(ctx, entry.ID)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *verifier) read(ctx context.Context, id digest.ContentID) error {
+	r, err := v.e.opts.Cache.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = cache.Copy(ctx, io.Discard, r)
+	return errors.Join(err, r.Close())
+}
