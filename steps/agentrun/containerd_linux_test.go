@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,15 +18,16 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/executor/image"
 	"github.com/mleflow/mleflow/plugins/gateway/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
 // contained is an agent of words in an image of the test program alone: see
 // actCommand.
-func contained(t *testing.T, image string, secrets map[string]cty.Value, words ...string) cty.Value {
+func contained(t *testing.T, from string, secrets map[string]cty.Value, words ...string) cty.Value {
 	t.Helper()
-	changes := map[string]cty.Value{"image": cty.StringVal(image)}
+	changes := map[string]cty.Value{"image": cty.StringVal(from)}
 	if len(secrets) > 0 {
 		changes["secrets"] = cty.MapVal(secrets)
 	}
@@ -35,13 +37,14 @@ func contained(t *testing.T, image string, secrets map[string]cty.Value, words .
 // TestContainerd runs agents in containers of a private daemon.
 func TestContainerd(t *testing.T) {
 	d := containerdtest.Start(t)
-	image := containerdtest.Image(t)
-	t.Run("attempt", func(t *testing.T) { testContained(t, d, image) })
-	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, image) })
+	made := containerdtest.Image(t)
+	t.Run("attempt", func(t *testing.T) { testContained(t, d, made) })
+	t.Run("reference", func(t *testing.T) { testReferenceShape(t, d) })
+	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, made) })
 }
 
 // testContained leads an agent through everything that it is promised.
-func testContained(t *testing.T, d *containerdtest.Daemon, image string) {
+func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	e := containerd.New(d.Options)
 	t.Cleanup(func() { e.Close() })
 	canary := rand.Text() // canaries are in the program, and so in the image
@@ -52,7 +55,7 @@ func testContained(t *testing.T, d *containerdtest.Daemon, image string) {
 	store := t.TempDir()
 	b.Store = openStore(t, store)
 	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 64<<20
-	args := values(b, t, contained(t, image, secrets,
+	args := values(b, t, contained(t, made, secrets,
 		"submit", "id,y\n11,a\n", "wait", "1500", "submit", "id,y\n11,b\n12,a\n", "validate", "/home/submission/submission.csv",
 		"validate", "/home/data/sample_submission.csv", "budget", "", "get", "http://localhost:5000/health",
 		"get", "https://example.com/", "get", "http://169.254.169.254/", "direct", "1.1.1.1:443", "lookup", "example.com",
@@ -96,6 +99,66 @@ func testContained(t *testing.T, d *containerdtest.Daemon, image string) {
 	}
 	if list := kept(t, b); len(list) > 0 {
 		t.Errorf("still kept: %v", list)
+	}
+}
+
+// startScript is a start script of the shape that agents of the reference have:
+// its own folder holds its files, it may write anywhere in /home, and knows the
+// folders by their variables or their names.
+const startScript = `#!/bin/bash
+set -e -x
+cd "$(dirname "$0")"
+${AGENT_DIR}/main act submit "$(cat /home/data/sample_submission.csv)" id ""
+: > "$CODE_DIR/code.py"; : > "$LOGS_DIR/run.log"; : > "$AGENT_DIR/agent_was_here.txt"; : > /home/anywhere
+[[ -s /home/instructions.txt && -s /home/data/description.md && -x /home/validate_submission.sh ]]
+[[ $SUBMISSION_DIR = /home/submission && $LOGS_DIR = /home/logs && $CODE_DIR = /home/code && $AGENT_DIR = /home/agent ]]
+[[ $FROM_IMAGE = yes && $1 = agent.steps=500 && ! -e /private ]]
+echo more >> /home/instructions.txt
+${AGENT_DIR}/main act validate /home/submission/submission.csv
+`
+
+// testReferenceShape runs an agent's image as the reference has it.
+func testReferenceShape(t *testing.T, d *containerdtest.Daemon) {
+	recipe, err := containerdtest.Recipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := exec.CommandContext(t.Context(), "ldd", "/bin/bash", "/bin/cat", "/usr/bin/dirname").Output()
+	if err != nil {
+		t.Fatalf("list the libraries of bash: %v", err)
+	}
+	files := []string{"/bin/bash", "/bin/cat", "/usr/bin/dirname"}
+	for _, word := range strings.Fields(string(listed)) {
+		if strings.HasPrefix(word, "/lib") && !strings.HasSuffix(word, ":") {
+			files = append(files, word)
+		}
+	}
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		recipe.Files = append(recipe.Files, image.File{Host: file, Guest: file})
+	}
+	recipe.Files = append(recipe.Files,
+		image.File{Text: startScript, Guest: "/home/agent/start.sh", Mode: 0o755},
+		image.File{Host: os.Args[0], Guest: "/home/agent/main"},
+		image.File{Text: "old text", Guest: "/home/instructions.txt"})
+	recipe.Config.Env = map[string]string{"PATH": "/usr/bin:/bin", "FROM_IMAGE": "yes"}
+	made, err := (&image.Builder{Dir: t.TempDir()}).Build(t.Context(), recipe, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := containerd.New(d.Options)
+	t.Cleanup(func() { e.Close() })
+	b := newBench(t, e.Runtime())
+	args := values(b, t, who([]string{"bash", "/home/agent/start.sh"}, map[string]cty.Value{
+		"image": cty.StringVal(made.Path), "args": cty.ListVal([]cty.Value{cty.StringVal("agent.steps=500")}),
+	}))
+	args["runtime"] = cty.StringVal("containerd")
+	r := run(t, b, args)
+	if r.Outcome != "finished" || !strings.Contains(r.Logs["output.log"], validity.Valid) || !strings.Contains(r.Logs["output.log"], "id: 1000 1000") {
+		t.Errorf("outcome %s\n%s", r.Outcome, r.Logs["output.log"])
+	}
+	if _, ok := r.Code["code.py"]; !ok {
+		t.Errorf("code %v", r.Code)
 	}
 }
 
@@ -159,13 +222,13 @@ func TestContainerdChild(t *testing.T) {
 	t.Fatalf("the child outlived its killer: %v", err)
 }
 
-func resumable(t *testing.T, store string, opts containerd.Options, image string) (*steptest.Bench, map[string]cty.Value) {
+func resumable(t *testing.T, store string, opts containerd.Options, made string) (*steptest.Bench, map[string]cty.Value) {
 	e := containerd.New(opts)
 	t.Cleanup(func() { e.Close() })
 	b := newBench(t, e.Runtime())
 	b.Store = openStore(t, store)
 	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 32<<20
-	args := values(b, t, contained(t, image, nil, "submit", "id,y\n", "write", "/home/logs/started", "wait", "4000",
+	args := values(b, t, contained(t, made, nil, "submit", "id,y\n", "write", "/home/logs/started", "wait", "4000",
 		"validate", "/home/data/sample_submission.csv", "submit", "id,y\n11,a\n12,b\n"))
 	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
 	return b, args
@@ -173,10 +236,10 @@ func resumable(t *testing.T, store string, opts containerd.Options, image string
 
 // testContainedResume kills the process that runs an agent, and sees that the
 // next one goes on with it.
-func testContainedResume(t *testing.T, d *containerdtest.Daemon, image string) {
+func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
 	store := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContainerdChild$") //nolint:gosec // this program
-	child.Env = append(os.Environ(), childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, image, d.Options.Namespace}, "\n"))
+	child.Env = append(os.Environ(), childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, made, d.Options.Namespace}, "\n"))
 	var said bytes.Buffer
 	child.Stdout, child.Stderr = &said, &said
 	if err := child.Start(); err != nil {
@@ -193,7 +256,7 @@ func testContainedResume(t *testing.T, d *containerdtest.Daemon, image string) {
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	b, args := resumable(t, store, d.Options, image)
+	b, args := resumable(t, store, d.Options, made)
 	out, err := b.Run(t, args)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b.Log())

@@ -3,6 +3,7 @@ package agentrun
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -65,6 +66,7 @@ var statsType = cty.Object(map[string]cty.Type{
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
+	tidied := &sync.Once{}
 	return step.Kind{
 		Name:    "agent-run",
 		Version: "2",
@@ -106,7 +108,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "submission", Type: step.ArtifactType, Doc: "What it left in SUBMISSION_DIR, a tree."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every question to the validity server, with size, digest and verdict, JSON lines."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps) },
+		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied) },
 	}
 }
 
@@ -149,10 +151,12 @@ type attempt struct {
 	sandbox executor.Sandbox
 	setup   time.Duration
 	every   time.Duration
+	// tidied is done when this process has removed what others left.
+	tidied *sync.Once
 }
 
-func newAttempt(args step.Args, deps Deps) (step.Step, error) {
-	a := &attempt{deps: deps, raw: args}
+func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error) {
+	a := &attempt{deps: deps, raw: args, tidied: tidied}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}

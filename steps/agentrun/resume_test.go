@@ -114,6 +114,49 @@ func TestOtherActionIsOther(t *testing.T) {
 	}
 }
 
+// TestTidy sees that the folders of attempts are removed that nobody can
+// continue, and no others.
+func TestTidy(t *testing.T) {
+	m := &machine{running: map[string]executor.Spec{}, command: func(executor.Spec) error { return nil }}
+	b := newBench(t, m.runtime())
+	keeper := b.Store.(cache.Keeper)
+	now := time.Now().Format(time.RFC3339Nano)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range map[string]string{
+		"agent-rebooted": `{"started":"` + now + `","boot":"another"}`,
+		"agent-old":      `{"started":"2020-01-01T00:00:00Z","boot":"` + strings.TrimSpace(string(boot)) + `"}`,
+		"agent-running":  `{"started":"` + now + `","boot":"` + strings.TrimSpace(string(boot)) + `"}`,
+		"agent-new":      "", "other": `{"boot":"another"}`,
+	} {
+		dir, release, err := keeper.Keep(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			err = os.WriteFile(filepath.Join(dir, "state.json"), []byte(text), 0o600)
+		}
+		if err := errors.Join(err, release(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, k := range kept(t, b) {
+			os.RemoveAll(k.Dir)
+		}
+	})
+	run(t, b, values(b, t, who([]string{"/agent"}, nil)))
+	var left []string
+	for _, k := range kept(t, b) {
+		left = append(left, k.Key)
+	}
+	if diff := cmp.Diff([]string{"agent-new", "agent-running", "other"}, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s\n%s", diff, b.Log())
+	}
+}
+
 // TestMachineFails sees that an attempt the machine spoilt is told in the log,
 // leaves nothing behind and may be repeated.
 func TestMachineFails(t *testing.T) {

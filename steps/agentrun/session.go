@@ -2,13 +2,11 @@ package agentrun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,15 +37,6 @@ type session struct {
 	gates     *gates
 	shots     *snapshots
 }
-
-// state is what a later process must know of the attempt.
-type state struct {
-	// Started is when the agent was started, Boot the machine's boot.
-	Started time.Time `json:"started"`
-	Boot    string    `json:"boot"`
-}
-
-const stateFile = "state.json"
 
 // open makes or finds the folders of the attempt.
 func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*session, error) {
@@ -88,12 +77,13 @@ func (s *session) find(ctx context.Context) error {
 	if !ok || !s.runtime.Resumes {
 		return nil
 	}
+	s.tidied.Do(func() { s.tidy(ctx, keeper) })
 	kind := Kind(s.deps)
 	key, err := step.Key(&kind, s.raw, s.attempt)
 	if err != nil {
 		return fmt.Errorf("name attempt: %w", err)
 	}
-	dir, release, err := keeper.Keep(ctx, "agent-"+key.Sum().String())
+	dir, release, err := keeper.Keep(ctx, keptPrefix+key.Sum().String())
 	if err != nil {
 		return err
 	}
@@ -103,74 +93,14 @@ func (s *session) find(ctx context.Context) error {
 	if s.continued, err = s.left(ctx); err != nil || s.continued {
 		return err
 	}
-	if err := s.dropVolume(ctx); err != nil {
+	if err := s.dropVolume(ctx, dir); err != nil {
 		return err
 	}
 	return empty(dir)
 }
 
-// dropVolume removes the volume that an attempt left which does not go on.
-func (s *session) dropVolume(ctx context.Context) error {
-	at := s.layoutIn(s.dirs.root).volume
-	if _, err := os.Lstat(at); at == "" || err != nil {
-		return nil //nolint:nilerr // there is none
-	}
-	v, err := s.volume(ctx, at)
-	if err != nil {
-		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
-	}
-	return v.Close()
-}
-
 func (s *session) volume(ctx context.Context, at string) (executor.Volume, error) {
 	return s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: s.raw.Limits.DiskBytes, User: s.sandbox.User})
-}
-
-// left says whether the folder is that of an agent that still goes on, or has
-// ended while nobody looked.
-func (s *session) left(ctx context.Context) (bool, error) {
-	data, err := os.ReadFile(filepath.Join(s.dirs.root, stateFile))
-	var was state
-	if err != nil || json.Unmarshal(data, &was) != nil || was.Boot != boot() {
-		return false, nil //nolint:nilerr // there is nothing to go on with
-	}
-	s.startedAt(was.Started)
-	if s.runtime.Left == nil {
-		return false, nil
-	}
-	return s.runtime.Left(ctx, s.id)
-}
-
-// boot identifies the machine's boot; agents do not outlive it.
-func boot() string {
-	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(data))
-}
-
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := tree.Remove(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remember writes the state for a later process.
-func (s *session) remember() error {
-	text, err := json.Marshal(state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(s.dirs.root, stateFile)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // end lets go of everything; nothing is kept.
@@ -204,6 +134,7 @@ type layout struct {
 var homeFolders = []string{"agent", "code", "logs", "submission"}
 
 const (
+	volumeFolder     = "volume"
 	instructionsFile = "instructions.txt"
 	validateFile     = "validate_submission.sh"
 )
@@ -216,7 +147,7 @@ func (a *attempt) layoutIn(root string) layout {
 		l.data = filepath.Join(root, "data")
 	}
 	if a.runtime.Volume != nil && a.raw.Limits.DiskBytes > 0 {
-		l.volume = filepath.Join(root, "volume")
+		l.volume = filepath.Join(root, volumeFolder)
 		l.home, l.tmp = filepath.Join(l.volume, "home"), filepath.Join(l.volume, "tmp")
 	}
 	return l

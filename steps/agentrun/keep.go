@@ -1,0 +1,133 @@
+package agentrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// keptPrefix begins the keys of attempts among the cache's kept folders.
+const keptPrefix = "agent-"
+
+// keptFor is after how long the folder of an attempt that nobody continued is
+// removed.
+const keptFor = 7 * 24 * time.Hour
+
+// state is what a later process must know of the attempt.
+type state struct {
+	// Started is when the agent was started, Boot the machine's boot.
+	Started time.Time `json:"started"`
+	Boot    string    `json:"boot"`
+}
+
+const stateFile = "state.json"
+
+// left says whether the folder is that of an agent that still goes on, or has
+// ended while nobody looked.
+func (s *session) left(ctx context.Context) (bool, error) {
+	was, ok := recall(s.dirs.root)
+	if !ok || was.Boot != boot() {
+		return false, nil
+	}
+	s.startedAt(was.Started)
+	if s.runtime.Left == nil {
+		return false, nil
+	}
+	return s.runtime.Left(ctx, s.id)
+}
+
+// boot identifies the machine's boot; agents do not outlive it.
+func boot() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data))
+}
+
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := tree.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember writes the state for a later process.
+func (s *session) remember() error {
+	text, err := json.Marshal(state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dirs.root, stateFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// recall reads the state in an attempt's folder.
+func recall(dir string) (was state, ok bool) {
+	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	return was, err == nil && json.Unmarshal(data, &was) == nil
+}
+
+// dropVolume removes the volume that an attempt left which does not go on.
+func (s *session) dropVolume(ctx context.Context, dir string) error {
+	at := filepath.Join(dir, volumeFolder)
+	if _, err := os.Lstat(at); err != nil || s.runtime.Volume == nil {
+		return nil //nolint:nilerr // there is none
+	}
+	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: max(s.raw.Limits.DiskBytes, smallestVolume), User: s.sandbox.User})
+	if err != nil {
+		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
+	}
+	return v.Close()
+}
+
+// smallestVolume is what a volume has that is only made to be removed.
+const smallestVolume = 16 << 20
+
+// tidy removes the folders of attempts that nobody will continue: their agents
+// ended with an earlier boot of the machine, or long ago.
+func (s *session) tidy(ctx context.Context, keeper cache.Keeper) {
+	list, err := keeper.Kept(ctx)
+	for _, k := range list {
+		if k.Held || !strings.HasPrefix(k.Key, keptPrefix) || !stale(k.Dir) {
+			continue
+		}
+		dir, release, bad := keeper.Keep(ctx, k.Key)
+		if bad == nil {
+			gone := stale(dir) // nobody took it up meanwhile
+			if gone {
+				bad = s.dropVolume(ctx, dir)
+			}
+			bad = errors.Join(bad, release(!gone || bad != nil))
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		fmt.Fprintf(s.env.Log, "note: remove the folders of old attempts: %v\n", err)
+	}
+}
+
+// stale says that the attempt in a kept folder cannot go on, or that nobody
+// asked for it for long.
+func stale(dir string) bool {
+	if was, ok := recall(dir); ok {
+		return was.Boot != boot() || time.Since(was.Started) > keptFor
+	}
+	info, err := os.Stat(dir)
+	return err == nil && time.Since(info.ModTime()) > keptFor
+}
