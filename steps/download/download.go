@@ -21,9 +21,15 @@ import (
 	"github.com/mleflow/mleflow/plugins/source"
 )
 
+// Definitions gives the definition of a competition; a *competitions.Catalog
+// does.
+type Definitions interface {
+	Get(id string) (*competitions.Definition, error)
+}
+
 // Deps are what the kind needs.
 type Deps struct {
-	Catalog *competitions.Catalog
+	Catalog Definitions
 	Sources *source.Registry
 	// Adopt, when set, is a data directory of the reference: a competition
 	// that has a folder in it is taken from there, unless the step says where

@@ -88,7 +88,7 @@ func (a *app) testOne(ctx context.Context, o testOptions, def *competitions.Defi
 			return nil, fmt.Errorf("make folder: %w", mkErr)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		if prepared, err = prepareIn(ctx, def, dir, values); err != nil {
+		if prepared, err = a.prepareIn(ctx, def, dir, values); err != nil {
 			return nil, err
 		}
 	}
@@ -96,11 +96,20 @@ func (a *app) testOne(ctx context.Context, o testOptions, def *competitions.Defi
 }
 
 // prepareIn prepares a competition whose data ships with it.
-func prepareIn(ctx context.Context, def *competitions.Definition, dir string, params map[string]cty.Value) (string, error) {
+func (a *app) prepareIn(ctx context.Context, def *competitions.Definition, dir string, params map[string]cty.Value) (_ string, err error) {
 	if !shipsData(def) {
 		return "", fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
 	}
-	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Params: params})
+	b, err := a.openBackend()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	raw, err := a.fetchOne(ctx, b, def)
+	if err != nil {
+		return "", err
+	}
+	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Fetched: raw, Params: params})
 	return outcome.Path, err
 }
 

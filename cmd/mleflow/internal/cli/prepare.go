@@ -14,7 +14,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -41,7 +40,9 @@ func newPrepare(a *app) *cobra.Command {
 		Short: "Prepare competitions' public and private data",
 		Long: `Prepare competitions: split the raw data into what agents see and the answers, and
 check the result against its pins. Raw data is taken from --raw, or from
-DIR/<id>/raw, or from the competition's own source. Several competitions are
+DIR/<id>/raw, or fetched into the cache: the archive DIR/<id>/*.zip if there is
+one, else from the competition's own source, such as Kaggle. --keep-raw also
+writes it to DIR/<id>/raw, as files of their own. Several competitions are
 prepared at once; one that fails does not stop the others.
 
 With --raw and several competitions, each takes the folder of its name below it.
@@ -58,9 +59,10 @@ The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
 	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
 	flags.StringVarP(&o.list, "list", "l", "", "prepare the competitions that `FILE` lists, one a line")
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
-	flags.BoolVar(&o.keepRaw, "keep-raw", false, "keep DIR/<id>/raw afterwards")
+	flags.BoolVar(&o.keepRaw, "keep-raw", false, "keep DIR/<id>/raw afterwards, or write it")
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
 	o.data.register(cmd)
+	a.network.register(cmd)
 	return cmd
 }
 
@@ -169,19 +171,65 @@ func (o prepareOptions) rawOf(id string, n int) string {
 // prepareAll prepares competitions side by side and shows progress as events.
 func (a *app) prepareAll(ctx context.Context, jobs []dataset.Job) error {
 	p := a.newPreparation(jobs)
-	workers := min(len(jobs), runtime.GOMAXPROCS(0))
-	var group errgroup.Group
-	group.SetLimit(max(1, workers))
+	waits, done, err := p.fetch(ctx, jobs)
+	if err != nil {
+		p.progress.close()
+		return err
+	}
+	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
+	slots := make(chan struct{}, workers)
+	var group sync.WaitGroup
 	for i := range jobs {
-		group.Go(func() error {
-			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/max(1, workers))
-			p.do(ctx, i, jobs[i])
-			return nil
+		group.Go(func() {
+			var raw arrival
+			if wait := waits[jobs[i].Def.ID]; wait != nil {
+				raw = <-wait
+			}
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			jobs[i].Fetched = raw.data
+			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
+			p.do(ctx, i, jobs[i], raw.err)
 		})
 	}
-	_ = group.Wait() // failures are in p.results
+	group.Wait() // failures are in p.results
 	p.progress.close()
-	return p.conclude(ctx)
+	return errors.Join(p.conclude(ctx), done())
+}
+
+// arrival is raw data that was fetched, or why it was not.
+type arrival struct {
+	data *dataset.Fetched
+	err  error
+}
+
+// fetch begins to fetch the raw data that the jobs lack and returns where each
+// arrives; done ends it.
+func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[string]chan arrival, done func() error, err error) {
+	waits = map[string]chan arrival{}
+	f := &fetcher{sink: p.emit, ready: func(id string, raw *dataset.Fetched, err error) { waits[id] <- arrival{raw, err} }}
+	for _, job := range jobs {
+		needs, err := job.NeedsRaw()
+		if err != nil {
+			return nil, nil, err
+		}
+		if needs {
+			waits[job.Def.ID] = make(chan arrival, 1)
+			f.add(job.Def, job.Layout)
+		}
+	}
+	if len(waits) == 0 {
+		return waits, func() error { return nil }, nil
+	}
+	if f.backend, err = p.app.openBackend(); err != nil {
+		return nil, nil, err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { f.run(ctx) })
+	return waits, func() error {
+		running.Wait()
+		return f.backend.Close()
+	}, nil
 }
 
 // preparation is what prepareAll keeps: one result a job.
@@ -214,7 +262,8 @@ func (p *preparation) emit(e event.Event) {
 	p.progress.Emit(e)
 }
 
-func (p *preparation) do(ctx context.Context, i int, job dataset.Job) {
+// do prepares one competition, or tells why its raw data did not come.
+func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
 	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
 	last := time.Time{}
@@ -224,7 +273,10 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job) {
 			p.emit(event.StepProgress{At: now(), Address: address, What: u.Output, Done: int64(u.Done), Total: int64(max(0, u.Total)), Unit: "files"})
 		}
 	}
-	outcome, err := dataset.Prepare(ctx, job)
+	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
+	if err == nil {
+		outcome, err = dataset.Prepare(ctx, job)
+	}
 	if err == nil && outcome.Report.Verdict == verify.Differs {
 		r := outcome.Report
 		err = step.Mismatch(fmt.Errorf("%d of %d pins do not match (%s)", r.Pinned-r.Matched, r.Pinned, r.Counts()))

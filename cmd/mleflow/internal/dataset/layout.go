@@ -11,6 +11,9 @@ import (
 // Layout is a data folder.
 type Layout struct{ Dir string }
 
+// Competition is a competition's folder.
+func (l Layout) Competition(id string) string { return filepath.Join(l.Dir, id) }
+
 // Raw is where a competition's unpacked download lies.
 func (l Layout) Raw(id string) string { return filepath.Join(l.Dir, id, "raw") }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/zclconf/go-cty/cty"
@@ -18,10 +19,12 @@ type Job struct {
 	Def    *competitions.Definition
 	Layout Layout
 	// Raw is a folder with the unpacked download; empty to use the layout's
-	// own, which is filled from the competition's sources if need be.
-	Raw    string
-	Params map[string]cty.Value
-	// KeepRaw keeps the layout's raw folder afterwards.
+	// own, or Fetched where that is empty.
+	Raw     string
+	Fetched *Fetched
+	Params  map[string]cty.Value
+	// KeepRaw keeps the layout's raw folder afterwards, or makes it of what
+	// was fetched.
 	KeepRaw bool
 	// SkipVerification checks no pins.
 	SkipVerification bool
@@ -48,7 +51,7 @@ type Outcome struct {
 // Prepare makes the prepared folder of a competition from its raw one.
 func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	out := Outcome{Competition: j.Def.ID, Path: j.Layout.Prepared(j.Def.ID)}
-	raw, err := j.raw(ctx)
+	raw, own, err := j.raw(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -58,21 +61,21 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	if err := j.verify(ctx, &out); err != nil {
 		return out, err
 	}
-	if j.Raw == "" && !j.KeepRaw && out.Report.Verdict != verify.Differs {
-		if err := os.RemoveAll(raw); err != nil {
+	if own && !j.KeepRaw && out.Report.Verdict != verify.Differs {
+		if err := os.RemoveAll(j.Layout.Raw(j.Def.ID)); err != nil {
 			return out, fmt.Errorf("remove raw data: %w", err)
 		}
 	}
 	return out, nil
 }
 
-func (j Job) run(ctx context.Context, raw, final string) (err error) {
+func (j Job) run(ctx context.Context, raw fs.FS, final string) (err error) {
 	folder, err := prep.NewFolder(final)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	defer func() { err = errors.Join(err, folder.Discard()) }()
-	err = prep.Run(ctx, j.Def, prep.Options{Raw: os.DirFS(raw), Out: folder, Params: j.Params, Parallelism: j.Parallelism, Progress: j.Progress})
+	err = prep.Run(ctx, j.Def, prep.Options{Raw: raw, Out: folder, Params: j.Params, Parallelism: j.Parallelism, Progress: j.Progress})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/steps/download"
+)
+
+// fetcher gets the raw data of competitions into the cache: it applies a
+// pipeline with one download step each, so that they are reserved room for,
+// resumed, checked and cached as those of any pipeline.
+type fetcher struct {
+	backend *backend
+	// kinds replace those of the backend, if set.
+	kinds *step.Registry
+	// ids maps the address of a step to its competition.
+	ids map[string]string
+	// src is the pipeline.
+	src strings.Builder
+	// sink is told what happens, with competitions for addresses.
+	sink func(event.Event)
+	// ready is called once for each competition that has its data, or an
+	// error.
+	ready func(id string, raw *dataset.Fetched, err error)
+}
+
+// add asks for a competition. An archive that lies where the reference puts it
+// in the data folder is taken instead of a download.
+func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout) {
+	if f.ids == nil {
+		f.ids = map[string]string{}
+	}
+	name := "d" + strconv.Itoa(len(f.ids))
+	f.ids["step.download."+name] = def.ID
+	fmt.Fprintf(&f.src, "step \"download\" %q {\n  competition = %s\n", name, literal(def.ID))
+	folder := layout.Competition(def.ID)
+	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && len(def.Sources) == 1 {
+		fmt.Fprintf(&f.src, "  source {\n    kind = \"reference\"\n    path = %s\n", literal(folder))
+		if pin := def.Sources[0].MD5; pin != "" {
+			fmt.Fprintf(&f.src, "    md5  = %s\n", literal(pin))
+		}
+		if pin := def.Sources[0].SHA256; pin != "" {
+			fmt.Fprintf(&f.src, "    sha256 = %s\n", literal(pin))
+		}
+		f.src.WriteString("  }\n")
+	}
+	f.src.WriteString("}\n")
+}
+
+// literal writes a text as HCL.
+func literal(text string) string {
+	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(strconv.Quote(text))
+}
+
+// run fetches all that was asked for, and calls ready for each.
+func (f *fetcher) run(ctx context.Context) {
+	open := maps.Clone(f.ids)
+	failed := map[string]error{}
+	finish := func(address string, raw *dataset.Fetched, err error) {
+		if id, ok := open[address]; ok {
+			delete(open, address)
+			f.ready(id, raw, err)
+		}
+	}
+	opts := f.backend.options
+	opts.Ledger = nil // it is no run of a pipeline that people know
+	if f.kinds != nil {
+		opts.Kinds = f.kinds
+	}
+	e := engine.New(opts)
+	err := f.apply(ctx, e, func(ev event.StepFinished) {
+		switch ev.Status {
+		case event.Ran, event.Cached:
+			raw, err := f.fetched(ctx, ev.Action)
+			finish(ev.Address, raw, err)
+		case event.Cancelled:
+			failed[ev.Address] = context.Cause(ctx)
+		}
+	}, failed)
+	for _, address := range slices.Sorted(maps.Keys(open)) {
+		cause := failed[address]
+		if cause == nil {
+			cause = err
+		}
+		if cause == nil {
+			cause = context.Canceled
+		}
+		finish(address, nil, cause)
+	}
+}
+
+// apply runs the pipeline and collects why steps failed.
+func (f *fetcher) apply(ctx context.Context, e *engine.Engine, finished func(event.StepFinished), failed map[string]error) error {
+	p, diags := e.Parse("prepare", []byte(f.src.String()), config.Inputs{})
+	if diags.HasErrors() {
+		return diags
+	}
+	res, diags := e.Apply(ctx, p, engine.ApplyOptions{KeepGoing: true, Sink: event.SinkFunc(func(ev event.Event) {
+		if end, ok := ev.(event.StepFinished); ok {
+			finished(end)
+			return
+		}
+		f.tell(ev)
+	})})
+	if diags.HasErrors() {
+		return diags
+	}
+	for _, fail := range res.Failures {
+		failed[fail.Address] = fail.Err
+	}
+	return nil
+}
+
+// fetched is the raw data that an action gave.
+func (f *fetcher) fetched(ctx context.Context, action string) (*dataset.Fetched, error) {
+	id, err := digest.ParseActionID(action)
+	if err != nil {
+		return nil, fmt.Errorf("fetch raw data: %w", err)
+	}
+	rec, err := f.backend.cache.Lookup(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("fetch raw data: %w", err)
+	}
+	return &dataset.Fetched{Store: f.backend.cache, Tree: rec.Outputs["tree"].Ref}, nil
+}
+
+// tell passes on what is of interest to a person.
+func (f *fetcher) tell(ev event.Event) {
+	switch ev := ev.(type) {
+	case event.StepStarted:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.StepProgress:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.StepWaiting:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.StepRetry:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.StepLog:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.Warning:
+		ev.Address = f.ids[ev.Address]
+		f.sink(ev)
+	case event.Preflight, event.PreflightFinished:
+		f.sink(ev)
+	}
+}
+
+// single is a catalog of one competition, which need not ship.
+type single struct{ def *competitions.Definition }
+
+// Get implements download.Definitions.
+func (s single) Get(id string) (*competitions.Definition, error) {
+	if id != s.def.ID {
+		return nil, fmt.Errorf("no competition %q", id)
+	}
+	return s.def, nil
+}
+
+// fetchOne gets the raw data of one competition, telling nobody.
+func (a *app) fetchOne(ctx context.Context, b *backend, def *competitions.Definition) (raw *dataset.Fetched, err error) {
+	sources, err := a.sources()
+	if err != nil {
+		return nil, err
+	}
+	kind := download.Kind(download.Deps{Catalog: single{def}, Sources: source.NewRegistry(sources...)})
+	f := &fetcher{backend: b, kinds: step.NewRegistry(kind), sink: func(event.Event) {}}
+	f.ready = func(_ string, got *dataset.Fetched, cause error) { raw, err = got, cause }
+	f.add(def, dataset.Layout{})
+	f.run(ctx)
+	return raw, err
+}
