@@ -107,7 +107,7 @@ func (h history) play(t *testing.T, store cache.Store) (d download) {
 		}
 		want := srv.Archive("toy").Data
 		d.size = int64(len(want))
-		if got := read(t, store, data.Ref); !bytes.Equal(got, want) || data.MD5 != md5Hex(want) || data.Ref.ID != digest.Of(want) {
+		if got := read(t, store, data.Ref); !bytes.Equal(got, want) || data.MD5 != md5Hex(want) {
 			t.Errorf("seed %d, %s: WRONG BYTES ACCEPTED: %d of %d bytes", h.seed, h.profile.name, len(got), len(want))
 		}
 		if n := st.Leaks.Load(); n > 0 {
@@ -155,7 +155,7 @@ func TestThousandFaultyDownloads(t *testing.T) {
 			to.sent, to.useless, to.faults, to.fetches, to.size = to.sent+d.sent, to.useless+d.useless, to.faults+d.faults, to.fetches+d.fetches, to.size+d.size
 		}
 	)
-	for range 12 {
+	for range 24 {
 		wg.Go(func() {
 			for seed := next.Add(1); seed <= histories && !t.Failed(); seed = next.Add(1) {
 				h := newHistory(seed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // sink takes the bytes of one version of a file in order, and hashes them as
@@ -24,11 +25,14 @@ type sink struct {
 }
 
 // openSink opens the ingest of the key, "" for one that is not kept, and takes
-// up its sums.
+// up its sums. sha says that the SHA-256 is needed before the commit.
 func openSink(ctx context.Context, store cache.Store, key string, sha bool, saveEvery int64) (*sink, error) {
 	in, err := store.Ingest(ctx, key)
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := in.(identified); ok {
+		sha = false
 	}
 	s := &sink{store: store, key: key, in: in, sums: newSums(sha), saveEvery: saveEvery}
 	if in.Offset() == 0 {
@@ -38,6 +42,17 @@ func openSink(ctx context.Context, store cache.Store, key string, sha bool, save
 		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
+}
+
+// identified is an ingest that knows the SHA-256 of what it holds.
+type identified interface{ ID() digest.ContentID }
+
+// id is the SHA-256 of the bytes; the sink was opened to know it.
+func (s *sink) id() digest.ContentID {
+	if in, ok := s.in.(identified); ok {
+		return in.ID()
+	}
+	return s.sha.ID()
 }
 
 // resume takes the sums from the journal as far as they go.

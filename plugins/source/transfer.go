@@ -362,7 +362,7 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 	data := Data{Name: t.version.name, MD5: s.hexMD5()}
 	want, err := t.verify(s)
 	if err == nil && t.req.Unpublished {
-		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.sha.ID(), Size: s.size}
+		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.size}
 		if !want.ID.IsZero() && want.ID != data.Ref.ID {
 			err = shaMismatch(want.ID, data.Ref.ID, s.size)
 		} else {
