@@ -115,9 +115,7 @@ func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
 		return nil
 	}
 	quoted := regexp.QuoteMeta(text.String())
-	for _, wild := range []string{"\x00", `\*`, `\?`} {
-		quoted = strings.ReplaceAll(quoted, wild, ".*")
-	}
+	quoted = strings.NewReplacer("\x00", ".*", `\*`, ".*", `\?`, ".").Replace(quoted)
 	use, err := regexp.Compile("^(?s:" + quoted + ")$")
 	if err != nil {
 		return nil
