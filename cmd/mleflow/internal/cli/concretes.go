@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/process"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/source"
@@ -45,7 +46,7 @@ func (a *app) concretes() (*parts, error) {
 			Metrics:  metric.All(),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
-			Runtimes: executor.NewRegistry(process.Runtime(self)),
+			Runtimes: executor.NewRegistry(process.Runtime(self), containerd.New(containerd.Options{Self: self}).Runtime()),
 			Commands: process.New(self),
 			Self:     self,
 		})...),
