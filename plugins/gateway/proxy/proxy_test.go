@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,7 @@ func (w *world) end(t *testing.T) []proxy.Conn {
 	if err := <-w.done; err != nil {
 		t.Error(err)
 	}
+	slices.SortFunc(w.conns, func(a, b proxy.Conn) int { return a.Time.Compare(b.Time) })
 	return w.conns
 }
 
