@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,17 +55,18 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	secrets := map[string]cty.Value{"E": cty.StringVal("env:CANARY_SOURCE")}
 
 	b := newBench(t, e.Runtime())
+	served := outside(t)
 	store := t.TempDir()
 	b.Store = openStore(t, store)
 	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 64<<20
 	args := values(b, t, contained(t, made, secrets,
 		"submit", "id,y\n11,a\n", "wait", "1500", "submit", "id,y\n11,b\n12,a\n", "validate", "/home/submission/submission.csv",
 		"validate", "/home/data/sample_submission.csv", "budget", "", "get", "http://localhost:5000/health",
-		"get", "https://example.com/", "get", "http://169.254.169.254/", "direct", "1.1.1.1:443", "lookup", "example.com",
+		"get", "https://example.com/", "get", "http://"+served+"/x", "get", "http://169.254.169.254/", "direct", "1.1.1.1:443", "lookup", "example.com",
 		"write", "/home/data/new", "write", "/home/note", "write", "/etc/new", "write", "/tmp/new", "fill", "/home/code/big", "print", "E",
 		"id", "", "unlink", "/home/code/big", "wait", "1200"))
 	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
-	args["network"] = cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("example.org:443")})})
+	args["network"] = cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("example.org:443"), cty.StringVal(served)})})
 	found, done := make(chan string, 1), make(chan struct{})
 	go func() { found <- searchUntil(done, d.Dir, canary) }()
 	out, err := b.Run(t, args)
@@ -76,7 +80,7 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	printed := b.Files(t, out["logs"].Ref)["output.log"]
 	for _, want := range []string{
 		"validate: 200 {\"result\":\"Submission is valid.\"}\nvalidate: 200 {\"result\":\"Submission is valid.\"}\n",
-		"budget: 200 {\"limit_seconds\":60,", "get: 200 {\"status\":\"running\"}\n", "get: error\n", "get: 403 mleflow: refused: 169.254.169.254:80",
+		"budget: 200 {\"limit_seconds\":60,", "get: 200 {\"status\":\"running\"}\n", "get: error\nget: 200 hello\nget: 403 mleflow: refused: 169.254.169.254:80",
 		"direct: failed", "lookup: failed", "write /home/data/new: failed", "write /home/note: done", "write /etc/new: failed", "write /tmp/new: done",
 		"fill: no space left on device", "print: ***\n", "id: 1000 1000\n",
 	} {
@@ -85,7 +89,7 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 		}
 	}
 	stats := result2(t, out)
-	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 2 || stats.Validations != 2 || stats.PeakMemoryBytes == 0 {
+	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 3 || stats.Validations != 2 || stats.PeakMemoryBytes == 0 {
 		t.Errorf("%+v\n%s", stats, printed)
 	}
 	if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,b\n12,a\n" {
@@ -160,6 +164,33 @@ func testReferenceShape(t *testing.T, d *containerdtest.Daemon) {
 	if _, ok := r.Code["code.py"]; !ok {
 		t.Errorf("code %v", r.Code)
 	}
+}
+
+// outside is a server of this machine, at an address that is not its loopback's
+// where it has one: programs do not ask a proxy for that.
+func outside(t *testing.T) string {
+	t.Helper()
+	host := "127.0.0.1"
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			host = n.IP.String()
+		}
+	}
+	if host == "127.0.0.1" {
+		t.Fatal("this machine has no address but its loopback's; give it one: ip link add d0 type dummy && ip addr add 192.0.2.1/32 dev d0")
+	}
+	l, err := net.Listen("tcp", host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }), ReadHeaderTimeout: time.Second}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return l.Addr().String()
 }
 
 func openStore(t *testing.T, dir string) *disk.Cache {

@@ -72,6 +72,7 @@ func Kind(deps Deps) step.Kind {
 		Version: "2",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
+		Varies:      true,
 		Untrusted:   true,
 		OwnsTimeout: true,
 		LimitsInKey: true,
