@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type verifyOptions struct {
+	in          inputFlags
+	gradingOnly bool
+	refetch     bool
+}
+
+func newVerify(a *app) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify [RUN]",
+		Short: "Do a finished run again and compare",
+		Long:  "Do every deterministic step of a run again, each from the inputs that the run had,\nand compare its key and its outputs with what was recorded. What an agent gave\ncannot be made again; it is read and compared with its digest. Downloads are\nmade again with --refetch only. The pipeline is the text the run was started\nwith; give sensitive variables anew with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.",
+		Args:  takes(0, 1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			return a.verifyRun(cmd.Context(), o, past)
+		}),
+	}
+	o.in.register(cmd)
+	cmd.Flags().BoolVar(&o.gradingOnly, "grading-only", false, "grade the stored submissions and aggregate again, nothing else")
+	cmd.Flags().BoolVar(&o.refetch, "refetch", false, "download again, too")
+	return cmd
+}
+
+// gradingKinds are the kinds that --grading-only does again.
+var gradingKinds = []string{"aggregate", "grade"}
+
+func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past) (err error) {
+	a.network.offline = !o.refetch
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	p, err := a.pastProgram(b, o.in, past)
+	if err != nil {
+		return err
+	}
+	opts := engine.VerifyOptions{Done: func(v engine.Verified) { a.showVerdict(v) }}
+	if o.gradingOnly {
+		opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
+	}
+	list, diags := b.engine.Verify(ctx, p, sum, opts)
+	if err := a.settle(diags, p); err != nil {
+		return err
+	}
+	return a.showVerification(sum.ID, list)
+}
+
+// pastProgram is the pipeline of a run with the variables that it had.
+func (a *app) pastProgram(b *backend, in inputFlags, past *ledger.Past) (*engine.Program, error) {
+	sources, err := past.Sources()
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(past.Info.Pipeline)
+	text, found := sources[name]
+	if !found {
+		return nil, fmt.Errorf("run %s has no text of its pipeline %s", past.Info.ID, name)
+	}
+	var given []config.Assignment
+	for _, name := range slices.Sorted(maps.Keys(past.Info.Variables)) {
+		var value string
+		if err := json.Unmarshal(past.Info.Variables[name], &value); err != nil {
+			return nil, fmt.Errorf("read variable %s of run %s: %w", name, past.Info.ID, err)
+		}
+		given = append(given, config.Assignment{Text: name + "=" + value})
+	}
+	p, diags := b.engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.assignments...)})
+	return p, a.settle(diags, p)
+}
+
+// showVerdict tells of a step at once when it is not as it was.
+func (a *app) showVerdict(v engine.Verified) {
+	if a.json || v.Verdict.Good() && !a.verbose {
+		return
+	}
+	style := a.errStyle()
+	fmt.Fprintf(a.stderr, "%s %s\n", style.Bold(string(v.Verdict)), v.Address)
+	for _, d := range v.Deviations {
+		fmt.Fprintf(a.stderr, "  %s was %s, is %s\n", view.OneLine(d.Field), view.OneLine(d.Was), view.OneLine(d.Is))
+	}
+	if v.Error != "" {
+		fmt.Fprintf(a.stderr, "  %s\n", view.OneLine(v.Error))
+	}
+}
+
+// verifyJSON is what verify --json prints.
+type verifyJSON struct {
+	Run    string                 `json:"run"`
+	OK     bool                   `json:"ok"`
+	Counts map[engine.Verdict]int `json:"counts"`
+	Steps  []engine.Verified      `json:"steps"`
+}
+
+func (a *app) showVerification(run string, list []engine.Verified) error {
+	counts := map[engine.Verdict]int{}
+	for _, v := range list {
+		counts[v.Verdict]++
+	}
+	err := verificationError(counts)
+	if a.json {
+		return errors.Join(writeJSON(a.stdout, verifyJSON{run, err == nil, counts, list}), err)
+	}
+	fmt.Fprintf(a.stdout, "Run %s: %d steps", run, len(list))
+	for _, v := range []engine.Verdict{engine.Same, engine.Intact, engine.Unrun, engine.Differs, engine.Missing, engine.Broken} {
+		if counts[v] > 0 {
+			fmt.Fprintf(a.stdout, ", %d %s", counts[v], v)
+		}
+	}
+	fmt.Fprintln(a.stdout, ".")
+	return err
+}
+
+func verificationError(counts map[engine.Verdict]int) error {
+	switch {
+	case counts[engine.Differs] > 0:
+		return step.Mismatch(fmt.Errorf("%d steps are not what the run recorded", counts[engine.Differs]))
+	case counts[engine.Missing]+counts[engine.Broken] > 0:
+		return fmt.Errorf("%d steps cannot be verified", counts[engine.Missing]+counts[engine.Broken])
+	}
+	return nil
+}
