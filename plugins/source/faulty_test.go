@@ -54,9 +54,14 @@ type history struct {
 func newHistory(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's
 	h := history{seed: seed, profile: profiles[r.IntN(len(profiles))]}
-	sizes := []int{0, 1, 2, 100, 4095, 4096, 16385, 65537, 300_000, 3<<20 + 17}
-	if h.size = r.IntN(150_000); r.IntN(4) == 0 {
+	sizes := []int{0, 1, 2, 100, 2047, 2048, 4097, 16385, 65537, 300_000}
+	switch n := r.IntN(100); {
+	case n == 0:
+		h.size = 3<<20 + 17
+	case n < 30:
 		h.size = sizes[r.IntN(len(sizes))]
+	default:
+		h.size = r.IntN(120_000)
 	}
 	h.kinds = kaggletest.All()
 	for range r.IntN(4) { // some see fewer kinds, each more often
@@ -66,7 +71,7 @@ func newHistory(seed uint64) history {
 		h.kinds = slices.DeleteFunc(h.kinds, func(k kaggletest.Kind) bool { return k == kaggletest.Replace })
 	}
 	if !h.profile.resumes { // each file is one answer, which must once be whole
-		h.plan = kaggletest.Seeded(seed, 0.3, h.kinds...)
+		h.plan = kaggletest.Seeded(seed, 0.2, h.kinds...)
 		return h
 	}
 	h.plan = kaggletest.Seeded(seed, 0.02+0.2*r.Float64(), h.kinds...)
@@ -122,8 +127,8 @@ func scaledKaggle(srv *kaggletest.Server, connections int) *Kaggle {
 	client := newClient()
 	client.Transport.(*http.Transport).ResponseHeaderTimeout = 5 * time.Second
 	h := NewHTTP(client, Connections(connections))
-	h.wait, h.window, h.least = time.Millisecond, 50*time.Millisecond, 64
-	h.smallest, h.largest, h.saveEvery = 1<<10, 16<<10, 100_000
+	h.wait, h.window, h.least = time.Millisecond, 200*time.Millisecond, 64
+	h.smallest, h.largest, h.saveEvery = 2<<10, 16<<10, 100_000
 	k := NewKaggle(h)
 	k.env = func(name string) string {
 		return map[string]string{"KAGGLE_API_ENDPOINT": srv.Endpoint, "KAGGLE_API_TOKEN": kaggletest.Token}[name]
@@ -144,6 +149,7 @@ func md5Hex(data []byte) string {
 // lost whatever a client does: answers with other bytes than asked for, what
 // came of a version since replaced, and unprovable parts.
 func TestThousandFaultyDownloads(t *testing.T) {
+	t.Parallel()
 	const histories = 1000
 	var (
 		next        atomic.Uint64

@@ -53,9 +53,10 @@ func TestKilledChild(t *testing.T) {
 // at another byte. Every restart must go on; in the end the bytes are right,
 // and little was sent twice.
 func TestKilledDownloads(t *testing.T) {
+	t.Parallel()
 	const (
-		kills = 125
-		size  = 16<<20 + 12345
+		kills = 120
+		size  = 20<<20 + 12345
 	)
 	srv := kaggletest.New(nil)
 	defer srv.Close()
