@@ -29,8 +29,34 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestConformance(t *testing.T) {
+// TestContainerd runs everything on one daemon, since starting one and
+// importing an image takes longer than most of it.
+func TestContainerd(t *testing.T) {
 	b := newBench(t)
+	for _, tt := range []struct {
+		name string
+		test func(*testing.T, *bench)
+	}{
+		{"Conformance", testConformance},
+		{"Look", testLook},
+		{"Try", testTry},
+		{"Capability", testCapability},
+		{"Limits", testLimits},
+		{"Volume", testVolume},
+		{"Kills", testKills},
+		{"Devices", testDevices},
+		{"Resume", testResume},
+		{"KilledOwners", testKilledOwners},
+		{"Sweep", testSweep},
+		{"Images", testImages},
+		{"Build", testBuild},
+		{"DaemonRestarted", testRestart},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.test(t, b) })
+	}
+}
+
+func testConformance(t *testing.T, b *bench) {
 	executortest.Run(t, executortest.Target{
 		Runtime: b.e.Runtime(), Program: containerdtest.Program, Image: b.image, UTF8: true, Extra: []string{"HOME"},
 	})
@@ -85,13 +111,6 @@ func openDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func TestIsolation(t *testing.T) {
-	b := newBench(t)
-	t.Run("look", func(t *testing.T) { testLook(t, b) })
-	t.Run("try", func(t *testing.T) { testTry(t, b) })
-	t.Run("capability", func(t *testing.T) { testCapability(t, b) })
 }
 
 func testLook(t *testing.T, b *bench) {
@@ -156,8 +175,7 @@ func testCapability(t *testing.T, b *bench) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	b := newBench(t)
+func testLimits(t *testing.T, b *bench) {
 	t.Run("processes", func(t *testing.T) {
 		spec := b.spec(t, "fork")
 		spec.Limits.Processes = 60
@@ -179,7 +197,7 @@ func TestLimits(t *testing.T) {
 		spec.Limits.MemoryBytes = 100 << 20
 		var said string
 		exit := b.run(t, spec, &said)
-		if said != "signal: killed" || !exit.OK() || exit.OOMKills == 0 || exit.PeakMemoryBytes > 100<<20 || exit.PeakMemoryBytes < 50<<20 {
+		if said != "signal: killed" || !exit.OK() || exit.OOMKills == 0 || exit.PeakMemoryBytes > 101<<20 || exit.PeakMemoryBytes < 50<<20 {
 			t.Errorf("child %q, %+v", said, exit)
 		}
 	})
@@ -199,7 +217,6 @@ func TestLimits(t *testing.T) {
 			t.Errorf("filling /dev/shm: %q", said)
 		}
 	})
-	t.Run("volume", func(t *testing.T) { testVolume(t, b) })
 }
 
 func testVolume(t *testing.T, b *bench) {
@@ -238,9 +255,8 @@ func testVolume(t *testing.T, b *bench) {
 	}
 }
 
-// TestKills stops families of deaf processes over and over.
-func TestKills(t *testing.T) {
-	b := newBench(t)
+// testKills stops families of deaf processes over and over.
+func testKills(t *testing.T, b *bench) {
 	for range 20 {
 		dir := openDir(t)
 		spec := b.spec(t)
@@ -254,26 +270,25 @@ func TestKills(t *testing.T) {
 			t.Fatalf("left: %+v, %v", left, err)
 		}
 	}
-	if alive := programs(t); len(alive) > 0 {
+	if alive := programs(b); len(alive) > 0 {
 		t.Errorf("alive: %v", alive)
 	}
 }
 
-// programs lists the processes of the test's image.
-func programs(t testing.TB) (list []string) {
-	t.Helper()
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+// programs lists the processes in the bench's containers.
+func programs(b *bench) (list []string) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cgroup")
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err == nil && (strings.HasPrefix(string(text), containerdtest.Program+"\x00") || strings.HasPrefix(string(text), "/dev/pause")) {
-			list = append(list, strings.ReplaceAll(string(text), "\x00", " "))
+		if err == nil && strings.Contains(string(text), "/"+b.daemon.Options.Namespace+"/") {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+			list = append(list, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}
 	return list
 }
 
-func TestDevices(t *testing.T) {
-	b := newBench(t)
+func testDevices(t *testing.T, b *bench) {
 	dir := b.daemon.Options.CDIDirs[0]
 	library := t.TempDir()
 	if err := os.WriteFile(filepath.Join(library, "libfake.so"), []byte("library"), 0o644); err != nil {

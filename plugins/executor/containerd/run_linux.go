@@ -87,6 +87,7 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 	defer func() { err = errors.Join(err, r.remove(ctx)) }()
 	ctx, started, cancel := limitSetup(ctx, r.spec.Limits.Setup)
 	defer cancel()
+	outer := ctx
 	ctx, err = r.start(ctx, logs)
 	started()
 	if err != nil {
@@ -100,7 +101,7 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 	}
 	exit, err = r.watch(ctx)
 	if err == nil && exit.OK() && r.harvest != nil {
-		err = r.harvest(ctx)
+		err = r.harvest(outer)
 	}
 	return exit, err
 }
