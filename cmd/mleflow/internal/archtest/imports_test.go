@@ -117,6 +117,8 @@ var homes = []struct {
 	{"github.com/apache/arrow", []string{"plugins/table"}},
 	{"github.com/klauspost/compress", []string{"plugins/archive", "cache"}},
 	{"github.com/containerd", []string{"plugins/executor"}},
+	{"gocloud.dev", []string{"cache/remote", "cmd/mleflow/internal/cli"}},
+	{"github.com/aws", []string{"cache/remote"}},
 	{"github.com/spf13", []string{"cmd"}},
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
 	{"gonum.org/v1", []string{"cmd/mleflow/internal/report"}},
