@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -40,7 +41,7 @@ func ParsePolicy(allow []string) (*Policy, error) {
 func parsePlace(text string) (place, error) {
 	host, port, err := splitHostPort(text)
 	if err != nil {
-		return place{}, fmt.Errorf("not \"host:port\", such as \"api.openai.com:443\": %w", err)
+		return place{}, errors.New("write \"host:port\", such as \"api.openai.com:443\"")
 	}
 	p := place{text: text, port: port}
 	if addr, err := netip.ParseAddr(host); err == nil {
