@@ -17,6 +17,9 @@ const (
 	TextFactor   = 4.0
 	MixedFactor  = 1.5
 	BesideFactor = 0.1
+	// PackFactor is how many times as large an archive can be expected to be
+	// when it is unpacked, at most.
+	PackFactor = 10
 )
 
 // Files returns the size of the files that Kaggle lists, 0 if unknown.

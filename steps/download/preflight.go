@@ -43,6 +43,9 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	est := step.Estimate{CacheBytes: a.Unpacked, PeakBytes: a.Bytes, Files: int64(a.Files), Basis: "what the source says"}
 	if est.CacheBytes == 0 && len(d.items) == 1 {
 		est.CacheBytes, est.Basis = footprint.Files(d.def), "size_gb"
+		if most := a.Bytes * footprint.PackFactor; a.Bytes > 0 && (est.CacheBytes == 0 || most < est.CacheBytes) {
+			est.CacheBytes, est.Basis = most, fmt.Sprintf("the archive's size × %d", footprint.PackFactor)
+		}
 	}
 	est.CacheBytes = max(est.CacheBytes, est.PeakBytes)
 	if est.PeakBytes == 0 {
