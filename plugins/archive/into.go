@@ -36,6 +36,9 @@ type IntoOptions struct {
 	// Progress, when set, is told the files and bytes so far, by one
 	// goroutine at a time.
 	Progress func(files, bytes int64)
+	// Resumed, when set, is told before work begins how many entries an
+	// earlier process has stored, unless there are none.
+	Resumed func(entries int64)
 }
 
 // Unpacked is an archive whose entries are in a store.
@@ -128,6 +131,9 @@ func newUnpacker(ctx context.Context, store cache.Store, src Source, format Form
 	if err := journal.read(u.restore); err != nil {
 		u.cancel(nil)
 		return nil, errors.Join(err, journal.close())
+	}
+	if u.continued > 0 && o.Resumed != nil {
+		o.Resumed(u.continued)
 	}
 	u.tasks = make(chan func() error)
 	for range o.Workers {

@@ -95,16 +95,15 @@ func (a *assembly) keep(ctx context.Context, name string, data source.Data) erro
 
 // into unpacks an archive into a builder.
 func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source, format archive.Format, ref cache.Ref, nested func(string) bool) (*archive.Unpacked, error) {
-	u, err := archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
+	return archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
 		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
 		Progress: func(files, _ int64) {
 			a.env.Progress(step.Progress{What: "unpacking", Done: files, Unit: "files"})
 		},
+		Resumed: func(entries int64) {
+			fmt.Fprintf(a.env.Log, "going on after %d entries that were unpacked before\n", entries)
+		},
 	})
-	if err == nil && u.Continued > 0 {
-		fmt.Fprintf(a.env.Log, "went on with %d entries that were unpacked before\n", u.Continued)
-	}
-	return u, err
 }
 
 // graft adds a folder's tree, with its archives unpacked in their place.
