@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/executor/executortest"
+	"github.com/mleflow/mleflow/plugins/executor/process"
 )
 
 func TestMain(m *testing.M) {
@@ -21,6 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(containerd.Log(os.Args[2:]))
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
+	case process.SuperviseCommand:
+		os.Exit(process.Supervise())
 	case guestCommand:
 		os.Exit(guest(os.Args[2:]))
 	case ownerCommand:
