@@ -1,0 +1,53 @@
+package remote
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseLocation(t *testing.T) {
+	for _, tt := range []struct{ text, shown, wrong string }{
+		{"s3://bucket/a/b?region=x&endpoint=http://h:1", "s3://bucket/a/b", ""},
+		{"gs://bucket", "gs://bucket", ""},
+		{"azblob://box/p?storage_account=me", "azblob://box/p", ""},
+		{"file:///tmp/x", "file:///tmp/x", ""},
+		{"mem://", "mem:", ""},
+		{"s3://bucket?mode=read", "s3://bucket", ""},
+		{"s3://bucket?mode=write", "", "neither read nor read-write"},
+		{"s3://", "", "the bucket is missing"},
+		{"file://tmp/x", "", "an absolute path is expected"},
+		{"/tmp/x", "", "not one of s3, gs, azblob, file"},
+		{"http://bucket", "", "not one of s3"},
+		{"s3://user:hush@bucket", "", "no user or password"},
+		{"s3://bucket?aws_secret_key=hush", "", "looks like a secret"},
+		{"azblob://box?sas_token=hush", "", "looks like a secret"},
+		{"s3://bucket?X-Amz-Signature=hush", "", "looks like a secret"},
+		{"s3://bu cket?hush", "", "not a URL"},
+	} {
+		loc, err := ParseLocation(tt.text)
+		switch {
+		case tt.wrong == "" && (err != nil || loc.String() != tt.shown):
+			t.Errorf("%s: %s, %v, want %s", tt.text, loc, err, tt.shown)
+		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+			t.Errorf("%s: error %v, want %q", tt.text, err, tt.wrong)
+		case err != nil && strings.Contains(err.Error(), "hush"):
+			t.Errorf("%s: the error tells a secret: %v", tt.text, err)
+		}
+		if read := strings.HasSuffix(tt.text, "mode=read"); err == nil && loc.ReadOnly != read {
+			t.Errorf("%s: read-only is %v", tt.text, loc.ReadOnly)
+		}
+	}
+}
+
+func TestMask(t *testing.T) {
+	for in, want := range map[string]string{
+		`GET "https://a.b/c?sig=hush&x=1": reset`:  `GET "https://a.b/c?…": reset`,
+		"put http://user:hush@host/p failed":       "put http://…@host/p failed",
+		"s3://bucket?awssecret=hush and s3://b/ok": "s3://bucket?… and s3://b/ok",
+		"what? nothing": "what? nothing",
+	} {
+		if got := mask(in); got != want {
+			t.Errorf("mask(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
