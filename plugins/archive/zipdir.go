@@ -80,9 +80,12 @@ func findZipDir(src Source) (*zipDir, error) {
 	if _, err := src.ReadAt(tail, src.Size-n); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	i := zipEndAt(tail)
+	i := zipEndAt(tail, 0)
 	if i < 0 {
 		return nil, fmt.Errorf("%w: no end of the zip directory", ErrFormat)
+	}
+	if zipEndAt(tail[:i], len(tail)) >= 0 {
+		return nil, fmt.Errorf("%w: it has two ends, so that programs may see different files in it", ErrUnsafe)
 	}
 	end := tail[i:]
 	if comment := int(binary.LittleEndian.Uint16(end[20:])); len(end)-zipEndLen != comment {
@@ -116,11 +119,15 @@ func findZipDir(src Source) (*zipDir, error) {
 }
 
 // zipEndAt returns the place of the end record in the last bytes of a file,
-// or -1: the last one whose comment does not reach beyond the file.
-func zipEndAt(tail []byte) int {
+// or -1: the last one whose comment does not reach beyond the file, or ends
+// just where exact says.
+func zipEndAt(tail []byte, exact int) int {
 	for i := len(tail) - zipEndLen; i >= 0; i-- {
-		if binary.LittleEndian.Uint32(tail[i:]) == zipEndSig &&
-			i+zipEndLen+int(binary.LittleEndian.Uint16(tail[i+20:])) <= len(tail) {
+		if binary.LittleEndian.Uint32(tail[i:]) != zipEndSig {
+			continue
+		}
+		end := i + zipEndLen + int(binary.LittleEndian.Uint16(tail[i+20:]))
+		if end == exact || exact == 0 && end <= len(tail) {
 			return i
 		}
 	}
