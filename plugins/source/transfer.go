@@ -65,8 +65,9 @@ func (t *transfer) run(ctx context.Context) (Data, error) {
 		case errors.Is(err, errChanged):
 			t.logs("%s: %v; starting again", t.address, err)
 		case errors.Is(err, ErrMismatch) && t.mixed(err):
-			t.whole = true
-			t.logs("%v; fetching it whole", err)
+			// Without a name for the version only one answer is sure to be of one.
+			t.whole = t.version.id() == ""
+			t.logs("%v; fetching it again", err)
 		default:
 			return data, err
 		}

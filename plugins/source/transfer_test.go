@@ -114,6 +114,49 @@ func TestForeseenMismatch(t *testing.T) {
 	}
 }
 
+// TestWrongBytes changes the file or a byte of it in the middle of a download.
+func TestWrongBytes(t *testing.T) {
+	flip := func() kaggletest.Plan { return at(5, kaggletest.Fault{Kind: kaggletest.Flip, At: 500}) }
+	replace := func() kaggletest.Plan { return at(5, kaggletest.Fault{Kind: kaggletest.Replace}) }
+	for _, tt := range []struct {
+		name string
+		plan func() kaggletest.Plan
+		md5  bool // the server tells it
+		pin  string
+		err  error
+	}{
+		{name: "flipped, the server tells the MD5", plan: flip, md5: true},
+		{name: "flipped, pinned by SHA-256", plan: flip, pin: "sha256"},
+		{name: "replaced, pinned by MD5", plan: replace, pin: "md5", err: ErrMismatch},
+		{name: "replaced, pinned by SHA-256", plan: replace, md5: true, pin: "sha256", err: ErrMismatch},
+		{name: "replaced, pinned by MD5, which the server tells", plan: replace, md5: true, pin: "md5", err: ErrMismatch},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := kaggletest.New(tt.plan())
+			defer srv.Close()
+			o := kaggletest.NewObject(1, 200_000)
+			if o.MD5 = tt.md5; !tt.md5 {
+				o.ETag, o.Modified = "", time.Time{}
+			}
+			srv.Add(kaggletest.Competition{Slug: "toy", Archive: o})
+			spec := Spec{Slug: "toy"}
+			switch tt.pin {
+			case "md5":
+				spec.MD5 = md5Hex(o.Data)
+			case "sha256":
+				spec.SHA256 = digest.Of(o.Data).String()
+			}
+			data, err := scaledKaggle(srv, 3).Fetch(t.Context(), Request{Spec: spec, Store: memory.New()})
+			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+				t.Fatalf("got %v, want %v", err, tt.err)
+			}
+			if err == nil && data.Ref.ID != digest.Of(o.Data) {
+				t.Error("wrong bytes were accepted")
+			}
+		})
+	}
+}
+
 // TestBandwidth fetches two files at once under one cap.
 func TestBandwidth(t *testing.T) {
 	srv := toyServer(t, 300_000, nil)

@@ -48,6 +48,10 @@ const (
 	// Anonymous leaves out what names the version.
 	Anonymous
 	kinds
+
+	// Flip changes a byte of the body. Only a sum of the whole can tell, so
+	// that All has it not.
+	Flip
 )
 
 // Fault is what goes wrong with one request.

@@ -138,7 +138,7 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f
 	}
 	rec := o.answer(r)
 	body := rec.Body.Bytes()
-	if rec.Code != http.StatusOK && rec.Code != http.StatusPartialContent { // no body of the file to do wrong with
+	if rec.Code != http.StatusOK && rec.Code != http.StatusPartialContent || f.Kind == Flip && len(body) == 0 { // no body of the file to do wrong with
 		f = Fault{}
 	}
 	useful := !f.useless(rec.Code == http.StatusPartialContent, o)
@@ -218,6 +218,9 @@ func (f Fault) spoil(h http.Header, body []byte) ([]byte, func(http.ResponseWrit
 		}
 	case Encoded:
 		h.Set("Content-Encoding", "gzip")
+	case Flip:
+		body = bytes.Clone(body)
+		body[at] ^= 1
 	case Anonymous:
 		for _, name := range []string{"ETag", "Last-Modified", "X-Goog-Hash"} {
 			h.Del(name)
