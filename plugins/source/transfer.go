@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -88,17 +87,6 @@ func (t *transfer) mixed(err error) bool {
 	}
 	return wrong.parts && !t.version.strong()
 }
-
-// mismatchError is an ErrMismatch of a file that was fetched.
-type mismatchError struct {
-	error
-	// md5 is that of the bytes; parts says that they came in several answers.
-	md5   string
-	parts bool
-}
-
-// Unwrap returns the error itself.
-func (e *mismatchError) Unwrap() error { return e.error }
 
 // attempt fetches one version.
 func (t *transfer) attempt(ctx context.Context) (Data, error) {
@@ -356,62 +344,4 @@ func readFull(ctx context.Context, f *flow, buf []byte) (n int, err error) {
 		n += m
 	}
 	return n, err
-}
-
-// finish verifies the file and hands it over. A wrong one is forgotten.
-func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error) {
-	data := Data{Name: t.version.name, MD5: s.hexMD5()}
-	want, err := t.verify(s)
-	if err == nil && t.req.Unpublished {
-		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.size}
-		if !want.ID.IsZero() && want.ID != data.Ref.ID {
-			err = shaMismatch(want.ID, data.Ref.ID, s.size)
-		} else {
-			data.File = &fetched{sink: s, ref: data.Ref, ctx: ctx}
-			return data, nil
-		}
-	}
-	if err == nil {
-		if data.Ref, err = s.commit(ctx, want); err == nil {
-			return data, verify(t.req.Spec, "it", data)
-		}
-	}
-	if errors.Is(err, cache.ErrCorrupt) {
-		err = t.shaOf(ctx, s, want.ID)
-	}
-	if errors.Is(err, ErrMismatch) {
-		err = &mismatchError{err, data.MD5, parts}
-		return Data{}, errors.Join(err, s.drop())
-	}
-	return Data{}, errors.Join(err, s.close(ctx))
-}
-
-// verify compares the MD5 with the pin, or else with what the server says, and
-// returns what the store has to find.
-func (t *transfer) verify(s *sink) (want cache.Ref, err error) {
-	spec := t.req.Spec
-	if spec.SHA256 != "" {
-		if want.ID, err = digest.ParseContentID(spec.SHA256); err != nil {
-			return want, fmt.Errorf("%w: the pin is no SHA-256: %w", ErrMismatch, err)
-		}
-	}
-	if got := s.hexMD5(); spec.MD5 != "" && got != spec.MD5 {
-		return want, fmt.Errorf("%w: it has MD5 %s, want %s (%d bytes)", ErrMismatch, got, spec.MD5, s.size)
-	} else if !spec.pinned() && t.version.md5 != "" && got != t.version.md5 {
-		return want, fmt.Errorf("%w: it has MD5 %s, and by the server's own word %s (%d bytes)", ErrMismatch, got, t.version.md5, s.size)
-	}
-	return want, nil
-}
-
-func shaMismatch(want, got digest.ContentID, size int64) error {
-	return fmt.Errorf("%w: it has SHA-256 %s, want %s (%d bytes)", ErrMismatch, got, want, size)
-}
-
-// shaOf explains a file that the store found to be another.
-func (t *transfer) shaOf(ctx context.Context, s *sink, want digest.ContentID) error {
-	w := digest.NewWriter()
-	if _, err := cache.Copy(ctx, w, io.NewSectionReader(s.in, 0, s.offset())); err != nil {
-		return err
-	}
-	return shaMismatch(want, w.ID(), w.Size())
 }

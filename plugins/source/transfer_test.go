@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -190,92 +187,6 @@ func TestLayout(t *testing.T) {
 		if part, connections := s.layout(tt.rest); part != tt.part || connections != tt.connections {
 			t.Errorf("%d bytes: %d connections with parts of %d, want %d with %d", tt.rest, connections, part, tt.connections, tt.part)
 		}
-	}
-}
-
-// countingStore counts what is read back from ingests.
-type countingStore struct {
-	cache.Store
-	read int64
-}
-
-type countingIngest struct {
-	cache.Ingest
-	s *countingStore
-}
-
-func (s *countingStore) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
-	in, err := s.Store.Ingest(ctx, key)
-	return &countingIngest{in, s}, err
-}
-
-func (in *countingIngest) ReadAt(p []byte, off int64) (int, error) {
-	n, err := in.Ingest.ReadAt(p, off)
-	in.s.read += int64(n)
-	return n, err
-}
-
-// TestSumsGoOn continues a file's hashes from the journal, also from one that
-// was cut off or knows more than there is.
-func TestSumsGoOn(t *testing.T) {
-	data := kaggletest.Bytes(3, 1_000_000)
-	for _, tt := range []struct {
-		name   string
-		damage func(t *testing.T, journal cache.Ingest)
-		most   int64 // to be read again
-	}{
-		{"whole", func(*testing.T, cache.Ingest) {}, 60_000},
-		{"cut off", func(_ *testing.T, j cache.Ingest) { io.WriteString(j, `{"size":99`) }, 60_000},
-		{"knows too much", func(_ *testing.T, j cache.Ingest) { io.WriteString(j, `{"size":5000000,"md5":"AAAA"}`+"\n") }, 60_000},
-		{"of another program", func(_ *testing.T, j cache.Ingest) {
-			j.Reset()
-			io.WriteString(j, `{"size":400000,"md5":"AAAA","sha":"AAAA"}`+"\n")
-		}, 460_000},
-		{"lost", func(_ *testing.T, j cache.Ingest) { j.Reset() }, 460_000},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			store := &countingStore{Store: memory.New()}
-			open := func() *sink {
-				s, err := openSink(t.Context(), store, "key", true, 100_000)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			s := open()
-			for off := 0; off < 450_000; off += 10_000 {
-				if err := s.write(t.Context(), data[off:off+10_000]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := s.close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			journal, err := store.Ingest(t.Context(), journalOf("key"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tt.damage(t, journal)
-			journal.Close()
-			store.read = 0
-			s = open()
-			if store.read > tt.most {
-				t.Errorf("%d bytes were read again, want %d at most", store.read, tt.most)
-			}
-			if err := s.write(t.Context(), data[450_000:]); err != nil {
-				t.Fatal(err)
-			}
-			if s.hexMD5() != md5Hex(data) || s.sha.ID() != digest.Of(data) {
-				t.Error("the sums are wrong")
-			}
-			if err := s.drop(); err != nil {
-				t.Fatal(err)
-			}
-			if s = open(); s.offset() != 0 {
-				t.Errorf("%d bytes are left after they were dropped", s.offset())
-			}
-			s.close(t.Context())
-		})
 	}
 }
 
@@ -455,92 +366,6 @@ func TestMD5Header(t *testing.T) {
 	} {
 		if got := md5Header(h); got != "" {
 			t.Errorf("%v: %q", h, got)
-		}
-	}
-}
-
-func TestKaggleInspect(t *testing.T) {
-	many := make([]kaggletest.File, 450)
-	for i := range many {
-		many[i] = kaggletest.File{Name: fmt.Sprintf("%d.csv", i), Bytes: 10}
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(*kaggletest.Competition)
-		token  string
-		plan   kaggletest.Plan
-		want   Availability
-		err    error
-		text   string
-	}{
-		{name: "there", want: Availability{Bytes: 5000, Files: 450, Unpacked: 4500}},
-		{name: "no summary", change: func(c *kaggletest.Competition) { c.NoSummary = true }, want: Availability{Bytes: 5000, Files: 450, Unpacked: 4500}},
-		{name: "rules", change: func(c *kaggletest.Competition) { c.Rules = kaggletest.NotAccepted }, err: ErrRules, text: "https://www.kaggle.com/competitions/toy/rules"},
-		{name: "withdrawn", change: func(c *kaggletest.Competition) { c.Withdrawn = true }, err: ErrGone, text: "withdrawn"},
-		{name: "missing", change: func(c *kaggletest.Competition) { c.Slug = "other" }, err: ErrGone, text: "withdrawn"},
-		{name: "wrong credential", token: "wr0ng", err: ErrCredential, text: "Create New Token"},
-		{name: "no credential", token: "-", err: ErrCredential, text: "kaggle.json"},
-		{name: "busy once", plan: kaggletest.Seeded(1, 0.3, kaggletest.Status, kaggletest.Drop), want: Availability{Bytes: 5000, Files: 450, Unpacked: 4500}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			srv := kaggletest.New(tt.plan)
-			defer srv.Close()
-			c := kaggletest.Competition{Slug: "toy", Title: "Toy", Files: many, Archive: kaggletest.NewObject(1, 5000)}
-			if tt.change != nil {
-				tt.change(&c)
-			}
-			srv.Add(c)
-			k := scaledKaggle(srv, 2)
-			token := map[string]string{"": kaggletest.Token, "-": ""}
-			k.env = func(name string) string {
-				switch name {
-				case "KAGGLE_API_ENDPOINT":
-					return srv.Endpoint
-				case "KAGGLE_API_TOKEN":
-					if value, ok := token[tt.token]; ok {
-						return value
-					}
-					return tt.token
-				}
-				return ""
-			}
-			got, err := k.Inspect(t.Context(), Spec{Slug: "toy"})
-			if !errors.Is(err, tt.err) || (err != nil) != (tt.err != nil) {
-				t.Fatalf("got %v, want %v", err, tt.err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if err != nil && !strings.Contains(err.Error(), tt.text) {
-				t.Errorf("the error %q lacks %q", err, tt.text)
-			}
-		})
-	}
-}
-
-// TestKaggleInspectBusy hands on for how long Kaggle wants to be left alone.
-func TestKaggleInspectBusy(t *testing.T) {
-	srv := toyServer(t, 10, func(kaggletest.Call) kaggletest.Fault {
-		return kaggletest.Fault{Kind: kaggletest.Status, Code: 429, After: 90 * time.Second}
-	})
-	_, err := scaledKaggle(srv, 1).Inspect(t.Context(), Spec{Slug: "toy"})
-	var passing *TemporaryError
-	if !errors.As(err, &passing) || passing.After != 90*time.Second {
-		t.Errorf("got %v, want an error that passes after 90s", err)
-	}
-}
-
-func TestKaggleEndpoint(t *testing.T) {
-	for endpoint, want := range map[string]string{
-		"": "https://www.kaggle.com/api/v1", "http://localhost:7777/": "http://localhost:7777/api/v1", "https://mirror.example": "https://mirror.example/api/v1",
-	} {
-		if got, err := kaggleAPI(endpoint); err != nil || got != want {
-			t.Errorf("%q: %q, %v", endpoint, got, err)
-		}
-	}
-	for _, bad := range []string{"http://mirror.example", "mirror.example", "ftp://localhost", "://"} {
-		if got, err := kaggleAPI(bad); err == nil {
-			t.Errorf("%q: %q", bad, got)
 		}
 	}
 }
