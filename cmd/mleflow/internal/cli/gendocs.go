@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -41,7 +43,12 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	scale, err := soak.Page(context.Background())
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
+		"scale.md":       scale,
 		"commands.md":    docgen.Commands(root),
 		"steps.md":       docgen.Steps(parts.kinds),
 		"language.md":    docgen.Language(parts.functions),
