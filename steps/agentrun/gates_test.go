@@ -135,7 +135,7 @@ func TestOpenNetworkIsSaid(t *testing.T) {
 	b := newBench(t)
 	args := values(b, t, shell("true"))
 	args["network"] = cty.ObjectVal(map[string]cty.Value{"open": cty.True})
-	if r := run(t, b, args); r.Stats.Network != "open" || !strings.Contains(b.Log(), "the network is open") || !strings.Contains(b.Log(), "network open)") {
+	if r := run(t, b, args); r.Stats.Network != "open" || !strings.Contains(strings.Join(b.Warnings(), "\n"), "the network is open") || !strings.Contains(b.Log(), "network open)") {
 		t.Errorf("stats %+v\n%s", r.Stats, b.Log())
 	}
 }

@@ -79,6 +79,7 @@ func Kind(deps Deps) step.Kind {
 		Args: []step.Attr{
 			{Name: "agent", Type: step.AgentType, Required: true, Doc: "The agent, as agent.NAME."},
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
 			{Name: "seed", Type: cty.Number, Default: cty.Zero, Doc: "Whole number that the agent gets as MLEFLOW_SEED."},
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "What runs the agent. The runtime \"process\" does not isolate it."},
@@ -117,6 +118,7 @@ func Kind(deps Deps) step.Kind {
 type arguments struct {
 	Agent       step.Agent        `cty:"agent"`
 	Competition string            `cty:"competition"`
+	Version     string            `cty:"version"`
 	Seed        int64             `cty:"seed"`
 	Data        *step.Artifact    `cty:"data"`
 	Runtime     string            `cty:"runtime"`
@@ -165,8 +167,12 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 	if a.runtime, err = deps.Runtimes.Get(a.args.Runtime); err != nil {
 		return nil, step.WrongArg("runtime", err)
 	}
-	if a.def, err = deps.Catalog.Get(a.args.Competition); err != nil {
+	def, err := deps.Catalog.Get(a.args.Competition)
+	if err != nil {
 		return nil, step.WrongArg("competition", err)
+	}
+	if a.def, err = def.At(a.args.Version); err != nil {
+		return nil, step.WrongArg("version", err)
 	}
 	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkTimes())
 	if err != nil {

@@ -92,7 +92,7 @@ func (a *attempt) announce(s *session) {
 		fmt.Fprintf(env.Log, "the agent was started %v ago and goes on; what it printed comes again from the beginning\n", s.elapsed().Round(time.Second))
 	}
 	if a.networkMode() == "open" {
-		fmt.Fprintln(env.Log, "note: the network is open: the agent can reach everything that this machine reaches; the result says so")
+		env.Warn("the network is open: the agent reaches everything that this machine reaches; its result says so")
 	}
 	if a.runtime.Isolates {
 		return
