@@ -4,6 +4,8 @@
 #   mleflow plan  pipelines/lite.hcl                      what would run, and why
 #   mleflow apply pipelines/lite.hcl                      takes the data from Kaggle, or says how to get them
 #   mleflow apply pipelines/lite.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
+#   mleflow apply pipelines/lite.hcl --adopt DIR          takes what a data directory of MLE-bench has
+#   mleflow plan  pipelines/lite.hcl --preflight          asks Kaggle: credential, rules, size
 #
 # What one competition cannot do need not stop the others, and one step with
 # all that it needs can be asked for:
