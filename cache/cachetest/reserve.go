@@ -133,6 +133,7 @@ func reserveBeyond(t *testing.T, s ReservingStore) {
 	if n, err := io.CopyN(onlyWriter{in}, zeros{}, reserveQuota); !errors.Is(err, cache.ErrQuota) {
 		t.Errorf("wrote %d bytes beyond the quota, error %v", n, err)
 	}
+	wantRoom(t, s, reserveQuota-in.Offset()) // what failed left nothing counted
 	in.Close()
 	release()
 	wantRoom(t, s, reserveQuota)

@@ -38,6 +38,8 @@ type Cache struct {
 	// started is when this process opened the cache, in seconds.
 	started int64
 	hooks   hooks
+	// masked says that a new file needs chmod to have the mode of an object.
+	masked bool
 
 	state  *state
 	lease  *lease
@@ -136,7 +138,7 @@ func open(dir string, opts Options, h hooks) (*Cache, error) {
 	if opts.AccessEvery <= 0 {
 		opts.AccessEvery = time.Hour
 	}
-	c := &Cache{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly}
+	c := &Cache{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()}
 	if err := c.open(); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("open cache %s: %w", dir, err)

@@ -94,8 +94,8 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 		return GCResult{}, err
 	}
 	defer unlock()
-	if c.indexLost() {
-		return GCResult{}, errIndexLost
+	if lost, err := c.indexLost(); lost || err != nil {
+		return GCResult{}, cmp.Or(err, errIndexLost)
 	}
 	release, err := c.lockHold()
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 // tidy removes what dead processes left and remembers own uses.
 func (g *collector) tidy() error {
 	if g.opts.DryRun {
-		return nil
+		return g.c.reap()
 	}
 	g.c.work.cleaning.Wait()
 	dead, err := g.c.deadProcesses()
@@ -178,7 +178,7 @@ func (g *collector) recount() error {
 	}
 	g.total = t
 	there := t.bytes + keyed
-	if g.live.others == 0 && c.lease.counted() == mine {
+	if g.live.alone() && c.lease.counted() == mine {
 		if c.state.used.CompareAndSwap(used, there+mine.sum()) {
 			c.state.objects.Store(t.objects)
 			used = there + mine.sum()

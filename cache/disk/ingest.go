@@ -208,12 +208,12 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 // fresh tells which.
 func (c *Cache) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
 	for range 3 {
+		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {
+			return fresh, err
+		}
 		present, err := c.keepPresent(ref.ID, ref.Size)
 		if present || err != nil {
 			return false, err
-		}
-		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {
-			return fresh, err
 		}
 	}
 	return false, errors.New("the object keeps appearing and disappearing")

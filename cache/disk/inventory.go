@@ -22,8 +22,18 @@ type file struct {
 
 // eachShard calls fn with the sorted names of every folder of objects.
 func (c *Cache) eachShard(fn func(b byte, names []string) error) error {
-	for b := range 256 {
-		list, err := names(c.shardPath(byte(b)))
+	there, err := names(c.path(objectsName))
+	if err != nil {
+		return err
+	}
+	slices.Sort(there)
+	for _, name := range there {
+		digits, err := hex.DecodeString(name)
+		if err != nil || len(digits) != 1 || hex.EncodeToString(digits) != name {
+			continue
+		}
+		b := digits[0]
+		list, err := names(c.shardPath(b))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -31,7 +41,7 @@ func (c *Cache) eachShard(fn func(b byte, names []string) error) error {
 			return err
 		}
 		slices.Sort(list)
-		if err := fn(byte(b), list); err != nil {
+		if err := fn(b, list); err != nil {
 			return err
 		}
 	}

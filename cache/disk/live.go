@@ -20,6 +20,9 @@ type liveLeases struct {
 	bits lease
 	// others is their number, without this process.
 	others int
+	// uncounted is the number of dead processes whose reservations have not
+	// gone back yet.
+	uncounted int
 	// reserved is what is left of their reservations, and of this process's.
 	reserved int64
 }
@@ -53,12 +56,19 @@ func (l *liveLeases) add(path string) error {
 		return ignoreMissing(err)
 	}
 	defer f.Close()
-	if dead, err := tryFlock(f, unix.LOCK_EX); dead || err != nil {
+	dead, err := tryFlock(f, unix.LOCK_EX)
+	if err != nil {
 		return err
 	}
 	data := make([]byte, leaseSize)
 	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
+	}
+	if dead {
+		if *(*[16]byte)(data[leaseReserved:]) != [16]byte{} {
+			l.uncounted++
+		}
+		return nil
 	}
 	l.others++
 	l.reserved += int64(binary.LittleEndian.Uint64(data[leaseReserved:]))
@@ -69,6 +79,9 @@ func (l *liveLeases) add(path string) error {
 	}
 	return nil
 }
+
+// alone reports whether nobody else has anything counted in the state.
+func (l *liveLeases) alone() bool { return l.others == 0 && l.uncounted == 0 }
 
 func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
 

@@ -134,7 +134,7 @@ func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
 // publish gives a complete private file the name of the object id, for good.
 // It reports false when the object was there already.
 func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable bool) (bool, error) {
-	if err := c.sealFile(f, id, executable); err != nil {
+	if err := c.sealFile(f, named, id, executable); err != nil {
 		return false, err
 	}
 	c.lease.use(id)

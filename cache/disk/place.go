@@ -100,7 +100,7 @@ func (c *Cache) freshInode(ctx context.Context, id digest.ContentID, executable 
 		return c.ignoreNotFound(id, err)
 	}
 	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
-		if err := c.sealFile(f, id, executable); err != nil {
+		if err := c.sealFile(f, named, id, executable); err != nil {
 			return err
 		}
 		dir, err := c.processDir()

@@ -46,7 +46,7 @@ func (c *Cache) take(ctx context.Context, held *charge, n int64) error {
 		return nil
 	}
 	if err := c.makeRoom(ctx, n-drawn); err != nil {
-		c.giveBack(held, n)
+		c.uncharge(held, charge{bytes: n, drawn: drawn})
 		return err
 	}
 	return nil
@@ -58,11 +58,14 @@ func (c *Cache) giveBack(held *charge, n int64) {
 	if n == 0 {
 		return
 	}
-	drawn := min(n, held.drawn)
-	held.bytes -= n
-	held.drawn -= drawn
-	c.state.used.Add(-(n - c.room.pool.Return(held.account, drawn)))
-	c.lease.inflight.Add(-n)
+	c.uncharge(held, charge{bytes: n, drawn: min(n, held.drawn)})
+}
+
+func (c *Cache) uncharge(held *charge, n charge) {
+	held.bytes -= n.bytes
+	held.drawn -= n.drawn
+	c.state.used.Add(-(n.bytes - c.room.pool.Return(held.account, n.drawn)))
+	c.lease.inflight.Add(-n.bytes)
 }
 
 // landed says that the held bytes are in a file that a count finds.

@@ -74,13 +74,16 @@ func (c *Cache) touch(id digest.ContentID, executable bool) error {
 
 // sealFile gives an open file that is still private the mode and time of the
 // object id.
-func (c *Cache) sealFile(f *os.File, id digest.ContentID, executable bool) error {
+func (c *Cache) sealFile(f *os.File, named bool, id digest.ContentID, executable bool) error {
 	mode := uint32(0o444)
 	if executable {
 		mode = 0o555
 	}
-	if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
-		return fmt.Errorf("chmod %s: %w", f.Name(), err)
+	// A file without a name was made with the mode of most objects.
+	if named || executable || c.masked {
+		if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
+			return fmt.Errorf("chmod %s: %w", f.Name(), err)
+		}
 	}
 	if err := futimens(int(f.Fd()), c.stamp(id)); err != nil {
 		return fmt.Errorf("set time of %s: %w", f.Name(), err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,19 +23,48 @@ func futimens(fd int, ts unix.Timespec) error {
 	return nil
 }
 
-// openUnnamed makes a file without a name in dir.
+// openUnnamed makes a file without a name in dir, with the mode of an object as
+// far as the process's mask lets it.
 func openUnnamed(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o444)
 	if err != nil {
 		return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: err}
 	}
 	return os.NewFile(uintptr(fd), dir+"/(unnamed)"), nil
 }
 
+// noEmptyPath is set once the system turned out not to link open files without
+// a detour.
+var noEmptyPath atomic.Bool
+
 // linkFile gives an open file a (further) name.
 func linkFile(f *os.File, path string) error {
-	from := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
-	return unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	fd := int(f.Fd())
+	if !noEmptyPath.Load() {
+		err := unix.Linkat(fd, "", unix.AT_FDCWD, path, unix.AT_EMPTY_PATH)
+		// ENOENT is also how it says that this process may not.
+		if err != unix.ENOENT && err != unix.EPERM && err != unix.EINVAL {
+			return err
+		}
+	}
+	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if err == nil {
+		noEmptyPath.Store(true)
+	}
+	return err
+}
+
+// masksObjects reports whether files that this process makes lack permissions
+// that objects have.
+func masksObjects() bool {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(data), "\nUmask:")
+	line, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(strings.TrimSpace(line), 8, 32)
+	return err != nil || mask&0o444 != 0
 }
 
 // reserveBlocks makes sure that the first size bytes of f have blocks.

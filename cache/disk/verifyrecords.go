@@ -98,16 +98,23 @@ func (v *verifier) indexFile() error {
 
 // indexLost reports whether the index is missing or empty although it was
 // written to.
-func (c *Cache) indexLost() bool {
+func (c *Cache) indexLost() (bool, error) {
+	if err := c.index.refresh(); err != nil {
+		return false, err
+	}
 	c.index.mu.RLock()
 	defer c.index.mu.RUnlock()
-	return c.state.lost.Load() != 0 || c.index.lost()
+	return c.state.lost.Load() != 0 || c.index.lost(), nil
 }
 
 // index looks for an index that is gone as a whole. Objects without any record
 // may also be all there is yet; that is told, and is no damage.
 func (v *verifier) index() error {
-	if !v.c.indexLost() {
+	lost, err := v.c.indexLost()
+	if err != nil {
+		return err
+	}
+	if !lost {
 		if n := v.res.Objects; n > 0 && v.res.Records == 0 {
 			v.res.Notes = append(v.res.Notes, fmt.Sprintf("there are %d objects and no record that leads to them, as before the first step has ended; 'mleflow cache gc' removes what nothing leads to", n))
 		}

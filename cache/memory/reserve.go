@@ -78,7 +78,7 @@ func (r *room) take(held *charge, n int64) error {
 	held.drawn += drawn
 	used := r.used.Add(n - drawn)
 	if quota := r.quota.Load(); drawn < n && quota > 0 && used > quota {
-		r.giveBack(held, n)
+		r.uncharge(held, charge{bytes: n, drawn: drawn})
 		return cache.ErrQuota
 	}
 	return nil
@@ -86,8 +86,11 @@ func (r *room) take(held *charge, n int64) error {
 
 // giveBack uncounts n of the bytes that are held.
 func (r *room) giveBack(held *charge, n int64) {
-	drawn := min(n, held.drawn)
-	held.bytes -= n
-	held.drawn -= drawn
-	r.used.Add(-(n - r.pool.Return(held.account, drawn)))
+	r.uncharge(held, charge{bytes: n, drawn: min(n, held.drawn)})
+}
+
+func (r *room) uncharge(held *charge, n charge) {
+	held.bytes -= n.bytes
+	held.drawn -= n.drawn
+	r.used.Add(-(n.bytes - r.pool.Return(held.account, n.drawn)))
 }
