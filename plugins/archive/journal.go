@@ -25,10 +25,13 @@ type journal struct {
 	in cache.Ingest
 
 	mu      sync.Mutex
-	waiting []byte // lines that the goroutine in work writes next
+	idle    sync.Cond // when nobody writes
+	waiting []byte    // lines for the next write
 	spare   []byte
 	working bool
-	err     error
+	// lines were given to write, of which written are in the ingest.
+	lines, written int64
+	err            error
 }
 
 // openJournal opens the journal of a key; "" gives none.
@@ -40,7 +43,9 @@ func openJournal(ctx context.Context, store cache.Store, key string) (*journal, 
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	return &journal{in: in}, nil
+	j := &journal{in: in}
+	j.idle.L = &j.mu
+	return j, nil
 }
 
 // finished is a line of a journal.
@@ -131,8 +136,8 @@ func (f *finished) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// write adds a line. It is in the ingest when write returns, or the goroutine
-// that writes just then takes it along.
+// write adds a line, which is in the ingest when it returns. Lines that come
+// while another goroutine writes go together in the next write.
 func (j *journal) write(f finished) error {
 	if j.in == nil {
 		return nil
@@ -140,23 +145,30 @@ func (j *journal) write(f finished) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting = f.append(j.waiting)
-	if j.working {
-		return j.err
-	}
-	j.working = true
-	for len(j.waiting) > 0 && j.err == nil {
-		lines := j.waiting
-		j.waiting = j.spare[:0]
-		j.mu.Unlock()
-		_, err := j.in.Write(lines)
-		j.mu.Lock()
-		j.spare = lines
-		if err != nil {
-			j.err = fmt.Errorf("write journal: %w", err)
+	j.lines++
+	for mine := j.lines; j.written < mine && j.err == nil; {
+		if j.working {
+			j.idle.Wait()
+			continue
 		}
+		j.flush()
 	}
-	j.working = false
 	return j.err
+}
+
+// flush writes what waits. The caller holds the lock, which is free meanwhile.
+func (j *journal) flush() {
+	lines, upTo := j.waiting, j.lines
+	j.waiting, j.working = j.spare[:0], true
+	j.mu.Unlock()
+	_, err := j.in.Write(lines)
+	j.mu.Lock()
+	if j.spare, j.working = lines, false; err != nil {
+		j.err = fmt.Errorf("write journal: %w", err)
+	} else {
+		j.written = upTo
+	}
+	j.idle.Broadcast()
 }
 
 // close keeps the journal for another process.
