@@ -31,6 +31,10 @@ type Runtime struct {
 	// "sha256:…", by looking at the name and at files only: neither network
 	// nor daemon. It is nil in runtimes without images.
 	ResolveImage func(image string) (string, error)
+	// ProgramImage makes an image of one static program of the host alone, as
+	// /usr/bin/NAME, and returns it as a Spec's Image; the same program is made
+	// once. It is nil in runtimes without images.
+	ProgramImage func(ctx context.Context, program, name string) (string, error)
 	// Volume mounts a file system of limited size at a folder of the host. It
 	// is nil in runtimes that cannot.
 	Volume func(context.Context, VolumeSpec) (Volume, error)

@@ -32,6 +32,7 @@ type Executor struct {
 	mu     sync.Mutex
 	client *client.Client
 	images sync.Map // digest → *sync.Mutex: one import at a time
+	made   programs
 }
 
 // New returns the runtime's Executor. It talks to the daemon when it is first
@@ -45,7 +46,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in a container of its own, with nothing of the machine but what the step mounts, " +
 			"no network and no privileges. Needs root, containerd and runc.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.Left,
+		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.Left,
 	}
 }
 
@@ -126,8 +127,14 @@ func runName(spec executor.Spec) string {
 		name += "\n" + rand.Text()
 	}
 	sum := sha256.Sum256([]byte(name))
-	return "mleflow-" + hex.EncodeToString(sum[:12])
+	return namePrefix + hex.EncodeToString(sum[:12])
 }
+
+// The names of runs: a prefix and 24 digits.
+const (
+	namePrefix = "mleflow-"
+	nameLength = len(namePrefix) + 24
+)
 
 func (e *Executor) runDir(name string) string { return filepath.Join(e.opts.StateDir, "runs", name) }
 

@@ -16,6 +16,9 @@ import (
 // Inventory is what the runtime has on the machine, sorted.
 type Inventory struct {
 	Containers, Tasks, Snapshots, Leases, Images []string
+	// Shims are the processes of containerd's that look after containers, by
+	// the containers' names.
+	Shims []string
 	// Runs and Volumes are the runtime's own folders, Loops the files behind
 	// loop devices.
 	Runs, Volumes, Loops []string
@@ -24,7 +27,7 @@ type Inventory struct {
 // Running reports whether anything is there besides images, which are kept for
 // the next run.
 func (i Inventory) Running() bool {
-	return len(i.Containers)+len(i.Tasks)+len(i.Snapshots)+len(i.Leases)+len(i.Runs)+len(i.Volumes)+len(i.Loops) > 0
+	return len(i.Containers)+len(i.Tasks)+len(i.Snapshots)+len(i.Leases)+len(i.Shims)+len(i.Runs)+len(i.Volumes)+len(i.Loops) > 0
 }
 
 // Inventory lists what the runtime has on the machine.
@@ -67,10 +70,13 @@ func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
 	for _, i := range imageList {
 		inv.Images = append(inv.Images, i.Name)
 	}
+	for _, s := range e.shims() {
+		inv.Shims = append(inv.Shims, s.id)
+	}
 	inv.Runs = names(filepath.Join(e.opts.StateDir, "runs"))
 	inv.Volumes = names(filepath.Join(e.opts.StateDir, "volumes"))
 	inv.Loops = loops(e.volumeSuffix())
-	for _, list := range [][]string{inv.Containers, inv.Tasks, inv.Snapshots, inv.Leases, inv.Images} {
+	for _, list := range [][]string{inv.Containers, inv.Tasks, inv.Snapshots, inv.Leases, inv.Images, inv.Shims} {
 		slices.Sort(list)
 	}
 	return inv, nil

@@ -3,6 +3,7 @@ package containerd
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -21,7 +22,8 @@ type Options struct {
 	// Namespace of containerd; empty is Namespace.
 	Namespace string
 	// StateDir is where the runtime keeps its own files, such as the output
-	// of commands that may be resumed; empty is /var/lib/mleflow/containerd.
+	// of commands that may be resumed; empty is the folder containerd in
+	// MLEFLOW_STATE_DIR, which is /var/lib/mleflow where it is not set.
 	// Processes that should see each other's runs share it.
 	StateDir string
 	// Snapshotter is containerd's; empty is the daemon's usual one.
@@ -41,7 +43,7 @@ func (o Options) withDefaults() Options {
 	env := strings.TrimPrefix(os.Getenv("CONTAINERD_ADDRESS"), "unix://")
 	o.Socket = cmp.Or(o.Socket, env, DefaultSocket)
 	o.Namespace = cmp.Or(o.Namespace, Namespace)
-	o.StateDir = cmp.Or(o.StateDir, "/var/lib/mleflow/containerd")
+	o.StateDir = cmp.Or(o.StateDir, filepath.Join(cmp.Or(os.Getenv("MLEFLOW_STATE_DIR"), "/var/lib/mleflow"), "containerd"))
 	o.ImageAge = cmp.Or(o.ImageAge, 7*24*time.Hour)
 	if o.Self == "" {
 		if self, err := os.Executable(); err == nil {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,12 +166,16 @@ func testResume(t *testing.T, b *bench) {
 	})
 	t.Run("ended meanwhile", func(t *testing.T) {
 		spec := b.resumable(t, 3)
+		began := time.Now()
 		kill(startOwner(t, b.order(spec), "tick 1"))
-		time.Sleep(time.Second)
+		for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, guestCommand) }) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		ended := time.Since(began)
 		var logs bytes.Buffer
 		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall > 900*time.Millisecond {
-			t.Errorf("got %+v, %v", exit, err)
+		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall > ended {
+			t.Errorf("got %+v, %v after %v", exit, err, ended)
 		}
 		wantTicks(t, logs.String(), 3)
 	})
@@ -302,6 +307,7 @@ func testKilledOwners(t *testing.T, b *bench) {
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}
+	b.empty(t)
 }
 
 func testSweep(t *testing.T, b *bench) {

@@ -51,7 +51,7 @@ func (e *Executor) sweep(ctx context.Context, all bool) error {
 			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
 		}
 	}
-	errs = append(errs, e.sweepTasks(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.sweepImages(ctx, c, all))
+	errs = append(errs, e.sweepTasks(ctx, c), e.sweepShims(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.sweepImages(ctx, c, all))
 	return errors.Join(errs...)
 }
 
@@ -113,6 +113,9 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, i
 		return err
 	}
 	rec, err := loadRecord(dir)
+	if err == nil && rec.Socket != e.opts.Socket {
+		return held.drop() // another daemon's
+	}
 	waits := err == nil && !all && rec.waits() && slices.Contains(ids, rec.Container)
 	for _, id := range ids {
 		if waits && id == rec.Container {
@@ -212,7 +215,7 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 	if err != nil {
 		return fmt.Errorf("sweep images: %w", err)
 	}
-	var errs []error
+	errs := []error{e.sweepPrograms(all)}
 	for _, image := range list {
 		used, err := time.Parse(time.RFC3339, image.Labels[labelUsed])
 		if err != nil || (!all && time.Since(used) < e.opts.ImageAge) {

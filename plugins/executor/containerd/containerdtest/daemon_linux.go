@@ -39,7 +39,7 @@ func Start(t testing.TB) *Daemon {
 		Namespace: "t" + strings.ToLower(filepath.Base(dir)), CDIDirs: []string{filepath.Join(dir, "cdi")},
 	}}
 	d.start(t)
-	t.Cleanup(d.stop)
+	t.Cleanup(func() { d.stop(); d.tidy() })
 	t.Cleanup(func() { d.inspect(t) })
 	return d
 }
@@ -115,6 +115,14 @@ func (d *Daemon) stop() {
 	_ = d.cmd.Wait()
 }
 
+// tidy removes the empty folders that the daemon and runc leave by namespace.
+func (d *Daemon) tidy() {
+	groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + d.Options.Namespace)
+	for _, dir := range append(groups, "/run/containerd/runc/"+d.Options.Namespace, "/sys/fs/cgroup/"+d.Options.Namespace) {
+		_ = os.Remove(dir)
+	}
+}
+
 // inspect fails the test when anything but images is left, and removes it.
 func (d *Daemon) inspect(t testing.TB) {
 	e := containerd.New(d.Options)
@@ -122,6 +130,14 @@ func (d *Daemon) inspect(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	left, err := e.Inventory(ctx)
+	// The shim of a container that was just removed may be about to end.
+	for range 50 {
+		if err != nil || !left.Running() {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		left, err = e.Inventory(ctx)
+	}
 	if err != nil || left.Running() {
 		t.Errorf("left on the machine: %+v, %v", left, err)
 	}

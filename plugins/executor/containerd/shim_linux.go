@@ -1,0 +1,111 @@
+package containerd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// runcRoot is where containerd's shim has runc keep its state, by namespace.
+const runcRoot = "/run/containerd/runc"
+
+// shim is a process of containerd's that looks after one container.
+type shim struct {
+	pid int
+	id  string
+}
+
+// shims lists those of the runtime's daemon and namespace.
+func (e *Executor) shims() []shim {
+	var list []shim
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(text, []byte("containerd-shim")) {
+			continue
+		}
+		args := strings.Split(string(text), "\x00")
+		id := after(args, "-id")
+		if after(args, "-namespace") != e.opts.Namespace || after(args, "-address") != e.opts.Socket || !strings.HasPrefix(id, namePrefix) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			list = append(list, shim{pid, id})
+		}
+	}
+	return list
+}
+
+// after returns the argument after a flag.
+func after(args []string, flag string) string {
+	for i, a := range args[:max(len(args)-1, 0)] {
+		if a == flag {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// sweepShims ends shims whose container is gone. The daemon leaves one, with a
+// half-made container below it, when the process that asked for a task is
+// killed in the middle.
+func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
+	var errs []error
+	for _, s := range e.shims() {
+		_, err := c.ContainerService().Get(ctx, s.id)
+		if !errdefs.IsNotFound(err) || len(s.id) < nameLength {
+			continue
+		}
+		held, err := take(e.runDir(s.id[:nameLength]))
+		if errors.Is(err, errHeld) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, s.remove(ctx, e.opts.Namespace))
+		if _, err := loadRecord(held.dir); err == nil { // it has a newer container
+			errs = append(errs, held.drop())
+		} else {
+			errs = append(errs, held.remove())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove ends the shim and what is below it, and frees its folder.
+func (s shim) remove(ctx context.Context, namespace string) error {
+	bundle, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.pid))
+	if err != nil {
+		return nil // it has ended
+	}
+	below, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.pid, s.pid))
+	for _, text := range append(strings.Fields(string(below)), strconv.Itoa(s.pid)) {
+		if pid, err := strconv.Atoi(text); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	root := filepath.Join(runcRoot, namespace)
+	if _, err := os.Stat(filepath.Join(root, s.id)); err == nil {
+		_ = exec.CommandContext(ctx, "runc", "--root", root, "delete", "--force", s.id).Run()
+	}
+	if filepath.Base(bundle) != s.id {
+		return nil // it is removed already
+	}
+	_ = unix.Unmount(filepath.Join(bundle, "rootfs"), unix.MNT_DETACH)
+	if err := os.RemoveAll(bundle); err != nil {
+		return fmt.Errorf("sweep shim of %s: %w", s.id, err)
+	}
+	return nil
+}
