@@ -99,10 +99,16 @@ func (s *session) dropVolume(ctx context.Context, dir string) error {
 // smallestVolume is what a volume has that is only made to be removed.
 const smallestVolume = 16 << 20
 
-// tidy removes the folders of attempts that nobody will continue: their agents
-// ended with an earlier boot of the machine, or long ago.
+// tidy removes what dead processes left in the runtime, and the folders of
+// attempts that nobody will continue: their agents ended with an earlier boot of
+// the machine, or long ago.
 func (s *session) tidy(ctx context.Context, keeper cache.Keeper) {
+	var swept error
+	if s.runtime.Sweep != nil {
+		swept = s.runtime.Sweep(ctx)
+	}
 	list, err := keeper.Kept(ctx)
+	err = errors.Join(swept, err)
 	for _, k := range list {
 		if k.Held || !strings.HasPrefix(k.Key, keptPrefix) || !stale(k.Dir) {
 			continue

@@ -22,6 +22,11 @@ import (
 // logBytes is how much an agent may print before the rest is dropped.
 const logBytes = 256 << 20
 
+// grace is what an agent has between the signal at its time limit and its end:
+// it knows the limit and can ask for what is left of it, and two seconds after
+// the limit nothing of it may be alive.
+const grace = time.Second
+
 // outputLog is the name of the file in logs with what the agent printed.
 const outputLog = "output.log"
 
@@ -143,7 +148,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 	spec := executor.Spec{
 		ID:       s.id,
 		Labels:   map[string]string{"run": s.env.RunID, "step": s.env.Address, "agent": s.args.Agent.Name, "competition": s.args.Competition},
-		Image:    s.args.Agent.Image,
+		Image:    s.image,
 		ImageEnv: s.runtime.Images,
 		Command:  s.command(),
 		Env:      s.environment(),
@@ -152,6 +157,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		Limits: executor.Limits{
 			Timeout: l.Timeout, Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
 			DiskBytes: l.DiskBytes, FileBytes: l.DiskBytes, LogBytes: logBytes,
+			Grace: grace,
 		},
 		Devices:  s.env.Devices,
 		Services: s.gates.services,

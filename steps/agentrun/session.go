@@ -28,6 +28,8 @@ type session struct {
 	dirs layout
 	// id names the agent on this machine.
 	id string
+	// image is what it runs in, empty in runtimes without images.
+	image string
 	// started is when the agent was started, in nanoseconds since 1970, by this
 	// process or an earlier one; continued says which. Until it is, it is when
 	// its set-up ended.
@@ -45,6 +47,9 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*s
 		return s, err
 	}
 	s.dirs = a.layoutIn(s.dirs.root)
+	if err := s.findImage(ctx); err != nil {
+		return s, err
+	}
 	if err := s.mountVolume(ctx); err != nil {
 		return s, err
 	}
@@ -97,6 +102,23 @@ func (s *session) find(ctx context.Context) error {
 		return err
 	}
 	return empty(dir)
+}
+
+// findImage decides what the agent runs in: the image of its block or, for a
+// built-in agent, one of this program alone.
+func (s *session) findImage(ctx context.Context) (err error) {
+	s.image = s.args.Agent.Image
+	if s.image != "" || !s.runtime.Images {
+		return nil
+	}
+	self := s.deps.Self
+	if self == "" {
+		if self, err = os.Executable(); err != nil {
+			return fmt.Errorf("find the running program: %w", err)
+		}
+	}
+	s.image, err = s.runtime.ProgramImage(ctx, self, BuiltIn)
+	return err
 }
 
 func (s *session) volume(ctx context.Context, at string) (executor.Volume, error) {
