@@ -22,7 +22,7 @@ variable "seeds" {
 variable "runtime" {
   type        = string
   default     = "process"
-  description = "What runs the agents. The runtime process needs nothing and does not isolate them."
+  description = "What runs the agents: process needs nothing and does not isolate them, containerd does and needs root."
 }
 
 locals {
