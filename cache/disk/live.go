@@ -49,6 +49,44 @@ func (c *Cache) live() (*liveLeases, error) {
 	return l, nil
 }
 
+// reserved returns what is left of the reservations of all live processes.
+func (c *Cache) reserved() (int64, error) {
+	list, err := names(c.path(leasesName))
+	if err != nil {
+		return 0, err
+	}
+	sum := c.lease.reserved.Load()
+	for _, id := range list {
+		if id == c.lease.id || strings.HasPrefix(id, ".") {
+			continue
+		}
+		n, err := reservedIn(c.path(leasesName, id))
+		if err != nil {
+			return 0, fmt.Errorf("read lease: %w", err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// reservedIn returns what is left of the reservations in the lease at path, if
+// its process lives.
+func reservedIn(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, ignoreMissing(err)
+	}
+	defer f.Close()
+	if dead, err := tryFlock(f, unix.LOCK_EX); dead || err != nil {
+		return 0, err
+	}
+	var word [8]byte
+	if _, err := f.ReadAt(word[:], leaseReserved); err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return int64(binary.LittleEndian.Uint64(word[:])), nil
+}
+
 // add reads the lease at path, if its process lives.
 func (l *liveLeases) add(path string) error {
 	f, err := os.Open(path)

@@ -50,34 +50,55 @@ func (m *marks) add(ref cache.Ref) error {
 	}
 	// The entries are read before they are counted: a tree counts whole or
 	// not at all.
-	entries, err := m.entries(ref.ID)
+	below, err := m.below(ref.ID)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if err := m.add(e); err != nil {
+	for _, key := range below.blobs {
+		m.blobs[key]++
+	}
+	for _, id := range below.trees {
+		if err := m.add(cache.Ref{Kind: cache.Tree, ID: id}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entries returns what a tree refers to. One that cannot be used has none:
+// below is what a tree refers to, small enough for a folder of millions.
+type below struct {
+	blobs []uint64
+	trees []digest.ContentID
+}
+
+// below returns what a tree refers to. One that cannot be used has nothing:
 // whoever reads it will find out.
-func (m *marks) entries(id digest.ContentID) ([]cache.Ref, error) {
-	if m.broken[id] {
-		return nil, nil
-	}
-	var refs []cache.Ref
-	err := m.c.readTree(id, func(e tree.Entry) error {
-		refs = append(refs, e.Ref())
+func (m *marks) below(id digest.ContentID) (b below, err error) {
+	err = m.each(id, func(e tree.Entry) error {
+		if e.IsDir() {
+			b.trees = append(b.trees, e.ID)
+		} else {
+			b.blobs = append(b.blobs, blobKey(e.ID))
+		}
 		return nil
 	})
+	if m.broken[id] {
+		return below{}, nil
+	}
+	return b, err
+}
+
+// each calls fn for the entries of a tree, and notes one that is broken.
+func (m *marks) each(id digest.ContentID, fn func(tree.Entry) error) error {
+	if m.broken[id] {
+		return nil
+	}
+	err := m.c.readTree(id, fn)
 	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, tree.ErrInvalid) {
 		m.broken[id] = true
-		return nil, nil
+		return nil
 	}
-	return refs, err
+	return err
 }
 
 // remove takes a reference back and calls free for every object that nothing
@@ -97,14 +118,8 @@ func (m *marks) remove(ref cache.Ref, free func(digest.ContentID) error) error {
 		return nil
 	}
 	delete(m.trees, ref.ID)
-	entries, err := m.entries(ref.ID)
-	if err != nil {
+	if err := m.each(ref.ID, func(e tree.Entry) error { return m.remove(e.Ref(), free) }); err != nil {
 		return err
-	}
-	for _, e := range entries {
-		if err := m.remove(e, free); err != nil {
-			return err
-		}
 	}
 	return m.free(ref.ID, free)
 }

@@ -100,11 +100,11 @@ func (c *Cache) overDisk(bytes int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	live, err := c.live()
+	reserved, err := c.reserved()
 	if err != nil {
 		return 0, err
 	}
-	return bytes + live.reserved - free, nil
+	return bytes + reserved - free, nil
 }
 
 // evictFor evicts records until the shortage is over. It evicts nothing when
@@ -141,7 +141,7 @@ func (c *Cache) evictFor(ctx context.Context, s shortage) error {
 
 // lacking says what prevents a reservation.
 func (c *Cache) lacking(lack error, missing int64) error {
-	live, err := c.live()
+	reserved, err := c.reserved()
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (c *Cache) lacking(lack error, missing int64) error {
 		advice = "free space on the disk of " + c.dir + ", or unpin something"
 	}
 	err = fmt.Errorf("%w: %s are missing, since everything else is pinned or in use; %s", lack, sizeText(missing), advice)
-	if missing <= live.reserved {
-		err = fmt.Errorf("%w; %s are %w", err, sizeText(live.reserved), cache.ErrReserved)
+	if missing <= reserved {
+		err = fmt.Errorf("%w; %s are %w", err, sizeText(reserved), cache.ErrReserved)
 	}
 	return err
 }

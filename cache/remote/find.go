@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -240,78 +239,4 @@ func (t *Tier) markGood(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.bad, key)
-}
-
-// Records reads the records that the remote lists, of the actions that pick
-// picks. One that is wrong or vanished is counted and left out. A record may
-// lead to content that is not there.
-func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]*cache.Record, error) {
-	ids, err := t.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids = slices.DeleteFunc(ids, func(id digest.ActionID) bool { return !pick(id) })
-	slices.SortFunc(ids, func(a, b digest.ActionID) int { return bytes.Compare(a[:], b[:]) })
-	recs := make([]*cache.Record, len(ids))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(askers)
-	for i, id := range ids {
-		group.Go(func() error {
-			rec, _, err := t.readRecord(ctx, id)
-			if isDamage(err) {
-				t.trouble(ctx, "reading records", err)
-				return nil
-			}
-			recs[i] = rec
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(recs, func(r *cache.Record) bool { return r == nil }), nil
-}
-
-// Unfetched returns how many bytes Pull would transfer for a record.
-func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, err error) {
-	if _, err := t.Cache.Lookup(ctx, rec.Action); err == nil {
-		return 0, nil
-	}
-	for _, ref := range refsOf(rec) {
-		if err := t.walk(ctx, ref, nil); err == nil {
-			continue
-		}
-		if ref.Kind != cache.Tree {
-			n += ref.Size
-			continue
-		}
-		c, err := t.closure(ctx, ref)
-		if err != nil {
-			return n, err
-		}
-		n += c.bytes()
-	}
-	return n, nil
-}
-
-// Unsent returns how many bytes of content Push would look after for a record,
-// and whether the remote has all of it already. Parts that are there are not
-// sent again and are counted all the same.
-func (t *Tier) Unsent(ctx context.Context, rec *cache.Record) (n int64, there bool, err error) {
-	if _, _, err = t.readRecord(ctx, rec.Action); err != nil && !isDamage(err) {
-		return 0, false, err
-	}
-	there = err == nil
-	for _, ref := range refsOf(rec) {
-		one := &cache.Record{Outputs: cache.Outputs{"": {Ref: ref}}}
-		err := t.present(ctx, one)
-		if err != nil && !isDamage(err) {
-			return n, false, err
-		}
-		if err != nil {
-			there = false
-			n += ref.Size
-		}
-	}
-	return n, there, nil
 }
