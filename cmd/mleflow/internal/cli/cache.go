@@ -13,11 +13,11 @@ import (
 func newCache(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Look after the cache: info, ls, verify, gc, pin, unpin",
+		Short: "Look after the cache: info, ls, verify, gc, pin, unpin, push, pull",
 		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
-	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a))
+	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func (a *app) showCacheInfo(i disk.Info) error {
 	}
 	quota := "none (set MLEFLOW_CACHE_QUOTA, such as 500GiB)"
 	if i.Quota > 0 {
-		quota = fmt.Sprintf("%s, %d %% used", view.Bytes(i.Quota), i.Bytes*100/i.Quota)
+		quota = fmt.Sprintf("%s, %d %% used", view.Bytes(i.Quota), (i.Bytes+i.Reserved)*100/i.Quota)
 	}
 	folder := i.Dir
 	if i.ReadOnly {
@@ -64,10 +64,17 @@ func (a *app) showCacheInfo(i disk.Info) error {
 		{"folder", folder},
 		{"content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes), view.Plural(int(i.Objects), "object"))},
 		{"quota", quota},
+		{"disk", view.Bytes(i.DiskFree) + " free"},
 		{"results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
 		{"processes", fmt.Sprintf("%d have it open", i.Processes)},
 	} {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", row[0], row[1])
+	}
+	if i.Reserved > 0 {
+		fmt.Fprintf(a.stdout, "%-10s %s for work that is going on\n", "reserved", view.Bytes(i.Reserved))
+	}
+	if i.Kept > 0 {
+		fmt.Fprintf(a.stdout, "%-10s %s of agents that may go on\n", "kept", view.Plural(i.Kept, "work folder"))
 	}
 	if i.Quarantined > 0 {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", "damaged", a.outStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))

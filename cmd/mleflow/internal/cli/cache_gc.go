@@ -48,6 +48,7 @@ type collectedJSON struct {
 	Bytes       int64       `json:"bytes"`
 	ObjectsLeft int64       `json:"objects_left"`
 	BytesLeft   int64       `json:"bytes_left"`
+	DiskBytes   int64       `json:"disk_bytes"`
 	Kept        string      `json:"kept,omitempty"`
 	DryRun      bool        `json:"dry_run"`
 }
@@ -57,7 +58,7 @@ func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
 		if r.Evicted == nil {
 			r.Evicted = []disk.Item{}
 		}
-		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.Kept, dryRun})
+		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
 	}
 	verb := "Removed"
 	if dryRun {
@@ -68,6 +69,9 @@ func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
 	}
 	fmt.Fprintf(a.stdout, "%s %s, %s; %s in %s left.\n", verb, view.Plural(int(r.Objects), "object"), view.Bytes(r.Bytes),
 		view.Bytes(r.BytesLeft), view.Plural(int(r.ObjectsLeft), "object"))
+	if linked := r.Bytes - r.DiskBytes; linked > 0 {
+		fmt.Fprintf(a.stdout, "%s of that are linked from folders outside the cache, and keep their space until those are removed.\n", view.Bytes(linked))
+	}
 	if r.Kept != "" {
 		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle().Warn("Larger than asked for:"), r.Kept)
 	}

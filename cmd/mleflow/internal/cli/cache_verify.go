@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,33 +12,51 @@ import (
 )
 
 func newCacheVerify(a *app) *cobra.Command {
-	var quick bool
+	var full, quick bool
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Read everything in the cache again and set aside what is damaged",
-		Long:  "Hash every object again and set aside what does not match its name; the next apply\nmakes it again. The exit status is 3 when something was damaged.",
+		Short: "Check what is in the cache and set aside what is damaged",
+		Long:  "Look at every object, read those that were written to since they were stored, and\nfollow every record. With --full every byte is read again from the disk, on all\nprocessors; when that is interrupted, the next --full goes on where it was. What\ndoes not match its name is set aside, and the next apply makes it again. The exit\nstatus is 3 when something was damaged.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
-			return a.withCache(func(c *disk.Cache) error {
-				result, err := c.Verify(cmd.Context(), !quick, nil)
-				if err != nil {
-					return err
-				}
-				return a.showVerified(result)
-			})
+			return a.withCache(func(c *disk.Cache) error { return a.verifyCache(cmd.Context(), c, full) })
 		}),
 	}
+	cmd.Flags().BoolVar(&full, "full", false, "read every byte of every object")
 	cmd.Flags().BoolVar(&quick, "quick", false, "read only what was written to since it was stored")
+	_ = cmd.Flags().MarkHidden("quick") // what it does without --full
+	cmd.MarkFlagsMutuallyExclusive("full", "quick")
 	return cmd
+}
+
+func (a *app) verifyCache(ctx context.Context, c *disk.Cache, full bool) error {
+	line := a.statusLine()
+	result, err := c.Verify(ctx, disk.VerifyOptions{Full: full, Progress: func(p disk.VerifyProgress) {
+		line.say(func() string { return verifyText(p) })
+	}})
+	line.clear()
+	if err != nil {
+		if full && ctx.Err() != nil && !c.ReadOnly() {
+			a.say("Interrupted; the next mleflow cache verify --full goes on from here.")
+		}
+		return err
+	}
+	return a.showVerified(result)
+}
+
+func verifyText(p disk.VerifyProgress) string {
+	return fmt.Sprintf("%s of %s, %s of %s", view.Count(p.Objects), view.Plural(int(p.TotalObjects), "object"), view.Bytes(p.Bytes), view.Bytes(p.TotalBytes))
 }
 
 // verifiedJSON is the form of cache verify --json.
 type verifiedJSON struct {
 	Objects     int64         `json:"objects"`
 	Hashed      int64         `json:"hashed"`
+	Resumed     int64         `json:"resumed"`
 	HashedBytes int64         `json:"hashed_bytes"`
 	Records     int           `json:"records"`
 	Damages     []disk.Damage `json:"damages"`
+	Notes       []string      `json:"notes,omitempty"`
 }
 
 func (a *app) showVerified(r disk.VerifyResult) error {
@@ -45,12 +64,15 @@ func (a *app) showVerified(r disk.VerifyResult) error {
 		if r.Damages == nil {
 			r.Damages = []disk.Damage{}
 		}
-		if err := writeJSON(a.stdout, verifiedJSON{r.Objects, r.Hashed, r.HashedBytes, r.Records, r.Damages}); err != nil {
+		if err := writeJSON(a.stdout, verifiedJSON{r.Objects, r.Hashed, r.Resumed, r.HashedBytes, r.Records, r.Damages, r.Notes}); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range r.Damages {
 			fmt.Fprintln(a.stdout, a.outStyle().Bad("Damaged:")+" "+damageText(d))
+		}
+		for _, text := range r.Notes {
+			fmt.Fprintln(a.stdout, a.outStyle().Warn("Note:")+" "+view.OneLine(text))
 		}
 		fmt.Fprintf(a.stdout, "%s and %s looked at, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
 			view.Plural(r.Records, "record"), view.Bytes(r.HashedBytes), len(r.Damages))
