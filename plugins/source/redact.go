@@ -43,6 +43,12 @@ func redactQuery(query string) string {
 // addresses finds addresses in the texts of errors.
 var addresses = regexp.MustCompile(`https?:[^\s"'<>]+`)
 
+// anyAddress finds addresses of every kind.
+var anyAddress = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+
+// RedactText returns a text with every address in it redacted.
+func RedactText(text string) string { return anyAddress.ReplaceAllStringFunc(text, Redact) }
+
 // redactError returns err without credentials in the addresses it names. It
 // stays what it is to errors.Is and errors.As.
 func redactError(err error) error {

@@ -104,3 +104,15 @@ func TestParametersAreInTheKey(t *testing.T) {
 		t.Error("a fragment, which no server sees, is in the key")
 	}
 }
+
+func TestRedactText(t *testing.T) {
+	for text, want := range map[string]string{
+		"--mirror=https://u:p@h/x?sig=s3cret":         "--mirror=https://xxxxx@h/x?sig=xxxxx",
+		"raw=s3://bucket/a?region=eu&secret=s3cret#f": "raw=s3://bucket/a?region=xxxxx&secret=xxxxx",
+		"-var": "-var", "a://": "a://", "/data/raw": "/data/raw",
+	} {
+		if got := RedactText(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -32,8 +32,9 @@ type Deps struct {
 	Catalog Definitions
 	Sources *source.Registry
 	// Adopt, when set, is a data directory of the reference: a competition
-	// that has a folder in it is taken from there, unless the step says where
-	// its data are. Not in the key: what is taken decides.
+	// that has a folder in it is taken from there, unless the step says that
+	// its data are elsewhere than on Kaggle. Not in the key: what is taken
+	// decides.
 	Adopt string
 }
 
@@ -133,6 +134,9 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 			return d, step.WrongArg("from", d.add(deps, "reference", adopted(def, *a.From), ""))
 		}
 		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: found(*a.From)}, ""))
+	case a.Source != nil && a.Source.adoptable(deps.Adopt, a.Competition):
+		spec := a.Source.spec()
+		return d, d.add(deps, "reference", source.Spec{Path: filepath.Join(deps.Adopt, a.Competition), MD5: spec.MD5, SHA256: spec.SHA256}, "")
 	case a.Source != nil:
 		return d, step.WrongArg("source", d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
 	}
@@ -176,6 +180,12 @@ func found(path string) string {
 
 func (o *override) spec() source.Spec {
 	return source.Spec{Path: text(o.Path), URL: text(o.URL), Slug: text(o.Slug), MD5: text(o.MD5), SHA256: text(o.SHA256)}
+}
+
+// adoptable reports whether the folder of the reference has what the block
+// would take from Kaggle.
+func (o *override) adoptable(folder, competition string) bool {
+	return folder != "" && o.Kind == "kaggle" && o.As == nil && source.IsAdoptable(filepath.Join(folder, competition))
 }
 
 func text(s *string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
 )
 
 type applyOptions struct {
@@ -67,7 +68,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	progress := a.newProgress()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: os.Args,
+		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: redactedArgs(os.Args),
 	})
 	progress.close()
 	if err := a.settle(diags, p); err != nil {
@@ -77,6 +78,16 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 		return err
 	}
 	return outcome(res)
+}
+
+// redactedArgs is a command line that may be kept: addresses lose what may be
+// a credential.
+func redactedArgs(args []string) []string {
+	kept := make([]string, len(args))
+	for i, arg := range args {
+		kept[i] = source.RedactText(arg)
+	}
+	return kept
 }
 
 // outcome maps how a run ended to an error whose text was shown already.

@@ -36,6 +36,8 @@ type place struct {
 	t     *testing.T
 	cache string
 	file  string
+	// env is added to the environment.
+	env []string
 }
 
 func newPlace(t *testing.T, dir string) *place {
@@ -53,7 +55,7 @@ func newPlace(t *testing.T, dir string) *place {
 
 func (p *place) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, append(args, "--cache-dir", p.cache)...)
-	cmd.Env = append(os.Environ(), "MLEFLOW_CACHE_DIR=", "TERM=dumb")
+	cmd.Env = append(append(os.Environ(), "MLEFLOW_CACHE_DIR=", "TERM=dumb"), p.env...)
 	return cmd
 }
 
@@ -78,6 +80,10 @@ type line struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Ran     int    `json:"ran"`
+	What    string `json:"what"`
+	Error   string `json:"error"`
+	// Outputs are a step's digests and values by name.
+	Outputs map[string]string `json:"outputs"`
 }
 
 func decode(t *testing.T, text []byte) line {
