@@ -39,7 +39,11 @@ func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, execu
 			if c.readOnly {
 				return false, nil
 			}
-			if err := c.makeTwin(ctx, ref.ID); err != nil {
+			err := c.makeTwin(ctx, ref.ID)
+			if errors.Is(err, cache.ErrQuota) {
+				return false, nil // a copy takes no room of the quota
+			}
+			if err != nil {
 				return false, err
 			}
 			continue
@@ -81,10 +85,19 @@ func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
 	if _, err := c.stat(id, true); err == nil {
 		return nil
 	}
-	return c.duplicate(ctx, id, func(f *os.File, named bool, size int64) error {
+	object, err := c.stat(id, false)
+	if err != nil {
+		return c.objectError("find", id, err)
+	}
+	held := charge{account: cache.Account(ctx)}
+	if err := c.take(ctx, &held, object.size); err != nil {
+		return err
+	}
+	defer func() { c.giveBack(&held, held.bytes) }()
+	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
 		fresh, err := c.publish(f, named, id, true)
 		if err == nil && fresh {
-			c.state.used.Add(size)
+			c.landed(&held)
 		}
 		return err
 	})

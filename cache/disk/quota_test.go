@@ -87,6 +87,29 @@ func TestQuotaCountsOnce(t *testing.T) {
 	wantCounted(t, c)
 }
 
+// The executable twin of an object counts, too; where there is no room for it,
+// the file is a copy.
+func TestQuotaCountsTwins(t *testing.T) {
+	for quota, want := range map[int64]cache.Placed{100_000: cache.Linked, 70_000: cache.Copied} {
+		c := openTest(t, t.TempDir(), Options{Quota: quota}, hooks{unnamed: true})
+		ref := putText(t, c, strings.Repeat("x", 40_000))
+		for i, want := range []cache.Placed{want, want} {
+			how, err := c.Place(t.Context(), ref, fmt.Sprintf("%s/f%d", t.TempDir(), i), cache.Placement{Executable: true})
+			must(t, err)
+			if how == cache.Cloned {
+				how = cache.Copied
+			}
+			if how != want {
+				t.Errorf("quota %d: placed as %v, want %v", quota, how, want)
+			}
+		}
+		if used := c.state.used.Load(); used > quota {
+			t.Errorf("%d bytes are used of %d", used, quota)
+		}
+		wantCounted(t, c)
+	}
+}
+
 func TestQuotaWithManyWriters(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
