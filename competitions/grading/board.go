@@ -1,12 +1,8 @@
 package grading
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/plugins/metric"
 )
@@ -29,29 +25,6 @@ func (r Report) Flags() Flags {
 		CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
 		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
 	}
-}
-
-// ReadFlags reads a grading report: an object with competition_reports. The
-// reports are sorted by competition, which keeps several reports of one
-// competition in the order of the file, as the reference does.
-func ReadFlags(r io.Reader) ([]Flags, error) {
-	var file struct {
-		Reports *[]Flags `json:"competition_reports"`
-	}
-	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("read grading report: %w", err)
-	}
-	if file.Reports == nil {
-		return nil, fmt.Errorf("read grading report: the file holds no competition_reports")
-	}
-	out := *file.Reports
-	for i, f := range out {
-		if f.CompetitionID == "" {
-			return nil, fmt.Errorf("read grading report: report %d names no competition", i+1)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Flags) int { return strings.Compare(a.CompetitionID, b.CompetitionID) })
-	return out, nil
 }
 
 // Seeds says how reports are arranged into seeds.
@@ -105,6 +78,8 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 		count = most
 	}
 	switch {
+	case s.Count < 0:
+		return 0, fmt.Errorf("%d is no number of seeds; 0 stands for all", s.Count)
 	case len(missing) > 0 && !s.PadMissing:
 		return 0, fmt.Errorf("no report for %s", list(missing))
 	case count == 0:

@@ -3,6 +3,7 @@ package grading
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -88,22 +89,57 @@ func TestBoardSkipsWhatItCannotBuild(t *testing.T) {
 	}
 }
 
-func TestReadFlags(t *testing.T) {
-	in := `{"total_runs": 3, "competition_reports": [
-		{"competition_id": "b", "score": null, "gold_medal": false},
-		{"competition_id": "a", "score": "nan", "gold_medal": false, "valid_submission": true},
-		{"competition_id": "a", "score": 1.5, "gold_medal": true, "unknown": {}}]}`
-	got, err := ReadFlags(strings.NewReader(in))
-	if err != nil {
-		t.Fatal(err)
+// sameNumber takes NaN for equal to NaN.
+var sameNumber = cmp.Comparer(func(a, b Number) bool { return a == b || a != a && b != b })
+
+// full is the fields that every report has.
+const full = `"gold_medal": false, "silver_medal": 0, "bronze_medal": null, "above_median": false, "submission_exists": true, "valid_submission": 1`
+
+func TestReadFile(t *testing.T) {
+	is := func(id, agent string, score *Number) Graded {
+		g := Graded{Report: Report{CompetitionID: id, SubmissionExists: true, ValidSubmission: true, Score: score}}
+		if agent != "" {
+			g.Labels = map[string]string{"agent": agent, "seed": "1"}
+		}
+		return g
 	}
-	want := []Flags{{CompetitionID: "a", ValidSubmission: true}, {CompetitionID: "a", GoldMedal: true}, {CompetitionID: "b"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	number := func(v float64) *Number { n := Number(v); return &n }
+	for _, tt := range []struct {
+		name, in string
+		want     File
+	}{
+		{"the reference's words", `{"competition_reports": [{"competition_id": "b", "score": NaN, "reason": "a \\\"NaN\\\" is", ` + full + `},
+			{"competition_id": "a", "score": -Infinity, "more": {}, ` + full + `}, {"competition_id": "a", "score": "inf", ` + full + `}], "total": NaN}`,
+			File{Reports: []Graded{is("a", "", number(math.Inf(-1))), is("a", "", number(math.Inf(1))), is("b", "", number(math.NaN()))}}},
+		{"failures", `{"competition_reports": [], "failures": [{"line": 3, "competition_id": "a", "reason": "no answers"}]}`,
+			File{Failures: []Failure{{Line: 3, CompetitionID: "a", Reason: "no answers"}}}},
+		{"one report", `{"competition_id": "a", "labels": {"agent": "x", "seed": "1"}, ` + full + `}`, File{Reports: []Graded{is("a", "x", nil)}}},
+		{"a board", `{"group_by": "x", "entries": [{"agent": "x", "seed": "1", "report": {"competition_id": "a", ` + full + `}}]}`, File{Reports: []Graded{is("a", "x", nil)}}},
+	} {
+		got, err := ReadFile(strings.NewReader(tt.in))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		for i := range got.Reports {
+			got.Reports[i].Reason = ""
+		}
+		if diff := cmp.Diff(tt.want, got, sameNumber); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
-	for _, bad := range []string{`{}`, `[]`, `{"competition_reports": [{}]}`, `{"competition_reports": 1}`, ``} {
-		if _, err := ReadFlags(strings.NewReader(bad)); err == nil {
-			t.Errorf("%s is read without an error", bad)
+}
+
+func TestReadFileRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		`{}`: "no competition_reports", `[]`: "array", ``: "unexpected end", `{"competition_reports": 1}`: "number", `{"competition_reports": [1]}`: "report 1",
+		`{"competition_reports": [{"competition_id": "a"}]}`:                            "report 1: gold_medal is missing",
+		`{"competition_reports": [{` + full + `}]}`:                                     "names no competition",
+		`{"competition_reports": [{"competition_id": "a", "gold_medal": "false"}]}`:     "neither true nor false",
+		`{"competition_reports": [{"competition_id": "a", "score": [], ` + full + `}]}`: "score",
+	} {
+		if _, err := ReadFile(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", in, err, want)
 		}
 	}
 }

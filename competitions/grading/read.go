@@ -1,0 +1,233 @@
+package grading
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Graded is a report with the labels that say whose submission it is, such as
+// agent and seed.
+type Graded struct {
+	Report
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// File is what a file of reports holds.
+type File struct {
+	Reports []Graded
+	// Failures are the runs that could not be graded through no fault of the
+	// agent. Only our own files tell.
+	Failures []Failure
+}
+
+// flagNames are the fields that the leaderboard is made of. The reference
+// requires each of them.
+var flagNames = []string{"gold_medal", "silver_medal", "bronze_medal", "above_median", "submission_exists", "valid_submission"}
+
+// ReadFile reads grading reports: an object with competition_reports, as grade
+// and the reference write it; a single report, as the step grade writes it; or
+// the leaderboard of the step aggregate, with entries. The reports are sorted
+// by competition, which keeps several reports of one competition in the order
+// of the file, as the reference does.
+//
+// The words NaN, Infinity and -Infinity, which the reference writes for such
+// scores though they are not JSON, are read. A report without one of the
+// fields that the leaderboard is made of is an error, as in the reference.
+func ReadFile(r io.Reader) (File, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return File{}, fmt.Errorf("read grading report: %w", err)
+	}
+	var form struct {
+		Reports  *[]json.RawMessage `json:"competition_reports"`
+		Failures []Failure          `json:"failures"`
+		Entries  *[]boardEntry      `json:"entries"`
+		ID       string             `json:"competition_id"`
+	}
+	data = quoteNonFinite(data)
+	if err := json.Unmarshal(data, &form); err != nil {
+		return File{}, fmt.Errorf("read grading report: %w", err)
+	}
+	var raw []json.RawMessage
+	switch {
+	case form.Reports != nil:
+		raw = *form.Reports
+	case form.Entries != nil:
+		for _, e := range *form.Entries {
+			raw = append(raw, e.Report)
+		}
+	case form.ID != "":
+		raw = []json.RawMessage{data}
+	default:
+		return File{}, fmt.Errorf("read grading report: the file holds no competition_reports")
+	}
+	f := File{Failures: form.Failures}
+	for i, text := range raw {
+		report, err := readGraded(text)
+		if err != nil {
+			return File{}, fmt.Errorf("read grading report: report %d: %w", i+1, err)
+		}
+		if form.Reports == nil && form.Entries != nil {
+			report.Labels = (*form.Entries)[i].labels()
+		}
+		f.Reports = append(f.Reports, report)
+	}
+	slices.SortStableFunc(f.Reports, func(a, b Graded) int { return strings.Compare(a.CompetitionID, b.CompetitionID) })
+	return f, nil
+}
+
+// boardEntry is an entry of the leaderboard of the step aggregate.
+type boardEntry struct {
+	Agent  string            `json:"agent"`
+	Seed   string            `json:"seed"`
+	Labels map[string]string `json:"labels"`
+	Report json.RawMessage   `json:"report"`
+}
+
+func (e boardEntry) labels() map[string]string {
+	labels := map[string]string{"agent": e.Agent}
+	if e.Seed != "" {
+		labels["seed"] = e.Seed
+	}
+	for k, v := range e.Labels {
+		labels[k] = v
+	}
+	return labels
+}
+
+func readGraded(text json.RawMessage) (Graded, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return Graded{}, err
+	}
+	for _, name := range flagNames {
+		value, ok := fields[name]
+		if !ok {
+			return Graded{}, fmt.Errorf("%s is missing", name)
+		}
+		truth, err := jsonTruth(value)
+		if err != nil {
+			return Graded{}, fmt.Errorf("%s: %w", name, err)
+		}
+		fields[name] = truth
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return Graded{}, err
+	}
+	var g Graded
+	if err := json.Unmarshal(text, &g); err != nil {
+		return Graded{}, err
+	}
+	if g.CompetitionID == "" {
+		return Graded{}, fmt.Errorf("it names no competition")
+	}
+	g.AnyMedal = g.GoldMedal || g.SilverMedal || g.BronzeMedal
+	return g, nil
+}
+
+// jsonTruth returns true or false for what Python takes for one: truth values,
+// numbers and null.
+func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
+	var of any
+	if err := json.Unmarshal(value, &of); err != nil {
+		return nil, err
+	}
+	switch v := of.(type) {
+	case nil:
+		return json.RawMessage("false"), nil
+	case bool:
+		return value, nil
+	case float64:
+		if v == 0 {
+			return json.RawMessage("false"), nil
+		}
+		return json.RawMessage("true"), nil
+	}
+	return nil, fmt.Errorf("%s is neither true nor false", value)
+}
+
+// quoteNonFinite puts the words that Python writes for floats that are not
+// finite into quotes, in the spelling that Number reads.
+func quoteNonFinite(data []byte) []byte {
+	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
+		return data
+	}
+	words := []struct{ from, to string }{{"-Infinity", `"-inf"`}, {"Infinity", `"inf"`}, {"NaN", `"nan"`}}
+	out := make([]byte, 0, len(data)+16)
+	quoted := false
+next:
+	for i := 0; i < len(data); i++ {
+		if !quoted {
+			for _, w := range words {
+				if bytes.HasPrefix(data[i:], []byte(w.from)) {
+					out = append(out, w.to...)
+					i += len(w.from) - 1
+					continue next
+				}
+			}
+		}
+		switch {
+		case data[i] == '"':
+			quoted = !quoted
+		case data[i] == '\\' && quoted && i+1 < len(data):
+			out = append(out, data[i])
+			i++
+		}
+		out = append(out, data[i])
+	}
+	return out
+}
+
+// ReadFlags reads what the leaderboard needs of the reports that ReadFile
+// reads.
+func ReadFlags(r io.Reader) ([]Flags, error) {
+	f, err := ReadFile(r)
+	if err != nil {
+		return nil, err
+	}
+	return AllFlags(f.Reports), nil
+}
+
+// AllFlags returns what the leaderboard needs of the reports.
+func AllFlags(reports []Graded) []Flags {
+	out := make([]Flags, len(reports))
+	for i, r := range reports {
+		out[i] = r.Flags()
+	}
+	return out
+}
+
+// ReadPaths reads files of reports in the order of their paths as texts, which
+// is that of the reference's script: it decides which runs make up a seed. A
+// path that is given twice is read twice.
+func ReadPaths(paths []string) (File, error) {
+	var all File
+	for _, path := range slices.Sorted(slices.Values(paths)) {
+		one, err := readPath(path)
+		if err != nil {
+			return File{}, err
+		}
+		all.Reports = append(all.Reports, one.Reports...)
+		all.Failures = append(all.Failures, one.Failures...)
+	}
+	return all, nil
+}
+
+func readPath(path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, fmt.Errorf("read grading report: %w", err)
+	}
+	defer f.Close()
+	one, err := ReadFile(f)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return one, nil
+}
