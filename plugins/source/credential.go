@@ -2,7 +2,9 @@ package source
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +26,7 @@ var errNoCredential = fmt.Errorf("%w: on kaggle.com choose Settings, API, Create
 // credential returns the first credential found.
 func (k *Kaggle) credential() (*credential, error) {
 	if token := k.env("KAGGLE_API_TOKEN"); token != "" {
-		return bearer(token), nil
+		return bearerOf(token)
 	}
 	if user, key := k.env("KAGGLE_USERNAME"), k.env("KAGGLE_KEY"); user != "" && key != "" {
 		return basic(user, key), nil
@@ -48,20 +50,42 @@ func (k *Kaggle) folders() []string {
 	return dirs
 }
 
+// bearerOf is the token that KAGGLE_API_TOKEN holds, or the file it names.
+func bearerOf(token string) (*credential, error) {
+	text, err := os.ReadFile(token)
+	switch {
+	case err == nil && tokenOf(text) == "":
+		return nil, fmt.Errorf("%w: the file that KAGGLE_API_TOKEN names is empty", ErrCredential)
+	case err == nil:
+		return bearer(tokenOf(text)), nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: the file that KAGGLE_API_TOKEN names cannot be read", ErrCredential)
+	}
+	return bearer(token), nil
+}
+
+func tokenOf(file []byte) string { return strings.TrimSpace(string(file)) }
+
+// tokenFiles are the names of the file with a token; Windows adds a suffix.
+var tokenFiles = []string{"access_token", "access_token.txt"}
+
 // credentialIn reads the credential of a folder; nil if it has none.
 func credentialIn(dir string) (*credential, error) {
-	path := filepath.Join(dir, "kaggle.json")
-	if text, err := os.ReadFile(path); err == nil {
-		var c struct{ Username, Key string }
-		if err := json.Unmarshal(text, &c); err != nil || c.Username == "" || c.Key == "" {
-			return nil, fmt.Errorf("%w: %s must be a JSON object with username and key", ErrCredential, path)
+	for _, name := range tokenFiles {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && tokenOf(text) != "" {
+			return bearer(tokenOf(text)), nil
 		}
-		return basic(c.Username, c.Key), nil
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "access_token")); err == nil && len(strings.TrimSpace(string(text))) > 0 {
-		return bearer(strings.TrimSpace(string(text))), nil
+	path := filepath.Join(dir, "kaggle.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil
 	}
-	return nil, nil
+	var c struct{ Username, Key string }
+	if err := json.Unmarshal(text, &c); err != nil || c.Username == "" || c.Key == "" {
+		return nil, fmt.Errorf("%w: %s must be a JSON object with username and key", ErrCredential, path)
+	}
+	return basic(c.Username, c.Key), nil
 }
 
 func bearer(token string) *credential {

@@ -21,9 +21,10 @@ const kaggleEndpoint = "https://www.kaggle.com"
 // that is refused there asks for a new one.
 //
 // The credential is looked for where Kaggle's own client does, when a fetch
-// begins: KAGGLE_API_TOKEN, KAGGLE_USERNAME with KAGGLE_KEY, then kaggle.json
-// and access_token in KAGGLE_CONFIG_DIR, ~/.kaggle or ~/.config/kaggle. It is
-// sent to Kaggle alone and is in no key, log or error.
+// begins: KAGGLE_API_TOKEN, a token or the name of a file with one,
+// KAGGLE_USERNAME with KAGGLE_KEY, then access_token, access_token.txt and
+// kaggle.json in KAGGLE_CONFIG_DIR, ~/.kaggle or ~/.config/kaggle. It is sent to
+// Kaggle alone and is in no key, log or error.
 //
 // KAGGLE_API_ENDPOINT, the variable of Kaggle's own kagglehub, names another
 // server with the same API, for tests and mirrors, such as

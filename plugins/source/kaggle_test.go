@@ -88,6 +88,14 @@ func TestKaggleFetch(t *testing.T) {
 		{"kaggle.json", "Basic dXNlcjprZXk=", func(t *testing.T, s *kaggleStandIn) {
 			writeCredential(t, filepath.Join(s.env["HOME"], ".kaggle", "kaggle.json"), `{"username":"user","key":"key"}`)
 		}},
+		{"token in a file", "Bearer t0ken", func(t *testing.T, s *kaggleStandIn) {
+			s.env["KAGGLE_API_TOKEN"] = filepath.Join(t.TempDir(), "token")
+			writeCredential(t, s.env["KAGGLE_API_TOKEN"], "t0ken\n")
+		}},
+		{"access_token.txt before kaggle.json", "Bearer t0ken", func(t *testing.T, s *kaggleStandIn) {
+			writeCredential(t, filepath.Join(s.env["HOME"], ".kaggle", "access_token.txt"), " t0ken\r\n")
+			writeCredential(t, filepath.Join(s.env["HOME"], ".kaggle", "kaggle.json"), `{"username":"user","key":"key"}`)
+		}},
 		{"access_token", "Bearer t0ken", func(t *testing.T, s *kaggleStandIn) {
 			s.env["KAGGLE_CONFIG_DIR"] = t.TempDir()
 			writeCredential(t, filepath.Join(s.env["KAGGLE_CONFIG_DIR"], "access_token"), "t0ken\n")
