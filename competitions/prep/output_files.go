@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
@@ -60,14 +61,66 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 			return in.diags
 		}
 	}
-	group, ctx := errgroup.WithContext(r.ctx)
-	group.SetLimit(r.copiers)
+	group := newCopies(r.ctx, r.copiers)
 	r.progress.start(it.dest, -1)
-	err := task.one(ctx, group, it.dest, from)
-	if waitErr := group.Wait(); waitErr != nil {
-		err = waitErr
+	err := task.one(group, it.dest, from)
+	return task.done(group.wait(err))
+}
+
+// copies are copies under way. Of several that fail, the one that began first
+// is reported, whatever order they end in.
+type copies struct {
+	ctx   context.Context
+	group errgroup.Group
+	begun int
+
+	mu     sync.Mutex
+	failed int // which of those that failed began first
+	err    error
+}
+
+func newCopies(ctx context.Context, limit int) *copies {
+	c := &copies{ctx: ctx}
+	c.group.SetLimit(limit)
+	return c
+}
+
+// stopped reports whether no more need be begun.
+func (c *copies) stopped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil || c.ctx.Err() != nil
+}
+
+// begin starts a copy when there is room for it.
+func (c *copies) begin(do func() error) {
+	if c.stopped() {
+		return
 	}
-	return task.done(err)
+	n := c.begun
+	c.begun++
+	c.group.Go(func() error {
+		if err := do(); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.err == nil || n < c.failed {
+				c.failed, c.err = n, err
+			}
+		}
+		return nil
+	})
+}
+
+// wait returns the first failure, or next, for which no copy was begun.
+func (c *copies) wait(next error) error {
+	_ = c.group.Wait()
+	switch {
+	case c.err != nil:
+		return c.err
+	case next != nil:
+		return next
+	}
+	return c.ctx.Err()
 }
 
 func (c *copyTask) readMissing(in *reader) {
@@ -115,12 +168,16 @@ func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 // rows copies a file or folder for each row. Rows that name the same
 // destination must name the same source and are copied once.
 func (c *copyTask) rows(each *table.Table, dest, source *pathTemplate) error {
-	group, ctx := errgroup.WithContext(c.r.ctx)
-	group.SetLimit(c.r.copiers)
+	group := newCopies(c.r.ctx, c.r.copiers)
+	return group.wait(c.begin(group, each, dest, source))
+}
+
+// begin schedules the copies of all rows.
+func (c *copyTask) begin(group *copies, each *table.Table, dest, source *pathTemplate) error {
 	first := make(map[string]int32, each.Len())
 	for i := range each.Len() {
-		if ctx.Err() != nil {
-			break
+		if group.stopped() {
+			return nil
 		}
 		to, err := dest.row(i)
 		if err != nil {
@@ -137,23 +194,23 @@ func (c *copyTask) rows(each *table.Table, dest, source *pathTemplate) error {
 			continue
 		}
 		first[to] = int32(i)
-		if err := c.one(ctx, group, to, from); err != nil {
+		if err := c.one(group, to, from); err != nil {
 			return err
 		}
 	}
-	return group.Wait()
+	return nil
 }
 
 // one schedules the copy of a file, or of a folder where trees are allowed.
-func (c *copyTask) one(ctx context.Context, group *errgroup.Group, to, from string) error {
+func (c *copyTask) one(group *copies, to, from string) error {
 	if c.tree {
 		info, err := fs.Stat(c.r.raw, from)
 		if err == nil && info.IsDir() {
-			return c.folder(ctx, group, to, from)
+			return c.folder(group, to, from)
 		}
 	}
-	group.Go(func() error {
-		err := c.r.sink.Copy(ctx, to, Source{FS: c.r.raw, Name: from})
+	group.begin(func() error {
+		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from})
 		if err != nil && c.skip && isMissing(c.r.raw, from) {
 			return nil
 		}
@@ -168,8 +225,8 @@ func isMissing(raw fs.FS, name string) bool {
 	return err != nil
 }
 
-func (c *copyTask) folder(ctx context.Context, group *errgroup.Group, to, from string) error {
-	if err := c.r.sink.Folder(ctx, to); err != nil {
+func (c *copyTask) folder(group *copies, to, from string) error {
+	if err := c.r.sink.Folder(group.ctx, to); err != nil {
 		return err
 	}
 	entries, err := fs.ReadDir(c.r.raw, from)
@@ -182,9 +239,9 @@ func (c *copyTask) folder(ctx context.Context, group *errgroup.Group, to, from s
 		}
 		next, target := path.Join(from, e.Name()), strings.TrimPrefix(path.Join(to, e.Name()), "./")
 		if e.IsDir() {
-			err = c.folder(ctx, group, target, next)
+			err = c.folder(group, target, next)
 		} else {
-			err = c.one(ctx, group, target, next)
+			err = c.one(group, target, next)
 		}
 		if err != nil {
 			return err
