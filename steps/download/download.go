@@ -54,6 +54,7 @@ func Kind(deps Deps) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix, or a competition's folder in a data directory of the reference; null takes them from where the competition says. Not in the key: the content is."},
+			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Leaves the archives among the raw data that the competition extracts as they are, as files, instead of unpacking them. The key has their names."},
 		},
 		Blocks: []step.Block{{
 			Name: "source",
@@ -78,9 +79,10 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string    `cty:"competition"`
-	From        *string   `cty:"from"`
-	Source      *override `cty:"source"`
+	Competition  string    `cty:"competition"`
+	From         *string   `cty:"from"`
+	KeepArchives *bool     `cty:"keep_archives"`
+	Source       *override `cty:"source"`
 }
 
 type override struct {
@@ -114,6 +116,8 @@ type download struct {
 	competition string
 	def         *competitions.Definition
 	items       []item
+	// unpacked are the archives among the raw data that become folders.
+	unpacked []string
 }
 
 func newDownload(args step.Args, deps Deps) (step.Step, error) {
@@ -126,6 +130,9 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		return nil, step.WrongArg("competition", err)
 	}
 	d := &download{competition: a.Competition, def: def}
+	if a.KeepArchives == nil || !*a.KeepArchives {
+		d.unpacked = def.Unpacked()
+	}
 	switch {
 	case a.From != nil && a.Source != nil:
 		return nil, step.WrongArg("source", errors.New("from and a source block both say where the data are; keep one"))
@@ -209,7 +216,7 @@ func (d *download) add(deps Deps, kind string, spec source.Spec, as string) erro
 
 // Fingerprint implements step.Fingerprinter.
 func (d *download) Fingerprint(h *digest.Hasher) error {
-	h.String("unpacked archives", strings.Join(d.def.Unpacked(), "\n"))
+	h.String("unpacked archives", strings.Join(d.unpacked, "\n"))
 	for _, it := range d.items {
 		h.String("source as", it.as)
 		if it.as == "" {
@@ -233,7 +240,7 @@ func (it item) name() string {
 
 // Run implements step.Step.
 func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.def.Unpacked()}
+	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.unpacked}
 	defer a.close()
 	files := []file{}
 	for _, it := range d.items {

@@ -6,6 +6,7 @@ import (
 	"crypto/md5" //nolint:gosec // published pins are MD5
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,9 +44,13 @@ func md5Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newBench is a catalog of one competition whose sources are the given blocks.
+// newBench is a catalog of one competition whose sources are the given blocks,
+// among which there may be one to prepare.
 func newBench(t *testing.T, sources string, files map[string][]byte) *steptest.Bench {
 	t.Helper()
+	if !strings.Contains(sources, "prepare {") {
+		sources += "\nprepare {}"
+	}
 	folder := fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
 	  title       = "Toy"
 	  complexity  = "demo"
@@ -53,7 +58,6 @@ func newBench(t *testing.T, sources string, files map[string][]byte) *steptest.B
 	  answers     = "private/test.csv"
 	  sample      = "public/sample_submission.csv"
 	  ` + sources + `
-	  prepare {}
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
 	}`)}}
@@ -141,6 +145,36 @@ func TestOverride(t *testing.T) {
 				t.Errorf("warnings: %q", b.Warnings())
 			}
 		})
+	}
+}
+
+// TestKeepArchives leaves archives that the competition extracts as files, and
+// has another key than what has them unpacked.
+func TestKeepArchives(t *testing.T) {
+	archive := zipOf(rawFiles)
+	b := newBench(t, `source "file" { path = "raw.zip" }
+	prepare { extract = ["inner.zip"] }`, map[string][]byte{"raw.zip": archive})
+	want := map[string]map[string]string{"true": {}, "false": {"inner.zip/x": "y"}}
+	keys := map[string]bool{}
+	for name, text := range rawFiles {
+		want["true"][name] = text
+		if name != "inner.zip" {
+			want["false"][name] = text
+		}
+	}
+	for _, keep := range []bool{true, false} {
+		args := map[string]cty.Value{"competition": cty.StringVal("toy"), "keep_archives": cty.BoolVal(keep)}
+		out, err := b.Run(t, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[fmt.Sprint(keep)], b.Files(t, out["tree"].Ref)); diff != "" {
+			t.Errorf("keep_archives = %v (-want +got):\n%s", keep, diff)
+		}
+		keys[fmt.Sprint(b.Key(t, args))] = true
+	}
+	if len(keys) != 2 {
+		t.Errorf("%d keys for two trees", len(keys))
 	}
 }
 

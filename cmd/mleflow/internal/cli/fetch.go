@@ -38,14 +38,18 @@ type fetcher struct {
 }
 
 // add asks for a competition. An archive that lies where the reference puts it
-// in the data folder is taken instead of a download.
-func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout) {
+// in the data folder is taken instead of a download. Raw data that people are
+// to have is as it was downloaded: the archives in it are files.
+func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout, kept bool) {
 	if f.ids == nil {
 		f.ids = map[string]string{}
 	}
 	name := "d" + strconv.Itoa(len(f.ids))
 	f.ids["step.download."+name] = def.ID
 	fmt.Fprintf(&f.src, "step \"download\" %q {\n  competition = %s\n", name, literal(def.ID))
+	if kept {
+		f.src.WriteString("  keep_archives = true\n")
+	}
 	folder := layout.Competition(def.ID)
 	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && len(def.Sources) == 1 {
 		fmt.Fprintf(&f.src, "  source {\n    kind = \"reference\"\n    path = %s\n", literal(folder))
@@ -183,7 +187,7 @@ func (a *app) fetchOne(ctx context.Context, b *backend, def *competitions.Defini
 	kind := download.Kind(download.Deps{Catalog: single{def}, Sources: source.NewRegistry(sources...)})
 	f := &fetcher{backend: b, kinds: step.NewRegistry(kind), sink: func(event.Event) {}}
 	f.ready = func(_ string, got *dataset.Fetched, cause error) { raw, err = got, cause }
-	f.add(def, dataset.Layout{})
+	f.add(def, dataset.Layout{}, false)
 	f.run(ctx)
 	return raw, err
 }

@@ -215,7 +215,7 @@ func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[
 		}
 		if needs {
 			waits[job.Def.ID] = make(chan arrival, 1)
-			f.add(job.Def, job.Layout)
+			f.add(job.Def, job.Layout, job.KeepRaw)
 		}
 	}
 	if len(waits) == 0 {
