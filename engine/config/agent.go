@@ -18,20 +18,26 @@ import (
 //	  command = ["mleflow", "agent", "baseline"]
 //	  secrets = { API_KEY = "env:API_KEY" }
 //	}
+//
+// The image may be the output of another step, which then is done first.
 func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
 	ctx := g.scope(sortedExprs(a.Attrs))
 	var diags diag.List
-	attrs := map[string]cty.Value{"name": cty.StringVal(a.Name)}
+	attrs := map[string]cty.Value{"name": cty.StringVal(a.Name), "built": cty.NullVal(step.ArtifactType)}
 	types := step.AgentType.AttributeTypes()
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if name == "name" {
+		if name == "name" || name == "built" {
 			continue
 		}
 		attrs[name] = emptyOf(types[name])
 		if e := a.Attrs[name]; e != nil {
 			v, more := g.agentAttr(name, e, types[name], ctx)
 			diags = append(diags, more...)
-			if !more.HasErrors() {
+			switch {
+			case more.HasErrors():
+			case v.Type() == step.ArtifactType:
+				attrs["built"] = v
+			default:
 				attrs[name] = v
 			}
 		}
@@ -41,7 +47,7 @@ func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
 
 func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	v, diags := g.evaluate(e, ctx)
-	if diags.HasErrors() {
+	if diags.HasErrors() || name == "image" && v.Type() == step.ArtifactType {
 		return v, diags
 	}
 	out, err := convert.Convert(v, want)

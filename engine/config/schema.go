@@ -37,7 +37,7 @@ var Blocks = []BlockDoc{
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
 		{"command", true, "Program and leading arguments; \"mleflow\" as the program stands for the running binary."},
 		{"args", false, "Further arguments."},
-		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder. Not used by the process runtime."},
+		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. Not used by the process runtime."},
 		{"env", false, "Environment variables, a map of texts. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
 	}},

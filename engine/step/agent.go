@@ -14,6 +14,9 @@ type Agent struct {
 	// Image is an OCI image by digest, archive or layout; empty for the
 	// process runtime.
 	Image string `cty:"image"`
+	// Built is the image where it is the output of another step, an OCI
+	// archive; else nil. The argument image takes both.
+	Built *Artifact `cty:"built"`
 	// Command and Args are what is started. Command[0] may be the text
 	// "mleflow", which stands for the running binary.
 	Command []string `cty:"command"`
@@ -29,6 +32,7 @@ type Agent struct {
 var AgentType = cty.Object(map[string]cty.Type{
 	"name":    cty.String,
 	"image":   cty.String,
+	"built":   ArtifactType,
 	"command": cty.List(cty.String),
 	"args":    cty.List(cty.String),
 	"env":     cty.Map(cty.String),

@@ -21,9 +21,9 @@ func (a *attempt) checkAgent() error {
 	switch {
 	case len(command) == 0 || command[0] == "":
 		return fmt.Errorf("agent %q has no command", who.Name)
-	case a.runtime.Images && who.Image == "" && (command[0] != BuiltIn || a.runtime.ProgramImage == nil):
+	case a.runtime.Images && who.Image == "" && who.Built == nil && (command[0] != BuiltIn || a.runtime.ProgramImage == nil):
 		return fmt.Errorf("agent %q has no image, and the runtime %q needs one", who.Name, a.runtime.Name)
-	case !a.runtime.Images && who.Image != "":
+	case !a.runtime.Images && (who.Image != "" || who.Built != nil):
 		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or drop the image", who.Name, a.runtime.Name)
 	case command[0] != BuiltIn:
 		return nil

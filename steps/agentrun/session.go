@@ -108,8 +108,11 @@ func (s *session) find(ctx context.Context) error {
 // built-in agent, one of this program alone.
 func (s *session) findImage(ctx context.Context) (err error) {
 	s.image = s.args.Agent.Image
-	if s.image != "" || !s.runtime.Images {
+	switch {
+	case s.image != "" || !s.runtime.Images:
 		return nil
+	case s.args.Agent.Built != nil:
+		return s.placeImage(ctx)
 	}
 	self := s.deps.Self
 	if self == "" {
@@ -119,6 +122,23 @@ func (s *session) findImage(ctx context.Context) (err error) {
 	}
 	s.image, err = s.runtime.ProgramImage(ctx, self, BuiltIn)
 	return err
+}
+
+// placeImage puts the image that another step made where the runtime can read
+// it. An agent that goes on has it still.
+func (s *session) placeImage(ctx context.Context) error {
+	s.image = filepath.Join(s.dirs.root, "image.tar")
+	if _, err := os.Lstat(s.image); err == nil {
+		return nil
+	}
+	built := s.args.Agent.Built
+	if built.Ref.Kind != cache.Blob {
+		return fmt.Errorf("the image of agent %q, output %s of %s, is a tree; an image is one file, an OCI archive", s.args.Agent.Name, built.Output, built.From)
+	}
+	if _, err := tree.Materialise(ctx, s.env.Store, built.Ref, s.image, tree.Options{Mode: tree.Link}); err != nil {
+		return fmt.Errorf("place the image of agent %q: %w", s.args.Agent.Name, err)
+	}
+	return nil
 }
 
 func (s *session) volume(ctx context.Context, at string) (executor.Volume, error) {

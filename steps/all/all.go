@@ -6,6 +6,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
+	builder "github.com/mleflow/mleflow/plugins/executor/image"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -14,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/steps/download"
 	"github.com/mleflow/mleflow/steps/exec"
 	"github.com/mleflow/mleflow/steps/grade"
+	"github.com/mleflow/mleflow/steps/image"
 	"github.com/mleflow/mleflow/steps/prepare"
 )
 
@@ -25,6 +27,10 @@ type Deps struct {
 	Runtimes *executor.Registry
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
+	// Builds runs the commands of image steps; nil when there are none.
+	Builds builder.Machine
+	// Private are folders that never get into an image, such as the cache.
+	Private []string
 	// Self is the program that serves the built-in agents; empty is the
 	// running binary.
 	Self string
@@ -41,6 +47,7 @@ func Kinds(d Deps) []step.Kind {
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Metrics: d.Metrics}),
+		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 	}
 }

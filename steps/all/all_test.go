@@ -99,15 +99,15 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestSecrecy sees that what holds answers is private, and that only the
-// agent is untrusted.
+// TestSecrecy sees that what holds answers is private, and that agents and
+// what they run in are untrusted.
 func TestSecrecy(t *testing.T) {
 	secrecies := map[string]step.Secrecy{}
 	for _, k := range kinds(t) {
 		for _, o := range k.Outputs {
 			secrecies[k.Name+"."+o.Name] = o.Secrecy
 		}
-		if k.Untrusted != (k.Name == "agent-run") {
+		if k.Untrusted != (k.Name == "agent-run" || k.Name == "image") {
 			t.Errorf("%s: untrusted is %v", k.Name, k.Untrusted)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/image"
 )
 
 // buildCapabilities are what commands that build an image may do: what root in
@@ -44,11 +45,11 @@ func (m Machine) ExportImage(ctx context.Context, name string, w io.Writer) erro
 		return err
 	}
 	defer release()
-	image, err := m.e.image(ctx, c, name)
+	found, err := m.e.image(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	err = c.Export(ctx, w, archive.WithImage(c.ImageService(), image.Name()),
+	err = c.Export(ctx, w, archive.WithImage(c.ImageService(), found.Name()),
 		archive.WithPlatform(platforms.Default()), archive.WithSkipDockerManifest())
 	if err != nil {
 		return fmt.Errorf("export image %s: %w", name, err)
@@ -57,14 +58,15 @@ func (m Machine) ExportImage(ctx context.Context, name string, w io.Writer) erro
 }
 
 // BuildLayer implements image.Machine.
-func (m Machine) BuildLayer(ctx context.Context, name string, command []string, network bool, logs, layer io.Writer) error {
-	id := "build " + strings.Join(command, " ")
+func (m Machine) BuildLayer(ctx context.Context, b image.Run, logs, layer io.Writer) error {
+	id := "build " + strings.Join(b.Command, " ")
 	if len(id) > 200 {
 		id = id[:200]
 	}
 	spec := executor.Spec{
-		ID: id, Image: name, ImageEnv: true, Command: command,
-		Network: executor.Network{Open: network},
+		ID: id, Image: b.Image, ImageEnv: true, Command: b.Command,
+		Env: b.Env, Mounts: b.Mounts, Services: b.Services, Limits: b.Limits,
+		Network: executor.Network{Open: b.Network},
 		Sandbox: executor.Sandbox{User: "0:0", Capabilities: buildCapabilities},
 	}
 	if err := check(spec); err != nil {

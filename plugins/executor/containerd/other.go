@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/image"
 )
 
 // LogCommand is the sub-command of the binary that runs Log.
@@ -35,6 +36,21 @@ func (e *Executor) Runtime() executor.Runtime {
 func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
 	return executor.Exit{}, errPlatform
 }
+
+// Machine refuses, too.
+type Machine struct{}
+
+// Machine returns a machine that builds nothing.
+func (*Executor) Machine() Machine { return Machine{} }
+
+// ResolveImage implements image.Machine.
+func (Machine) ResolveImage(name string) (string, error) { return ResolveImage(name) }
+
+// ExportImage implements image.Machine.
+func (Machine) ExportImage(context.Context, string, io.Writer) error { return errPlatform }
+
+// BuildLayer implements image.Machine.
+func (Machine) BuildLayer(context.Context, image.Run, io.Writer, io.Writer) error { return errPlatform }
 
 // Log returns 2.
 func Log([]string) int {

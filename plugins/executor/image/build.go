@@ -15,8 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mleflow/mleflow/plugins/executor"
 )
 
 // Machine runs the commands of recipes and fetches their bases.
@@ -28,7 +29,21 @@ type Machine interface {
 	// BuildLayer runs the command as root in a container of the image and
 	// writes what it changed as an uncompressed layer. A command that does
 	// not end with status 0 is an error.
-	BuildLayer(ctx context.Context, image string, command []string, network bool, logs, layer io.Writer) error
+	BuildLayer(ctx context.Context, run Run, logs, layer io.Writer) error
+}
+
+// Run is a command that builds an image, and what it is given while it runs.
+type Run struct {
+	Image   string
+	Command []string
+	// Network says that it may use the host's network.
+	Network bool
+	// Env, Mounts, Services and Limits are for the command only; nothing of
+	// them gets into the image.
+	Env      map[string]string
+	Mounts   []executor.Mount
+	Services []executor.Service
+	Limits   executor.Limits
 }
 
 // Builder makes images.
@@ -37,6 +52,9 @@ type Builder struct {
 	Dir string
 	// Machine may be nil when no recipe needs one.
 	Machine Machine
+	// Equip, if it is set, completes each command before it runs. What it adds
+	// is not in the key: it must not be what the result depends on.
+	Equip func(*Run)
 }
 
 // Made is an image that was made.
@@ -47,11 +65,14 @@ type Made struct {
 	Cached bool
 }
 
-var errNoMachine = errors.New("the recipe has commands or a base in a registry, and there is no container runtime to make it with")
+var errNoMachine = errors.New("commands, and bases that are not files, need a container runtime; none is there")
+
+// Key returns the digest of the recipe's inputs.
+func (b *Builder) Key(r Recipe) (string, error) { return r.Key(b.resolve) }
 
 // Build makes the image, unless the folder has it.
 func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, error) {
-	key, err := r.Key(b.resolve)
+	key, err := b.Key(r)
 	if err != nil {
 		return Made{}, err
 	}
@@ -92,6 +113,9 @@ func publish(from, to string) error {
 }
 
 func (b *Builder) resolve(image string) (string, error) {
+	if isFile(image) {
+		return fileDigest(image)
+	}
 	if b.Machine == nil {
 		return "", errNoMachine
 	}
@@ -113,13 +137,13 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 			return err
 		}
 	}
+	if img, err = configure(img, r.Config); err != nil {
+		return err
+	}
 	for i, command := range r.Commands {
 		if img, err = b.command(ctx, img, r, command, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
 			return fmt.Errorf("run %q: %w", strings.Join(command, " "), err)
 		}
-	}
-	if img, err = configure(img, r.Config); err != nil {
-		return err
 	}
 	return writeLayout(filepath.Join(work, "image"), img)
 }
@@ -127,8 +151,10 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 // base returns the image to start from.
 func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) {
 	if name == "" {
-		img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
-		return mutate.ConfigMediaType(img, types.OCIConfigJSON), nil
+		return scratch(), nil
+	}
+	if isFile(name) {
+		return fileImage(name, dir)
 	}
 	if b.Machine == nil {
 		return nil, errNoMachine
@@ -159,7 +185,11 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 		read.CloseWithError(err)
 		settled <- err
 	}()
-	err := b.Machine.BuildLayer(ctx, dir, command, r.Network, logs, write)
+	run := Run{Image: dir, Command: command, Network: r.Network}
+	if b.Equip != nil {
+		b.Equip(&run)
+	}
+	err := b.Machine.BuildLayer(ctx, run, logs, write)
 	write.CloseWithError(err)
 	if settleErr := <-settled; err == nil {
 		err = settleErr
@@ -171,12 +201,12 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 }
 
 func appendLayer(img v1.Image, file, by string) (v1.Image, error) {
-	layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
+	plain, err := readPlain(file)
 	if err != nil {
 		return nil, err
 	}
 	return mutate.Append(img, mutate.Addendum{
-		Layer: layer, MediaType: types.OCILayer,
+		Layer: plain, MediaType: types.OCIUncompressedLayer,
 		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: by},
 	})
 }

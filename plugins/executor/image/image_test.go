@@ -92,7 +92,7 @@ func TestLayer(t *testing.T) {
 	}
 	want := []string{
 		"-rwxr-xr-x opt/", "-rwxr-xr-x opt/agent/", "-rw-r--r-- opt/agent/a later", "-rwxrwxrwx opt/agent/link sub/b",
-		"-rwxr-xr-x opt/agent/sub/", "-rw-r----- opt/agent/sub/b bb", "-rwxrwxrwx tmp/",
+		"-rwxr-xr-x opt/agent/sub/", "-rw-r--r-- opt/agent/sub/b bb", "-rwxrwxrwx tmp/",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -18,7 +18,7 @@ import (
 
 // version is part of every key: it changes when the same recipe would give
 // another image.
-const version = "1"
+const version = "2"
 
 // File is a file or folder of the host and where the image has it.
 type File struct {
@@ -30,8 +30,9 @@ type File struct {
 	Text string
 	// Guest is the absolute path in the image.
 	Guest string
-	// Mode are the permissions; 0 takes those of the host's file, or 0755 for
-	// folders and 0644 for texts.
+	// Mode are the permissions; 0 is 0755 for folders and for files that
+	// somebody may execute, and 0644 for others, whatever else the host's say:
+	// that depends on who checked them out.
 	Mode fs.FileMode
 }
 
@@ -46,7 +47,8 @@ type Config struct {
 
 // Recipe is how an image is made.
 type Recipe struct {
-	// Base is the image to start from, as a Spec's Image; empty is nothing.
+	// Base is the image to start from, as a Spec's Image, or the path of a root
+	// file system in a tar; empty is nothing.
 	Base string
 	// Files are added first, in order.
 	Files []File
@@ -202,6 +204,10 @@ func (f File) visit(name, guest string, top bool, visit func(entry) error) error
 		return fmt.Errorf("%s is neither a file, a folder nor a link", name)
 	case top && f.Mode != 0:
 		e.mode = e.mode.Type() | f.Mode
+	case e.mode.IsDir() || e.mode&0o111 != 0:
+		e.mode = e.mode.Type() | 0o755
+	default:
+		e.mode = 0o644
 	}
 	return visit(e)
 }

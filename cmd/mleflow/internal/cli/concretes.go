@@ -40,13 +40,20 @@ func (a *app) concretes() (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	folder, err := a.cacheFolder()
+	if err != nil {
+		return nil, err
+	}
+	containers := containerd.New(containerd.Options{Self: self})
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
 			Metrics:  metric.All(),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
-			Runtimes: executor.NewRegistry(process.Runtime(self), containerd.New(containerd.Options{Self: self}).Runtime()),
+			Runtimes: executor.NewRegistry(process.Runtime(self), containers.Runtime()),
+			Builds:   containers.Machine(),
+			Private:  []string{folder},
 			Commands: process.New(self),
 			Self:     self,
 		})...),

@@ -1,0 +1,194 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// isFile reports whether a base is a path and not a name.
+func isFile(base string) bool { return filepath.IsAbs(base) || strings.HasPrefix(base, ".") }
+
+// fileKind is what lies at the path of a base.
+type fileKind int
+
+const (
+	layoutFolder fileKind = iota // an OCI layout
+	ociArchive                   // one in a tar
+	rootArchive                  // a root file system in a tar
+)
+
+// lookAt tells what lies at the path, by the first names in it.
+func lookAt(path string) (fileKind, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if info.IsDir() {
+		return layoutFolder, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	in := tar.NewReader(f)
+	for range 4 { // "./", "blobs/" may come before
+		h, err := in.Next()
+		if err != nil {
+			return 0, fmt.Errorf("%s is neither an OCI layout or archive nor a root file system in an uncompressed tar: %w", path, err)
+		}
+		switch name := filepath.Clean(h.Name); {
+		case name == "oci-layout", name == "index.json", strings.HasPrefix(name, "blobs/"):
+			return ociArchive, nil
+		case name != "." && name != "blobs":
+			return rootArchive, nil
+		}
+	}
+	return rootArchive, nil
+}
+
+// fileDigest returns what a file holds: the digest of the image's manifest, or
+// of a root file system's bytes.
+func fileDigest(path string) (string, error) {
+	kind, err := lookAt(path)
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case layoutFolder:
+		return layoutDigest(path)
+	case ociArchive:
+		return archiveDigest(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return "root sha256:" + hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// maxIndexBytes bounds what is read as an index.
+const maxIndexBytes = 4 << 20
+
+func archiveDigest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for in := tar.NewReader(f); ; {
+		h, err := in.Next()
+		if err != nil {
+			return "", fmt.Errorf("read %s: no index.json: %w", path, err)
+		}
+		if filepath.Clean(h.Name) != "index.json" {
+			continue
+		}
+		var index v1.IndexManifest
+		if err := json.NewDecoder(io.LimitReader(in, maxIndexBytes)).Decode(&index); err != nil {
+			return "", fmt.Errorf("read %s: index.json: %w", path, err)
+		}
+		if len(index.Manifests) != 1 {
+			return "", fmt.Errorf("%s holds %d images; it must hold one", path, len(index.Manifests))
+		}
+		return index.Manifests[0].Digest.String(), nil
+	}
+}
+
+// fileImage reads the image at a path. What has to be unpacked goes to dir.
+func fileImage(path, dir string) (v1.Image, error) {
+	kind, err := lookAt(path)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case layoutFolder:
+		return onlyImage(path)
+	case ociArchive:
+		if err := unpackLayout(path, dir); err != nil {
+			return nil, fmt.Errorf("read base: %w", err)
+		}
+		return onlyImage(dir)
+	}
+	return rootImage(path, dir)
+}
+
+// rootImage makes the image of a root file system: its one layer, with the
+// times that every layer has.
+func rootImage(path, dir string) (v1.Image, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	file := dir + "-root.tar"
+	if err := writeTo(file, func(w io.Writer) error { return settle(w, in) }); err != nil {
+		return nil, fmt.Errorf("read root file system: %w", err)
+	}
+	return appendLayer(scratch(), file, "root file system")
+}
+
+func scratch() v1.Image {
+	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+}
+
+// WriteArchive writes the layout at dir as an OCI archive, the same to the bit
+// for the same layout, with the index first.
+func WriteArchive(ctx context.Context, w io.Writer, dir string) error {
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*")) // sorted
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(w)
+	for _, name := range append([]string{filepath.Join(dir, "oci-layout"), filepath.Join(dir, "index.json")}, blobs...) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err == nil {
+			err = addFile(out, name, filepath.ToSlash(rel))
+		}
+		if err != nil {
+			return fmt.Errorf("write OCI archive: %w", err)
+		}
+	}
+	return out.Close()
+}
+
+func addFile(out *tar.Writer, name, as string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Name: as, Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg, ModTime: epoch, Format: tar.FormatPAX}
+	if err := out.WriteHeader(h); err != nil {
+		return err
+	}
+	n, err := io.Copy(out, f)
+	if err == nil && n != info.Size() {
+		err = errors.New(as + " changed while it was read")
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/image"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+)
+
+// Deps are what the kind needs.
+type Deps struct {
+	// Machine runs commands and fetches bases. Images without commands, whose
+	// base is a file, need none.
+	Machine image.Machine
+	// Private are folders of this machine whose files never get into an image,
+	// such as the cache.
+	Private []string
+}
+
+// Kind returns the step kind "image".
+func Kind(deps Deps) step.Kind {
+	return step.Kind{
+		Name:    "image",
+		Version: "1",
+		Doc: "Makes a container image for agents without Docker: from a base, files, texts and outputs of other steps, and commands that are " +
+			"run in containers as root. An agent block takes the result: image = step.image.NAME.image. Nothing private gets into it.",
+		Varies:    true,
+		Untrusted: true,
+		Args: []step.Attr{
+			{Name: "base", Type: cty.String, Doc: "What to start from: the path of an OCI layout or archive, or of a root file system in an uncompressed tar (with \"/\" or \".\" first); NAME@sha256:… of a registry; local:NAME@sha256:… of containerd's store. Without it and base_content, an empty image."},
+			{Name: "base_content", Type: step.ArtifactType, Doc: "The base as the output of another step: an image, an OCI layout, or a root file system in an uncompressed tar."},
+			{Name: "files", Type: cty.Map(cty.String), Doc: "Files and folders of this machine by the path that they get in the image; relative ones are so to the working directory. Their contents are in the key, and of their permissions whether they are executable."},
+			{Name: "texts", Type: cty.Map(cty.String), Doc: "Texts by the path of the file they get in. One that begins with \"#!\" is executable."},
+			{Name: "contents", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps by the path that they get in the image: a file or a folder."},
+			{Name: "run", Type: cty.List(cty.List(cty.String)), Default: cty.ListValEmpty(cty.List(cty.String)), Doc: "Commands, each a program and its arguments, that are run one after the other as root on what there is by then. Each gives a layer."},
+			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables of the image, for its commands and for agents. They are stored."},
+			{Name: "workdir", Type: cty.String, Doc: "Working directory of the image."},
+			{Name: "user", Type: cty.String, Doc: "User of the image, for those who run it elsewhere; agents run as agent-run says."},
+		},
+		Blocks: []step.Block{{
+			Name: "network",
+			Doc:  "What the commands may reach; without the block, nothing.",
+			Args: []step.Attr{
+				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Allowed places, as in agent-run: \"host:port\", \"*.domain:port\" or \"address:port\", by a proxy that the usual variables name. What was reached is in the log."},
+				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "Gives the commands the machine's network."},
+			},
+		}},
+		Outputs: []step.Output{
+			{Name: "digest", Type: cty.String, Doc: "Digest of the image's manifest, sha256:…."},
+			{Name: "image", Type: step.ArtifactType, Doc: "The image, an OCI archive, a blob."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, deps) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Base        *string                   `cty:"base"`
+	BaseContent *step.Artifact            `cty:"base_content"`
+	Files       map[string]string         `cty:"files"`
+	Texts       map[string]string         `cty:"texts"`
+	Contents    map[string]*step.Artifact `cty:"contents"`
+	Run         [][]string                `cty:"run"`
+	Env         map[string]string         `cty:"env"`
+	Workdir     *string                   `cty:"workdir"`
+	User        *string                   `cty:"user"`
+	Network     *network                  `cty:"network"`
+}
+
+type network struct {
+	Allow []string `cty:"allow"`
+	Open  bool     `cty:"open"`
+}
+
+// build is one instance of the kind.
+type build struct {
+	args   arguments
+	deps   Deps
+	limits executor.Limits
+	// policy is what commands may reach through the proxy; nil if nothing.
+	policy *proxy.Policy
+}
+
+func newBuild(args step.Args, deps Deps) (step.Step, error) {
+	b := &build{deps: deps}
+	if err := args.Decode(&b.args); err != nil {
+		return nil, err
+	}
+	b.limits = executor.Limits{MemoryBytes: args.Limits.MemoryBytes, CPUs: args.Limits.CPUs, LogBytes: logBytes}
+	return b, errors.Join(
+		step.WrongArg("base", b.checkBase()), b.checkPlaces(), step.WrongArg("files", b.checkFiles()),
+		step.WrongArg("run", b.checkRun()), step.WrongArg("network", b.checkNetwork()),
+	)
+}
+
+func (b *build) checkBase() error {
+	switch {
+	case b.args.Base != nil && b.args.BaseContent != nil:
+		return errors.New("give base or base_content, not both")
+	case b.args.Base != nil && *b.args.Base == "":
+		return errors.New("base is empty; leave it out for an empty image")
+	case len(b.args.Run) > 0 && b.args.Base == nil && b.args.BaseContent == nil:
+		return errors.New("run needs a base that has programs, and there is none")
+	}
+	return nil
+}
+
+// checkPlaces checks the paths in the image.
+func (b *build) checkPlaces() error {
+	taken := map[string]string{}
+	var all error
+	for _, list := range []struct {
+		arg   string
+		paths []string
+	}{{"files", keys(b.args.Files)}, {"texts", keys(b.args.Texts)}, {"contents", keys(b.args.Contents)}} {
+		for _, p := range list.paths {
+			var err error
+			switch other, found := taken[path.Clean(p)]; {
+			case !path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), ".."):
+				err = fmt.Errorf("%q is not a path in the image: write an absolute one without \"..\"", p)
+			case found:
+				err = fmt.Errorf("%q is given by %s, too", p, other)
+			}
+			taken[path.Clean(p)] = list.arg
+			all = errors.Join(all, step.WrongArg(list.arg, err))
+		}
+	}
+	return all
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (b *build) checkRun() error {
+	for _, command := range b.args.Run {
+		if len(command) == 0 || command[0] == "" {
+			return errors.New("a command is empty; each is a program and its arguments, such as [\"sh\", \"-c\", \"…\"]")
+		}
+	}
+	return nil
+}
+
+func (b *build) checkNetwork() error {
+	n := b.args.Network
+	switch {
+	case n == nil:
+		return nil
+	case len(b.args.Run) == 0:
+		return errors.New("there are no commands that could use it")
+	case n.Open && len(n.Allow) > 0:
+		return errors.New("open allows everything; drop it or allow")
+	case len(n.Allow) == 0:
+		return nil
+	}
+	policy, err := proxy.ParsePolicy(n.Allow)
+	if err != nil {
+		return fmt.Errorf("allow holds %w", err)
+	}
+	b.policy = policy
+	return nil
+}

@@ -1,0 +1,52 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// checkFile refuses a path that is, is in or holds a private folder: one of
+// Deps.Private, or the private half of prepared data. A path that is not there
+// is no mistake of this kind.
+func (b *build) checkFile(name string) error {
+	real, err := resolved(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, dir := range b.deps.Private {
+		private, err := resolved(dir)
+		if err == nil && (below(real, private) || below(private, real)) {
+			return fmt.Errorf("%w: %s", errPrivate, dir)
+		}
+	}
+	if strings.Contains(filepath.ToSlash(real)+"/", "/prepared/private/") {
+		return fmt.Errorf("%w: the private half of prepared data", errPrivate)
+	}
+	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "private" && filepath.Base(filepath.Dir(path)) == "prepared" {
+			return fmt.Errorf("%w: %s", errPrivate, path)
+		}
+		return err
+	})
+}
+
+// resolved returns the absolute path without links.
+func resolved(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// below reports whether path is dir or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

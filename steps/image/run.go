@@ -1,0 +1,187 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/image"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+)
+
+// logBytes is how much a command may print before the rest is dropped.
+const logBytes = 64 << 20
+
+// proxyPort is where commands find the proxy, on their loopback interface.
+const proxyPort = 3128
+
+// Fingerprint implements step.Fingerprinter: what a path or a name stands for
+// is not in it. The recipe's own key has the contents.
+func (b *build) Fingerprint(h *digest.Hasher) error {
+	r := image.Recipe{Files: b.files()}
+	if b.args.Base != nil {
+		r.Base = *b.args.Base
+	}
+	key, err := (&image.Builder{Machine: b.deps.Machine}).Key(r)
+	if err != nil {
+		return err
+	}
+	h.String("base and files", key)
+	return nil
+}
+
+// files are those of this machine and the texts, by their places.
+func (b *build) files() []image.File {
+	var list []image.File
+	for _, place := range keys(b.args.Files) {
+		list = append(list, image.File{Guest: place, Host: b.args.Files[place]})
+	}
+	for _, place := range keys(b.args.Texts) {
+		f := image.File{Guest: place, Text: b.args.Texts[place], Mode: 0o644}
+		if len(f.Text) > 1 && f.Text[:2] == "#!" {
+			f.Mode = 0o755
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Run implements step.Step.
+func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if err := b.checkFiles(); err != nil {
+		return nil, err
+	}
+	r, err := b.recipe(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	builder := image.Builder{Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, Equip: func(run *image.Run) { b.equip(env, run) }}
+	made, err := builder.Build(ctx, r, env.Log)
+	if err != nil {
+		// A network that fails, or a daemon, may do better the next time; who
+		// wrote the step says so with a retry block.
+		return nil, step.Retryable(err, 0)
+	}
+	ref, err := store(ctx, env.Store, made.Path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(made.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("encode digest: %w", err)
+	}
+	fmt.Fprintf(env.Log, "image %s, %d bytes\n", made.Digest, ref.Size)
+	return cache.Outputs{"image": {Ref: ref}, "digest": {JSON: text}}, nil
+}
+
+// recipe places what other steps gave and says what to make.
+func (b *build) recipe(ctx context.Context, env *step.Env) (image.Recipe, error) {
+	r := image.Recipe{
+		Files: b.files(), Commands: b.args.Run, Network: b.args.Network != nil && b.args.Network.Open,
+		Config: image.Config{Env: b.args.Env, Dir: text(b.args.Workdir), User: text(b.args.User)},
+		Base:   text(b.args.Base),
+	}
+	place := func(a *step.Artifact, name string) (string, error) {
+		at := filepath.Join(env.WorkDir, name)
+		if _, err := tree.Materialise(ctx, env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
+			return "", fmt.Errorf("place %s of %s: %w", a.Output, a.From, err)
+		}
+		return at, nil
+	}
+	var err error
+	if b.args.BaseContent != nil {
+		if r.Base, err = place(b.args.BaseContent, "base"); err != nil {
+			return r, err
+		}
+	}
+	for i, guest := range keys(b.args.Contents) {
+		host, err := place(b.args.Contents[guest], fmt.Sprintf("content-%d", i))
+		if err != nil {
+			return r, err
+		}
+		r.Files = append(r.Files, image.File{Guest: guest, Host: host})
+	}
+	return r, nil
+}
+
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// certificateVariables are where the usual programs look for certificates.
+var certificateVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE"}
+
+// certificatesPath is below /dev, which is no part of an image.
+const certificatesPath = "/dev/mleflow-certificates.crt"
+
+// equip gives a command its limits and its network.
+func (b *build) equip(env *step.Env, run *image.Run) {
+	fmt.Fprintf(env.Log, "run %q\n", run.Command)
+	run.Limits, run.Env = b.limits, map[string]string{}
+	if b.policy != nil {
+		p := proxy.New(proxy.Options{Allow: b.policy, Record: func(c proxy.Conn) {
+			fmt.Fprintf(env.Log, "network: %s %s:%d %s %s (%d bytes up, %d down)\n", c.Verdict, c.Host, c.Port, c.Method, c.Reason, c.Up, c.Down)
+		}})
+		run.Services = append(run.Services, executor.Service{Name: "network proxy", Port: proxyPort, Serve: p.Serve})
+		for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+			run.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
+		}
+	}
+	if b.policy == nil && !run.Network {
+		return
+	}
+	bundle, err := filepath.Abs(os.Getenv("SSL_CERT_FILE"))
+	if info, bad := os.Stat(bundle); err != nil || bad != nil || !info.Mode().IsRegular() {
+		return
+	}
+	run.Mounts = append(run.Mounts, executor.Mount{Host: bundle, Guest: certificatesPath, ReadOnly: true})
+	for _, name := range certificateVariables {
+		run.Env[name] = certificatesPath
+	}
+}
+
+// store puts the layout into the cache as an archive.
+func store(ctx context.Context, s cache.Store, dir string) (cache.Ref, error) {
+	in, err := s.Ingest(ctx, "")
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
+	}
+	defer in.Close()
+	if err := image.WriteArchive(ctx, in, dir); err != nil {
+		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
+	}
+	ref, err := in.Commit(ctx, cache.Ref{})
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
+	}
+	return ref, nil
+}
+
+// errPrivate says that a file must not get into an image.
+var errPrivate = errors.New("it holds what agents must not see")
+
+// checkFiles refuses files of this machine that may hold answers.
+func (b *build) checkFiles() error {
+	for _, place := range slices.Sorted(maps.Values(b.args.Files)) {
+		if place == "" {
+			return errors.New("a path on this machine is empty")
+		}
+		if err := b.checkFile(place); err != nil {
+			return fmt.Errorf("%s cannot be put into an image: %w", place, err)
+		}
+	}
+	return nil
+}
