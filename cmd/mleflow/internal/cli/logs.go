@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -77,8 +81,36 @@ func (a *app) copyLog(past *ledger.Past, address string, attempt int) error {
 		return err
 	}
 	defer r.Close()
-	if _, err := io.Copy(a.stdout, r); err != nil {
+	if err := a.printLog(r); err != nil {
 		return fmt.Errorf("print log of %s: %w", address, err)
 	}
 	return nil
+}
+
+// printLog prints a log as it is, but for a terminal without what would steer
+// it.
+func (a *app) printLog(r io.Reader) error {
+	if f, ok := a.stdout.(*os.File); !ok || !view.IsTerminal(f) {
+		_, err := io.Copy(a.stdout, r)
+		return err
+	}
+	return printClean(a.stdout, r)
+}
+
+// printClean prints a text without control characters, line by line; a line
+// that does not end goes in pieces.
+func printClean(w io.Writer, r io.Reader) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	for {
+		line, err := in.ReadSlice('\n')
+		if _, failed := io.WriteString(w, view.Text(string(line))); failed != nil {
+			return failed
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
 }
