@@ -97,6 +97,9 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
+	if err := r.checkRoom(ctx); err != nil && !opts.KeepGoing {
+		return nil, append(diags, diag.Failure("Not enough disk space", fmt.Errorf("%w; with --keep-going what fits is done", err)))
+	}
 	if err := r.open(); err != nil {
 		return nil, append(diags, diag.Failure("Run cannot be recorded", err))
 	}
@@ -217,6 +220,16 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 	}
 }
 
+// checkRoom refuses what finds no room one step after the other either, even
+// in an empty cache. What steps cannot estimate counts as nothing.
+func (r *run) checkRoom(ctx context.Context) error {
+	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
+	if f.Verdict != plan.TooLarge || f.NeedBytes <= roomEvicting(f.Space) {
+		return nil
+	}
+	return fmt.Errorf("%s are needed (at %s) and %s are free: %s", sched.Bytes(f.NeedBytes), f.NeedStep, sched.Bytes(max(0, f.RoomBytes)), f.Warning)
+}
+
 // warnForecast tells at once when the steps may find no room.
 func (r *run) warnForecast(ctx context.Context) {
 	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
@@ -234,6 +247,7 @@ func (r *run) announce() {
 			expected += r.pl.Steps[i].ExpectedMillis
 		}
 	}
+	defer r.warnUnrecorded()
 	r.sink.Emit(event.RunStarted{At: now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected})
 }

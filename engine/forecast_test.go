@@ -209,6 +209,25 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestRefusesWhatNeverFits starts nothing of what can have no room even in an
+// empty cache, unless it is to do what it can.
+func TestRefusesWhatNeverFits(t *testing.T) {
+	src := bigStep("a", 100, 50) + bigStep("b", 10, 0)
+	r := newDiskRig(159)
+	e, p := r.load(t, src)
+	if res, diags := e.Apply(t.Context(), p, engine.ApplyOptions{}); res != nil || len(diags) != 1 ||
+		!strings.Contains(diags[0].Detail, "--keep-going") || !strings.Contains(diags[0].Detail, "step.big.a") {
+		t.Errorf("got %+v, %v", res, diags)
+	}
+	if res := r.apply(t, src, engine.ApplyOptions{KeepGoing: true}); res.Counts.Ran == 0 {
+		t.Errorf("nothing was done: %+v", res)
+	}
+	enough := newDiskRig(160)
+	if res := enough.apply(t, src, engine.ApplyOptions{}); res.Status != event.Ran {
+		t.Errorf("what fits is refused: %+v", res)
+	}
+}
+
 // TestForecastOfCached counts only what will run, and deferred steps as if.
 func TestForecastOfCached(t *testing.T) {
 	r := newDiskRig(1000)

@@ -70,11 +70,24 @@ func (r *run) open() error {
 		Secrets: secret.New(r.p.hidden...),
 	})
 	if err != nil {
-		return err
+		if c := r.pl.Counts(); c.Run+c.Deferred > 0 {
+			return err
+		}
+		r.journal, r.unrecorded = nil, err
+		r.sink = serial(r.sink)
+		return nil
 	}
 	r.result.RunID = r.journal.ID()
 	r.sink = serial(event.Multi(r.journal, r.sink))
 	return nil
+}
+
+// warnUnrecorded tells when a run that only reads results is not recorded, as
+// with a cache that cannot be written to.
+func (r *run) warnUnrecorded() {
+	if r.unrecorded != nil {
+		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so that runs and show do not know it: %s", r.unrecorded)})
+	}
 }
 
 // close ends the run in the ledger.

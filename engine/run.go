@@ -28,7 +28,9 @@ type run struct {
 	resumed string
 	sink    event.Sink
 	journal *ledger.Run
-	result  Result
+	// unrecorded is why there is no journal.
+	unrecorded error
+	result     Result
 	// memoryErr is the first error of writing the state.
 	memoryErr error
 	// steps maps a task to its plan step.
@@ -116,7 +118,8 @@ func asError(diags diag.List) error {
 // do is one attempt at step n.
 func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 	d := r.pl.decisions[n]
-	unlock, err := r.e.opts.Cache.LockAction(ctx, d.id)
+	var unlock func()
+	err := l.Outside(func() (err error) { unlock, err = r.e.opts.Cache.LockAction(ctx, d.id); return err })
 	if err != nil {
 		return fmt.Errorf("lock action: %w", err)
 	}
@@ -139,7 +142,8 @@ func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	inst := r.p.Instances[r.pl.instance[n]]
 	d := r.pl.decisions[n]
-	release, err := r.reserve(ctx, n)
+	var release func()
+	err = l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
 	if err != nil {
 		return err
 	}

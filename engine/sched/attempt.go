@@ -76,8 +76,9 @@ func do(ctx context.Context, t *Task, l Lease) (err error) {
 		return t.Do(ctx, l)
 	}
 	limit := &TimeoutError{Limit: t.Timeout}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout, limit)
-	defer cancel()
+	ctx, clock, stop := startClock(ctx, limit)
+	defer stop()
+	l.clock = clock
 	err = t.Do(ctx, l)
 	if err != nil && context.Cause(ctx) == error(limit) {
 		return &TimeoutError{Limit: t.Timeout, Err: err}

@@ -24,6 +24,30 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// TestTimeoutOutside stops the clock while an attempt waits for others, more
+// than once, and lets it go on afterwards.
+func TestTimeoutOutside(t *testing.T) {
+	scene(t, func(l *lab) {
+		var late error
+		task := l.add("waits", 0, nil)
+		task.Timeout = 10 * s
+		task.Do = func(ctx context.Context, lease Lease) error {
+			for range 3 {
+				time.Sleep(3 * s)
+				_ = lease.Outside(func() error { time.Sleep(time.Hour); return nil })
+			}
+			late = ctx.Err()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		l.run(l.t.Context())
+		l.want("0s start waits", "3h0m10s failed waits")
+		if late != nil {
+			t.Errorf("the time of waiting counted: %v", late)
+		}
+	})
+}
+
 // A step that has a result to give at its limit gives it.
 func TestTimeoutWithResult(t *testing.T) {
 	scene(t, func(l *lab) {

@@ -73,7 +73,13 @@ type Lease struct {
 	Resources
 	// Devices are the names of the GPUs, in the machine's order.
 	Devices []string
+
+	clock *clock
 }
+
+// Outside calls what waits for others. The time it takes does not count toward
+// the attempt's Timeout.
+func (l Lease) Outside(wait func() error) error { return l.clock.outside(wait) }
 
 // Status is how a task ended.
 type Status int
