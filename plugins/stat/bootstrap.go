@@ -14,8 +14,8 @@ import (
 var ErrNoInterval = errors.New("no interval")
 
 // maxDenominator bounds the common multiple of the strata's sizes, so that
-// sums of whole numbers stay exact in a float64.
-const maxDenominator = 1 << 40
+// sums of whole numbers do not overflow. Sizes up to 36 in any mixture fit.
+const maxDenominator = 1 << 50
 
 // Interval is a confidence interval.
 type Interval struct {

@@ -1,0 +1,180 @@
+package grading
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/stat"
+)
+
+// Comparison is two agents compared over the competitions that both ran.
+type Comparison struct {
+	PairedBy     PairedBy   `json:"paired_by"`
+	Competitions int        `json:"competitions"`
+	Pairs        int        `json:"pairs"`
+	Unpaired     []Unpaired `json:"unpaired"` // runs that were left out
+	Resamples    int        `json:"resamples"`
+	Seed         uint64     `json:"seed"` // of the bootstrap
+	// Figures are by the names of the percentages.
+	Figures map[string]Difference `json:"figures"`
+}
+
+// Difference is two agents compared in one figure.
+type Difference struct {
+	// First and Second are the agents' percentages over the pairs: the mean
+	// over competitions of the share of runs. Difference is First less Second,
+	// in percentage points.
+	First      Number `json:"first"`
+	Second     Number `json:"second"`
+	Difference Number `json:"difference"`
+	// Pairs by who succeeded.
+	Both       int `json:"both"`
+	OnlyFirst  int `json:"only_first"`
+	OnlySecond int `json:"only_second"`
+	Neither    int `json:"neither"`
+	// McNemarP is the two-sided p-value of the exact McNemar test on all
+	// pairs, which takes them for independent.
+	McNemarP Number `json:"mcnemar_p"`
+	// SignFlipP is the two-sided p-value of the exact randomisation test on
+	// the competitions' sums of differences, which lets the runs of one
+	// competition depend on each other.
+	SignFlipP Number `json:"sign_flip_p"`
+	// Stratified is the 95 % interval of the difference over other runs at
+	// these competitions: runs are resampled within each. Clustered is that
+	// over other competitions like these: competitions are resampled whole.
+	// nil where the data do not tell, as with one run a competition.
+	Stratified *Intervals `json:"stratified_interval"`
+	Clustered  *Intervals `json:"clustered_interval"`
+}
+
+// Intervals are the 95 % bootstrap intervals of a difference, in percentage
+// points.
+type Intervals struct {
+	Percentile Interval  `json:"percentile"`
+	BCa        *Interval `json:"bca"` // nil where it is not defined
+}
+
+// Interval is a confidence interval.
+type Interval struct {
+	Lower Number `json:"lower"`
+	Upper Number `json:"upper"`
+}
+
+// Resampling is how the bootstrap of a comparison is drawn.
+type Resampling struct {
+	Resamples int
+	Seed      uint64
+}
+
+// DefaultResampling is what comparisons use unless they are told otherwise.
+var DefaultResampling = Resampling{Resamples: 10000}
+
+// Compare compares two agents by their pairs in every figure. Without pairs it
+// is an error.
+func (p Pairing) Compare(r Resampling) (Comparison, error) {
+	if len(p.Pairs) == 0 {
+		return Comparison{}, errors.New("compare agents: there is no competition that both have a report of")
+	}
+	c := Comparison{
+		PairedBy: p.By, Competitions: len(p.Competitions), Unpaired: append([]Unpaired{}, p.Unpaired...),
+		Resamples: r.Resamples, Seed: r.Seed, Figures: map[string]Difference{},
+	}
+	for _, pairs := range p.Pairs {
+		c.Pairs += len(pairs)
+	}
+	for _, figure := range percentages {
+		d, err := p.compare(figure.holds, r)
+		if err != nil {
+			return Comparison{}, fmt.Errorf("compare agents: %w", err)
+		}
+		c.Figures[figure.name] = d
+	}
+	return c, nil
+}
+
+func (p Pairing) compare(holds func(Flags) bool, r Resampling) (Difference, error) {
+	var d Difference
+	var first, second []float64
+	var sums []int64
+	strata := make([][]int64, len(p.Pairs))
+	for i, pairs := range p.Pairs {
+		var a, b int
+		for _, pair := range pairs {
+			x, y := holds(pair.First), holds(pair.Second)
+			d.count(x, y)
+			a, b = a+count(x), b+count(y)
+			strata[i] = append(strata[i], int64(count(x)-count(y)))
+		}
+		first, second = append(first, share(a, pairs)), append(second, share(b, pairs))
+		sums = append(sums, int64(a-b))
+	}
+	d.First, d.Second = NewEstimate(first).Mean, NewEstimate(second).Mean
+	d.Difference = d.First - d.Second
+	p1, err := stat.McNemar(d.OnlyFirst, d.OnlySecond)
+	if err != nil {
+		return d, err
+	}
+	d.McNemarP, d.SignFlipP = Number(p1), Number(stat.SignFlip(sums))
+	if d.Stratified, err = intervals(strata, 1, r); err != nil {
+		return d, err
+	}
+	whole, scale := clusters(strata)
+	d.Clustered, err = intervals([][]int64{whole}, scale, r)
+	return d, err
+}
+
+func share(n int, pairs []Pair) float64 { return float64(n) / float64(len(pairs)) * 100 }
+
+func (d *Difference) count(first, second bool) {
+	switch {
+	case first && second:
+		d.Both++
+	case first:
+		d.OnlyFirst++
+	case second:
+		d.OnlySecond++
+	default:
+		d.Neither++
+	}
+}
+
+// clusters returns the means of the strata times scale, which makes them whole
+// numbers.
+func clusters(strata [][]int64) (means []int64, scale int64) {
+	scale = 1
+	for _, s := range strata {
+		n, a, b := int64(len(s)), scale, int64(len(s))
+		for b != 0 {
+			a, b = b, a%b
+		}
+		scale *= n / a
+	}
+	for _, s := range strata {
+		var sum int64
+		for _, d := range s {
+			sum += d
+		}
+		means = append(means, sum*(scale/int64(len(s))))
+	}
+	return means, scale
+}
+
+// intervals bootstraps strata whose values are scale times the differences.
+func intervals(strata [][]int64, scale int64, r Resampling) (*Intervals, error) {
+	result, err := stat.Bootstrap{Resamples: r.Resamples, Seed: r.Seed, Confidence: 0.95}.MeanOfMeans(strata)
+	if errors.Is(err, stat.ErrNoInterval) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	points := func(i stat.Interval) Interval {
+		return Interval{Number(i.Lower / float64(scale) * 100), Number(i.Upper / float64(scale) * 100)}
+	}
+	out := &Intervals{Percentile: points(result.Percentile)}
+	if result.BCa != nil {
+		bca := points(*result.BCa)
+		out.BCa = &bca
+	}
+	return out, nil
+}
