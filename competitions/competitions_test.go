@@ -37,7 +37,8 @@ const small = `competition "small" {
   }
   medals { scores = [0.9, 0.8, 0.7] }
   errata "v2" {
-    note = "One class too few."
+    reason    = "One class too few."
+    reference = "https://example.org/1"
     locals { classes = ["a", "b", "c", "z"] }
   }
 }

@@ -33,6 +33,8 @@ type Definition struct {
 	Checksums   Checksums
 	Medals      Medals
 	Errata      []Erratum
+	// Flags are those of the version, in the order of the file.
+	Flags []Flag
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.
 	Prepare Block
 	Grade   Block
@@ -143,9 +145,24 @@ type Checksums struct {
 // Erratum is a known defect of v1 and how v2 mends it.
 type Erratum struct {
 	Version string
-	Note    string
-	Range   hcl.Range
+	// Reason says what is wrong in v1 and what the version does.
+	Reason string
+	// Reference is where the defect is told.
+	Reference string
+	Flags     []Flag
+	Range     hcl.Range
 }
+
+// Flag is a property of a competition that no other preparation can mend. The
+// reports of a version that has it say so.
+type Flag string
+
+// Crowded says that many teams share the scores around the medals, so that a
+// place and a medal hang on the last digits; see Medals.Crowd.
+const Crowded Flag = "crowded"
+
+// Flags returns the flags that there are, sorted.
+func Flags() []Flag { return []Flag{Crowded} }
 
 // ParamNames returns the names of the parameters in order of declaration.
 func (d *Definition) ParamNames() []string {

@@ -27,7 +27,7 @@ func (d *Definition) PrepareDigest(params map[string]cty.Value) (digest.ContentI
 
 // GradeDigest identifies everything in the definition that a grading report
 // depends on: the grade block, the values it refers to, where the answers lie,
-// the leaderboard and the version.
+// the leaderboard, the version and its flags.
 func (d *Definition) GradeDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
 	h := digest.NewHasher("grade definition", "1")
 	h.String("id", d.ID)
@@ -35,6 +35,9 @@ func (d *Definition) GradeDigest(params map[string]cty.Value) (digest.ContentID,
 	h.String("answers", d.Layout.Answers)
 	for _, score := range d.Medals.Scores {
 		h.String("team", cty.NumberFloatVal(score).AsBigFloat().Text('g', -1))
+	}
+	for _, flag := range d.Flags {
+		h.String("flag", string(flag))
 	}
 	diags := d.hashBlock(h, d.Grade, params)
 	return digest.ContentID(h.Sum()), diags

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -16,25 +17,37 @@ type change struct {
 	locals  locals
 	prepare *hclsyntax.Block
 	grade   *hclsyntax.Block
+	flags   []Flag
+}
+
+// remakes reports whether the change can make other prepared files.
+func (c change) remakes() bool { return len(c.locals) > 0 || c.prepare != nil }
+
+// errataSchema is what an errata block may hold.
+var errataSchema = bodySchema{
+	attrs:  []string{"reason", "reference", "flags"},
+	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
 }
 
 // errata decodes
 //
 //	errata "v2" {
-//	  note = "what is wrong in v1 and what v2 does"
-//	  locals  { … }   # each replaces the local of that name
-//	  prepare { … }   # replaces the block
-//	  grade   { … }   # replaces the block
+//	  reason    = "what is wrong in v1 and what v2 does"
+//	  reference = "https://… where the defect is told"
+//	  flags     = ["crowded"]   # what reports of this version say of the competition
+//	  locals  { … }             # each replaces the local of that name
+//	  prepare { … }             # replaces the block
+//	  grade   { … }             # replaces the block
 //	}
 func (d *decoder) errata(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
-		d.check(b.Body, bodySchema{attrs: []string{"note"}, blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}}})
+		d.check(b.Body, errataSchema)
 		version := b.Labels[0]
 		if slices.Contains(d.def.Versions(), version) {
 			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Name the version that this block makes: v2, v3, …")
 			continue
 		}
-		c := change{version: version, locals: locals{}}
+		c := change{version: version, locals: locals{}, flags: d.flags(b.Body)}
 		for _, inner := range b.Body.Blocks {
 			switch inner.Type {
 			case "locals":
@@ -45,9 +58,29 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 				c.grade = inner
 			}
 		}
-		d.def.Errata = append(d.def.Errata, Erratum{Version: version, Note: d.text(b.Body, "note", true), Range: b.DefRange()})
+		d.def.Errata = append(d.def.Errata, Erratum{
+			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.text(b.Body, "reference", true),
+			Flags: c.flags, Range: b.DefRange(),
+		})
 		d.def.changes = append(d.def.changes, c)
 	}
+}
+
+// flags decodes the names of flags.
+func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
+	v, ok := d.value(body, "flags", cty.List(cty.String))
+	if !ok {
+		return nil
+	}
+	for _, item := range v.AsValueSlice() {
+		flag := Flag(item.AsString())
+		if !slices.Contains(Flags(), flag) || slices.Contains(out, flag) {
+			d.fail(body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", Flags())
+			continue
+		}
+		out = append(out, flag)
+	}
+	return out
 }
 
 // At returns the definition in another version: v1, or one that an errata
@@ -65,7 +98,7 @@ func (d *Definition) At(version string) (*Definition, error) {
 		return nil, fmt.Errorf("competition %s has no version %q; it has %v", d.ID, version, d.Versions())
 	}
 	out := *d
-	out.Version, out.Checksums = version, Checksums{}
+	out.Version = version
 	for _, c := range d.changes[:at+1] {
 		out.apply(c)
 	}
@@ -81,6 +114,10 @@ func (d *Definition) apply(c change) {
 		merged[name] = attr
 	}
 	d.locals = merged
+	d.Flags = append(slices.Clip(d.Flags), c.flags...)
+	if c.remakes() {
+		d.Checksums = Checksums{}
+	}
 	if c.prepare != nil {
 		d.Prepare = blockOf(c.prepare)
 	}

@@ -27,7 +27,7 @@ func TestUnpacked(t *testing.T) {
 		{"listed by a local", `extract = ["a.zip"]`, `locals { p = "a.???" }`, nil},
 		{"put together", "extract = [\"a.zip\", \"b.7z\"]\nlocals {\n x = \"a\"\n all = files(\"${local.x}.zip\")\n}", "", []string{"b.7z"}},
 		{"the destination only", "extract = [\"a.zip\"]\npublic {\n copy \"a.zip\" { from = \"other\" }\n}", "", []string{"a.zip"}},
-		{"copied in another version", `extract = ["a.zip"]`, "errata \"v2\" {\n note = \"n\"\n prepare {\n public {\n copy \"x\" { from = \"a.zip\" }\n }\n }\n}", nil},
+		{"copied in another version", `extract = ["a.zip"]`, "errata \"v2\" {\n reason = \"n\"\n reference = \"r\"\n prepare {\n public {\n copy \"x\" { from = \"a.zip\" }\n }\n }\n}", nil},
 		{"names from data", "extract = [\"a.zip\"]\npublic {\n files \"{n}\" {\n from = \"{n}\"\n each = csv(\"x.csv\")\n }\n}", "", []string{"a.zip"}},
 	}
 	for _, tt := range tests {

@@ -64,6 +64,12 @@ competition "aerial-cactus-identification" {
     }
   }
 
+  errata "v2" {
+    reason    = "The leaderboard is crowded: 150 of its teams have the perfect score, which is the threshold of gold, silver and bronze alike. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reference = "https://www.kaggle.com/competitions/aerial-cactus-identification/leaderboard"
+    flags     = ["crowded"]
+  }
+
   checksums {
     public  = {
       "sample_submission.csv" = "14c675bde0de98994efafac8e008277e"

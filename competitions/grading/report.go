@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -93,19 +94,27 @@ type Detail struct {
 	Teams              int     `json:"teams"`
 	CompetitionVersion string  `json:"competition_version"`
 	NonFinite          bool    `json:"non_finite"`
+	// Flagged are the flags of the competition's version; a crowded one has a
+	// crowd. v1 has neither.
+	Flagged []competitions.Flag `json:"flags,omitempty"`
+	Crowd   *Crowd              `json:"crowd,omitempty"`
 }
 
 // newReport returns a report without a score.
 func newReport(def *competitions.Definition, submission string, created time.Time) Report {
 	t := def.Medals.Thresholds
-	return Report{
+	r := Report{
 		CompetitionID:  def.ID,
 		Thresholds:     Thresholds{Gold: Number(t.Gold), Silver: Number(t.Silver), Bronze: Number(t.Bronze), Median: Number(t.Median)},
 		LowerIsBetter:  def.Medals.LowerIsBetter,
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
-		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version},
+		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Flagged: def.Flags},
 	}
+	if slices.Contains(def.Flags, competitions.Crowded) {
+		r.Crowd = &Crowd{Crowd: def.Medals.Crowd()}
+	}
+	return r
 }
 
 // score enters a score and what it earns.
@@ -119,6 +128,9 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 		BronzeMedal: standing.Bronze, AboveMedian: standing.AboveMedian,
 	}
 	r.Rank = &standing.Rank
+	if r.Crowd != nil {
+		r.Crowd.place(float64(rounded), medals)
+	}
 	r.NonFinite = math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || math.IsInf(float64(rounded), 0)
 }
 

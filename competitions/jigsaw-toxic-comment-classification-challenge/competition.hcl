@@ -54,6 +54,12 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     }
   }
 
+  errata "v2" {
+    reason    = "The leaderboard is crowded: gold and bronze are so close that the medal hangs on the last digits. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reference = "https://github.com/openai/mle-bench#known-issues"
+    flags     = ["crowded"]
+  }
+
   checksums {
     public  = {
       "sample_submission.csv" = "2af5ed06d19b00c13c0573b474edb165"

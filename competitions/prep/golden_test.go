@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -206,12 +207,14 @@ func readJSON(t *testing.T, path string, out any) {
 	}
 }
 
-// TestErrataPrepare prepares the later versions of the golden cases: they must
-// run, and must give something else than v1.
+// TestErrataPrepare prepares the later versions of the golden cases: just these
+// files differ from v1's, and a version without others keeps its pins.
 func TestErrataPrepare(t *testing.T) {
-	for id, changed := range map[string]string{
-		"random-acts-of-pizza":                     "public/train.json",
-		"ranzcr-clip-catheter-line-classification": "public/sample_submission.csv",
+	for id, want := range map[string][]string{
+		"random-acts-of-pizza":                     {"public/test.json", "public/test.zip", "public/train.json", "public/train.zip"},
+		"ranzcr-clip-catheter-line-classification": {"public/sample_submission.csv"},
+		"siim-isic-melanoma-classification":        {"public/tfrecords/test00-2071.tfrec", "public/tfrecords/test01-2071.tfrec"},
+		"tabular-playground-series-may-2022":       nil,
 	} {
 		dir := unpack(t, filepath.Join(goldenFolder, id+".tar.zst"))
 		v1 := shipped(t, id)
@@ -219,9 +222,36 @@ func TestErrataPrepare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw"))}
-		if fileSum(t, filepath.Join(prepare(t, v1, o), changed)) == fileSum(t, filepath.Join(prepare(t, v2, o), changed)) {
-			t.Errorf("%s: %s is the same in v1 and v2", id, changed)
+		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams[id]}
+		was, is := allSums(t, prepare(t, v1, o)), allSums(t, prepare(t, v2, o))
+		var got []string
+		for name := range was {
+			if was[name] != is[name] {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: files that v2 changes (-want +got):\n%s", id, diff)
+		}
+		if kept := len(v2.Checksums.Pinned()) > 0; kept != (len(want) == 0) {
+			t.Errorf("%s: v2 has pins: %v", id, kept)
 		}
 	}
+}
+
+// allSums returns the sum of every file of a folder.
+func allSums(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	sums := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			sums[name] = fileSum(t, filepath.Join(dir, name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
 }

@@ -85,7 +85,8 @@ competition "random-acts-of-pizza" {
   }
 
   errata "v2" {
-    note = "The name of the giver, giver_username_if_known, is known only where a pizza was given and so tells the outcome. v2 takes it out of the training and the test records."
+    reason    = "The name of the giver, giver_username_if_known, is known only where a pizza was given and so tells the outcome. v2 takes it out of the training and the test records."
+    reference = "https://github.com/openai/mle-bench/issues/108"
     locals {
       hidden = ["giver_username_if_known"]
     }

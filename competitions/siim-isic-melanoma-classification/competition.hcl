@@ -26,6 +26,11 @@ competition "siim-isic-melanoma-classification" {
     sha256 = "2b4e8a8e5d7416efc26f4206f3df9f62b49de9b470ded1f1ce21e652d2f7e9dd"
   }
 
+  locals {
+    # Whether the TFRecord files of the test pictures are public: see the errata.
+    share_test_records = true
+  }
+
   prepare {
     locals {
       records   = files("tfrecords/train*.tfrec")
@@ -65,7 +70,7 @@ competition "siim-isic-melanoma-classification" {
       }
       files "tfrecords/{new}" {
         from = "{path}"
-        each = concat(local.train_records, local.test_records)
+        each = local.share_test_records ? concat(local.train_records, local.test_records) : local.train_records
       }
     }
     private {
@@ -82,6 +87,14 @@ competition "siim-isic-melanoma-classification" {
       same_rows = true
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
+    }
+  }
+
+  errata "v2" {
+    reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as DICOM and JPEG."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-isic-melanoma-classification/prepare.py"
+    locals {
+      share_test_records = false
     }
   }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -54,9 +55,11 @@ type Group struct {
 
 // Result is an agent's runs at one competition.
 type Result struct {
-	Competition   string `json:"competition"`
-	LowerIsBetter bool   `json:"is_lower_better"`
-	Runs          int    `json:"runs"`
+	Competition string `json:"competition"`
+	// Flags are those of the competition's version, such as "crowded".
+	Flags         []competitions.Flag `json:"flags,omitempty"`
+	LowerIsBetter bool                `json:"is_lower_better"`
+	Runs          int                 `json:"runs"`
 	// Scored is the number of runs with a finite score; Score is over those,
 	// and nil when there is none.
 	Scored      int               `json:"scored"`
@@ -203,7 +206,7 @@ func newGroup(name string, ids []string, flags []grading.Flags) (Group, error) {
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams}
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report

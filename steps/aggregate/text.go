@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -33,7 +34,15 @@ func (b *Board) Text(title string) string {
 	out.WriteString("\n")
 	writeTable(&out, scores, 2)
 	fmt.Fprintf(&out, "\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams.\n")
+	if b.flagged(competitions.Crowded) {
+		out.WriteString("crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.\n")
+	}
 	return out.String()
+}
+
+// flagged reports whether some competition of the board has a flag.
+func (b *Board) flagged(flag competitions.Flag) bool {
+	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.Report.Flagged, flag) })
 }
 
 func (b *Board) groupHeader() string {
@@ -70,9 +79,18 @@ func (r Result) row(agent string) []string {
 		place = fmt.Sprintf("%d of %d", r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.Competition, r.scoreText(), better, number(r.Best), place,
+		agent, r.name(), r.scoreText(), better, number(r.Best), place,
 		of(r.Gold), of(r.Silver), of(r.Bronze), of(r.AboveMedian), of(r.Valid),
 	}
+}
+
+// name is the competition, with the flags of its version.
+func (r Result) name() string {
+	out := r.Competition
+	for _, flag := range r.Flags {
+		out += fmt.Sprintf(" (%s)", flag)
+	}
+	return out
 }
 
 func (r Result) scoreText() string {

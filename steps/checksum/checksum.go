@@ -46,7 +46,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			"of a checksum mismatch, naming every wrong, missing and unexpected file, and for tables the row and column; without pins there is a warning.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition; only v1 has pins."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. The pins are those of v1; a version that is prepared in another way has none."},
 			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object with public and private trees."},
 			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: "What a difference does: fail the step, or warn and let the data through. In the key: data let through with a warning must not pass later for data that failed."},
 			{Name: "expected", Type: preparedType, Doc: "Data known to be right, as in prepared, to explain differences with. It decides nothing."},

@@ -42,18 +42,19 @@ type detailJSON struct {
 	SampleScore *float64            `json:"sample_score,omitempty"`
 	Pinned      map[string]string   `json:"pins"`
 	Errata      map[string][]string `json:"errata,omitempty"`
+	Crowd       competitions.Crowd  `json:"crowd"`
 }
 
 func toDetailJSON(d *competitions.Definition) detailJSON {
 	t := d.Medals.Thresholds
 	out := detailJSON{competitionJSON: toCompetitionJSON(d), Description: d.Description, Teams: len(d.Medals.Scores),
-		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(),
+		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(), Crowd: d.Medals.Crowd(),
 		Thresholds: map[string]float64{"gold": t.Gold, "silver": t.Silver, "bronze": t.Bronze, "median": t.Median}}
 	for _, e := range d.Errata {
 		if out.Errata == nil {
 			out.Errata = map[string][]string{}
 		}
-		out.Errata[e.Version] = append(out.Errata[e.Version], e.Note)
+		out.Errata[e.Version] = append(out.Errata[e.Version], e.Reason+" ("+e.Reference+")")
 	}
 	return out
 }
@@ -76,6 +77,7 @@ func (a *app) showCompetition(d *competitions.Definition) {
 	row("download", sizeText(d.Facts.SizeGB))
 	t := d.Medals.Thresholds
 	row("medals", fmt.Sprintf("gold %v, silver %v, bronze %v; median %v of %s", t.Gold, t.Silver, t.Bronze, t.Median, view.Plural(len(d.Medals.Scores), "team")))
+	row("crowd", d.Medals.Crowd().String())
 	if d.Facts.SampleScore != nil {
 		row("sample", fmt.Sprintf("the sample submission scores %v on the full data", *d.Facts.SampleScore))
 	}
@@ -84,7 +86,7 @@ func (a *app) showCompetition(d *competitions.Definition) {
 		row("parameter", fmt.Sprintf("%s: %s", p.Name, view.OneLine(p.Description)))
 	}
 	for _, e := range d.Errata {
-		row("defect", fmt.Sprintf("%s (mended in %s)", view.OneLine(e.Note), e.Version))
+		row("defect", fmt.Sprintf("%s (%s; %s)", view.OneLine(e.Reason), e.Version, view.OneLine(e.Reference)))
 	}
 	for _, s := range d.Sources {
 		row("source", sourceText(s))

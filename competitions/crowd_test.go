@@ -1,0 +1,102 @@
+package competitions_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// TestCrowdOfShipped compares the numbers with those that a script in Python
+// 3.11 counts from the leaderboards (round(x, 5) for Tied, abs(x - y) <= 1e-5 for
+// Within), and asks that those and only those are flagged in v2 that are crowded.
+func TestCrowdOfShipped(t *testing.T) {
+	want := map[string]competitions.Crowd{
+		"aerial-cactus-identification": {
+			Gold: competitions.Near{Tied: 150, Within: 150}, Silver: competitions.Near{Tied: 150, Within: 150},
+			Bronze: competitions.Near{Tied: 150, Within: 150}, Median: competitions.Near{Tied: 8, Within: 8},
+		},
+		"jigsaw-toxic-comment-classification-challenge": {
+			Gold: competitions.Near{Tied: 3, Within: 3}, Silver: competitions.Near{Tied: 11, Within: 23},
+			Bronze: competitions.Near{Tied: 14, Within: 86}, Median: competitions.Near{Tied: 5, Within: 12},
+		},
+		"tabular-playground-series-dec-2021": {
+			Gold: competitions.Near{Tied: 7, Within: 28}, Silver: competitions.Near{Tied: 88, Within: 114},
+			Bronze: competitions.Near{Tied: 88, Within: 114}, Median: competitions.Near{Tied: 2, Within: 3},
+		},
+		"tabular-playground-series-may-2022": {
+			Gold: competitions.Near{Tied: 9, Within: 60}, Silver: competitions.Near{Tied: 45, Within: 63},
+			Bronze: competitions.Near{Tied: 10, Within: 43}, Median: competitions.Near{},
+		},
+	}
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]competitions.Crowd{}
+	for _, id := range cat.IDs() {
+		def, err := cat.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(def.Flags) > 0 {
+			t.Errorf("%s: v1 has flags", id)
+		}
+		crowd := def.Medals.Crowd()
+		if crowd.Crowded() {
+			crowd.Gap = 0
+			got[id] = crowd
+		}
+		if crowd.Crowded() != flaggedCrowded(t, def) {
+			t.Errorf("%s: crowded %v, flagged in v2 %v", id, crowd.Crowded(), flaggedCrowded(t, def))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func flaggedCrowded(t *testing.T, def *competitions.Definition) bool {
+	for _, version := range def.Versions()[1:] {
+		v, err := def.At(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, flag := range v.Flags {
+			if flag == competitions.Crowded {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestCrowd(t *testing.T) {
+	m, err := competitions.NewMedals([]float64{0.50003, 0.50002, 0.50002, 0.50001, 0.5, 0.4, 0.4, 0.3, 0.2, 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crowd := m.Crowd() // gold 0.50003, silver 0.50002, bronze 0.50001, median 0.45
+	if !crowd.Crowded() || crowd.Silver != (competitions.Near{Tied: 2, Within: 4}) || crowd.Median != (competitions.Near{}) {
+		t.Errorf("%+v", crowd)
+	}
+	for score, want := range map[float64][2]int{
+		0.50003: {1, 3}, 0.50002: {1, 4}, 0.50001: {2, 5}, 0.6: {1, 1}, 0.45: {6, 6}, 0.4: {6, 7}, 0.05: {11, 11}, math.Inf(1): {1, 1}, math.Inf(-1): {11, 11},
+	} {
+		if best, last := m.Places(score); best != want[0] || last != want[1] {
+			t.Errorf("Places(%v) = %d, %d, want %v", score, best, last, want)
+		}
+	}
+	lower, err := competitions.NewMedals([]float64{0, 0.1, 0.10001, 0.3, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best, last := lower.Places(0.1); best != 2 || last != 3 {
+		t.Errorf("Places = %d, %d, want 2, 3", best, last)
+	}
+	if c := lower.Crowd(); c.Crowded() || c.Gap != 1 {
+		t.Errorf("%+v", c)
+	}
+}

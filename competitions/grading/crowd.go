@@ -1,0 +1,43 @@
+package grading
+
+import (
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Crowd says how closely the human teams stand around the thresholds and
+// around a score.
+type Crowd struct {
+	competitions.Crowd
+	// Score counts the teams around the score; nil without one.
+	Score *competitions.Near `json:"score,omitempty"`
+	// BestPlace and LastPlace bound the place within a step of rounding.
+	BestPlace int `json:"best_place,omitempty"`
+	LastPlace int `json:"last_place,omitempty"`
+	// MedalHangs says that a score one step of rounding better or worse earns
+	// another medal, or none.
+	MedalHangs bool `json:"medal_hangs"`
+}
+
+// place enters what stands around a score.
+func (c *Crowd) place(score float64, medals competitions.Medals) {
+	near := medals.Near(score)
+	c.Score = &near
+	c.BestPlace, c.LastPlace = medals.Places(score)
+	at := medal(score, medals)
+	c.MedalHangs = medal(score-competitions.RoundingStep, medals) != at || medal(score+competitions.RoundingStep, medals) != at
+}
+
+// medal returns which medal a score earns, 0 for none, after rounding as
+// scores are.
+func medal(score float64, medals competitions.Medals) int {
+	switch s := medals.Rank(metric.RoundPython(score, 5)); {
+	case s.Gold:
+		return 3
+	case s.Silver:
+		return 2
+	case s.Bronze:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,138 @@
+# What an erratum is worth: competitions with known defects, once as published
+# (v1) and once mended (v2), in one run. Nothing of v1 changes by it; what both
+# versions have in common, such as the download, is done once.
+#
+#   mleflow competition show random-acts-of-pizza           what is wrong, and where that is told
+#   mleflow plan  pipelines/versions.hcl                    what would run, and why
+#   mleflow apply pipelines/versions.hcl -var raw=downloads takes downloads/<id>/, or downloads/<id>.zip
+
+mleflow {
+  required_version = ">= 0.1"
+}
+
+variable "agent" {
+  type        = string
+  default     = "dummy"
+  description = "Name of the agent block that is measured."
+}
+
+variable "competitions" {
+  type        = list(string)
+  description = "Competitions that have a version v2."
+  default = [
+    "aerial-cactus-identification", "jigsaw-toxic-comment-classification-challenge", "random-acts-of-pizza",
+    "ranzcr-clip-catheter-line-classification", "siim-isic-melanoma-classification", "tabular-playground-series-dec-2021",
+    "tabular-playground-series-may-2022",
+  ]
+}
+
+variable "versions" {
+  type        = list(string)
+  default     = ["v1", "v2"]
+  description = "Versions to run beside each other."
+}
+
+variable "seeds" {
+  type        = number
+  default     = 1
+  description = "How often the agent tries each competition, every time with another seed."
+}
+
+variable "raw" {
+  type        = string
+  default     = null
+  description = "Folder with a folder <id> (the unpacked download) or an archive <id>.zip for each competition; null takes the data from Kaggle."
+}
+
+variable "params" {
+  type        = map(map(string))
+  default     = {}
+  description = "Parameters of competitions, by competition and name."
+}
+
+variable "on_mismatch" {
+  type        = string
+  default     = "fail"
+  description = "What prepared data that are not what the competition pins do: fail, or warn for a try with other data."
+}
+
+locals {
+  data = {
+    for pair in setproduct(var.versions, var.competitions) :
+    "${pair[0]}/${pair[1]}" => { version = pair[0], competition = pair[1] }
+  }
+  runs = {
+    for run in setproduct(keys(local.data), range(var.seeds)) :
+    "${run[0]}/${run[1]}" => merge(local.data[run[0]], { data = run[0], seed = run[1] })
+  }
+}
+
+agent "dummy" {
+  command = ["mleflow", "agent", "dummy"] # submits the sample submission
+}
+
+agent "baseline" {
+  command = ["mleflow", "agent", "baseline"] # trains a small neural network on tables
+}
+
+# The raw data are those of every version.
+step "download" "raw" {
+  for_each    = toset(var.competitions)
+  competition = each.key
+  from        = var.raw == null ? null : "${var.raw}/${each.key}"
+}
+
+step "prepare" "data" {
+  for_each    = local.data
+  competition = each.value.competition
+  version     = each.value.version
+  raw         = step.download.raw[each.value.competition].tree
+  params      = try(var.params[each.value.competition], {})
+}
+
+# The pins are those of v1; a version that is prepared in another way has none,
+# and is let through with a remark.
+step "checksum" "data" {
+  for_each    = local.data
+  competition = each.value.competition
+  version     = each.value.version
+  prepared    = step.prepare.data[each.key]
+  on_mismatch = var.on_mismatch
+}
+
+step "agent-run" "solve" {
+  for_each    = local.runs
+  agent       = agent[var.agent]
+  competition = each.value.competition
+  version     = each.value.version
+  seed        = each.value.seed
+  data        = step.checksum.data[each.value.data].public
+  timeout     = "1h"
+
+  resources {
+    cpus   = 1
+    memory = "256MiB"
+  }
+}
+
+step "grade" "score" {
+  for_each    = local.runs
+  competition = each.value.competition
+  version     = each.value.version
+  submission  = step.agent-run.solve[each.key].submission
+  answers     = step.checksum.data[each.value.data].private
+  params      = try(var.params[each.value.competition], {})
+  labels      = { agent = var.agent, seed = each.value.seed, version = each.value.version }
+}
+
+# A board for each version: scores of different versions are not comparable.
+step "aggregate" "board" {
+  for_each = toset(var.versions)
+  reports  = [for key, run in local.runs : step.grade.score[key].report if run.version == each.key]
+  title    = "Version ${each.key}"
+}
+
+output "leaderboards" {
+  value       = join("\n", [for version in var.versions : step.aggregate.board[version].table])
+  description = "The leaderboard of each version; competitions whose human leaderboard is crowded are marked in v2."
+}
