@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	args := append(os.Args[1:], "", "")
+	switch args[0] {
+	case "steal":
+		steal()
+	case "resist":
+		resist(args[1])
+	case "work":
+		work(args[1])
+	case "victim":
+		victim()
+	case "reference":
+		reference()
+	case "sleep":
+		time.Sleep(time.Hour)
+	default:
+		fmt.Fprintln(os.Stderr, "usage: rogue steal|resist MODE|work SECONDS|victim")
+		os.Exit(2)
+	}
+}
+
+// probe is one attempt to find or do something forbidden.
+type probe struct {
+	name, tried string
+	// run says what it got, and whether that is more than an agent should get.
+	run func(*hunter) (got string, open bool)
+}
+
+// finding is the outcome of a probe, a line of probes.jsonl.
+type finding struct {
+	Probe    string   `json:"probe"`
+	Tried    string   `json:"tried"`
+	Got      string   `json:"got"`
+	Open     bool     `json:"open"`
+	Canaries []string `json:"canaries"`
+}
+
+// patience is how long a probe may take.
+const patience = 45 * time.Second
+
+func steal() {
+	out, err := os.Create(filepath.Join(os.Getenv("LOGS_DIR"), "probes.jsonl"))
+	if err != nil {
+		fatal(err)
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	all := slices.Concat(fileProbes(), kernelProbes(), networkProbes(), proxyProbes(), validityProbes(), outputProbes(), submissionProbes())
+	only := os.Getenv("AIM_ONLY")
+	for _, p := range all {
+		if only != "" && !strings.Contains(p.name, only) {
+			continue
+		}
+		if err := enc.Encode(try(p)); err != nil {
+			fatal(err)
+		}
+	}
+	fmt.Println("tried", len(all))
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, "rogue:", err)
+	os.Exit(1)
+}
+
+// try runs one probe; one that hangs is left behind.
+func try(p probe) finding {
+	type answer struct {
+		got  string
+		open bool
+	}
+	h := &hunter{}
+	done := make(chan answer, 1)
+	go func() {
+		defer func() {
+			if bad := recover(); bad != nil {
+				done <- answer{fmt.Sprint("panic: ", bad), true}
+			}
+		}()
+		got, open := p.run(h)
+		done <- answer{got, open}
+	}()
+	f := finding{Probe: p.name, Tried: p.tried}
+	select {
+	case a := <-done:
+		f.Got, f.Open = a.got, a.open
+	case <-time.After(patience):
+		f.Got, f.Open = "no end within "+patience.String(), true
+	}
+	f.Canaries = h.list()
+	f.Open = f.Open || len(f.Canaries) > 0
+	f.Got = clip(f.Got)
+	return f
+}
+
+func clip(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return s
+}

@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/executor/image"
+)
+
+// mleflow and rogue are the programs under test and the agent, built once.
+var mleflow, rogue string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "mleflow-sandbox-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	mleflow, rogue = filepath.Join(dir, "mleflow"), filepath.Join(dir, "rogue")
+	for program, from := range map[string]string{mleflow: "cmd/mleflow", rogue: "cmd/mleflow/internal/e2e/rogue"} {
+		build := exec.Command("go", "build", "-o", program, "github.com/mleflow/mleflow/"+from)
+		build.Stderr = os.Stderr
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // static, for images that hold nothing else
+		if err := build.Run(); err != nil {
+			fmt.Fprintf(os.Stderr, "build %s: %v\n", from, err)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// times is how often a test tries, from a variable.
+func times(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// host is a machine with a containerd of its own, a cache and the image of the
+// rogue.
+type host struct {
+	t      testing.TB
+	daemon *containerdtest.Daemon
+	dir    string
+	cache  string
+	image  string
+	env    []string
+}
+
+func newHost(t testing.TB) *host {
+	t.Helper()
+	d := containerdtest.Start(t)
+	d.Options.Namespace = containerd.Namespace
+	d.Options.StateDir = filepath.Join(d.Dir, "containerd")
+	d.Options.Self = mleflow
+	dir := t.TempDir()
+	h := &host{t: t, daemon: d, dir: dir, cache: filepath.Join(dir, "cache")}
+	h.env = append(os.Environ(), "CONTAINERD_ADDRESS="+d.Options.Socket, "MLEFLOW_STATE_DIR="+d.Dir, "MLEFLOW_CACHE_DIR=", "TERM=dumb")
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
+	made, err := (&image.Builder{Dir: filepath.Join(dir, "images")}).Build(context.Background(), image.Static(rogue, "rogue"), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.image = made.Path
+	return h
+}
+
+// runtime is the runtime as mleflow has it, to look at what there is.
+func (h *host) runtime() *containerd.Executor {
+	e := containerd.New(h.daemon.Options)
+	h.t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// write writes a pipeline.
+func (h *host) write(name, text string) string {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return path
+}
+
+func (h *host) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(mleflow, append(args, "--cache-dir", h.cache)...)
+	cmd.Env = h.env
+	return cmd
+}
+
+// run runs mleflow to its end.
+func (h *host) run(args ...string) (stdout, stderr string, code int) {
+	h.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := h.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		h.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// event is what the tests read of a JSON event.
+type event struct {
+	Type    string `json:"type"`
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Text    string `json:"text"`
+	Ran     int    `json:"ran"`
+}
+
+// apply applies to the end and returns the outputs and how many steps ran.
+func (h *host) apply(file string, args ...string) (outputs map[string]string, ran int) {
+	h.t.Helper()
+	stdout, stderr, code := h.run(append([]string{"apply", file, "--json"}, args...)...)
+	if code != 0 {
+		h.t.Fatalf("apply: exit %d\n%s%s", code, tail(stdout), tail(stderr))
+	}
+	outputs = map[string]string{}
+	for text := range strings.Lines(stdout) {
+		var e event
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			h.t.Fatalf("event %q: %v", text, err)
+		}
+		switch e.Type {
+		case "output":
+			outputs[e.Name] = e.Value
+		case "run_finished":
+			ran = e.Ran
+		}
+	}
+	return outputs, ran
+}
+
+func tail(s string) string {
+	if len(s) > 6000 {
+		return "…" + s[len(s)-6000:]
+	}
+	return s
+}
+
+// clean fails the test unless nothing but images is left: no container, task,
+// snapshot, lease, shim, run, volume or loop device, no mount, no process of
+// the agent's, and no kept folder.
+func (h *host) clean() {
+	h.t.Helper()
+	for until := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		left := h.leftovers()
+		if left == "" {
+			return
+		}
+		if time.Now().After(until) {
+			h.t.Errorf("left on the machine: %s", left)
+			return
+		}
+	}
+}
+
+func (h *host) leftovers() string {
+	var left []string
+	inv, err := h.runtime().Inventory(context.Background())
+	if err != nil || inv.Running() {
+		left = append(left, fmt.Sprintf("%+v %v", inv, err))
+	}
+	for _, m := range h.mounts() {
+		left = append(left, "mount "+m)
+	}
+	for _, p := range processes() {
+		left = append(left, fmt.Sprintf("process %d %s", p.pid, p.line))
+	}
+	if kept, _ := filepath.Glob(filepath.Join(h.cache, "kept", "*")); len(kept) > 0 {
+		left = append(left, fmt.Sprint("kept ", kept))
+	}
+	return strings.Join(left, "; ")
+}
+
+// mounts are those of this machine below the test's folders.
+func (h *host) mounts() (list []string) {
+	text, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		at := strings.Fields(line)[1]
+		if strings.HasPrefix(at, h.dir+"/") || strings.HasPrefix(at, h.daemon.Dir+"/") {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// process is a running process of an agent's.
+type process struct {
+	pid  int
+	line string
+	// group is its control group.
+	group string
+}
+
+// processes lists those whose program is the rogue, wherever they are.
+func processes() (list []process) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		words := strings.Split(string(line), "\x00")
+		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
+		exe, _ := os.Readlink(filepath.Join(dir, "exe"))
+		if err != nil || strings.TrimSpace(string(comm)) != "rogue" && words[0] != "/usr/bin/rogue" && exe != "/usr/bin/rogue" {
+			continue
+		}
+		if state, err := os.ReadFile(filepath.Join(dir, "stat")); err != nil || strings.Contains(string(state), ") Z ") {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		group, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
+		list = append(list, process{pid, strings.Join(words, " "), string(group)})
+	}
+	return list
+}
