@@ -43,7 +43,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) e
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		// HTTP/1 only: nothing else is needed, and less can be abused.
-		Protocols: new(http.Protocols),
+		Protocols:                    new(http.Protocols),
+		DisableGeneralOptionsHandler: true,
 	}
 	server.Protocols.SetHTTP1(true)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -169,6 +169,8 @@ func (b *blueprint) capabilities(_ context.Context, _ oci.Client, _ *containers.
 // small file systems in memory, and nothing of the host's names.
 func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	s.Root.Readonly = !b.build
+	// The files behind loop devices are named there: the host's folders.
+	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
 	shm := b.spec.Sandbox.ShmBytes
 	if shm == 0 {
 		shm = executor.DefaultShmBytes

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // refused is an error whose text says what was not allowed.
@@ -47,8 +48,7 @@ func (p *Proxy) resolve(ctx context.Context, one place, host string) ([]netip.Ad
 		}
 		lookup, cancel := context.WithTimeout(ctx, p.opts.DialTimeout)
 		defer cancel()
-		// The final dot keeps the resolver from trying search domains.
-		if list, err = p.opts.Lookup(lookup, "ip", name+"."); err != nil {
+		if list, err = p.opts.Lookup(lookup, "ip", question(name)); err != nil {
 			return nil, fmt.Errorf("look up %s: %w", name, err)
 		}
 	}
@@ -63,6 +63,16 @@ func (p *Proxy) resolve(ctx context.Context, one place, host string) ([]netip.Ad
 		}
 	}
 	return list, nil
+}
+
+// question is what the resolver is asked for a name. The final dot keeps it from
+// trying search domains; names of one word are in /etc/hosts or a search
+// domain only, and there they have none.
+func question(name string) string {
+	if strings.Contains(name, ".") {
+		return name + "."
+	}
+	return name
 }
 
 // ownAddresses are the addresses of this machine.
