@@ -190,16 +190,29 @@ func (c *Cache) dropOld() error {
 			}
 		}
 	}
+	return c.dropIngests(limit)
+}
+
+// dropIngests removes unfinished ingests that are older than the limit. A
+// checkpoint goes with its ingest, unless a process died between the two.
+func (c *Cache) dropIngests(limit int64) error {
 	kept, err := names(c.path(ingestName))
 	if err != nil {
 		return err
 	}
 	for _, name := range kept {
 		path := c.path(ingestName, name)
-		if f, err := statPath(path); err != nil || f.since >= limit || strings.Contains(name, ".") {
-			continue // young, or a checkpoint, which goes with its ingest
+		if f, err := statPath(path); err != nil || f.since >= limit {
+			continue
 		}
-		if err := c.dropKeyed(path); err != nil {
+		ingest, _, checkpoint := strings.Cut(name, ".")
+		switch {
+		case !checkpoint:
+			err = c.dropKeyed(path)
+		case !slices.Contains(kept, ingest):
+			err = ignoreMissing(os.Remove(path))
+		}
+		if err != nil {
 			return err
 		}
 	}
