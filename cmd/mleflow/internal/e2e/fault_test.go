@@ -118,7 +118,7 @@ func TestReadOnlyCache(t *testing.T) {
 		t.Errorf("plan on a read-only cache: exit %d\n%s%s", code, stdout, stderr)
 	}
 	stdout, stderr, code = p.run("apply", p.file)
-	if code != 0 || !strings.Contains(stdout, "one") || !strings.Contains(stderr, "not recorded") {
+	if code != 0 || !strings.Contains(stdout, "Nothing to do") || !strings.Contains(stderr, "not recorded") {
 		t.Errorf("apply of what is cached, on a read-only cache: exit %d\n%s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(p.file, []byte(strings.Replace(small, "echo", "printf", 1)), 0o644); err != nil {

@@ -239,3 +239,16 @@ func copyFile(t *testing.T, path string, data io.Reader) {
 		t.Fatal(err)
 	}
 }
+
+// unzip unpacks an archive by the standard library.
+func unzip(t *testing.T, path, dir string) {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if err := os.CopyFS(dir, z); err != nil {
+		t.Fatal(err)
+	}
+}
