@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,6 +35,16 @@ type Pipeline struct {
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
 	order  []node
+}
+
+// folder is where the file lies, whatever the working directory is by then of
+// those who use it; the name as it is if that cannot be told.
+func (p *Pipeline) folder() string {
+	dir := filepath.Dir(p.Path)
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
 }
 
 // Variable is a variable block.

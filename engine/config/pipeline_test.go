@@ -146,6 +146,30 @@ func TestArgsOnceOutputsAreKnown(t *testing.T) {
 
 const secretVariable = "variable \"k\" {\n sensitive = true\n default = \"s3cret\"\n}\n"
 
+// TestPathPipeline gives the folder of the file, whatever the way it is named
+// and the working directory is.
+func TestPathPipeline(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"test.hcl", dir + "/test.hcl", "./x/../test.hcl"} {
+		p, diags := Parse(name, []byte("step \"source\" \"raw\" { id = \"${path.pipeline}/raw\" }"), Options{Kinds: testKinds()})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		g, diags := p.Expand(nil)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		args, diags := g.Args(0)
+		var got struct {
+			ID string `cty:"id"`
+		}
+		if err := args.Decode(&got); err != nil || diags.HasErrors() || got.ID != dir+"/raw" {
+			t.Errorf("%s: got %q, %v %v", name, got.ID, diags, err)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	const source = "step \"source\" \"raw\" { id = \"a\" }\n"
 	tests := []struct {
@@ -170,6 +194,7 @@ func TestMistakes(t *testing.T) {
 		{"no such attribute", "step \"source\" \"x\" {\n for_each = { k = { name = 1 } }\n id = each.value.nam\n}", nil, []string{`no element "nam" in each.value`, `Did you mean "name"`, `step.source.x["k"]`}},
 		{"no such element", "locals {\n l = [\"a\"]\n m = local.l[2]\n}", nil, []string{"no element [2]", "local.l has 1"}},
 		{"hidden keys", "variable \"k\" {\n sensitive = true\n default = { s3cret = 1 }\n}\noutput \"o\" { value = var.k[\"b\"] }", nil, []string{"does not identify"}},
+		{"Terraform's folder", "locals { x = path.module }", nil, []string{`no attribute of path "module"`, "path.pipeline"}},
 		{"several arguments on one line", "variable \"k\" { type = string  default = \"a\" }", nil, []string{"line of its own"}},
 		{"text not closed", "locals {\n a = \"b\n}\n", nil, []string{"quotation mark is missing"}},
 		{"nested wrong type", "agent \"a\" { command = [\"a\", [\"b\"]] }", nil, []string{"command[1] of an agent must be string, not a list"}},

@@ -103,7 +103,7 @@ func (p *Pipeline) checkExpr(e hcl.Expression, each bool) (diags diag.List) {
 	return append(diags, p.checkOutputNames(e)...)
 }
 
-var roots = []string{"var", "local", "agent", "step", "each"}
+var roots = []string{"var", "local", "agent", "step", "each", "path"}
 
 func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	r := t.SourceRange()
@@ -122,9 +122,11 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each.")}
 		}
 		return checkMember(t, "attribute of each", []string{"key", "value"}, "")
+	case "path":
+		return checkMember(t, "attribute of path", []string{"pipeline"}, "Instead of %q write path.pipeline, the folder of the pipeline file.")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
-		"There is nothing called %q here.%s A reference starts with var, local, agent, step or each; a text must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
+		"There is nothing called %q here.%s A reference starts with var, local, agent, step, each or path; a text must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
 func checkMember(t hcl.Traversal, what string, names []string, mend string) diag.List {
