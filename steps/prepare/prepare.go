@@ -106,7 +106,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	if out, ok, err := p.adopt(ctx, env); ok || err != nil {
 		return out, err
 	}
-	sink := &sink{ctx: ctx, store: env.Store}
+	sink := newSink(ctx, env.Store)
 	err := prep.Run(ctx, p.def, prep.Options{
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
 		Progress: func(pr prep.Progress) {
@@ -117,7 +117,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
 	}
 	out := cache.Outputs{}
-	for name, b := range map[string]*tree.Builder{"public": &sink.public, "private": &sink.private} {
+	for name, b := range map[string]*tree.Builder{"public": sink.public, "private": sink.private} {
 		ref, err := b.Build(ctx, env.Store)
 		if err != nil {
 			return nil, fmt.Errorf("prepare %s: %s files: %w", p.def.ID, name, err)

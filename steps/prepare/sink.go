@@ -18,7 +18,11 @@ type sink struct {
 	store cache.Store
 
 	mu              sync.Mutex
-	public, private tree.Builder
+	public, private *tree.Builder
+}
+
+func newSink(ctx context.Context, store cache.Store) *sink {
+	return &sink{ctx: ctx, store: store, public: tree.NewBuilder(store), private: tree.NewBuilder(store)}
 }
 
 var _ prep.Sink = (*sink)(nil)
@@ -26,10 +30,10 @@ var _ prep.Sink = (*sink)(nil)
 // builder returns the builder of a path's side and the path below it.
 func (s *sink) builder(path string) (*tree.Builder, string, error) {
 	if rest, ok := strings.CutPrefix(path, "public/"); ok {
-		return &s.public, rest, nil
+		return s.public, rest, nil
 	}
 	if rest, ok := strings.CutPrefix(path, "private/"); ok {
-		return &s.private, rest, nil
+		return s.private, rest, nil
 	}
 	return nil, "", fmt.Errorf("output %q is neither public nor private", path)
 }
