@@ -23,10 +23,17 @@ var ErrNoRun = errors.New("no such run")
 var errNoRuns = fmt.Errorf("%w: nothing has been applied with this cache", ErrNoRun)
 
 // Ledger is a folder of runs and of pipelines' states.
-type Ledger struct{ dir string }
+type Ledger struct {
+	dir   string
+	facts func() map[string]string
+}
 
 // New returns the ledger in the folder, which need not exist yet.
 func New(dir string) *Ledger { return &Ledger{dir: dir} }
+
+// Describe has every run begin with further facts about program and machine,
+// Info.Environment, which facts is asked for then.
+func (l *Ledger) Describe(facts func() map[string]string) { l.facts = facts }
 
 func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }
 
@@ -49,6 +56,9 @@ type Info struct {
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	GPUs        []string `json:"gpus,omitempty"`
 	PID         int      `json:"pid,omitempty"`
+	// Environment are further facts about program and machine by name, such
+	// as the processor and the digest of the binary.
+	Environment map[string]string `json:"environment,omitempty"`
 
 	Started time.Time `json:"started"`
 	// Resumed is the earlier run of the pipeline that did not end, if any.

@@ -65,6 +65,9 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 	}
 	r := &Run{info: o.Info, secrets: o.Secrets, progress: map[string]time.Time{}}
 	fill(&r.info)
+	if l.facts != nil && r.info.Environment == nil {
+		r.info.Environment = l.facts()
+	}
 	if err = r.create(tmp, o); err == nil {
 		err = r.publish(tmp, l.runs())
 	}

@@ -12,15 +12,22 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	return &cobra.Command{
+	var disclosure, markdown bool
+	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
-		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.",
+		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
 		Args:  takes(0, 1),
-		RunE: a.action(func(_ *cobra.Command, args []string) error {
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if markdown && (a.json || !disclosure) {
+				return usagef("--markdown is a form of --disclosure, and not one of JSON")
+			}
 			past, err := a.findRun(args)
 			if err != nil {
 				return err
+			}
+			if disclosure {
+				return a.disclose(cmd.Context(), past, markdown)
 			}
 			sum, err := past.Summary()
 			if err != nil {
@@ -32,6 +39,9 @@ func newShow(a *app) *cobra.Command {
 			return a.showRun(sum)
 		}),
 	}
+	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print under what conditions the attempts were made")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
+	return cmd
 }
 
 // findRun opens the run that the first argument names, or the latest.

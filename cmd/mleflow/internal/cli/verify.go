@@ -22,16 +22,23 @@ type verifyOptions struct {
 	in          inputFlags
 	gradingOnly bool
 	refetch     bool
+	bundle      bundleChecks
 }
 
 func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
-		Use:   "verify [RUN]",
-		Short: "Do a finished run again and compare",
-		Long:  "Do every deterministic step of a run again, each from the inputs that the run had,\nand compare its key and its outputs with what was recorded. What an agent gave\ncannot be made again; it is read and compared with its digest. Downloads are\nmade again with --refetch only. The pipeline is the text the run was started\nwith; give sensitive variables anew with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.",
+		Use:   "verify [RUN|BUNDLE]",
+		Short: "Do a finished run again and compare, or check a bundle",
+		Long:  "Do every deterministic step of a run again, each from the inputs that the run had,\nand compare its key and its outputs with what was recorded. What an agent gave\ncannot be made again; it is read and compared with its digest. Downloads are\nmade again with --refetch only. The pipeline is the text the run was started\nwith; give sensitive variables anew with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, a file that mleflow bundle wrote, every byte is checked, what its\nfiles say of each other, and the signature; the leaderboard is made again from the\ngrading reports. That needs no network and no cache. --regrade scores the\nsubmissions again, with answers from the cache or from --data-dir.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isBundle(args[0]) {
+				return a.verifyBundle(cmd.Context(), o, args[0])
+			}
+			if err := o.bundle.unused(cmd); err != nil {
+				return err
+			}
 			past, err := a.findRun(args)
 			if err != nil {
 				return err
@@ -42,6 +49,7 @@ func newVerify(a *app) *cobra.Command {
 	o.in.register(cmd)
 	cmd.Flags().BoolVar(&o.gradingOnly, "grading-only", false, "grade the stored submissions and aggregate again, nothing else")
 	cmd.Flags().BoolVar(&o.refetch, "refetch", false, "download again, too")
+	o.bundle.register(cmd)
 	return cmd
 }
 
@@ -85,16 +93,24 @@ func (a *app) pastProgram(b *backend, in inputFlags, past *ledger.Past) (*engine
 	if !found {
 		return nil, fmt.Errorf("run %s has no text of its pipeline %s", past.Info.ID, name)
 	}
-	var given []config.Assignment
-	for _, name := range slices.Sorted(maps.Keys(past.Info.Variables)) {
-		var value string
-		if err := json.Unmarshal(past.Info.Variables[name], &value); err != nil {
-			return nil, fmt.Errorf("read variable %s of run %s: %w", name, past.Info.ID, err)
-		}
-		given = append(given, config.Assignment{Text: name + "=" + value})
+	given, err := recorded(past.Info.ID, past.Info.Variables)
+	if err != nil {
+		return nil, err
 	}
 	p, diags := b.engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.assignments...)})
 	return p, a.settle(diags, p)
+}
+
+// recorded are the variables of a run as assignments.
+func recorded(run string, variables map[string]json.RawMessage) (given []config.Assignment, err error) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		var value string
+		if err := json.Unmarshal(variables[name], &value); err != nil {
+			return nil, fmt.Errorf("read variable %s of run %s: %w", name, run, err)
+		}
+		given = append(given, config.Assignment{Text: name + "=" + value})
+	}
+	return given, nil
 }
 
 // showVerdict tells of a step at once when it is not as it was.

@@ -1,0 +1,160 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+const (
+	block      = 512
+	blobFolder = "blobs/sha256/"
+	layoutFile = "oci-layout"
+	indexFile  = "index.json"
+	readmeFile = "README.md"
+)
+
+// header returns the header of an entry: its one form.
+func header(name string, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR})
+	if err != nil {
+		return nil, fmt.Errorf("write header of %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// padding is how many zeros follow size bytes.
+func padding(size int64) int64 { return -size & (block - 1) }
+
+// item is a file to be written.
+type item struct {
+	File
+	open func() (io.ReadCloser, error)
+}
+
+// archiver writes the entries of a bundle.
+type archiver struct {
+	w io.Writer
+	n int64
+}
+
+func (a *archiver) write(b []byte) error {
+	n, err := a.w.Write(b)
+	a.n += int64(n)
+	return err
+}
+
+// entry writes a file of known size; what r gives must have the digest.
+func (a *archiver) entry(name string, f File, r io.Reader) error {
+	if f.Size > maxBlob {
+		return fmt.Errorf("write %s: %d bytes are more than a bundle holds in one file", f.Path, f.Size)
+	}
+	head, err := header(name, f.Size)
+	if err != nil {
+		return err
+	}
+	if err := a.write(head); err != nil {
+		return err
+	}
+	id, n, err := digest.Copy(a.w, r)
+	a.n += n
+	switch {
+	case err != nil:
+		return fmt.Errorf("write %s: %w", f.Path, err)
+	case id != f.Digest || n != f.Size:
+		return fmt.Errorf("write %s: it changed meanwhile", f.Path)
+	}
+	return a.write(make([]byte, padding(n)))
+}
+
+func (a *archiver) text(name string, text []byte) error {
+	return a.entry(name, File{Path: name, Digest: digest.Of(text), Size: int64(len(text))}, bytes.NewReader(text))
+}
+
+// pack writes the bundle of the items, which are sorted by path, and returns
+// the digest of its manifest and its size.
+func pack(w io.Writer, run string, items []item) (digest.ContentID, int64, error) {
+	files := make([]File, len(items))
+	var readme []byte
+	for i, it := range items {
+		files[i] = it.File
+		if it.Path == readmeFile {
+			var err error
+			if readme, err = slurp(it.open); err != nil {
+				return digest.ContentID{}, 0, err
+			}
+		}
+	}
+	s, err := seal(run, files)
+	if err != nil {
+		return digest.ContentID{}, 0, err
+	}
+	a := &archiver{w: w}
+	err = errors.Join(a.text(layoutFile, []byte(layoutText)), a.text(indexFile, s.index), a.text(readmeFile, readme))
+	if err != nil {
+		return digest.ContentID{}, 0, err
+	}
+	for _, doc := range [][]byte{s.manifest, s.contents} {
+		items = append(items, item{File{Path: "frame", Digest: digest.Of(doc), Size: int64(len(doc))}, text(doc)})
+	}
+	if err := a.blobs(items); err != nil {
+		return digest.ContentID{}, 0, err
+	}
+	return digest.Of(s.manifest), a.n, a.write(make([]byte, 2*block))
+}
+
+// blobs writes every blob once, by digest.
+func (a *archiver) blobs(items []item) error {
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(x, y item) int { return bytes.Compare(x.Digest[:], y.Digest[:]) })
+	items = slices.CompactFunc(items, func(x, y item) bool { return x.Digest == y.Digest })
+	if len(items) > maxEntries {
+		return fmt.Errorf("write bundle: %d files are more than the %d that one holds", len(items), maxEntries)
+	}
+	for _, it := range items {
+		r, err := it.open()
+		if err != nil {
+			return fmt.Errorf("write %s: %w", it.Path, err)
+		}
+		err = a.entry(blobFolder+it.Digest.String(), it.File, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func slurp(open func() (io.ReadCloser, error)) ([]byte, error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxFile))
+	return b, errors.Join(err, r.Close())
+}
+
+// name reads the name in a header, without believing anything else of it.
+func headerName(head []byte) string {
+	name, _, _ := bytes.Cut(head[:100], []byte{0})
+	return string(name)
+}
+
+// headerSize reads the size in a header.
+func headerSize(head []byte) (int64, bool) {
+	var n int64
+	for _, c := range strings.TrimRight(string(head[124:136]), "\x00") {
+		if c < '0' || c > '7' {
+			return 0, false
+		}
+		n = n<<3 | int64(c-'0')
+	}
+	return n, true
+}

@@ -1,0 +1,62 @@
+package bundle
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/addr"
+)
+
+// Definition is a competition as a step used it.
+type Definition struct {
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	// Kind is the kind of step that used it, Digest what of the definition
+	// is in that step's key.
+	Kind   string `json:"kind"`
+	Digest string `json:"sha256"`
+}
+
+func definitionOf(r Record) []Definition {
+	id := r.field("definition")
+	if id == "" || r.field("competition") == "" {
+		return nil
+	}
+	return []Definition{{r.field("competition"), r.field("version"), r.Kind, id}}
+}
+
+func sortDefinitions(list []Definition) []Definition {
+	key := func(d Definition) string {
+		return strings.Join([]string{d.Competition, d.Version, d.Kind, d.Digest}, "\x00")
+	}
+	slices.SortFunc(list, func(a, b Definition) int { return strings.Compare(key(a), key(b)) })
+	return append([]Definition{}, slices.Compact(list)...)
+}
+
+// fetched is a file of a download step's output "files".
+type fetched struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	MD5    string `json:"md5"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// rawFiles are the files that a download step fetched.
+func rawFiles(r Record) []fetched {
+	var files []fetched
+	if r.Kind != kindDownload || json.Unmarshal(r.Outputs["files"].Value, &files) != nil {
+		return nil
+	}
+	return files
+}
+
+// compareAddresses orders addresses as a lock file does.
+func compareAddresses(a, b string) int {
+	x, errX := addr.Parse(a)
+	y, errY := addr.Parse(b)
+	if errX != nil || errY != nil {
+		return strings.Compare(a, b)
+	}
+	return x.Compare(y)
+}

@@ -1,0 +1,388 @@
+package bundle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/gateway/validity"
+	"github.com/mleflow/mleflow/steps/agentrun"
+)
+
+// Disclosure says under what conditions the attempts of a run were made.
+type Disclosure struct {
+	Run         string       `json:"run"`
+	Pipeline    string       `json:"pipeline"`
+	Version     string       `json:"mleflow"`
+	State       ledger.State `json:"state"`
+	Started     time.Time    `json:"started"`
+	Environment Environment  `json:"environment"`
+	Attempts    []Attempt    `json:"attempts"`
+	// Earlier are the runs of the same pipeline file that the ledger holds
+	// from before this one, oldest first.
+	Earlier []EarlierRun `json:"earlier_runs"`
+}
+
+// EarlierRun is another run of the pipeline.
+type EarlierRun struct {
+	Run     string       `json:"run"`
+	Started time.Time    `json:"started"`
+	State   ledger.State `json:"state"`
+	// Attempts is how many agents it started, Failed how many of these the
+	// machine failed.
+	Attempts int `json:"attempts"`
+	Failed   int `json:"failed"`
+}
+
+// Attempt is one attempt of an agent.
+type Attempt struct {
+	Address            string `json:"address"`
+	Competition        string `json:"competition"`
+	CompetitionVersion string `json:"competition_version"`
+	Seed               string `json:"seed"`
+
+	Agent        string   `json:"agent"`
+	AgentVersion string   `json:"agent_version,omitempty"`
+	Command      []string `json:"command"`
+	Image        string   `json:"image,omitempty"`
+	ImageDigest  string   `json:"image_digest,omitempty"`
+	// Secrets are the names of those it was given.
+	Secrets []string `json:"secrets,omitempty"`
+
+	Saw      Sight    `json:"saw"`
+	Network  Traffic  `json:"network"`
+	Validity Verdicts `json:"validity"`
+	Limits   Limits   `json:"limits"`
+	Runtime  Runtime  `json:"runtime"`
+	Result   Result   `json:"result"`
+	History  History  `json:"history"`
+}
+
+// Sight is what the agent could see, by digest.
+type Sight struct {
+	Data         string `json:"data_tree"`
+	Files        int64  `json:"files"`
+	Bytes        int64  `json:"bytes"`
+	Description  string `json:"description_sha256"`
+	Instructions string `json:"instructions_sha256"`
+}
+
+// Traffic is what it could reach and did.
+type Traffic struct {
+	// Policy is none, allow or open.
+	Policy string   `json:"policy"`
+	Allow  []string `json:"allow,omitempty"`
+	Hosts  []Host   `json:"hosts"`
+}
+
+// Host is the traffic with one place.
+type Host struct {
+	Host    string `json:"host"`
+	Allowed int    `json:"allowed"`
+	Refused int    `json:"refused"`
+	Failed  int    `json:"failed"`
+	Up      int64  `json:"bytes_up"`
+	Down    int64  `json:"bytes_down"`
+}
+
+// Verdicts are the answers of the validity server.
+type Verdicts struct {
+	Calls   int `json:"calls"`
+	Valid   int `json:"valid"`
+	Invalid int `json:"invalid"`
+	Failed  int `json:"failed"`
+}
+
+// Limits are what it was allowed to use, as the key says; none is empty.
+type Limits struct {
+	Time        string `json:"time"`
+	CPUs        string `json:"cpus"`
+	MemoryBytes string `json:"memory_bytes"`
+	GPUs        string `json:"gpus"`
+	Processes   string `json:"processes"`
+}
+
+// Runtime is what ran it.
+type Runtime struct {
+	Name         string   `json:"name"`
+	Isolated     bool     `json:"isolated"`
+	Handler      string   `json:"handler,omitempty"`
+	User         string   `json:"user,omitempty"`
+	Capabilities string   `json:"capabilities,omitempty"`
+	Devices      []string `json:"devices"`
+}
+
+// Result is how it ended.
+type Result struct {
+	Outcome         string  `json:"outcome"`
+	WallSeconds     float64 `json:"wall_seconds"`
+	CPUSeconds      float64 `json:"cpu_seconds"`
+	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
+	Resumed         bool    `json:"resumed"`
+	Submission      string  `json:"submission_tree"`
+}
+
+// History is how often it was tried.
+type History struct {
+	// Run is the run that made the attempt, which may be an earlier one.
+	Run string `json:"run"`
+	// Tries is how often the agent was started for this result; more than
+	// one means that the machine failed before. 0 is not known.
+	Tries   int      `json:"tries"`
+	Retries []string `json:"retries,omitempty"`
+	// Before is how many earlier runs of the pipeline started an agent at
+	// this address, and how many different attempts that were.
+	Before   int `json:"earlier_runs"`
+	Distinct int `json:"earlier_actions"`
+}
+
+// disclose adds the disclosure.
+func (c *collector) disclose() error {
+	d, err := disclosureOf(c.ctx, c.run, environmentOf(c.src.Past.Info), c.records, c.src.Cache)
+	if err != nil {
+		return err
+	}
+	if err := addHistory(d, c.src.Ledger, c.src.Past, c.sum, c.mask); err != nil {
+		return err
+	}
+	c.add(disclosurePage, []byte(d.Markdown()))
+	return c.addDocument(disclosureFile, d)
+}
+
+// Disclose returns the disclosure of a run.
+func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
+	c, err := newCollector(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []func() error{c.about, c.readRecords, c.disclose} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	text, err := slurp(c.items[disclosureFile].open)
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDocument[Disclosure](text)
+	return &d, err
+}
+
+// disclosureOf tells what the records say.
+func disclosureOf(ctx context.Context, run Run, env Environment, records []Record, store cache.Store) (*Disclosure, error) {
+	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
+	sizes := map[string]Output{}
+	for _, r := range records {
+		for _, o := range r.Outputs {
+			if o.Digest != nil {
+				sizes[o.Digest.String()] = o
+			}
+		}
+	}
+	for _, r := range records {
+		if r.Kind != kindAgentRun {
+			continue
+		}
+		a := attemptOf(r)
+		a.Saw.Files, a.Saw.Bytes = sizes[a.Saw.Data].Files, sizes[a.Saw.Data].Size
+		if err := readJournals(ctx, store, r, &a); err != nil {
+			return nil, fmt.Errorf("disclose %s: %w", r.Address, err)
+		}
+		d.Attempts = append(d.Attempts, a)
+	}
+	return d, nil
+}
+
+// attemptOf is what the fields and values of a record say.
+func attemptOf(r Record) Attempt {
+	var agent struct {
+		Name    string            `json:"name"`
+		Image   string            `json:"image"`
+		Command []string          `json:"command"`
+		Args    []string          `json:"args"`
+		Secrets map[string]string `json:"secrets"`
+	}
+	// A field that cannot be read is empty, as one of another version is.
+	_ = json.Unmarshal([]byte(r.field("agent")), &agent)
+	a := Attempt{
+		Address: r.Address, Competition: r.field("competition"), CompetitionVersion: r.field("version"), Seed: r.field("seed"),
+		Agent: agent.Name, AgentVersion: r.field("built-in agent version"), Command: append(append([]string{}, agent.Command...), agent.Args...),
+		Image: agent.Image, ImageDigest: r.field("image digest"),
+		Saw: Sight{Data: r.field("data"), Description: r.field("description"), Instructions: r.field("instructions")},
+		Limits: Limits{
+			Time: r.field("timeout"), CPUs: r.field("resources.cpus"), MemoryBytes: r.field("resources.memory"),
+			GPUs: r.field("resources.gpus"), Processes: r.field("processes"),
+		},
+		Runtime: Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
+		Network: Traffic{Policy: "none", Hosts: []Host{}},
+		History: History{Run: r.Run},
+	}
+	for name := range agent.Secrets {
+		a.Secrets = append(a.Secrets, name)
+	}
+	slices.Sort(a.Secrets)
+	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
+	a.read(r)
+	return a
+}
+
+// read takes what the attempt's values say.
+func (a *Attempt) read(r Record) {
+	var stats agentrun.Stats
+	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
+	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
+	if stats.Network != "" {
+		a.Network.Policy = stats.Network
+	}
+	a.Runtime.Isolated = stats.Isolated
+	a.Runtime.Devices = append(a.Runtime.Devices, stats.Devices...)
+	a.Result.WallSeconds, a.Result.CPUSeconds = stats.WallSeconds, stats.CPUSeconds
+	a.Result.PeakMemoryBytes, a.Result.Resumed = stats.PeakMemoryBytes, stats.Resumed
+	if id := r.Outputs["submission"].Digest; id != nil {
+		a.Result.Submission = id.String()
+	}
+}
+
+// readJournals sums up what the attempt asked of network and validity server.
+func readJournals(ctx context.Context, store cache.Store, r Record, a *Attempt) error {
+	hosts := map[string]*Host{}
+	err := eachLine(ctx, store, r.Outputs["network_log"], func(conn proxy.Conn) {
+		name := fmt.Sprintf("%s:%d", conn.Host, conn.Port)
+		h := hosts[name]
+		if h == nil {
+			h = &Host{Host: name}
+			hosts[name] = h
+		}
+		switch conn.Verdict {
+		case proxy.Allowed:
+			h.Allowed++
+		case proxy.Refused:
+			h.Refused++
+		default:
+			h.Failed++
+		}
+		h.Up, h.Down = h.Up+conn.Up, h.Down+conn.Down
+	})
+	for _, h := range hosts {
+		a.Network.Hosts = append(a.Network.Hosts, *h)
+	}
+	slices.SortFunc(a.Network.Hosts, func(x, y Host) int { return strings.Compare(x.Host, y.Host) })
+	return errors.Join(err, eachLine(ctx, store, r.Outputs["validation_log"], func(call validity.Call) {
+		a.Validity.Calls++
+		switch {
+		case call.Error != "" || call.Status != 200:
+			a.Validity.Failed++
+		case call.Valid:
+			a.Validity.Valid++
+		default:
+			a.Validity.Invalid++
+		}
+	}))
+}
+
+// eachLine reads a log of JSON lines; a line that is none is passed over.
+func eachLine[T any](ctx context.Context, store cache.Store, o Output, fn func(T)) error {
+	if o.Digest == nil {
+		return nil
+	}
+	r, err := store.Open(ctx, *o.Digest)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(io.LimitReader(r, maxFile), 64<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var v T
+		if len(line) > 0 && json.Unmarshal(line, &v) == nil {
+			fn(v)
+		}
+		if err == io.EOF {
+			return r.Close()
+		}
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+}
+
+// addHistory tells of tries and of earlier runs: whoever picks among attempts
+// shows it here.
+func addHistory(d *Disclosure, l *ledger.Ledger, past *ledger.Past, sum *ledger.Summary, m *masker) error {
+	entries, err := l.List()
+	if err != nil {
+		return err
+	}
+	slices.Reverse(entries)
+	before := map[string]int{}
+	actions := map[string]map[string]bool{}
+	makers := map[string]*ledger.Summary{sum.ID: sum}
+	for _, e := range entries {
+		if e.Pipeline != past.Info.Pipeline || e.ID == past.Info.ID || !e.Started.Before(past.Info.Started) {
+			continue
+		}
+		other, err := l.Find(e.ID)
+		if err != nil {
+			return err
+		}
+		s, err := other.Summary()
+		if err != nil {
+			return err
+		}
+		makers[e.ID] = s
+		d.Earlier = append(d.Earlier, earlier(s, before, actions))
+	}
+	for i := range d.Attempts {
+		a := &d.Attempts[i]
+		a.History.Before, a.History.Distinct = before[a.Address], len(actions[a.Address])
+		if s := makers[a.History.Run]; s != nil {
+			a.History.tried(s.Step(a.Address), m)
+		}
+	}
+	return nil
+}
+
+// tried tells how often an attempt was begun.
+func (h *History) tried(s *ledger.StepSummary, m *masker) {
+	if s == nil {
+		return
+	}
+	h.Tries = s.Attempts
+	for _, r := range s.Retries {
+		h.Retries = append(h.Retries, m.text(r.Error))
+	}
+}
+
+// earlier sums up an earlier run.
+func earlier(s *ledger.Summary, before map[string]int, actions map[string]map[string]bool) EarlierRun {
+	run := EarlierRun{Run: s.ID, Started: s.Started.UTC(), State: s.State}
+	for _, st := range s.Steps {
+		if st.Kind != kindAgentRun || st.Started.IsZero() {
+			continue
+		}
+		run.Attempts++
+		if st.Status == event.Failed {
+			run.Failed++
+		}
+		before[st.Address]++
+		key := st.Action
+		if key == "" {
+			key = digest.Of([]byte(s.ID)).String()
+		}
+		if actions[st.Address] == nil {
+			actions[st.Address] = map[string]bool{}
+		}
+		actions[st.Address][key] = true
+	}
+	return run
+}

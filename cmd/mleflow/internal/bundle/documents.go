@@ -1,0 +1,283 @@
+package bundle
+
+import (
+	"encoding/json"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/lockfile"
+)
+
+// The files of a bundle that mleflow writes itself.
+const (
+	runFile          = "run.json"
+	environmentFile  = "environment.json"
+	lockFile         = "lock.hcl"
+	planFile         = "plan.json"
+	eventsFile       = "events.jsonl"
+	recordsFile      = "records.jsonl"
+	competitionsFile = "competitions.json"
+	disclosureFile   = "disclosure.json"
+	disclosurePage   = "disclosure.md"
+	omittedFile      = "omitted.json"
+	statementFile    = "provenance.json"
+	envelopeFile     = "provenance.dsse.json"
+)
+
+// Run is the file run.json.
+type Run struct {
+	ID string `json:"id"`
+	// Pipeline is the base name of its file, Text the digest of that.
+	Pipeline  string                     `json:"pipeline"`
+	Text      digest.ContentID           `json:"text_sha256"`
+	Variables map[string]json.RawMessage `json:"variables"`
+	Argv      []string                   `json:"argv"`
+	Version   string                     `json:"mleflow"`
+	State     ledger.State               `json:"state"`
+	Started   time.Time                  `json:"started"`
+	Last      time.Time                  `json:"last_event"`
+	Resumed   string                     `json:"resumed,omitempty"`
+}
+
+// Environment is the file environment.json.
+type Environment struct {
+	OS          string   `json:"os"`
+	CPUs        float64  `json:"cpus"`
+	MemoryBytes int64    `json:"memory_bytes"`
+	GPUs        []string `json:"gpus"`
+	// Facts are further ones by name: kernel, processor, Go, binary.
+	Facts map[string]string `json:"facts"`
+}
+
+// Omission is something that is not in the bundle.
+type Omission struct {
+	What   string `json:"what"`
+	Digest string `json:"sha256,omitempty"`
+	Why    string `json:"why"`
+}
+
+// Record is a line of records.jsonl: what a step gave.
+type Record struct {
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+	Action  string `json:"action"`
+	// Run is the run that did it, which may be an earlier one.
+	Run     string            `json:"run"`
+	Started time.Time         `json:"started"`
+	Seconds float64           `json:"seconds"`
+	Fields  []digest.Field    `json:"fields"`
+	Outputs map[string]Output `json:"outputs"`
+	// Masked says that fields were masked, so that the action cannot be
+	// computed from them.
+	Masked bool `json:"masked,omitempty"`
+}
+
+// Output is one output of a step: content by digest, or a small value.
+type Output struct {
+	Kind   cache.Kind        `json:"kind,omitempty"`
+	Digest *digest.ContentID `json:"sha256,omitempty"`
+	Size   int64             `json:"size,omitempty"`
+	Files  int64             `json:"files,omitempty"`
+	Value  json.RawMessage   `json:"value,omitempty"`
+}
+
+func newOutput(v cache.Value) Output {
+	if v.Ref.IsZero() {
+		return Output{Value: v.JSON}
+	}
+	return Output{Kind: v.Ref.Kind, Digest: &v.Ref.ID, Size: v.Ref.Size, Files: v.Ref.Files}
+}
+
+// cached is the output as the cache holds it.
+func (o Output) cached() cache.Value {
+	if o.Digest == nil {
+		return cache.Value{JSON: o.Value}
+	}
+	return cache.Value{Ref: cache.Ref{Kind: o.Kind, ID: *o.Digest, Size: o.Size, Files: o.Files}}
+}
+
+func newRecord(address string, rec *cache.Record, r rule, m *masker) Record {
+	out := Record{
+		Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Seconds: float64(rec.DurationMillis) / 1000,
+		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]Output{},
+	}
+	for i, f := range r.fields(rec.Fields) {
+		f.Value = m.text(f.Value)
+		out.Masked = out.Masked || f.Value != rec.Fields[i].Value
+		out.Fields = append(out.Fields, f)
+	}
+	for name, v := range rec.Outputs {
+		v = r.value(name, v)
+		if len(v.JSON) > 0 {
+			v.JSON = m.bytes(v.JSON)
+		}
+		out.Outputs[name] = newOutput(v)
+	}
+	return out
+}
+
+// action is the key that the fields give.
+func (r Record) action() string {
+	if len(r.Fields) < 2 {
+		return ""
+	}
+	h := digest.NewHasher(r.Fields[0].Value, r.Fields[1].Value)
+	for _, f := range r.Fields[2:] {
+		h.String(f.Label, f.Value)
+	}
+	return h.Sum().String()
+}
+
+// field returns the value of a field, or "".
+func (r Record) field(label string) string {
+	for _, f := range r.Fields {
+		if f.Label == label {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// outputs are the record's outputs as the cache holds them.
+func (r Record) outputs() cache.Outputs {
+	out := make(cache.Outputs, len(r.Outputs))
+	for name, o := range r.Outputs {
+		out[name] = o.cached()
+	}
+	return out
+}
+
+// cached is the record as the cache holds it.
+func (r Record) cached() (*cache.Record, error) {
+	id, err := digest.ParseActionID(r.Action)
+	return &cache.Record{
+		Action: id, Address: r.Address, Kind: r.Kind, Fields: r.Fields, Outputs: r.outputs(), Run: r.Run,
+		StartedUnixMilli: r.Started.UnixMilli(), DurationMillis: int64(r.Seconds * 1000),
+	}, err
+}
+
+// lockOf makes the lock of the records, which are sorted by address.
+func lockOf(run Run, records []Record) (*lockfile.File, error) {
+	steps := make([]lockfile.Step, 0, len(records))
+	for _, r := range records {
+		a, err := addr.Parse(r.Address)
+		if err != nil {
+			return nil, err
+		}
+		id, err := digest.ParseActionID(r.Action)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, lockfile.Step{Addr: a, Action: id, Inputs: lockfile.Inputs(r.Fields), Outputs: lockfile.Outputs(r.outputs())})
+	}
+	return lockfile.New(run.Version, run.Pipeline, steps), nil
+}
+
+// folder is the name of an instance's folder: its address without quotes, with
+// what a path cannot hold escaped.
+func folder(address string) string {
+	var b strings.Builder
+	for i := range len(address) {
+		switch c := address[i]; {
+		case c == '"':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.[]=+", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteString("%" + strconv.FormatInt(int64(c)+256, 16)[1:])
+		}
+	}
+	return b.String()
+}
+
+// runOf tells of the run without its machine.
+func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run {
+	r := Run{
+		ID: past.Info.ID, Pipeline: filepath.Base(past.Info.Pipeline), Text: digest.Of(source), Version: past.Info.Version, State: sum.State,
+		Started: past.Info.Started.UTC(), Last: sum.Last.UTC(), Resumed: past.Info.Resumed, Variables: map[string]json.RawMessage{}, Argv: []string{},
+	}
+	for name, v := range past.Info.Variables {
+		r.Variables[name] = m.bytes(v)
+	}
+	for i, a := range past.Info.Argv {
+		if i == 0 {
+			a = path.Base(filepath.ToSlash(a))
+		}
+		r.Argv = append(r.Argv, m.argument(a))
+	}
+	return r
+}
+
+func environmentOf(info ledger.Info) Environment {
+	e := Environment{OS: info.OS, CPUs: info.CPUs, MemoryBytes: info.MemoryBytes, GPUs: append([]string{}, info.GPUs...), Facts: map[string]string{}}
+	for name, v := range info.Environment {
+		e.Facts[name] = v
+	}
+	return e
+}
+
+// told returns an event as it may be told; nil leaves it out.
+func told(e event.Event, by map[string]rule, open bool) event.Event {
+	switch e := e.(type) {
+	case event.RunStarted:
+		e.Pipeline = filepath.Base(e.Pipeline)
+		return e
+	case event.StepLog:
+		return nil
+	case event.StepFinished:
+		return finished(e, by[e.Address])
+	case event.StepRetry:
+		if !by[e.Address].logs() {
+			e.Error = withheld
+		}
+		return e
+	case event.Warning:
+		if r := by[e.Address]; e.Address != "" && !r.logs() {
+			e.Message = withheld
+		}
+		return e
+	case event.StepProgress:
+		if !by[e.Address].logs() {
+			e.What = ""
+		}
+		return e
+	case event.OutputValue:
+		if !open {
+			e.Value = withheld
+		}
+		return e
+	}
+	return e
+}
+
+func finished(e event.StepFinished, r rule) event.Event {
+	if e.Error != "" && e.Status != event.Skipped && !r.logs() {
+		e.Error = withheld
+	}
+	outputs := map[string]string{}
+	for name, text := range e.Outputs {
+		outputs[name] = text
+		if !strings.HasPrefix(text, "tree:") && !strings.HasPrefix(text, "blob:") {
+			outputs[name] = shown(r.value(name, cache.Value{JSON: []byte(text)}))
+		}
+	}
+	if e.Outputs != nil {
+		e.Outputs = outputs
+	}
+	return e
+}
+
+// shown is a value as the journal writes it.
+func shown(v cache.Value) string {
+	if v.Ref.IsZero() {
+		return string(v.JSON)
+	}
+	return string(v.Ref.Kind) + ":" + v.Ref.ID.String()
+}

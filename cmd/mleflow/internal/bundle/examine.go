@@ -1,0 +1,358 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// Examined is what a bundle says of itself, checked.
+type Examined struct {
+	Run      Run              `json:"run"`
+	Manifest digest.ContentID `json:"manifest"`
+	Files    int              `json:"files"`
+	// Signed are the ids of the keys that signed it, Trusted the one that
+	// was checked.
+	Signed  []string `json:"signed"`
+	Trusted string   `json:"trusted,omitempty"`
+	// Omitted is the number of things that are not in it.
+	Omitted int `json:"omitted"`
+	// Masked are steps whose key cannot be computed again, since folders
+	// of the machine or private values were in it.
+	Masked []string `json:"masked"`
+	// Actions are the steps whose key was computed again from its inputs.
+	Actions int `json:"actions"`
+
+	// Summary is the run as the ledger would tell it.
+	Summary *ledger.Summary `json:"-"`
+	// Source is the text of the pipeline.
+	Source []byte `json:"-"`
+	// Competitions are those that were graded.
+	Competitions []string `json:"-"`
+}
+
+// records reads records.jsonl.
+func (b *Bundle) records() ([]Record, error) {
+	text, err := b.Read(recordsFile)
+	if err != nil {
+		return nil, err
+	}
+	var list []Record
+	for line := range bytes.Lines(text) {
+		var r Record
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&r); err != nil {
+			return nil, damage(recordsFile, "%w", err)
+		}
+		again, err := oneLine(r)
+		if err != nil || !bytes.Equal(again, line) {
+			return nil, damage(recordsFile, "it is not as mleflow writes it")
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func load[T any](b *Bundle, path string) (v T, err error) {
+	text, err := b.Read(path)
+	if err != nil {
+		return v, err
+	}
+	if v, err = readDocument[T](text); err != nil {
+		return v, &Damage{path, err}
+	}
+	return v, nil
+}
+
+// Examine checks what the files of the bundle say of each other. With a key, the
+// bundle must be signed by it.
+func (b *Bundle) Examine(key *PublicKey) (*Examined, error) {
+	x := &Examined{Manifest: b.Manifest, Files: len(b.Files), Masked: []string{}, Signed: []string{}}
+	var err error
+	if x.Run, err = load[Run](b, runFile); err != nil {
+		return nil, err
+	}
+	records, err := b.records()
+	if err != nil {
+		return nil, err
+	}
+	omitted, err := load[[]Omission](b, omittedFile)
+	if err != nil {
+		return nil, err
+	}
+	x.Omitted = len(omitted)
+	for _, check := range []func() error{
+		func() error { return x.checkPipeline(b) },
+		func() error { return x.checkRecords(records) },
+		func() error { return x.checkLock(b, records) },
+		func() error { return x.checkEvents(b, records) },
+		func() error { return x.checkContent(b, records, omitted) },
+		func() error { return x.checkStatement(b, records) },
+		func() error { return x.checkSignature(b, key) },
+	} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+func (x *Examined) checkPipeline(b *Bundle) (err error) {
+	path := "pipeline/" + x.Run.Pipeline
+	if x.Run.ID != b.Run {
+		return damage(runFile, "it tells of run %q in place of %q", x.Run.ID, b.Run)
+	}
+	if x.Source, err = b.Read(path); err != nil {
+		return err
+	}
+	if digest.Of(x.Source) != x.Run.Text {
+		return damage(path, "it is not the text that %s names", runFile)
+	}
+	return nil
+}
+
+// checkRecords computes the keys of the actions from their inputs.
+func (x *Examined) checkRecords(records []Record) error {
+	last := ""
+	for _, r := range records {
+		if last != "" && compareAddresses(last, r.Address) >= 0 {
+			return damage(recordsFile, "%s is not in its place", r.Address)
+		}
+		last = r.Address
+		switch {
+		case r.Masked:
+			x.Masked = append(x.Masked, r.Address)
+		case r.action() != r.Action:
+			return damage(recordsFile, "the action of %s is not that of its inputs", r.Address)
+		default:
+			x.Actions++
+		}
+		if c := r.field("competition"); r.Kind == kindGrade && !slices.Contains(x.Competitions, c) {
+			x.Competitions = append(x.Competitions, c)
+		}
+	}
+	slices.Sort(x.Competitions)
+	return nil
+}
+
+func (x *Examined) checkLock(b *Bundle, records []Record) error {
+	text, err := b.Read(lockFile)
+	if err != nil {
+		return err
+	}
+	lock, err := lockOf(x.Run, records)
+	if err != nil {
+		return damage(recordsFile, "%w", err)
+	}
+	if !bytes.Equal(lock.Encode(), text) {
+		return damage(lockFile, "it does not say what %s says", recordsFile)
+	}
+	var used []Definition
+	for _, r := range records {
+		used = append(used, definitionOf(r)...)
+	}
+	said, err := load[[]Definition](b, competitionsFile)
+	if err == nil && !slices.Equal(said, sortDefinitions(used)) {
+		err = damage(competitionsFile, "it does not say what %s says", recordsFile)
+	}
+	return err
+}
+
+// checkEvents compares what the journal says that steps gave with the records.
+func (x *Examined) checkEvents(b *Bundle, records []Record) error {
+	text, err := b.Read(eventsFile)
+	if err != nil {
+		return err
+	}
+	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, State: x.Run.State}}
+	by := map[string]Record{}
+	for _, r := range records {
+		by[r.Address] = r
+	}
+	told := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		e, err := event.Decode(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			return damage(eventsFile, "%w", err)
+		}
+		f, ok := e.(event.StepFinished)
+		if !ok || f.Action == "" {
+			continue
+		}
+		if err := agree(f, by[f.Address]); err != nil {
+			return damage(eventsFile, "%w", err)
+		}
+		told[f.Address] = true
+		x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
+	}
+	for _, r := range records {
+		if !told[r.Address] {
+			return damage(recordsFile, "the run did not do %s", r.Address)
+		}
+	}
+	return nil
+}
+
+// agree compares what an event and a record say that a step gave.
+func agree(f event.StepFinished, r Record) error {
+	if f.Action != r.Action || f.Kind != r.Kind {
+		return fmt.Errorf("%s did action %.12s, which has no record", f.Address, f.Action)
+	}
+	for name, was := range f.Outputs {
+		o, found := r.Outputs[name]
+		if !found || shown(o.cached()) != was {
+			return fmt.Errorf("%s gave another %s than the record says", f.Address, name)
+		}
+	}
+	return nil
+}
+
+// checkContent sees that what lies below outputs and trees is what the records
+// say: nothing else, nothing under another name, and nothing missing.
+func (x *Examined) checkContent(b *Bundle, records []Record, omitted []Omission) error {
+	p := &placed{b: b, left: map[string]bool{}, seen: map[string]bool{}}
+	for _, o := range omitted {
+		p.left[o.What] = true
+	}
+	store := &Store{Cache: memory.New(), b: b}
+	for _, r := range records {
+		for name, o := range r.Outputs {
+			if o.Digest == nil || p.left[r.Address+" "+name] {
+				continue
+			}
+			if err := p.output(store, "outputs/"+folder(r.Address)+"/"+folder(name), o.cached().Ref); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range b.Files {
+		result := strings.HasPrefix(f.Path, "outputs/") || strings.HasPrefix(f.Path, "trees/")
+		if result && !p.seen[f.Path] {
+			return damage(f.Path, "no step gave it")
+		}
+	}
+	return nil
+}
+
+// placed is what of the content was found in its place.
+type placed struct {
+	b    *Bundle
+	left map[string]bool
+	seen map[string]bool
+	// entries is how many were looked at: a few directories that hold each
+	// other many times are many.
+	entries int
+}
+
+// deepest is how deep directories may be.
+const deepest = 200
+
+func (p *placed) output(store cache.Store, at string, ref cache.Ref) error {
+	if ref.Kind != cache.Tree {
+		return p.file(at, ref.ID)
+	}
+	if err := p.file("trees/"+ref.ID.String(), ref.ID); err != nil {
+		return err
+	}
+	err := tree.Walk(context.Background(), store, ref, func(path string, e tree.Entry) error {
+		p.entries++
+		switch {
+		case p.entries > 4*maxEntries || strings.Count(path, "/") > deepest:
+			return damage(at, "its directories are too many or too deep")
+		case e.IsDir():
+			return p.file("trees/"+e.ID.String(), e.ID)
+		}
+		return p.file(at+"/"+escapePath(path), e.ID)
+	})
+	var bad *Damage
+	if err != nil && !errors.As(err, &bad) {
+		return damage(at, "its directories cannot be read: %w", err)
+	}
+	return err
+}
+
+func (p *placed) file(at string, id digest.ContentID) error {
+	f, found := p.b.byPath[at]
+	switch {
+	case !found && p.left[at]:
+		return nil
+	case !found || f.Digest != id:
+		return damage(at, "it is not what the step gave")
+	}
+	p.seen[at] = true
+	return nil
+}
+
+// checkStatement checks the provenance: its subjects, and with the version that
+// wrote it every word.
+func (x *Examined) checkStatement(b *Bundle, records []Record) error {
+	text, err := b.Read(statementFile)
+	if err != nil {
+		return err
+	}
+	env, err := load[Environment](b, environmentFile)
+	if err != nil {
+		return err
+	}
+	definitions, err := load[[]Definition](b, competitionsFile)
+	if err != nil {
+		return err
+	}
+	want, err := document(statementOf(material{x.Run, env, records, definitions, digest.Of(b.listing)}))
+	if err != nil {
+		return err
+	}
+	if at := differ(want, text); at >= 0 {
+		return damage(statementFile, "it does not say what the bundle holds (%s)", lineAround(text, at))
+	}
+	return nil
+}
+
+// lineAround is the line of a text that holds byte at.
+func lineAround(text []byte, at int) string {
+	at = min(at, len(text))
+	from := bytes.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(string(text[from:]), "\n")
+	return fmt.Sprintf("line %d: %.100s", bytes.Count(text[:from], []byte("\n"))+1, strings.TrimSpace(line))
+}
+
+// ErrUnsigned says that a signature was asked for and there is none.
+var ErrUnsigned = errors.New("the bundle is not signed")
+
+func (x *Examined) checkSignature(b *Bundle, key *PublicKey) error {
+	if !b.Has(envelopeFile) {
+		if key != nil {
+			return &Damage{envelopeFile, ErrUnsigned}
+		}
+		return nil
+	}
+	statement, err := b.Read(statementFile)
+	if err != nil {
+		return err
+	}
+	text, err := b.Read(envelopeFile)
+	if err != nil {
+		return err
+	}
+	ids, err := checkEnvelope(text, statement, key)
+	if err != nil {
+		return &Damage{envelopeFile, err}
+	}
+	x.Signed = append(x.Signed, ids...)
+	if key != nil {
+		x.Trusted = key.ID
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package bundle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+// Section is a table of the disclosure.
+type Section struct {
+	Title   string
+	Columns []string
+	Rows    [][]string
+}
+
+// Sections are the tables of the disclosure in the order of reading.
+func (d *Disclosure) Sections() []Section {
+	list := []Section{
+		d.about(), d.agents(),
+		{Title: "What agents could see", Columns: []string{"Attempt", "Competition", "Version", "Seed", "Data tree", "Files", "Size", "Description", "Instructions"}},
+		{Title: "What they could reach", Columns: []string{"Attempt", "Network", "Allowed places", "Connections", "Refused", "Sent", "Received", "Validity calls", "Valid", "Invalid"}},
+		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "GPUs", "Runtime", "Isolated", "Outcome", "Took", "CPU time", "Peak memory"}},
+		{Title: "Attempts and earlier runs", Columns: []string{"Attempt", "Made in run", "Tries", "Earlier runs of it", "Different ones"}},
+	}
+	for _, a := range d.Attempts {
+		name := short(a.Address)
+		list[2].Rows = append(list[2].Rows, []string{name, a.Competition, a.CompetitionVersion, a.Seed, cut(a.Saw.Data), view.Count(a.Saw.Files), view.Bytes(a.Saw.Bytes), cut(a.Saw.Description), cut(a.Saw.Instructions)})
+		list[3].Rows = append(list[3].Rows, a.reach(name))
+		list[4].Rows = append(list[4].Rows, a.limits(name))
+		list[5].Rows = append(list[5].Rows, []string{name, a.History.Run, unknown(a.History.Tries), strconv.Itoa(a.History.Before), strconv.Itoa(a.History.Distinct)})
+	}
+	if hosts := d.hosts(); len(hosts.Rows) > 0 {
+		list = slices.Insert(list, 4, hosts)
+	}
+	past := Section{Title: "Earlier runs of this pipeline", Columns: []string{"Run", "Started", "State", "Attempts", "Failed by the machine"}}
+	for _, e := range d.Earlier {
+		past.Rows = append(past.Rows, []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)})
+	}
+	return append(list, past)
+}
+
+func (d *Disclosure) about() Section {
+	e := d.Environment
+	s := Section{Title: "Run", Columns: []string{"What", "Value"}, Rows: [][]string{
+		{"run", d.Run}, {"pipeline", d.Pipeline}, {"state", string(d.State)}, {"started", d.Started.Format(time.RFC3339)}, {"mleflow", d.Version},
+		{"system", e.OS}, {"cpus", strconv.FormatFloat(e.CPUs, 'g', -1, 64)}, {"memory", view.Bytes(e.MemoryBytes)}, {"gpus", cmp.Or(strings.Join(e.GPUs, ", "), "none")},
+	}}
+	var facts [][]string
+	for name, v := range e.Facts {
+		facts = append(facts, []string{name, v})
+	}
+	slices.SortFunc(facts, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	s.Rows = append(s.Rows, facts...)
+	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
+	return s
+}
+
+// agents are the agents, each once.
+func (d *Disclosure) agents() Section {
+	s := Section{Title: "Agents", Columns: []string{"Agent", "Version", "Command", "Image", "Image digest", "Secrets given", "Attempts"}}
+	count := map[string]int{}
+	rows := map[string][]string{}
+	for _, a := range d.Attempts {
+		row := []string{a.Agent, cmp.Or(a.AgentVersion, "-"), strings.Join(a.Command, " "), cmp.Or(a.Image, "-"), cmp.Or(a.ImageDigest, "-"), cmp.Or(strings.Join(a.Secrets, ", "), "none")}
+		key := strings.Join(row, "\x00")
+		rows[key] = row
+		count[key]++
+	}
+	for key, row := range rows {
+		s.Rows = append(s.Rows, append(row, strconv.Itoa(count[key])))
+	}
+	slices.SortFunc(s.Rows, slices.Compare[[]string])
+	return s
+}
+
+func (d *Disclosure) hosts() Section {
+	s := Section{Title: "Places that were asked for", Columns: []string{"Attempt", "Place", "Allowed", "Refused", "Failed", "Sent", "Received"}}
+	for _, a := range d.Attempts {
+		for _, h := range a.Network.Hosts {
+			s.Rows = append(s.Rows, []string{short(a.Address), h.Host, strconv.Itoa(h.Allowed), strconv.Itoa(h.Refused), strconv.Itoa(h.Failed), view.Bytes(h.Up), view.Bytes(h.Down)})
+		}
+	}
+	return s
+}
+
+func (a *Attempt) reach(name string) []string {
+	var sum Host
+	for _, h := range a.Network.Hosts {
+		sum.Allowed, sum.Refused, sum.Failed = sum.Allowed+h.Allowed, sum.Refused+h.Refused, sum.Failed+h.Failed
+		sum.Up, sum.Down = sum.Up+h.Up, sum.Down+h.Down
+	}
+	policy := a.Network.Policy
+	if !a.Runtime.Isolated {
+		policy += " (not enforced)"
+	}
+	return []string{
+		name, policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
+		view.Bytes(sum.Up), view.Bytes(sum.Down), strconv.Itoa(a.Validity.Calls), strconv.Itoa(a.Validity.Valid), strconv.Itoa(a.Validity.Invalid),
+	}
+}
+
+func (a *Attempt) limits(name string) []string {
+	memory := "none"
+	if n, err := strconv.ParseInt(a.Limits.MemoryBytes, 10, 64); err == nil && n > 0 {
+		memory = view.Bytes(n)
+	}
+	isolated := "no"
+	if a.Runtime.Isolated {
+		isolated = "yes"
+	}
+	limit := a.Limits.Time
+	if limit == "0s" {
+		limit = "none"
+	}
+	runtime := a.Runtime.Name
+	if a.Runtime.Handler != "" {
+		runtime += " (" + a.Runtime.Handler + ")"
+	}
+	return []string{
+		name, limit, a.Limits.CPUs, memory, a.Limits.GPUs, runtime, isolated, a.Result.Outcome,
+		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
+	}
+}
+
+// short is the name and key of an address.
+func short(address string) string {
+	return strings.NewReplacer("step."+kindAgentRun+".", "", `"`, "").Replace(address)
+}
+
+// cut is the beginning of a digest, which is enough to tell two apart.
+func cut(id string) string { return id[:min(len(id), 12)] }
+
+func unknown(n int) string {
+	if n == 0 {
+		return "not known"
+	}
+	return strconv.Itoa(n)
+}
+
+// Markdown is the disclosure as a page.
+func (d *Disclosure) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Disclosure of run %s\n", d.Run)
+	for _, s := range d.Sections() {
+		fmt.Fprintf(&b, "\n## %s\n\n", s.Title)
+		if len(s.Rows) == 0 {
+			b.WriteString("None.\n")
+			continue
+		}
+		writeRow(&b, s.Columns)
+		b.WriteString("|" + strings.Repeat(" --- |", len(s.Columns)) + "\n")
+		for _, row := range s.Rows {
+			writeRow(&b, row)
+		}
+	}
+	return b.String()
+}
+
+func writeRow(b *strings.Builder, cells []string) {
+	b.WriteString("|")
+	for _, c := range cells {
+		c = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;").Replace(view.OneLine(c))
+		b.WriteString(" " + c + " |")
+	}
+	b.WriteString("\n")
+}

@@ -1,0 +1,107 @@
+package bundle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// The kinds that a bundle knows.
+const (
+	kindAgentRun  = "agent-run"
+	kindGrade     = "grade"
+	kindAggregate = "aggregate"
+	kindDownload  = "download"
+	kindPrepare   = "prepare"
+)
+
+// withheld stands for a value or text that may tell of private data.
+const withheld = "(withheld: made from private data)"
+
+// results are the private outputs that are taken all the same, by kind: scores
+// are what a run is for, and the kinds are ours.
+var results = map[string][]string{
+	kindGrade:     {"report"},
+	kindAggregate: {"board"},
+}
+
+// speaking are the kinds whose values and texts tell no private data though
+// they consume them.
+var speaking = []string{kindAggregate, kindDownload, kindGrade, kindPrepare}
+
+// quiet are the kinds of which no log is taken: they tell what is wrong with
+// private data, row by row.
+var quiet = []string{kindDownload, kindPrepare}
+
+// rule says what of an instance may be told.
+type rule struct {
+	kind *step.Kind
+	// private says that it consumes something private.
+	private bool
+	// tainted says that it depends on an instance with values withheld.
+	tainted bool
+}
+
+// rules are the rules of a pipeline's instances by address.
+func rules(g *config.Graph) map[string]rule {
+	all := make(map[string]rule, len(g.Instances))
+	for _, inst := range g.Instances {
+		r := rule{kind: inst.Step.Kind, private: inst.Private}
+		for _, d := range inst.Deps {
+			before := all[g.Instances[d].Addr.String()]
+			r.tainted = r.tainted || before.tainted || !before.tells()
+		}
+		all[inst.Addr.String()] = r
+	}
+	return all
+}
+
+// tells reports whether the instance's small values may be told.
+func (r rule) tells() bool {
+	return r.kind != nil && (!r.private || slices.Contains(speaking, r.kind.Name))
+}
+
+// logs reports whether what it printed may be told.
+func (r rule) logs() bool { return r.tells() && !slices.Contains(quiet, r.kind.Name) }
+
+// content reports whether the content of an output may be taken.
+func (r rule) content(output string) bool {
+	if r.kind == nil {
+		return false
+	}
+	if slices.Contains(results[r.kind.Name], output) {
+		return true
+	}
+	out := r.kind.Output(output)
+	return r.kind.Name == kindAgentRun && r.kind.Untrusted && !r.private && out != nil && out.Secrecy != step.Private
+}
+
+// value returns a small value as it may be told.
+func (r rule) value(output string, v cache.Value) cache.Value {
+	if v.Ref.IsZero() && !(r.tells() && r.kind.Output(output) != nil && r.kind.Output(output).Secrecy != step.Private || r.result(output)) {
+		return cache.Value{JSON: []byte(`"` + withheld + `"`)}
+	}
+	return v
+}
+
+func (r rule) result(output string) bool {
+	return r.kind != nil && slices.Contains(results[r.kind.Name], output)
+}
+
+// fields returns the fields of a key as they may be told.
+func (r rule) fields(fields []digest.Field) []digest.Field {
+	if !r.tainted {
+		return fields
+	}
+	out := slices.Clone(fields)
+	for i, f := range out {
+		if _, err := digest.ParseContentID(f.Value); err != nil && !strings.HasPrefix(f.Label, "kind") {
+			out[i].Value = withheld
+		}
+	}
+	return out
+}

@@ -1,0 +1,74 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/memory"
+)
+
+// Store is a bundle as a cache: its records, its content, and behind it what
+// else may be read. What is written stays in memory.
+type Store struct {
+	*memory.Cache
+	b       *Bundle
+	records map[digest.ActionID]*cache.Record
+	// behind is asked for content that the bundle lacks; nil is nobody.
+	behind cache.Store
+}
+
+// Store returns the bundle as a cache.
+func (b *Bundle) Store(behind cache.Store) (*Store, error) {
+	s := &Store{Cache: memory.New(), b: b, records: map[digest.ActionID]*cache.Record{}, behind: behind}
+	records, err := b.records()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		rec, err := r.cached()
+		if err != nil {
+			return nil, damage(recordsFile, "%w", err)
+		}
+		s.records[rec.Action] = rec
+	}
+	return s, nil
+}
+
+// Open implements cache.Store.
+func (s *Store) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
+	if at, found := s.b.blobs[id]; found {
+		return io.NopCloser(io.NewSectionReader(s.b.f, at.offset, at.size)), nil
+	}
+	r, err := s.Cache.Open(ctx, id)
+	if errors.Is(err, cache.ErrNotFound) && s.behind != nil {
+		return s.behind.Open(ctx, id)
+	}
+	return r, err
+}
+
+// Has implements cache.Store.
+func (s *Store) Has(ctx context.Context, id digest.ContentID) (int64, error) {
+	if at, found := s.b.blobs[id]; found {
+		return at.size, nil
+	}
+	n, err := s.Cache.Has(ctx, id)
+	if errors.Is(err, cache.ErrNotFound) && s.behind != nil {
+		return s.behind.Has(ctx, id)
+	}
+	return n, err
+}
+
+// Lookup implements cache.Index. That the content is there is not promised.
+func (s *Store) Lookup(_ context.Context, id digest.ActionID) (*cache.Record, error) {
+	if rec, found := s.records[id]; found {
+		return rec, nil
+	}
+	return nil, cache.ErrNotFound
+}
+
+// TempDir implements cache.Workspace.
+func (s *Store) TempDir(name string) (string, error) { return os.MkdirTemp("", name+"-") }

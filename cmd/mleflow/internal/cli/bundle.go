@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+type bundleOptions struct {
+	in   inputFlags
+	file string
+	key  string
+}
+
+func newBundle(a *app) *cobra.Command {
+	var o bundleOptions
+	cmd := &cobra.Command{
+		Use:   "bundle [RUN] -o FILE",
+		Short: "Write a run to one file that others can check",
+		Long:  "Write the record of a run to one file: pipeline, lock with results, plan, events,\nlogs, what agents submitted, grading reports, leaderboards, machine, network and\nvalidity logs, and an in-toto statement with SLSA provenance, signed with --key.\nThere are no data and no answers in it, and no names of this machine but in what\nagents wrote themselves. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
+		Args:  takes(0, 1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if o.file == "" {
+				return usagef("say with -o which file to write")
+			}
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			return a.bundle(cmd.Context(), o, past)
+		}),
+	}
+	o.in.register(cmd)
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
+	cmd.Flags().StringVar(&o.key, "key", "", "sign with this private key, Ed25519 or ECDSA P-256 in PKCS #8 PEM, from `FILE`")
+	return cmd
+}
+
+func (a *app) bundle(ctx context.Context, o bundleOptions, past *ledger.Past) error {
+	var key *bundle.Key
+	if o.key != "" {
+		var err error
+		if key, err = bundle.ReadKey(o.key); err != nil {
+			return usageError{err}
+		}
+	}
+	return a.withSource(past, o.in, func(src bundle.Source) error {
+		src.Key = key
+		written, err := bundle.Write(ctx, o.file, src)
+		if err != nil {
+			return err
+		}
+		return a.showBundle(written)
+	})
+}
+
+// withSource opens what a bundle or disclosure of a run is made of.
+func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source) error) (err error) {
+	a.network.offline = true
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	sources, err := past.Sources()
+	if err != nil {
+		return err
+	}
+	text, found := sources[filepath.Base(past.Info.Pipeline)]
+	if !found {
+		return fmt.Errorf("run %s has no text of its pipeline", past.Info.ID)
+	}
+	p, hidden, err := a.recordedProgram(b.engine, past.Info.ID, past.Info.Pipeline, text, past.Info.Variables, in)
+	if err != nil {
+		return err
+	}
+	home, _ := os.UserHomeDir()
+	return fn(bundle.Source{
+		Past: past, Ledger: b.options.Ledger, Cache: b.cache, Graph: p.Graph,
+		Folders: map[string]string{"CACHE": b.cache.Dir(), "~": home, "TMP": os.TempDir()},
+		Secrets: append(a.credentials(p), hidden...),
+	})
+}
+
+// recordedProgram is the pipeline of a run with its variables. Sensitive ones,
+// which are recorded nowhere, come from the command line and the environment,
+// or else are given any value: nothing that is stored depends on them.
+func (a *app) recordedProgram(e *engine.Engine, run, path string, text []byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
+	given, err := recorded(run, variables)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs := config.Inputs{Environ: a.environ, Assignments: append(given, in.assignments...)}
+	p, diags := e.Parse(path, text, inputs)
+	if diags.HasErrors() && p.Pipeline != nil {
+		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {
+			value := "withheld"
+			if ty := p.Pipeline.Variables[name].Type; ty == cty.Number || ty == cty.Bool {
+				value = map[cty.Type]string{cty.Number: "0", cty.Bool: "false"}[ty]
+			}
+			inputs.Assignments = slices.Insert(inputs.Assignments, 0, config.Assignment{Text: name + "=" + value})
+		}
+		p, diags = e.Parse(path, text, inputs)
+	}
+	if err := a.settle(diags, p); err != nil {
+		return nil, nil, err
+	}
+	values, diags := p.Pipeline.Values(inputs)
+	return p, p.Pipeline.Hidden(values), a.settle(diags, p)
+}
+
+// sensitive yields the names of variables that must be given and are recorded
+// nowhere.
+func sensitive(p *config.Pipeline) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name, v := range p.Variables {
+			if v.Sensitive && v.Default == cty.NilVal && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// secretNames end the names of environment variables that hold secrets.
+var secretNames = []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"}
+
+// credentials are the values of the secrets that this process can see: those
+// of the environment, Kaggle's, and those of the agents. They are looked for in
+// a bundle, where none should be.
+func (a *app) credentials(p *engine.Program) []string {
+	var list []string
+	file := func(path string) {
+		if text, err := os.ReadFile(path); err == nil && len(text) < 64<<10 {
+			list = append(list, string(text))
+		}
+	}
+	for _, entry := range a.environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.ContainsFunc(secretNames, func(end string) bool { return strings.HasSuffix(strings.ToUpper(name), end) }) {
+			list = append(list, value)
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		var token struct{ Key string }
+		if text, err := os.ReadFile(filepath.Join(home, ".kaggle", "kaggle.json")); err == nil && json.Unmarshal(text, &token) == nil {
+			list = append(list, token.Key)
+		}
+		file(filepath.Join(home, ".kaggle", "access_token"))
+	}
+	for _, agent := range p.Pipeline.Agents {
+		attr := agent.Attrs["secrets"]
+		if attr == nil {
+			continue
+		}
+		// References are texts; one that is not known here is passed over.
+		refs, _ := attr.Value(nil)
+		if !refs.CanIterateElements() || refs.IsMarked() {
+			continue
+		}
+		for _, v := range refs.AsValueMap() {
+			if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
+				continue
+			}
+			from, what, _ := strings.Cut(v.AsString(), ":")
+			switch from {
+			case "env":
+				list = append(list, a.env(what))
+			case "file":
+				file(what)
+			}
+		}
+	}
+	return list
+}
+
+func (a *app) showBundle(w *bundle.Written) error {
+	if a.json {
+		return writeJSON(a.stdout, w)
+	}
+	fmt.Fprintf(a.stdout, "%s holds run %s: %s, %s.\nmanifest  sha256:%s\n", w.File, w.Run, view.Plural(w.Files, "file"), view.Bytes(w.Bytes), w.Manifest)
+	if w.KeyID != "" {
+		fmt.Fprintf(a.stdout, "signed    by key %s\n", w.KeyID)
+	} else {
+		fmt.Fprintln(a.stdout, "signed    no; whoever checks it must know the manifest's digest from you")
+	}
+	fmt.Fprintf(a.stdout, "left out  %s, listed in omitted.json\n", view.Plural(len(w.Omitted), "thing"))
+	if a.verbose {
+		for _, o := range w.Omitted {
+			fmt.Fprintf(a.stdout, "  %s: %s\n", view.OneLine(o.What), o.Why)
+		}
+	}
+	return nil
+}
+
+// disclose prints the disclosure of a run.
+func (a *app) disclose(ctx context.Context, past *ledger.Past, markdown bool) error {
+	return a.withSource(past, inputFlags{}, func(src bundle.Source) error {
+		d, err := bundle.Disclose(ctx, src)
+		switch {
+		case err != nil:
+			return err
+		case a.json:
+			return writeJSON(a.stdout, d)
+		case markdown:
+			_, err := fmt.Fprint(a.stdout, d.Markdown())
+			return err
+		}
+		for i, s := range d.Sections() {
+			if i > 0 {
+				fmt.Fprintln(a.stdout)
+			}
+			fmt.Fprintln(a.stdout, a.outStyle().Bold(s.Title))
+			if len(s.Rows) == 0 {
+				fmt.Fprintln(a.stdout, "None.")
+				continue
+			}
+			t := view.NewTable(s.Columns...)
+			for _, row := range s.Rows {
+				t.Row(row...)
+			}
+			if err := t.Write(a.stdout, a.outStyle()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
