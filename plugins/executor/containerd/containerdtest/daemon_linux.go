@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,6 +111,49 @@ func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
 	d.stop()
 	d.start(t)
+}
+
+// Crash kills the daemon, its shims and all that runs in containers at once, as
+// if the machine had died.
+func (d *Daemon) Crash(t testing.TB) {
+	t.Helper()
+	_ = d.cmd.Process.Kill()
+	_ = d.cmd.Wait()
+	for _, shim := range children(os.Getpid(), 1) {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", shim))
+		if err != nil || !strings.Contains(string(line), d.Options.Socket) {
+			continue
+		}
+		inside := children(shim)
+		for i := 0; i < len(inside); i++ {
+			inside = append(inside, children(inside[i])...)
+		}
+		for _, pid := range append([]int{shim}, inside...) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	time.Sleep(200 * time.Millisecond) // until the kernel has cleared away
+}
+
+// children lists the processes whose parent is one of those.
+func children(parents ...int) (list []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		if err != nil {
+			continue
+		}
+		var state string
+		var parent int
+		rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
+		if _, err := fmt.Sscan(rest, &state, &parent); err != nil || !slices.Contains(parents, parent) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			list = append(list, pid)
+		}
+	}
+	return list
 }
 
 func (d *Daemon) stop() {

@@ -173,7 +173,7 @@ func timing(h *hunter) (string, bool) {
 	right, wrong, random := median("right"), median("wrong"), median("random")
 	spread := max(times["right"][18]-times["right"][6], times["wrong"][18]-times["wrong"][6])
 	return fmt.Sprintf("medians: right %v, wrong %v, random %v; quartiles %v apart", right.Round(10*time.Microsecond), wrong.Round(10*time.Microsecond), random.Round(10*time.Microsecond), spread.Round(10*time.Microsecond)),
-		(right-wrong).Abs() > max(2*spread, 2*time.Millisecond)
+		(right - wrong).Abs() > max(2*spread, 2*time.Millisecond)
 }
 
 func flood(h *hunter) (string, bool) {

@@ -92,7 +92,6 @@ func (p *plot) judgeContrast(t *testing.T, user string, list []finding) {
 	t.Logf("reference's layout as %s: %d of %d probes open, found %v", user, open, len(list), found)
 }
 
-
 // publish writes docs/isolation.md, or compares it with what is there: which
 // probes there are, not what they got this time.
 func (p *plot) publish(t *testing.T, ours, as, root []finding) {

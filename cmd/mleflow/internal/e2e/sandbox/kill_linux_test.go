@@ -1,0 +1,287 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const workPipeline = `
+variable "round" { type = number }
+variable "count" {
+  type    = number
+  default = 1
+}
+variable "seconds" {
+  type    = string
+  default = "2"
+}
+locals { keys = { for i in range(var.count) : tostring(i) => i } }
+step "download" "raw" { competition = "demo-cancer" }
+step "prepare" "data" {
+  competition = "demo-cancer"
+  raw         = step.download.raw.tree
+}
+agent "worker" {
+  image   = %[1]q
+  command = ["/usr/bin/rogue", "work", var.seconds]
+}
+step "agent-run" "work" {
+  for_each    = local.keys
+  agent       = agent.worker
+  competition = "demo-cancer"
+  seed        = var.round * 1000 + each.value
+  data        = step.prepare.data.public
+  runtime     = "containerd"
+  timeout     = "1m"
+  resources {
+    cpus   = 0.25
+    memory = "64MiB"
+    disk   = "16MiB"
+  }
+}
+step "grade" "score" {
+  for_each    = local.keys
+  competition = "demo-cancer"
+  submission  = step.agent-run.work[each.key].submission
+  answers     = step.prepare.data.private
+}
+output "outcomes" { value = jsonencode([for s in values(step.agent-run.work) : s.outcome]) }
+output "submissions" { value = values(step.agent-run.work)[*].submission }
+output "stats" { value = jsonencode([for s in values(step.agent-run.work) : s.stats]) }
+`
+
+// killer kills mleflow while an agent works.
+type killer struct {
+	*host
+	file string
+	rng  *rand.Rand
+	// hit counts the kills by where they hit.
+	hit map[string]int
+}
+
+// TestKill kills mleflow with SIGKILL, MLEFLOW_SANDBOX_KILLS times in all, while
+// it sets up, runs and harvests an agent. The next apply goes on with an agent
+// that runs, and does not start it twice; the result is that of an undisturbed
+// run, and nothing is left.
+func TestKill(t *testing.T) {
+	h := newHost(t)
+	k := &killer{host: h, file: h.write("work.hcl", fmt.Sprintf(workPipeline, h.image)), rng: rand.New(rand.NewPCG(3, 4)), hit: map[string]int{}}
+	want, _ := h.apply(k.file, "-var", "round=0")
+	delete(want, "stats")
+	h.clean()
+	total, goal := 0, times(t, "MLEFLOW_SANDBOX_KILLS", 10)
+	for round := 1; total < goal && !t.Failed(); round++ {
+		total += k.round(t, round, want)
+		h.clean()
+	}
+	t.Logf("%d kills: %v", total, k.hit)
+	for _, where := range []string{"before the agent", "agent runs", "after the agent"} {
+		if k.hit[where] == 0 && total >= 10 {
+			t.Errorf("no kill hit: %s", where)
+		}
+	}
+	if stdout, stderr, code := h.run("cache", "verify", "--full"); code != 0 {
+		t.Errorf("cache verify: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// round kills one pipeline until it ends all the same, one to three times.
+func (k *killer) round(t *testing.T, round int, want map[string]string) (kills int) {
+	w := watch()
+	running, most := 0, 1+k.rng.IntN(3)
+	for kills < most {
+		before := w.groups()
+		where, killed := k.attack(t, round, kills)
+		if !killed {
+			break
+		}
+		kills++
+		k.hit[where]++
+		if where == "agent runs" {
+			running++
+		}
+		_ = before
+	}
+	got, _ := k.apply(k.file, "-var", fmt.Sprint("round=", round))
+	stats := got["stats"]
+	delete(got, "stats")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("round %d: outputs differ from those of an undisturbed run:\n%s", round, diff)
+	}
+	started := len(w.stop())
+	if running > 0 && !strings.Contains(stats, `"resumed":true`) {
+		t.Errorf("round %d: the agent ran when mleflow was killed, and was not gone on with: %s", round, stats)
+	}
+	// Only a kill before the agent was seen can lead to another start.
+	if most := 1 + kills - running; started > most {
+		t.Errorf("round %d: the agent was started %d times; %d kills, %d of them while it ran", round, started, kills, running)
+	}
+	return kills
+}
+
+// attack starts an apply, kills it at a random moment and says where it was.
+func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool) {
+	cmd := k.command("apply", k.file, "--json", "-var", fmt.Sprint("round=", round))
+	stdout, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	began, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		lines := bufio.NewScanner(stdout)
+		lines.Buffer(nil, 1<<20)
+		for told := false; lines.Scan(); {
+			var e event
+			if json.Unmarshal(lines.Bytes(), &e) == nil && e.Type == "step_started" && e.Kind == "agent-run" && !told {
+				told = true
+				close(began)
+			}
+		}
+	}()
+	select {
+	case <-began:
+	case <-finished:
+	}
+	// Set-up takes a few tenths of a second, the agent two seconds.
+	var delay time.Duration
+	switch (round + nth) % 3 {
+	case 0:
+		delay = time.Duration(k.rng.IntN(300)) * time.Millisecond
+	case 1:
+		delay = time.Duration(400+k.rng.IntN(1600)) * time.Millisecond
+	default:
+		delay = time.Duration(2100+k.rng.IntN(500)) * time.Millisecond
+	}
+	select {
+	case <-time.After(delay):
+	case <-finished:
+	}
+	seen := len(processes()) > 0
+	_ = cmd.Process.Kill()
+	<-finished
+	_ = cmd.Wait()
+	switch {
+	case cmd.ProcessState.Exited():
+		return "", false
+	case seen && len(processes()) > 0:
+		return "agent runs", true
+	case k.worked():
+		return "after the agent", true
+	}
+	return "before the agent", true
+}
+
+// worked reports whether the agent has left its whole submission.
+func (k *killer) worked() bool {
+	for _, pattern := range []string{"kept/*/home/submission/submission.csv", "kept/*/volume/home/submission/submission.csv"} {
+		if list, _ := filepath.Glob(filepath.Join(k.cache, pattern)); len(list) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestMachineDies kills containerd, its shims and everything in containers
+// while four agents work and two have ended, starts containerd again, and
+// applies again: only what was in flight is done again.
+func TestMachineDies(t *testing.T) {
+	h := newHost(t)
+	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image))
+	args := []string{"-var", "round=1", "-var", "count=4", "-var", "seconds=3"}
+	short := []string{"-var", "round=1", "-var", "count=4", "-var", "seconds=3", "-target", `step.agent-run.work["0"]`, "-target", `step.agent-run.work["1"]`}
+	h.apply(file, short...)
+	cmd := h.command(append([]string{"apply", file, "--json"}, args...)...)
+	must(t, cmd.Start())
+	for until := time.Now().Add(30 * time.Second); len(processes()) < 2; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("the agents do not start")
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	h.daemon.Crash(t)
+	if list := processes(); len(list) > 0 {
+		t.Fatalf("still alive: %v", list)
+	}
+	h.daemon.Restart(t)
+	outputs, ran := h.apply(file, args...)
+	// Two attempts, four grades.
+	if ran != 6 {
+		t.Errorf("%d steps ran, want the two attempts in flight and the four grades", ran)
+	}
+	if got := outputs["outcomes"]; got != `["finished","finished","finished","finished"]` {
+		t.Errorf("outcomes %s", got)
+	}
+	if strings.Contains(outputs["stats"], `"resumed":true`) {
+		t.Errorf("an agent that died was gone on with: %s", outputs["stats"])
+	}
+	h.clean()
+}
+
+// TestMany runs eight agents at once under the leases, and more than fit.
+func TestMany(t *testing.T) {
+	h := newHost(t)
+	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image))
+	w := watch()
+	most, end := 0, make(chan struct{})
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		for {
+			groups := map[string]bool{}
+			for _, p := range processes() {
+				groups[p.group] = true
+			}
+			most = max(most, len(groups))
+			select {
+			case <-end:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	outputs, _ := h.apply(file, "-var", "round=7", "-var", "count=12", "-var", "seconds=4", "--parallelism", "8")
+	close(end)
+	<-counted
+	if started := len(w.stop()); started != 12 {
+		t.Errorf("%d agents were seen, want 12", started)
+	}
+	if strings.Count(outputs["outcomes"], "finished") != 12 {
+		t.Errorf("outcomes %s", outputs["outcomes"])
+	}
+	if most != 8 {
+		t.Errorf("%d agents at once, want 8", most)
+	}
+	h.clean()
+}
+
+// TestDemo applies the demonstration in containers, from an image that mleflow
+// makes of itself; the submissions are those of plain processes.
+func TestDemo(t *testing.T) {
+	h := newHost(t)
+	text, err := os.ReadFile("../../../../../pipelines/demo.hcl")
+	must(t, err)
+	file := h.write("demo.hcl", string(text)+"\noutput \"submissions\" { value = values(step.agent-run.solve)[*].submission }\n")
+	contained, ran := h.apply(file, "-var", "runtime=containerd", "-var", "seeds=1")
+	if ran == 0 {
+		t.Error("nothing ran")
+	}
+	if _, again := h.apply(file, "-var", "runtime=containerd", "-var", "seeds=1"); again != 0 {
+		t.Errorf("the second apply ran %d steps", again)
+	}
+	plain, _ := h.apply(file, "-var", "seeds=1")
+	if diff := cmp.Diff(plain, contained); diff != "" {
+		t.Errorf("processes and containers differ:\n%s", diff)
+	}
+	h.clean()
+}
