@@ -2,6 +2,7 @@ package sched
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,14 +16,70 @@ import (
 // number, as in "nvidia.com/gpu=0"; without specifications, the device files
 // of NVIDIA's driver under the same names. A specification also lists each
 // device by other names (its UUID, "all"), which are left out: a device must
-// have one name to be leased once.
+// have one name to be leased once. Of a GPU that is divided (MIG), the slices
+// are listed, as in "nvidia.com/gpu=0:1", and not the whole, which nobody can
+// compute on.
 func (p Probe) GPUs() []string {
 	names := p.cdi()
 	if len(names) == 0 {
 		names = p.nodes()
 	}
 	slices.SortFunc(names, compareDevices)
-	return slices.Compact(names)
+	names = slices.Compact(names)
+	divided := map[string]bool{}
+	for _, name := range names {
+		if whole := wholeOf(name); whole != name {
+			divided[whole] = true
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return divided[name] })
+}
+
+// DevicesVariable says which devices are leased, instead of all that are found.
+const DevicesVariable = "MLEFLOW_DEVICES"
+
+// ChooseDevices returns which of the devices found are leased: all of them, or
+// what text, the value of DevicesVariable, says: "none", or a list with commas
+// of whole devices and slices by their numbers ("nvidia.com/gpu=0",
+// "nvidia.com/gpu=1:0") and of kinds, which stand for all of them that were
+// found. A device that was not found may be named, too: its driver may not have
+// described it.
+func ChooseDevices(text string, found []string) ([]string, error) {
+	switch text = strings.TrimSpace(text); text {
+	case "":
+		return found, nil
+	case "none":
+		return nil, nil
+	}
+	var names []string
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		kind, number, named := strings.Cut(word, "=")
+		switch {
+		case !strings.Contains(kind, "/"), named && !numbered.MatchString(number):
+			return nil, fmt.Errorf("%q is not a device by its number, such as nvidia.com/gpu=0, one of its slices, such as nvidia.com/gpu=0:1, a kind or \"none\"", word)
+		case named:
+			names = append(names, word)
+			continue
+		}
+		before := len(names)
+		for _, device := range found {
+			if strings.HasPrefix(device, kind+"=") {
+				names = append(names, device)
+			}
+		}
+		if len(names) == before {
+			return nil, fmt.Errorf("no device of kind %q was found", kind)
+		}
+	}
+	slices.SortFunc(names, compareDevices)
+	names = slices.Compact(names)
+	for _, name := range names {
+		if whole := wholeOf(name); whole != name && slices.Contains(names, whole) {
+			return nil, fmt.Errorf("%s is a slice of %s; name the whole or its slices", name, whole)
+		}
+	}
+	return names, nil
 }
 
 func (p Probe) nodes() []string {

@@ -11,23 +11,53 @@ import (
 )
 
 // DeviceLocks is a table of devices that the processes of a machine share: a
-// folder with one file for each device, locked while the device is leased.
+// folder with one file for each device, locked while the device is leased. A
+// slice of a device locks the whole one's file too, together with the other
+// slices, so that nobody has the whole meanwhile.
 type DeviceLocks struct {
 	mu    sync.Mutex
-	files map[string]*os.File
+	files map[string]lockFiles
 	held  map[string]bool
+}
+
+// lockFiles are the open files of a device; whole is nil but for a slice.
+type lockFiles struct{ own, whole *os.File }
+
+func (f lockFiles) close() {
+	for _, file := range []*os.File{f.own, f.whole} {
+		if file != nil {
+			file.Close()
+		}
+	}
+}
+
+// LeasesVariable names the folder of the machine's table of leases.
+const LeasesVariable = "MLEFLOW_LEASES"
+
+// LeasesDir returns the folder of the table that all processes of the machine
+// share, whoever runs them and whatever cache they use: what the variable
+// says, else one below /run/lock, else one among the temporary files. env
+// looks a variable up.
+func LeasesDir(env func(string) string) string {
+	if dir := env(LeasesVariable); dir != "" {
+		return dir
+	}
+	if info, err := os.Stat("/run/lock"); err == nil && info.IsDir() {
+		return "/run/lock/mleflow"
+	}
+	return filepath.Join(os.TempDir(), "mleflow-leases")
 }
 
 // OpenDeviceLocks opens the table of the folder, which is made if it is
 // missing, for the given devices. Processes share devices only if they use
 // the same folder.
 func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
-	l := &DeviceLocks{files: map[string]*os.File{}, held: map[string]bool{}}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	l := &DeviceLocks{files: map[string]lockFiles{}, held: map[string]bool{}}
+	if err := makeShared(dir); err != nil {
 		return nil, fmt.Errorf("open device locks: %w", err)
 	}
 	for _, name := range devices {
-		f, err := openLock(filepath.Join(dir, lockName(name)))
+		f, err := openLocks(dir, name)
 		if err != nil {
 			l.Close()
 			return nil, fmt.Errorf("open device locks: %w", err)
@@ -35,6 +65,38 @@ func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
 		l.files[name] = f
 	}
 	return l, nil
+}
+
+// makeShared makes a folder in which every user may make files.
+func makeShared(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the mask
+}
+
+func openLocks(dir, name string) (f lockFiles, err error) {
+	if f.own, err = openLock(filepath.Join(dir, lockName(name))); err != nil {
+		return f, err
+	}
+	if whole := wholeOf(name); whole != name {
+		if f.whole, err = openLock(filepath.Join(dir, lockName(whole))); err != nil {
+			f.close()
+		}
+	}
+	return f, err
+}
+
+// wholeOf returns the device that a slice is of; others are whole themselves.
+func wholeOf(name string) string {
+	kind, number, _ := strings.Cut(name, "=")
+	if gpu, _, sliced := strings.Cut(number, ":"); sliced {
+		return kind + "=" + gpu
+	}
+	return name
 }
 
 // openLock opens a lock file that may belong to somebody else: for a lock,
@@ -58,7 +120,7 @@ func (l *DeviceLocks) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.files {
-		f.Close()
+		f.close()
 	}
 	clear(l.files)
 }
@@ -68,7 +130,7 @@ func (l *DeviceLocks) missing(devices []string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range devices {
-		if l.files[name] == nil {
+		if l.files[name].own == nil {
 			return name
 		}
 	}
@@ -80,11 +142,17 @@ func (l *DeviceLocks) try(name string) (unlock func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.files[name]
-	if f == nil || l.held[name] {
+	if f.own == nil || l.held[name] {
 		return nil, false
 	}
-	if ok, err := flock.Try(f); !ok || err != nil {
+	if ok, err := flock.Try(f.own); !ok || err != nil {
 		return nil, false
+	}
+	if f.whole != nil {
+		if ok, err := flock.TryShared(f.whole); !ok || err != nil {
+			_ = flock.Unlock(f.own)
+			return nil, false
+		}
 	}
 	l.held[name] = true
 	return func() { l.unlock(name) }, true
@@ -94,9 +162,10 @@ func (l *DeviceLocks) unlock(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, name)
-	if f := l.files[name]; f != nil {
-		// An unlocked file stays locked only if the file is closed, which
-		// unlocks it.
-		_ = flock.Unlock(f)
+	// Unlocking fails only if the file is closed, which unlocks it.
+	for _, f := range []*os.File{l.files[name].whole, l.files[name].own} {
+		if f != nil {
+			_ = flock.Unlock(f)
+		}
 	}
 }

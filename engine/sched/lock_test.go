@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
+	if names := os.Getenv("MLEFLOW_TEST_DEVICES"); names != "" {
+		devices = strings.Split(names, ",")
+	}
 	locks, err := OpenDeviceLocks(dir, devices)
 	if err != nil {
 		fmt.Println(err)
@@ -64,7 +67,7 @@ func holder(t *testing.T, dir string) (*exec.Cmd, io.Closer, string) {
 	return cmd, in, strings.TrimSpace(line)
 }
 
-func openLocks(t *testing.T, dir string) *DeviceLocks {
+func openTable(t *testing.T, dir string) *DeviceLocks {
 	t.Helper()
 	l, err := OpenDeviceLocks(dir, devices)
 	if err != nil {
@@ -88,7 +91,7 @@ func TestLocksBetweenProcesses(t *testing.T) {
 		_, err := Run(context.Background(), []Task{{Name: "third", Needs: Resources{GPUs: 2}, Do: func(_ context.Context, l Lease) error {
 			got = l.Devices
 			return nil
-		}}}, Options{Capacity: Capacity{Devices: devices}, Locks: openLocks(t, dir)})
+		}}}, Options{Capacity: Capacity{Devices: devices}, Locks: openTable(t, dir)})
 		done <- err
 	}()
 	select {
@@ -107,7 +110,7 @@ func TestLocksBetweenProcesses(t *testing.T) {
 // tables of one folder.
 func TestLocksWithinProcess(t *testing.T) {
 	dir := t.TempDir()
-	shared, other := openLocks(t, dir), openLocks(t, dir)
+	shared, other := openTable(t, dir), openTable(t, dir)
 	var mu sync.Mutex
 	users := map[string]int{}
 	task := Task{Name: "x", Needs: Resources{GPUs: 1}, Do: func(_ context.Context, l Lease) error {
@@ -138,7 +141,7 @@ func TestLocksWithinProcess(t *testing.T) {
 // All or nothing: who cannot get both devices holds neither.
 func TestLocksAllOrNothing(t *testing.T) {
 	dir := t.TempDir()
-	mine, theirs := openLocks(t, dir), openLocks(t, dir)
+	mine, theirs := openTable(t, dir), openTable(t, dir)
 	unlock, ok := theirs.try(devices[1])
 	if !ok {
 		t.Fatal("cannot lock")
@@ -157,7 +160,7 @@ func TestLocksAllOrNothing(t *testing.T) {
 }
 
 func TestLocksMissing(t *testing.T) {
-	locks := openLocks(t, t.TempDir())
+	locks := openTable(t, t.TempDir())
 	_, err := Run(t.Context(), nil, Options{Capacity: Capacity{Devices: []string{"gpu9"}}, Locks: locks})
 	if err == nil || err.Error() != "schedule tasks: device gpu9 has no lock" {
 		t.Errorf("error %v", err)
@@ -177,5 +180,80 @@ func TestLockName(t *testing.T) {
 	}
 	if lockName("a/b") == lockName("a%2fb") {
 		t.Error("two devices share a file")
+	}
+}
+
+// A whole device and its slices exclude each other, also between processes that
+// were told different devices; slices do not.
+func TestSlicesBetweenProcesses(t *testing.T) {
+	const whole, first, second = "nvidia.com/gpu=0", "nvidia.com/gpu=0:0", "nvidia.com/gpu=0:1"
+	dir := filepath.Join(t.TempDir(), "locks")
+	open := func(names ...string) *DeviceLocks {
+		l, err := OpenDeviceLocks(dir, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Close)
+		return l
+	}
+	try := func(l *DeviceLocks, name string, want bool) func() {
+		t.Helper()
+		unlock, ok := l.try(name)
+		if ok != want {
+			t.Errorf("lease of %s: %v, want %v", name, ok, want)
+		}
+		return unlock
+	}
+	slices, wholes := open(first, second), open(whole)
+	t.Setenv("MLEFLOW_TEST_DEVICES", first)
+	_, in, name := holder(t, dir)
+	if name != first {
+		t.Fatalf("the other process leased %q", name)
+	}
+	try(wholes, whole, false)
+	try(slices, first, false)
+	unlock := try(slices, second, true)
+	in.Close()
+	waitFor(t, func() bool { unlock, ok := slices.try(first); return ok && func() bool { unlock(); return true }() })
+	try(wholes, whole, false)
+	unlock()
+	unlock = try(wholes, whole, true)
+	try(slices, first, false)
+	try(slices, second, false)
+	unlock()
+	try(slices, second, true)
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 1000 {
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("waited for ten seconds")
+}
+
+func TestChooseDevices(t *testing.T) {
+	found := []string{"nvidia.com/gpu=0", "nvidia.com/gpu=1:0", "nvidia.com/gpu=1:1", "other.org/gpu=0"}
+	for _, tt := range []struct {
+		text, want string
+	}{
+		{"", "nvidia.com/gpu=0 nvidia.com/gpu=1:0 nvidia.com/gpu=1:1 other.org/gpu=0"},
+		{"none", ""},
+		{"nvidia.com/gpu=1:1, nvidia.com/gpu=0", "nvidia.com/gpu=0 nvidia.com/gpu=1:1"},
+		{"other.org/gpu", "other.org/gpu=0"},
+		{"nvidia.com/gpu,nvidia.com/gpu=0", "nvidia.com/gpu=0 nvidia.com/gpu=1:0 nvidia.com/gpu=1:1"},
+		{"nvidia.com/gpu=7", "nvidia.com/gpu=7"},
+		{"nvidia.com/gpu=GPU-1234", "error: not a device by its number"},
+		{"0", "error: not a device by its number"},
+		{"third.org/gpu", "error: no device of kind"},
+		{"nvidia.com/gpu=1,nvidia.com/gpu=1:0", "error: a slice of"},
+	} {
+		got, err := ChooseDevices(tt.text, found)
+		if want, bad := strings.CutPrefix(tt.want, "error: "); bad != (err != nil) || bad && !strings.Contains(err.Error(), want) || !bad && strings.Join(got, " ") != tt.want {
+			t.Errorf("%q: %q, %v, want %s", tt.text, got, err, tt.want)
+		}
 	}
 }

@@ -20,6 +20,8 @@ func TestMain(m *testing.M) {
 	switch arg := append(os.Args, "")[1]; arg {
 	case containerd.LogCommand:
 		os.Exit(containerd.Log(os.Args[2:]))
+	case containerd.LookCommand:
+		os.Exit(containerd.Look(os.Args[2:]))
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case process.SuperviseCommand:
@@ -328,6 +330,15 @@ func testDevices(t *testing.T, b *bench) {
 	if got["/dev/fake1"] != "1:5 <nil>" || got["FAKE_1"] != "1" || got["FAKE_ALL"] != "1" || got["FAKE_0"] != "" ||
 		!strings.Contains(got["/dev/fake0"], "no such file") || !strings.Contains(got["/usr/lib/fake/libfake.so"], "denied") {
 		t.Errorf("got %v", got)
+	}
+	if nodes, err := b.e.Reaches(t.Context(), b.image, containerdtest.Program, "mleflow.test/gpu=0"); err != nil || strings.Join(nodes, " ") != "/dev/fake0" {
+		t.Errorf("reaches a container: %v, %v", nodes, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "naught.json"), []byte(`{"cdiVersion":"0.5.0","kind":"naught.test/gpu","devices":[{"name":"0","containerEdits":{"env":["A=1"]}}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if nodes, err := b.e.Reaches(t.Context(), b.image, containerdtest.Program, "naught.test/gpu=0"); err == nil || !strings.Contains(err.Error(), "no device file") {
+		t.Errorf("a device without files reaches a container: %v, %v", nodes, err)
 	}
 	spec.Devices = []string{"mleflow.test/gpu=7"}
 	if _, err := b.e.Run(t.Context(), spec, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "mleflow.test/gpu=0, mleflow.test/gpu=1") {

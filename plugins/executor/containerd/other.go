@@ -37,6 +37,19 @@ func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, 
 	return executor.Exit{}, errPlatform
 }
 
+// ProgramImage refuses, too.
+func (*Executor) ProgramImage(context.Context, string, string) (string, error) {
+	return "", errPlatform
+}
+
+// Reaches refuses, too.
+func (*Executor) Reaches(context.Context, string, string, string) ([]string, error) {
+	return nil, errPlatform
+}
+
+// Close does nothing.
+func (*Executor) Close() error { return nil }
+
 // Machine refuses, too.
 type Machine struct{}
 

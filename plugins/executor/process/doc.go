@@ -29,7 +29,9 @@
 // overshoot it. Size of one file: RLIMIT_FSIZE. Core dumps are off. CPUs,
 // Processes, DiskBytes and Network are not enforced.
 //
-// The environment is the Spec's, and MarkerVariable. Services listen on free
+// The environment is the Spec's, MarkerVariable, and variables for devices. Services listen on free
 // ports of the host's loopback interface, where every process of the machine
-// reaches them. Spec.Resume and Spec.Sandbox are ignored.
+// reaches them. Spec.Devices are told to the vendors' libraries, by
+// CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; nothing keeps a command to them.
+// Spec.Resume and Spec.Sandbox are ignored.
 package process

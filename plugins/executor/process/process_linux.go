@@ -53,13 +53,14 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if err := ctx.Err(); err != nil {
 		return executor.Exit{}, context.Cause(ctx)
 	}
-	ctx, serving, err := executor.Serve(ctx, spec.Services, listen)
+	env, err := withDevices(spec)
 	if err != nil {
 		return executor.Exit{}, err
 	}
-	spec.Env = maps.Clone(spec.Env)
-	if spec.Env == nil {
-		spec.Env = map[string]string{}
+	spec.Env = env
+	ctx, serving, err := executor.Serve(ctx, spec.Services, listen)
+	if err != nil {
+		return executor.Exit{}, err
 	}
 	maps.Copy(spec.Env, serving.Env())
 	exit, err := e.run(ctx, spec, logs)

@@ -20,7 +20,7 @@ type backend struct {
 	cache   *disk.Cache
 	// remote is the cache behind it; nil when there is none.
 	remote *remote.Tier
-	// devices makes all processes that use this cache share the GPUs.
+	// devices makes all processes of the machine share the GPUs.
 	devices *sched.DeviceLocks
 }
 
@@ -43,9 +43,13 @@ func (b *backend) wire(a *app) error {
 		return err
 	}
 	capacity := sched.Machine()
+	if capacity.Devices, err = sched.ChooseDevices(a.env(sched.DevicesVariable), capacity.Devices); err != nil {
+		return usagef("%s: %w", sched.DevicesVariable, err)
+	}
 	if len(capacity.Devices) > 0 && !b.cache.ReadOnly() {
-		if b.devices, err = sched.OpenDeviceLocks(filepath.Join(b.cache.Dir(), "devices"), capacity.Devices); err != nil {
-			return err
+		dir := sched.LeasesDir(a.env)
+		if b.devices, err = sched.OpenDeviceLocks(dir, capacity.Devices); err != nil {
+			return fmt.Errorf("%w; name another folder in %s, the same for all who use this machine's devices", err, sched.LeasesVariable)
 		}
 	}
 	b.options = engine.Options{

@@ -12,4 +12,5 @@ var hidden = map[string]func(args []string) int{
 	agent.Command:            agent.Main,
 	process.SuperviseCommand: func([]string) int { return process.Supervise() },
 	containerd.LogCommand:    containerd.Log,
+	containerd.LookCommand:   containerd.Look,
 }

@@ -45,7 +45,7 @@ type Machine struct {
 func (m Machine) Examine(ctx context.Context) []Check {
 	checks := []Check{m.processors(), m.memory(), m.cacheFolder(), m.disk(), m.links()}
 	checks = append(checks, m.runtimes(ctx)...)
-	return append(checks, m.gpus(ctx), m.cdi(), m.kaggle())
+	return append(checks, m.gpus(ctx), m.cdi(), m.reach(ctx), m.kaggle())
 }
 
 // Fit reports whether nothing is missing that every pipeline needs.

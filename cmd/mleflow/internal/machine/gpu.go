@@ -2,16 +2,70 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
 )
 
 // gpus tells what steps can lease, and what the vendors' drivers say.
 func (m Machine) gpus(ctx context.Context) Check {
-	return gpuCheck(m.scheduled().GPUs(), m.drivers(ctx))
+	leased, err := m.leasable()
+	if err != nil {
+		return Check{Name: "GPUs", Status: Missing, Detail: err.Error(), Fix: "correct the variable " + sched.DevicesVariable}
+	}
+	return gpuCheck(leased, m.drivers(ctx))
+}
+
+// leasable are the devices that steps can lease.
+func (m Machine) leasable() ([]string, error) {
+	return sched.ChooseDevices(m.Env(sched.DevicesVariable), m.scheduled().GPUs())
+}
+
+// reach proves that a device gets into a container: it runs one with the first
+// and opens the device's files in it.
+func (m Machine) reach(ctx context.Context) Check {
+	c := Check{Name: "GPU in container", Status: Absent}
+	leased, err := m.leasable()
+	address := m.containerdAddress()
+	switch {
+	case err != nil || len(leased) == 0:
+		c.Detail, c.Fix = "not tried: there is no device to lease", "needed only by steps with resources { gpus = … }"
+		return c
+	case address == "":
+		c.Detail, c.Fix = "not tried: there is no containerd", "install containerd and runc"
+		return c
+	case os.Geteuid() != 0:
+		c.Detail, c.Fix = fmt.Sprintf("not tried: containers need root, and this is user %d", os.Geteuid()), "run mleflow doctor as root"
+		return c
+	}
+	nodes, err := m.tryDevice(ctx, address, leased[0])
+	if err != nil {
+		c.Status, c.Detail = Warn, fmt.Sprintf("%s does not reach a container: %v", leased[0], err)
+		c.Fix = "describe the devices anew (for NVIDIA: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml) and see that the driver is loaded (nvidia-smi)"
+		return c
+	}
+	c.Status, c.Detail = OK, fmt.Sprintf("%s was opened in a container (%s)", leased[0], strings.Join(nodes, ", "))
+	return c
+}
+
+func (m Machine) tryDevice(ctx context.Context, address, device string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	e := containerd.New(containerd.Options{Socket: address, Self: self, CDIDirs: []string{m.path("/etc/cdi"), m.path("/var/run/cdi")}})
+	defer e.Close()
+	image, err := e.ProgramImage(ctx, self, "mleflow")
+	if err != nil {
+		return nil, err
+	}
+	return e.Reaches(ctx, image, "/usr/bin/mleflow", device)
 }
 
 func gpuCheck(leased, drivers []string) Check {

@@ -25,10 +25,7 @@ func (m Machine) runtimes(ctx context.Context) []Check {
 
 func (m Machine) containerd(ctx context.Context) Check {
 	c := Check{Name: "containerd", Status: Absent, Detail: "no socket", Fix: "needed for agents in containers: apt-get install containerd, then start it as a service"}
-	address := strings.TrimPrefix(m.Env("CONTAINERD_ADDRESS"), "unix://")
-	if address == "" {
-		address = m.firstSocket()
-	}
+	address := m.containerdAddress()
 	if address == "" {
 		return c
 	}
@@ -39,6 +36,14 @@ func (m Machine) containerd(ctx context.Context) Check {
 		return c
 	}
 	return Check{Name: c.Name, Status: OK, Detail: fmt.Sprintf("version %s at %s", daemon.Version, address)}
+}
+
+// containerdAddress is the daemon's socket, "" if there is none.
+func (m Machine) containerdAddress() string {
+	if address := strings.TrimPrefix(m.Env("CONTAINERD_ADDRESS"), "unix://"); address != "" {
+		return address
+	}
+	return m.firstSocket()
 }
 
 func (m Machine) firstSocket() string {
