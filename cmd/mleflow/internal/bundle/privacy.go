@@ -42,7 +42,7 @@ type rule struct {
 	kind *step.Kind
 	// private says that it consumes something private.
 	private bool
-	// tainted says that it depends on an instance with values withheld.
+	// tainted says that arguments of it may be values that are withheld.
 	tainted bool
 }
 
@@ -52,8 +52,7 @@ func rules(g *config.Graph) map[string]rule {
 	for _, inst := range g.Instances {
 		r := rule{kind: inst.Step.Kind, private: inst.Private}
 		for _, d := range inst.Deps {
-			before := all[g.Instances[d].Addr.String()]
-			r.tainted = r.tainted || before.tainted || !before.tells()
+			r.tainted = r.tainted || inst.Dynamic && !all[g.Instances[d].Addr.String()].tells()
 		}
 		all[inst.Addr.String()] = r
 	}
