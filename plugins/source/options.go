@@ -38,7 +38,7 @@ type settings struct {
 
 func defaults() settings {
 	return settings{
-		connections: 8, smallest: 1 << 20, largest: 8 << 20,
+		connections: 8, smallest: 256 << 10, largest: 8 << 20,
 		tries: 5, wait: time.Second,
 		window: 30 * time.Second, least: 32 << 10,
 		saveEvery: 256 << 20,
@@ -50,8 +50,11 @@ func defaults() settings {
 const longestWait = 20 * time.Second
 
 // layout says how many bytes are fetched at once, and by how many connections.
+// What a process that is killed has in memory is lost: a part for each
+// connection and two more, which is to be less than 2 % of the rest unless that
+// is small.
 func (s settings) layout(rest int64) (part int64, connections int) {
-	part = rest / int64(4*s.connections)
+	part = rest / int64(64*s.connections)
 	part = min(max(part, s.smallest), s.largest)
 	parts := (rest + part - 1) / part
 	return part, int(min(int64(s.connections), parts))

@@ -182,7 +182,7 @@ func TestLayout(t *testing.T) {
 		rest, part  int64
 		connections int
 	}{
-		{1, 1 << 20, 1}, {1 << 20, 1 << 20, 1}, {3<<20 + 1, 1 << 20, 4}, {64 << 20, 2 << 20, 8}, {1 << 30, 8 << 20, 8}, {500 << 30, 8 << 20, 8},
+		{1, 256 << 10, 1}, {1 << 20, 256 << 10, 4}, {3<<18 + 1, 256 << 10, 4}, {64 << 20, 256 << 10, 8}, {1 << 30, 2 << 20, 8}, {500 << 30, 8 << 20, 8},
 	} {
 		if part, connections := s.layout(tt.rest); part != tt.part || connections != tt.connections {
 			t.Errorf("%d bytes: %d connections with parts of %d, want %d with %d", tt.rest, connections, part, tt.connections, tt.part)
