@@ -121,7 +121,7 @@ func (p *packer) tree(ctx context.Context, ref cache.Ref) error {
 	if !p.add(ctx, object{ref.ID, size}) {
 		return nil
 	}
-	return eachEntry(ctx, p.t.Cache, ref, func(e tree.Entry) error {
+	return tree.Each(ctx, p.t.Cache, ref, func(e tree.Entry) error {
 		if e.IsDir() {
 			return p.tree(ctx, e.Ref())
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -48,26 +47,5 @@ func (w *walker) object(ctx context.Context, ref cache.Ref) error {
 		return nil
 	}
 	w.seen[ref.ID] = true
-	return eachEntry(ctx, w.t.Cache, ref, func(e tree.Entry) error { return w.object(ctx, e.Ref()) })
-}
-
-// eachEntry calls fn for every entry of one directory.
-func eachEntry(ctx context.Context, store cache.Store, ref cache.Ref, fn func(tree.Entry) error) error {
-	r, err := tree.Open(ctx, store, ref)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := fn(e); err != nil {
-			return err
-		}
-	}
+	return tree.Each(ctx, w.t.Cache, ref, func(e tree.Entry) error { return w.object(ctx, e.Ref()) })
 }

@@ -163,7 +163,7 @@ func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) erro
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	return each(ctx, m.store, ref, func(e Entry) error {
+	return Each(ctx, m.store, ref, func(e Entry) error {
 		to := path + "/" + e.Name
 		if e.IsDir() {
 			return m.dir(ctx, e.Ref(), to)
@@ -257,7 +257,7 @@ func (m *materialiser) dirMode() fs.FileMode {
 // seal gives the folders below the root their mode, now that nothing is put
 // into them any more.
 func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root string) error {
-	return each(ctx, m.store, ref, func(e Entry) error {
+	return Each(ctx, m.store, ref, func(e Entry) error {
 		if !e.IsDir() {
 			return nil
 		}

@@ -54,15 +54,15 @@ func (r *Reader) Close() error { return r.rc.Close() }
 // Read returns all entries of the directory that ref names.
 func Read(ctx context.Context, store cache.Store, ref cache.Ref) ([]Entry, error) {
 	var entries []Entry
-	err := each(ctx, store, ref, func(e Entry) error {
+	err := Each(ctx, store, ref, func(e Entry) error {
 		entries = append(entries, e)
 		return nil
 	})
 	return entries, err
 }
 
-// each calls fn for every entry of one directory.
-func each(ctx context.Context, store cache.Store, ref cache.Ref, fn func(Entry) error) error {
+// Each calls fn for every entry of one directory.
+func Each(ctx context.Context, store cache.Store, ref cache.Ref, fn func(Entry) error) error {
 	r, err := Open(ctx, store, ref)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func Walk(ctx context.Context, store cache.Store, ref cache.Ref, fn func(path st
 }
 
 func walk(ctx context.Context, store cache.Store, ref cache.Ref, dir string, fn func(string, Entry) error) error {
-	return each(ctx, store, ref, func(e Entry) error {
+	return Each(ctx, store, ref, func(e Entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func Find(ctx context.Context, store cache.Store, ref cache.Ref, name string) (E
 
 func findIn(ctx context.Context, store cache.Store, ref cache.Ref, name string) (Entry, error) {
 	var found Entry
-	err := each(ctx, store, ref, func(e Entry) error {
+	err := Each(ctx, store, ref, func(e Entry) error {
 		if e.Name == name {
 			found = e
 			return fs.SkipAll
