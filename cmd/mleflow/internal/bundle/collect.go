@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Cache is what a bundle reads of a cache.
@@ -359,10 +360,11 @@ func (c *collector) content(path string, ref cache.Ref) {
 
 // why says why an output is not taken.
 func (r rule) why(output string) string {
-	switch {
-	case r.kind == nil:
+	if r.kind == nil || r.kind.Output(output) == nil {
 		return "the pipeline has no such step"
-	case r.private || r.kind.Output(output) == nil:
+	}
+	switch secrecy := r.kind.Output(output).Secrecy; {
+	case secrecy == step.Private, secrecy == step.Inherit && r.private:
 		return "it is private, or made from what is"
 	}
 	return "it is data, not a result"

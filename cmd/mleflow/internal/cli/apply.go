@@ -65,6 +65,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 			return checked(found, nil)
 		}
 	}
+	b.options.Ledger.Describe(func() map[string]string { return environment(b.cache.Dir()) })
 	progress := a.newProgress()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,

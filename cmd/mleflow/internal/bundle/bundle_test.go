@@ -1,0 +1,339 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// refused fails the test unless err says that the bundle is damaged, and where.
+func refused(t *testing.T, what string, err error) {
+	t.Helper()
+	var bad *Damage
+	if !errors.As(err, &bad) || bad.Where == "" {
+		t.Fatalf("%s: got %v, want damage", what, err)
+	}
+}
+
+// TestGood checks a bundle that nobody touched, with any tar reader, too.
+func TestGood(t *testing.T) {
+	path := newModel(t).write(t)
+	x, err := examine(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Actions != 3 || x.Files != 15 || len(x.Signed) != 0 {
+		t.Errorf("%d actions, %d files, signed %v", x.Actions, x.Files, x.Signed)
+	}
+	first, _ := os.ReadFile(path)
+	again, _ := os.ReadFile(newModel(t).write(t))
+	if !bytes.Equal(first, again) {
+		t.Error("the same run gave other bytes")
+	}
+	blobs := 0
+	for r := tar.NewReader(bytes.NewReader(first)); ; {
+		h, err := r.Next()
+		if err != nil {
+			break
+		}
+		id, _, err := digest.Copy(bytes.NewBuffer(nil), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, ok := strings.CutPrefix(h.Name, blobFolder); ok {
+			blobs++
+			if name != id.String() {
+				t.Errorf("blob %s has digest %s", name, id)
+			}
+		}
+	}
+	// 15 files, manifest and contents.
+	if blobs != 17 {
+		t.Errorf("%d blobs", blobs)
+	}
+}
+
+// TestEveryByte flips every byte of a bundle in two ways, cuts it at every
+// length and appends to it.
+func TestEveryByte(t *testing.T) {
+	path := newModel(t).write(t)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	put := func(b byte, at int) {
+		if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, was := range good {
+		put(was^byte(1<<(at%8)), at)
+		_, err := Open(path)
+		refused(t, fmt.Sprintf("byte %d", at), err)
+		put(was, at)
+	}
+	if _, err := Open(path); err != nil {
+		t.Fatalf("after putting all back: %v", err)
+	}
+	for size := 0; size < len(good); size += 61 {
+		_, err := Open(write(t, good[:size]))
+		refused(t, fmt.Sprintf("cut at %d", size), err)
+	}
+	for _, tail := range []string{"\x00", "x", strings.Repeat("\x00", 512), strings.Repeat("\x00", 10240), string(good)} {
+		_, err := Open(write(t, append(bytes.Clone(good), tail...)))
+		refused(t, fmt.Sprintf("%d bytes appended", len(tail)), err)
+	}
+}
+
+// TestTampered changes a bundle as somebody would who makes all digests fit.
+func TestTampered(t *testing.T) {
+	swap := func(path, old, now string) func(map[string][]byte) {
+		return func(files map[string][]byte) {
+			if !bytes.Contains(files[path], []byte(old)) {
+				t.Fatalf("%s lacks %s", path, old)
+			}
+			files[path] = bytes.Replace(files[path], []byte(old), []byte(now), 1)
+		}
+	}
+	for name, tt := range map[string]struct {
+		tamper func(map[string][]byte)
+		where  string
+	}{
+		"a report":      {swap("outputs/step.grade.score/report", `"x"`, `"y"`), "outputs/step.grade.score/report"},
+		"a board":       {swap("outputs/step.aggregate.board/board", `[]`, `{}`), "outputs/step.aggregate.board/board"},
+		"a submission":  {swap("outputs/step.agent-run.solve/submission/submission.csv", "1,2", "1,3"), "outputs/step.agent-run.solve/submission/submission.csv"},
+		"the lock":      {swap(lockFile, `"none"`, `"all"`), lockFile},
+		"a record":      {swap(recordsFile, `"none"`, `"many"`), recordsFile},
+		"an outcome":    {swap(eventsFile, `\"finished\"`, `\"timed_out\"`), eventsFile},
+		"the text":      {swap("pipeline/p.hcl", "a pipeline", "no pipeline"), "pipeline/p.hcl"},
+		"the version":   {swap(runFile, "1.2.3", "1.2.4"), lockFile},
+		"the time":      {swap(runFile, "03:05:05", "03:05:06"), statementFile},
+		"a variable":    {swap(runFile, `"1"`, `"2"`), statementFile},
+		"the machine":   {swap(environmentFile, "amd64", "arm64"), statementFile},
+		"a definition":  {swap(competitionsFile, `"x"`, `"z"`), competitionsFile},
+		"the run":       {swap(runFile, "-0000", "-0001"), runFile},
+		"the plan":      {swap(planFile, "{}", "[]"), statementFile},
+		"a subject":     {swap(statementFile, "step.grade.score report", "step.grade.other report"), statementFile},
+		"a further one": {func(f map[string][]byte) { f["outputs/more"] = []byte("x") }, "outputs/more"},
+		"a missing one": {func(f map[string][]byte) { delete(f, "outputs/step.grade.score/report") }, "outputs/step.grade.score/report"},
+		"no statement":  {func(f map[string][]byte) { delete(f, statementFile) }, statementFile},
+		"deep JSON": {func(f map[string][]byte) {
+			f[omittedFile] = []byte(strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20))
+		}, omittedFile},
+		"spaces in JSON": {swap(runFile, "{\n", "{ \n"), runFile},
+		"a key twice":    {swap(runFile, `"mleflow"`, `"state": "failed", "mleflow"`), runFile},
+	} {
+		m := newModel(t)
+		m.tamper = tt.tamper
+		_, err := examine(m.write(t), nil)
+		refused(t, name, err)
+		var bad *Damage
+		if errors.As(err, &bad); bad.Where != tt.where {
+			t.Errorf("%s: found in %s, want %s (%v)", name, bad.Where, tt.where, err)
+		}
+	}
+}
+
+// TestFalseHistory makes records and events that do not agree.
+func TestFalseHistory(t *testing.T) {
+	m := newModel(t)
+	e := m.events[0].(event.StepFinished)
+	e.Outputs = map[string]string{"outcome": `"timed_out"`}
+	m.events[0] = e
+	_, err := examine(m.write(t), nil)
+	refused(t, "another outcome", err)
+	m = newModel(t)
+	m.events = m.events[:2]
+	_, err = examine(m.write(t), nil)
+	refused(t, "a step that no event tells of", err)
+	m = newModel(t)
+	m.records[0].Action = digest.Of([]byte("x")).String()
+	_, err = examine(m.write(t), nil)
+	refused(t, "a key that is not that of its inputs", err)
+}
+
+func rawTar(t *testing.T, headers ...*tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, h.Size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestHostile opens what was made to harm.
+func TestHostile(t *testing.T) {
+	good, err := os.ReadFile(newModel(t).write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(name string, size int64) []byte {
+		h, err := header(name, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	zero := blobFolder + strings.Repeat("0", 64)
+	// The first three entries of the good bundle, whose sizes are below 2 KiB.
+	front := good[:bytes.Index(good, []byte(blobFolder))]
+	for name, b := range map[string][]byte{
+		"nothing":         {},
+		"zeros":           make([]byte, 4096),
+		"text":            []byte("id,y\n1,2\n"),
+		"gzip":            append([]byte{0x1f, 0x8b, 8}, make([]byte, 600)...),
+		"traversal":       rawTar(t, &tar.Header{Name: "../../etc/passwd", Mode: 0o644}),
+		"absolute":        rawTar(t, &tar.Header{Name: "/etc/passwd", Mode: 0o644}),
+		"link":            rawTar(t, &tar.Header{Name: layoutFile, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}),
+		"hard link":       rawTar(t, &tar.Header{Name: layoutFile, Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}),
+		"device":          rawTar(t, &tar.Header{Name: layoutFile, Typeflag: tar.TypeChar}),
+		"PAX":             rawTar(t, &tar.Header{Name: layoutFile, Format: tar.FormatPAX, PAXRecords: map[string]string{"a.b": "c"}}),
+		"owner":           rawTar(t, &tar.Header{Name: layoutFile, Uname: "x", Mode: 0o644}),
+		"huge":            append(bytes.Clone(front), entry(zero, maxBlob)...),
+		"twice":           append(append(bytes.Clone(front), entry(zero, 0)...), entry(zero, 0)...),
+		"out of order":    append(append(bytes.Clone(front), entry(blobFolder+strings.Repeat("1", 64), 0)...), entry(zero, 0)...),
+		"blob traversal":  append(bytes.Clone(front), entry(blobFolder+"../../../"+strings.Repeat("0", 55), 0)...),
+		"upper case":      append(bytes.Clone(front), entry(blobFolder+strings.Repeat("A", 64), 0)...),
+		"a further entry": append(append(bytes.Clone(front), entry(zero, 0)...), good[len(front):]...),
+	} {
+		_, err := Open(write(t, b))
+		refused(t, name, err)
+	}
+	if _, err := Open(t.TempDir()); err == nil {
+		t.Error("a folder is taken for a bundle")
+	}
+}
+
+// TestBounded opens bundles that would need much memory.
+func TestBounded(t *testing.T) {
+	good, err := os.ReadFile(newModel(t).write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := good[:bytes.Index(good, []byte(blobFolder))]
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+
+	// A file with a hole of a terabyte.
+	sparse := write(t, front)
+	if err := os.Truncate(sparse, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(sparse)
+	refused(t, "a hole", err)
+
+	// One entry more than there may be.
+	many := filepath.Join(t.TempDir(), "many")
+	f, err := os.Create(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := bytes.NewBuffer(bytes.Clone(front))
+	for n := range maxEntries + 1 {
+		h, err := header(fmt.Sprintf("%s%064x", blobFolder, n), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if buf.Write(h); buf.Len() > 1<<20 {
+			if _, err := buf.WriteTo(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := buf.WriteTo(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(many)
+	refused(t, "too many entries", err)
+	if !strings.Contains(err.Error(), "more than 200000 entries") {
+		t.Error(err)
+	}
+
+	// Directories that hold each other, 2^40 files by a few lines.
+	m := newModel(t)
+	bomb(t, m)
+	_, err = examine(m.write(t), nil)
+	refused(t, "a bomb of directories", err)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
+		t.Errorf("%d bytes are still in use", grown)
+	}
+}
+
+// bomb makes the submission a tree of 40 directories that each hold the next
+// one twice.
+func bomb(t *testing.T, m *model) {
+	t.Helper()
+	var ref cache.Ref
+	for level := range 40 {
+		var entries []tree.Entry
+		for _, name := range []string{"a", "b"} {
+			e := tree.Entry{Name: name, ID: digest.Of([]byte("x")), Size: 1, Type: tree.File}
+			if level > 0 {
+				e = tree.NewEntry(name, ref, false)
+			}
+			entries = append(entries, e)
+		}
+		dir, now, err := tree.Encode(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref = now
+		m.files["trees/"+ref.ID.String()] = dir
+	}
+	m.records[0].Outputs["submission"] = Output{Kind: cache.Tree, Digest: &ref.ID, Size: ref.Size, Files: ref.Files}
+	e := m.events[0].(event.StepFinished)
+	e.Outputs["submission"] = "tree:" + ref.ID.String()
+	m.events[0] = e
+}
+
+// TestPaths is about names in bundles.
+func TestPaths(t *testing.T) {
+	for _, bad := range []string{"", "/a", "a//b", "../a", "a/..", "./a", "a\\b", "a\x00", "a\nb", strings.Repeat("a", 5000)} {
+		if checkPath(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	got := folder(`step.agent-run.solve["a/b c/../é"]`)
+	if want := "step.agent-run.solve[a%2fb%20c%2f..%2f%c3%a9]"; got != want || checkPath(got) != nil {
+		t.Errorf("%s", cmp.Diff(want, got))
+	}
+	if _, err := readDocument[Run]([]byte("{}")); err == nil {
+		t.Error("a document in another form is taken")
+	}
+	if b, err := document(map[string]json.RawMessage{"a": json.RawMessage(`"<&>"`)}); err != nil || !bytes.Contains(b, []byte("<&>")) {
+		t.Errorf("%s %v", b, err)
+	}
+}
