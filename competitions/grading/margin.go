@@ -96,12 +96,16 @@ func (r Report) reaches(name Threshold, score Number) bool {
 	return better || name != Median && score == threshold
 }
 
+// HasNonFinite reports whether the score, exact or rounded, is no finite
+// number.
+func (r Report) HasNonFinite() bool {
+	return r.NonFinite || r.ExactScore != nil && !finite(float64(*r.ExactScore)) || r.Score != nil && !finite(float64(*r.Score))
+}
+
 // MedalOnNonFinite reports whether a medal rests on a score that is no finite
-// number, exact or rounded.
+// number.
 func (r Report) MedalOnNonFinite() bool {
-	exact := r.ExactScore != nil && !finite(float64(*r.ExactScore))
-	rounded := r.Score != nil && !finite(float64(*r.Score))
-	return (r.GoldMedal || r.SilverMedal || r.BronzeMedal) && (exact || rounded || r.NonFinite)
+	return (r.GoldMedal || r.SilverMedal || r.BronzeMedal) && r.HasNonFinite()
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -2,10 +2,10 @@ package aggregate
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -19,6 +19,9 @@ import (
 // maxReportBytes is the largest report that is read.
 const maxReportBytes = 16 << 20
 
+// maxResamples bounds how long a bootstrap takes.
+const maxResamples = 1_000_000
+
 // The ways to group competitions, the values of group_by.
 const (
 	byComplexity  = "complexity"
@@ -29,55 +32,105 @@ const (
 
 // Kind returns the step kind "aggregate" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
+	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "1",
+		Version: "2",
 		Doc: "Makes grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
-			"competitions with a medal.",
+			"competitions with a medal. A report that is missing counts for nothing, unless pad_missing says that it is a failure of the agent.",
 		Args: []step.Attr{
 			{Name: "reports", Type: cty.List(step.ArtifactType), Required: true, Doc: "Reports of grade steps, labelled with agent and seed."},
 			{Name: "group_by", Type: cty.String, Default: cty.StringVal(byComplexity), OneOf: []string{byCategory, byCompetition, byComplexity, byNothing}, Doc: "What competitions are grouped by for the percentages."},
+			{Name: "pad_missing", Type: cty.Bool, Default: cty.False, Doc: "Counts a missing report as no submission. Otherwise percentages are over complete seeds only, as many as the competition with the fewest reports has."},
+			{Name: "version", Type: cty.String, Doc: "Takes only the reports of this version of the competitions; all by default."},
+			{Name: "labels", Type: cty.Map(cty.String), Doc: "The names that agents are shown by, by their label agent in the reports."},
+			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with each of the others: exact McNemar test, sign-flip test and bootstrap intervals, run by run."},
+			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(int64(grading.DefaultResampling.Resamples)), Doc: "How many resamples the bootstrap draws."},
+			{Name: "attempts", Type: cty.List(attemptType), Doc: "The agent-run steps of the reports, in the same order, such as values(step.agent-run.solve): adds times, questions to the validity server and, if agents left logs/usage.json, tokens and cost. They differ from run to run, and the board with them."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
 		Outputs: []step.Output{
 			{Name: "board", Type: step.ArtifactType, Doc: "The leaderboard with everything it was made from, JSON."},
+			{Name: "files", Type: step.ArtifactType, Doc: "The leaderboard as files, a tree: board.json, board.md, board.txt, and the tables figures and runs as .csv, .parquet and .arrow."},
+			{Name: "markdown", Type: cty.String, Doc: "Rows for the table in the reference's README, one an agent."},
 			{Name: "table", Type: cty.String, Doc: "The leaderboard as text."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newAggregation(args, catalog) },
+		New: func(args step.Args) (step.Step, error) { return newAggregation(args, catalog, once) },
 	}
 }
 
 // arguments are the block's arguments.
 type arguments struct {
-	Reports []*step.Artifact `cty:"reports"`
-	GroupBy string           `cty:"group_by"`
-	Title   string           `cty:"title"`
+	Reports    []*step.Artifact  `cty:"reports"`
+	GroupBy    string            `cty:"group_by"`
+	PadMissing bool              `cty:"pad_missing"`
+	Version    *string           `cty:"version"`
+	Labels     map[string]string `cty:"labels"`
+	Compare    []string          `cty:"compare"`
+	Resamples  int               `cty:"resamples"`
+	Attempts   []attempt         `cty:"attempts"`
+	Title      string            `cty:"title"`
 }
 
 type aggregation struct {
-	args    arguments
-	catalog *competitions.Catalog
+	args         arguments
+	catalog      *competitions.Catalog
+	leaderboards func() digest.ContentID
 }
 
-func newAggregation(args step.Args, catalog *competitions.Catalog) (step.Step, error) {
-	a := &aggregation{catalog: catalog}
+func newAggregation(args step.Args, catalog *competitions.Catalog, leaderboards func() digest.ContentID) (step.Step, error) {
+	a := &aggregation{catalog: catalog, leaderboards: leaderboards}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}
 	if len(a.args.Reports) == 0 {
 		return nil, step.WrongArg("reports", errors.New("reports is empty, so there is nothing to make a leaderboard of"))
 	}
+	if len(a.args.Compare) == 1 {
+		return nil, step.WrongArg("compare", fmt.Errorf("compare names one agent, %q; it takes two or more", a.args.Compare[0]))
+	}
+	if a.args.Resamples < 2 || a.args.Resamples > maxResamples {
+		return nil, step.WrongArg("resamples", fmt.Errorf("resamples is %d; it takes 2 to %d", a.args.Resamples, maxResamples))
+	}
+	if err := a.checkAttempts(); err != nil {
+		return nil, step.WrongArg("attempts", err)
+	}
 	return a, nil
 }
 
-// Fingerprint implements step.Fingerprinter: groups come from the definitions.
+// Fingerprint implements step.Fingerprinter: groups and places come from the
+// definitions.
 func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	w := digest.NewWriter()
 	for _, id := range a.catalog.IDs() {
 		fmt.Fprintf(w, "%s %s\n", id, a.group(id))
 	}
 	h.Content("groups", w.ID())
+	h.Content("leaderboards", a.leaderboards())
 	return nil
+}
+
+// leaderboards digests the human leaderboards of a catalog, which places are
+// told by. A definition that cannot be read has none.
+func leaderboards(catalog *competitions.Catalog) digest.ContentID {
+	w := digest.NewWriter()
+	for _, id := range catalog.IDs() {
+		def, err := catalog.Get(id)
+		if err != nil {
+			continue
+		}
+		for _, version := range def.Versions() {
+			at, err := def.At(version)
+			if err != nil {
+				continue
+			}
+			fmt.Fprintf(w, "%s %s\n", id, version)
+			for _, score := range at.Medals.Scores {
+				_ = binary.Write(w, binary.LittleEndian, score)
+			}
+		}
+	}
+	return w.ID()
 }
 
 // group returns the group of a competition.
@@ -95,48 +148,21 @@ func (a *aggregation) group(id string) string {
 
 // Run implements step.Step.
 func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	entries, err := readEntries(ctx, env.Store, a.args.Reports)
+	entries, err := a.entries(ctx, env)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	board, err := NewBoard(entries, a.args.GroupBy, a.group)
+	board, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	text, err := json.MarshalIndent(board, "", "  ")
+	how := grading.Resampling{Resamples: a.args.Resamples}
+	if err := board.Compare(a.args.Compare, how); err != nil {
+		return nil, fmt.Errorf("aggregate: %w", err)
+	}
+	markdown, err := a.markdown(board)
 	if err != nil {
-		return nil, fmt.Errorf("encode leaderboard: %w", err)
+		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	ref, err := cache.PutBytes(ctx, env.Store, append(text, '\n'))
-	if err != nil {
-		return nil, err
-	}
-	table, err := json.Marshal(board.Text(a.args.Title))
-	if err != nil {
-		return nil, fmt.Errorf("encode table: %w", err)
-	}
-	return cache.Outputs{"board": {Ref: ref}, "table": {JSON: table}}, nil
-}
-
-func readEntries(ctx context.Context, store cache.Store, reports []*step.Artifact) ([]Entry, error) {
-	entries := make([]Entry, len(reports))
-	for i, r := range reports {
-		data, err := cache.Get(ctx, store, r.Ref.ID, maxReportBytes)
-		if err != nil {
-			return nil, fmt.Errorf("read report of %s: %w", r.From, err)
-		}
-		var report struct {
-			grading.Report
-			Labels map[string]string `json:"labels"`
-		}
-		if err := json.Unmarshal(data, &report); err != nil || report.CompetitionID == "" {
-			return nil, fmt.Errorf("read output %q of %s: it is not a grading report", r.Output, r.From)
-		}
-		entries[i] = Entry{Agent: report.Labels["agent"], Seed: report.Labels["seed"], Labels: report.Labels, Report: report.Report}
-		if entries[i].Agent == "" {
-			entries[i].Agent = Unlabelled
-		}
-	}
-	slices.SortStableFunc(entries, compareEntries)
-	return entries, nil
+	return a.outputs(ctx, env, board, markdown)
 }

@@ -117,7 +117,7 @@ func TestTable(t *testing.T) {
 // TestNumbers checks the numbers of the board against sums done by hand.
 func TestNumbers(t *testing.T) {
 	b := steptest.New(aggregate.Kind(catalog(t)))
-	out, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, exampleRuns)})
+	out, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, exampleRuns), "pad_missing": cty.True})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -25,30 +24,42 @@ type Board struct {
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
-}
-
-// Entry is one report.
-type Entry struct {
-	Agent  string            `json:"agent"`
-	Seed   string            `json:"seed"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Report grading.Report    `json:"report"`
+	// PadMissing says that a missing report counts as no submission.
+	PadMissing  bool         `json:"pad_missing"`
+	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
 // Agent is what one agent reached.
 type Agent struct {
 	Name string `json:"name"`
+	// Place is 1 for the best, and 0 without percentages. Tied agents, equal in all that the order
+	// goes by, share the best place of theirs.
+	Place int  `json:"place"`
+	Tied  bool `json:"tied"`
 	// Overall is over all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
 	Competitions []Result `json:"competitions"`
+	// Missing are the runs that there is no report of, as far as the agent's
+	// other runs tell. They are no failures of the agent.
+	Missing []Gap `json:"missing,omitempty"`
+}
+
+// Gap is what an agent has no report of at a competition.
+type Gap struct {
+	Competition string   `json:"competition"`
+	Runs        int      `json:"runs"`
+	Seeds       []string `json:"seeds,omitempty"` // if the reports have seeds
 }
 
 // Group is an agent's percentages over a group of competitions.
 type Group struct {
 	Name         string   `json:"name"`
 	Competitions []string `json:"competitions"`
-	Seeds        int      `json:"seeds"`
+	// Seeds is how many complete seeds the percentages are over; 0 when there
+	// is none, and then there are no percentages unless missing reports are
+	// padded.
+	Seeds int `json:"seeds"`
 	// Percentages are by the reference's names.
 	Percentages grading.Split `json:"percentages"`
 }
@@ -73,64 +84,58 @@ type Result struct {
 	// BestRank is the best place among the teams; 0 without a score.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
+	// Margins are those of the best score.
+	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
+	// Uncertain is the number of runs whose medal hangs on rounding or rests
+	// on a score that is no finite number.
+	Uncertain int   `json:"uncertain"`
+	Used      *Used `json:"used,omitempty"`
 }
 
-// compareEntries orders by agent, competition and seed; seeds that are numbers
-// as numbers.
-func compareEntries(a, b Entry) int {
-	return cmp.Or(
-		strings.Compare(a.Agent, b.Agent),
-		strings.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
-		CompareSeeds(a.Seed, b.Seed),
-	)
+// Grouping says how competitions are grouped and seeds arranged.
+type Grouping struct {
+	By         string                 // the value of group_by
+	Of         func(id string) string // the group of a competition
+	PadMissing bool
 }
 
-// CompareSeeds orders seeds: numbers by value, then other texts.
-func CompareSeeds(a, b string) int {
-	x, errX := strconv.Atoi(a)
-	y, errY := strconv.Atoi(b)
-	switch {
-	case errX == nil && errY == nil:
-		return cmp.Compare(x, y)
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	}
-	return strings.Compare(a, b)
-}
-
-// NewBoard makes a leaderboard of sorted entries. group names the group of a
-// competition.
-func NewBoard(entries []Entry, groupBy string, group func(id string) string) (*Board, error) {
+// NewBoard makes a leaderboard of sorted entries.
+func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	if err := checkUnique(entries); err != nil {
 		return nil, err
 	}
-	groups := map[string][]string{}
-	var all []string
-	for _, e := range entries {
-		id := e.Report.CompetitionID
-		if !slices.Contains(all, id) {
-			all = append(all, id)
-			groups[group(id)] = append(groups[group(id)], id)
-		}
+	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing}
+	all, groups := b.competitions(), map[string][]string{}
+	for _, id := range all {
+		groups[how.Of(id)] = append(groups[how.Of(id)], id)
 	}
-	b := &Board{GroupBy: groupBy, Entries: entries}
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
-		agent, err := newAgent(own, all, groups)
-		if err != nil {
-			return nil, fmt.Errorf("agent %s: %w", own[0].Agent, err)
-		}
-		b.Agents = append(b.Agents, agent)
+		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
 	}
-	slices.SortStableFunc(b.Agents, compareAgents)
+	slices.SortStableFunc(b.Agents, func(x, y Agent) int { return cmp.Or(compareAgents(x, y), strings.Compare(x.Name, y.Name)) })
+	place(b.Agents)
 	return b, nil
+}
+
+// place numbers sorted agents; ties share a place, and the next place is as if
+// they did not.
+func place(agents []Agent) {
+	for i := range agents {
+		if len(agents[i].Overall.Percentages) == 0 {
+			return
+		}
+		agents[i].Place = i + 1
+		if i > 0 && compareAgents(agents[i-1], agents[i]) == 0 {
+			agents[i].Place = agents[i-1].Place
+			agents[i-1].Tied, agents[i].Tied = true, true
+		}
+	}
 }
 
 func checkUnique(entries []Entry) error {
 	for i := 1; i < len(entries); i++ {
 		if e := entries[i]; e.Seed != "" && compareEntries(entries[i-1], e) == 0 {
-			return fmt.Errorf("two reports for agent %q, competition %q and seed %q; label them apart", e.Agent, e.Report.CompetitionID, e.Seed)
+			return fmt.Errorf("two reports for agent %q, competition %q and seed %q; label them apart, or choose one version of the competitions", e.Agent, e.Report.CompetitionID, e.Seed)
 		}
 	}
 	return nil
@@ -152,56 +157,77 @@ func chunks(entries []Entry, key func(Entry) string) func(func([]Entry) bool) {
 	}
 }
 
-// compareAgents puts the better agent first.
+// compareAgents puts the better agent first, and agents without percentages
+// last; 0 is a tie.
 func compareAgents(a, b Agent) int {
+	if x, y := len(a.Overall.Percentages) > 0, len(b.Overall.Percentages) > 0; x != y {
+		return count(y) - count(x)
+	}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
 		if c := cmp.Compare(b.Overall.Percentages[name].Mean, a.Overall.Percentages[name].Mean); c != 0 {
 			return c
 		}
 	}
-	return strings.Compare(a.Name, b.Name)
+	return 0
 }
 
-func newAgent(own []Entry, all []string, groups map[string][]string) (Agent, error) {
-	a := Agent{Name: own[0].Agent}
+func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
+	a := Agent{Name: own[0].Agent, Missing: gaps(own, all)}
 	flags := make([]grading.Flags, len(own))
 	for i, e := range own {
 		flags[i] = e.Report.Flags()
 	}
-	var err error
-	if a.Overall, err = newGroup("all", all, flags); err != nil {
-		return a, err
-	}
+	a.Overall = newGroup("all", all, flags, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		g, err := newGroup(name, groups[name], flags)
-		if err != nil {
-			return a, err
-		}
-		a.Groups = append(a.Groups, g)
+		a.Groups = append(a.Groups, newGroup(name, groups[name], flags, pad))
 	}
 	for runs := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {
 		a.Competitions = append(a.Competitions, newResult(runs))
 	}
-	return a, nil
+	return a
 }
 
-// newGroup computes percentages. Where an agent lacks a report for a seed it
-// counts as no submission; a group that it has no report of at all is zero.
-func newGroup(name string, ids []string, flags []grading.Flags) (Group, error) {
+// gaps compares the runs at each competition with all seeds of the agent, or
+// without seeds with the most runs at a competition.
+func gaps(own []Entry, all []string) []Gap {
+	var seeds []string
+	runs, seen := map[string]int{}, map[[2]string]bool{}
+	most := 0
+	for _, e := range own {
+		seeds = append(seeds, e.Seed)
+		seen[[2]string{e.Report.CompetitionID, e.Seed}] = true
+		runs[e.Report.CompetitionID]++
+		most = max(most, runs[e.Report.CompetitionID])
+	}
+	slices.SortFunc(seeds, CompareSeeds)
+	seeds = slices.Compact(seeds)
+	var out []Gap
+	for _, id := range all {
+		g := Gap{Competition: id, Runs: most - runs[id]}
+		if !slices.Contains(seeds, "") {
+			g.Seeds = slices.DeleteFunc(slices.Clone(seeds), func(s string) bool { return seen[[2]string{id, s}] })
+			g.Runs = len(g.Seeds)
+		}
+		if g.Runs > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// newGroup computes percentages over complete seeds, or over padded ones.
+// Where there are none, there are no percentages; padded, they are 0.
+func newGroup(name string, ids []string, flags []grading.Flags, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
-	has := slices.ContainsFunc(flags, func(f grading.Flags) bool { return slices.Contains(ids, f.CompetitionID) })
-	if !has {
-		flags = []grading.Flags{{CompetitionID: ids[0]}}
+	seeds, err := grading.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
+	switch {
+	case err == nil:
+		g.Seeds, g.Percentages = len(seeds), grading.Aggregate(seeds)
+	case pad:
+		zero := make([]grading.Flags, len(g.Competitions))
+		g.Percentages = grading.Aggregate([][]grading.Flags{zero})
 	}
-	seeds, err := grading.Seeds{PadMissing: true}.Arrange(flags, g.Competitions)
-	if err != nil {
-		return g, err
-	}
-	g.Percentages = grading.Aggregate(seeds)
-	if has {
-		g.Seeds = len(seeds)
-	}
-	return g, nil
+	return g
 }
 
 func newResult(runs []Entry) Result {
@@ -210,6 +236,7 @@ func newResult(runs []Entry) Result {
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report
+		r.Uncertain += count(e.uncertain())
 		r.Gold += count(rep.GoldMedal)
 		r.Silver += count(rep.SilverMedal)
 		r.Bronze += count(rep.BronzeMedal)
@@ -220,18 +247,31 @@ func newResult(runs []Entry) Result {
 		}
 		if s := rep.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
 			scores = append(scores, float64(*s))
+			if len(scores) == 1 || r.better(*s, *r.Best) {
+				r.Best, r.Margins = s, e.Margins
+			}
 		}
 	}
+	r.Used = newUsed(runs)
 	if r.Scored = len(scores); r.Scored == 0 {
 		return r
 	}
 	estimate := grading.NewEstimate(scores)
-	best := grading.Number(slices.Max(scores))
-	if r.LowerIsBetter {
-		best = grading.Number(slices.Min(scores))
-	}
-	r.Score, r.Best = &estimate, &best
+	r.Score = &estimate
 	return r
+}
+
+func (r Result) better(a, b grading.Number) bool {
+	if r.LowerIsBetter {
+		return a < b
+	}
+	return a > b
+}
+
+// uncertain reports whether a medal hangs on rounding or rests on a score that
+// is no finite number.
+func (e Entry) uncertain() bool {
+	return e.MedalOnNonFinite || slices.ContainsFunc(e.RoundingDecides, func(t grading.Threshold) bool { return t != grading.Median })
 }
 
 func count(b bool) int {

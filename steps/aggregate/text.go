@@ -2,47 +2,59 @@ package aggregate
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Text returns the leaderboard as tables for a terminal: first every agent's
-// percentages, then its scores at each competition.
+// percentages, then its scores at each competition, then comparisons, then what
+// to beware of.
 func (b *Board) Text(title string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", title)
-	shares := [][]string{{"agent", b.groupHeader(), "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
-	scores := [][]string{{"agent", "competition", "score", "better", "best", "best place", "gold", "silver", "bronze", "above median", "valid"}}
+	shares := [][]string{{"place", "agent", b.groupHeader(), "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	scores := [][]string{{"agent", "competition", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
+	used := b.usedColumns()
+	for _, c := range used {
+		scores[0] = append(scores[0], c.name)
+	}
 	for _, a := range b.Agents {
-		groups := a.Groups
-		if len(groups) > 1 {
-			groups = append(slices.Clip(groups), a.Overall)
-		}
-		for _, g := range groups {
-			shares = append(shares, g.row(a.Name))
+		for _, g := range a.shown() {
+			shares = append(shares, append([]string{a.placeText()}, g.row(a.Name)...))
 		}
 		for _, r := range a.Competitions {
-			scores = append(scores, r.row(a.Name))
+			row := r.row(a.Name)
+			for _, c := range used {
+				row = append(row, c.text(r.Used))
+			}
+			scores = append(scores, row)
 		}
 	}
-	writeTable(&out, shares, 2)
+	writeTable(&out, shares, 3)
 	out.WriteString("\n")
 	writeTable(&out, scores, 2)
-	fmt.Fprintf(&out, "\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams.\n")
-	if b.flagged(competitions.Crowded) {
-		out.WriteString("crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.\n")
+	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is what\n" +
+		"the best score lacks to the next medal.\n")
+	for _, c := range b.Comparisons {
+		c.write(&out)
+	}
+	for _, note := range b.notes() {
+		fmt.Fprintf(&out, "\n%s\n", note)
 	}
 	return out.String()
 }
 
-// flagged reports whether some competition of the board has a flag.
-func (b *Board) flagged(flag competitions.Flag) bool {
-	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.Report.Flagged, flag) })
+func (a Agent) placeText() string {
+	switch {
+	case a.Place == 0:
+		return "-"
+	case a.Tied:
+		return strconv.Itoa(a.Place) + "="
+	}
+	return strconv.Itoa(a.Place)
 }
 
 func (b *Board) groupHeader() string {
@@ -61,7 +73,10 @@ func (g Group) row(agent string) []string {
 }
 
 func (g Group) percentage(name string) string {
-	p := g.Percentages[name]
+	p, ok := g.Percentages[name]
+	if !ok {
+		return "-"
+	}
 	if g.Seeds < 2 {
 		return fmt.Sprintf("%.1f %%", float64(p.Mean))
 	}
@@ -79,7 +94,7 @@ func (r Result) row(agent string) []string {
 		place = fmt.Sprintf("%d of %d", r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.name(), r.scoreText(), better, number(r.Best), place,
+		agent, r.name(), r.scoreText(), better, number(r.Best), place, r.nextMedal(),
 		of(r.Gold), of(r.Silver), of(r.Bronze), of(r.AboveMedian), of(r.Valid),
 	}
 }
@@ -91,6 +106,23 @@ func (r Result) name() string {
 		out += fmt.Sprintf(" (%s)", flag)
 	}
 	return out
+}
+
+// nextMedal is what the best score lacks to the next better medal.
+func (r Result) nextMedal() string {
+	next := "-"
+	for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
+		m, ok := r.Margins[name]
+		if !ok || m.Score >= 0 {
+			break
+		}
+		missing := -m.Score
+		next = fmt.Sprintf("%s: %s", name, number(&missing))
+		if m.Places != nil {
+			next += fmt.Sprintf(", %d up", -*m.Places)
+		}
+	}
+	return next
 }
 
 func (r Result) scoreText() string {

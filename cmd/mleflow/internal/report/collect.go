@@ -242,6 +242,9 @@ func (c *collector) addBoard(text []byte) error {
 func boardsOf(b aggregate.Board) []Board {
 	var boards []Board
 	add := func(title string, agent string, g aggregate.Group) {
+		if len(g.Percentages) == 0 {
+			return // no complete seed
+		}
 		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
 		if i < 0 {
 			i = len(boards)

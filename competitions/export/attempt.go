@@ -1,0 +1,43 @@
+package export
+
+import (
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// attemptColumns adds what is known of the attempts.
+func attemptColumns(r *rows[Run]) {
+	usage := func(of func(Usage) *float64) func(Run) *float64 {
+		return func(r Run) *float64 {
+			if r.Attempt.Usage == nil {
+				return nil
+			}
+			return of(*r.Attempt.Usage)
+		}
+	}
+	r.text("attempt_outcome", func(r Run) string { return r.Attempt.Outcome })
+	r.number("wall_seconds", func(r Run) *float64 { return r.Attempt.WallSeconds })
+	r.number("cpu_seconds", func(r Run) *float64 { return r.Attempt.CPUSeconds })
+	r.number("validations", func(r Run) *float64 { return knownInt(r.Attempt.Validations) })
+	r.text("model", func(r Run) string {
+		if r.Attempt.Usage == nil {
+			return ""
+		}
+		return r.Attempt.Usage.Model
+	})
+	r.number("requests", usage(func(u Usage) *float64 { return u.Requests }))
+	r.number("input_tokens", usage(func(u Usage) *float64 { return u.InputTokens }))
+	r.number("cached_input_tokens", usage(func(u Usage) *float64 { return u.CachedInputTokens }))
+	r.number("output_tokens", usage(func(u Usage) *float64 { return u.OutputTokens }))
+	r.number("cost_usd", usage(func(u Usage) *float64 { return u.CostUSD }))
+}
+
+// Join lists thresholds in one text.
+func Join(names []grading.Threshold) string {
+	var texts []string
+	for _, n := range names {
+		texts = append(texts, string(n))
+	}
+	return strings.Join(texts, " ")
+}

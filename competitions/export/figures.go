@@ -1,0 +1,44 @@
+package export
+
+import (
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Group is an agent's figures over a split or another group of competitions.
+type Group struct {
+	Agent        string
+	Name         string
+	Figures      grading.Split
+	Seeds        int
+	Competitions int
+}
+
+type figure struct {
+	Group
+	name string
+	grading.Estimate
+}
+
+// Figures returns the table of figures: one row for an agent, a group and a
+// figure, in the order of groups and of grading.PercentageNames.
+func Figures(groups []Group) (*table.Table, error) {
+	var r rows[figure]
+	for _, g := range groups {
+		for _, name := range grading.PercentageNames() {
+			if e, ok := g.Figures[name]; ok {
+				r.of = append(r.of, figure{g, name, e})
+			}
+		}
+	}
+	r.text("agent", func(f figure) string { return f.Agent })
+	r.text("group", func(f figure) string { return f.Group.Name })
+	r.text("figure", func(f figure) string { return f.name })
+	r.number("mean", func(f figure) *float64 { return known(f.Mean) })
+	r.number("sem", func(f figure) *float64 { return known(f.SEM) })
+	r.number("ci_lower", func(f figure) *float64 { return known(f.CILower) })
+	r.number("ci_upper", func(f figure) *float64 { return known(f.CIUpper) })
+	r.whole("seeds", func(f figure) int { return f.Seeds })
+	r.whole("competitions", func(f figure) int { return f.Competitions })
+	return table.New(r.columns...)
+}

@@ -1,0 +1,77 @@
+package export
+
+import (
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Attempt is what is known of how a submission came to be.
+type Attempt struct {
+	Outcome     string   `json:"outcome,omitempty"`
+	WallSeconds *float64 `json:"wall_seconds,omitempty"`
+	CPUSeconds  *float64 `json:"cpu_seconds,omitempty"`
+	// Validations is how often it asked whether a submission is valid.
+	Validations *int `json:"validations,omitempty"`
+	// Usage is what the agent says; nil if it says nothing.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// Run is one graded run.
+type Run struct {
+	Agent   string
+	Seed    string
+	Report  grading.Report
+	Margins map[grading.Threshold]grading.Margin
+	Attempt Attempt
+}
+
+// Medal names the report's medal, "" for none.
+func Medal(r grading.Report) string {
+	switch {
+	case r.GoldMedal:
+		return "gold"
+	case r.SilverMedal:
+		return "silver"
+	case r.BronzeMedal:
+		return "bronze"
+	}
+	return ""
+}
+
+// Runs returns the table of runs, in their order.
+func Runs(runs []Run) (*table.Table, error) {
+	r := rows[Run]{of: runs}
+	r.text("agent", func(r Run) string { return r.Agent })
+	r.text("seed", func(r Run) string { return r.Seed })
+	r.text("competition", func(r Run) string { return r.Report.CompetitionID })
+	r.text("competition_version", func(r Run) string { return r.Report.CompetitionVersion })
+	r.text("outcome", func(r Run) string { return string(r.Report.Outcome) })
+	r.truth("submission_exists", func(r Run) bool { return r.Report.SubmissionExists })
+	r.truth("valid_submission", func(r Run) bool { return r.Report.ValidSubmission })
+	r.number("score", func(r Run) *float64 { return (*float64)(r.Report.Score) })
+	r.number("exact_score", func(r Run) *float64 { return (*float64)(r.Report.ExactScore) })
+	r.truth("is_lower_better", func(r Run) bool { return r.Report.LowerIsBetter })
+	r.text("medal", func(r Run) string { return Medal(r.Report) })
+	r.truth("above_median", func(r Run) bool { return r.Report.AboveMedian })
+	r.number("rank", func(r Run) *float64 { return knownInt(r.Report.Rank) })
+	r.number("teams", func(r Run) *float64 {
+		if r.Report.Teams == 0 {
+			return nil
+		}
+		return knownInt(&r.Report.Teams)
+	})
+	for _, name := range grading.AllThresholds() {
+		r.number(string(name)+"_margin", func(r Run) *float64 {
+			if m, ok := r.Margins[name]; ok {
+				return known(m.Score)
+			}
+			return nil
+		})
+		r.number(string(name)+"_places", func(r Run) *float64 { return knownInt(r.Margins[name].Places) })
+	}
+	r.text("rounding_decides", func(r Run) string { return Join(r.Report.RoundingDecides()) })
+	r.truth("medal_on_non_finite", func(r Run) bool { return r.Report.MedalOnNonFinite() })
+	r.truth("non_finite", func(r Run) bool { return r.Report.HasNonFinite() })
+	attemptColumns(&r)
+	return table.New(r.columns...)
+}

@@ -1,0 +1,34 @@
+package export
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// Format is a file format of a table.
+type Format string
+
+// The formats.
+const (
+	CSV     Format = "csv"
+	Parquet Format = "parquet"
+	Arrow   Format = "arrow" // Arrow IPC file, also known as Feather
+)
+
+// Formats returns the formats.
+func Formats() []Format { return []Format{CSV, Parquet, Arrow} }
+
+// Write writes a table.
+func Write(w io.Writer, t *table.Table, f Format) error {
+	switch f {
+	case CSV:
+		return table.WriteCSV(w, t, table.WriteOptions{})
+	case Parquet:
+		return table.WriteParquet(w, t)
+	case Arrow:
+		return table.WriteArrow(w, t)
+	}
+	return fmt.Errorf("write table: there is no format %q", f)
+}

@@ -1,0 +1,97 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// attemptType is what is taken of an agent-run step.
+var attemptType = cty.Object(map[string]cty.Type{
+	"logs":    step.ArtifactType,
+	"outcome": cty.String,
+	"stats": cty.Object(map[string]cty.Type{
+		"wall_seconds": cty.Number,
+		"cpu_seconds":  cty.Number,
+		"validations":  cty.Number,
+	}),
+})
+
+type attempt struct {
+	Logs    *step.Artifact `cty:"logs"`
+	Outcome string         `cty:"outcome"`
+	Stats   stats          `cty:"stats"`
+}
+
+type stats struct {
+	WallSeconds float64 `cty:"wall_seconds"`
+	CPUSeconds  float64 `cty:"cpu_seconds"`
+	Validations int     `cty:"validations"`
+}
+
+// checkAttempts sees that there is one attempt a report and, as far as the keys
+// of their addresses tell, that each belongs to its report.
+func (a *aggregation) checkAttempts() error {
+	if len(a.args.Attempts) == 0 {
+		return nil
+	}
+	if len(a.args.Attempts) != len(a.args.Reports) {
+		return fmt.Errorf("there are %d attempts and %d reports; list both in the same order, as values(step.agent-run.NAME) and values(step.grade.NAME)[*].report do",
+			len(a.args.Attempts), len(a.args.Reports))
+	}
+	for i, r := range a.args.Reports {
+		report, attempt := instanceKey(r), instanceKey(a.args.Attempts[i].Logs)
+		if report != "" && attempt != "" && report != attempt {
+			return fmt.Errorf("attempt %d is of %s and report %d of %s; list both in the same order", i+1, a.args.Attempts[i].Logs.From, i+1, r.From)
+		}
+	}
+	return nil
+}
+
+// instanceKey returns the ["key"] of the address that made an artifact.
+func instanceKey(a *step.Artifact) string {
+	if a == nil {
+		return ""
+	}
+	_, key, _ := strings.Cut(a.From, "[")
+	return key
+}
+
+// known returns what an attempt tells. Usage that cannot be read is left out
+// with a warning: the agent wrote it.
+func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
+	out := &export.Attempt{
+		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
+	}
+	if t.Logs == nil || t.Logs.Ref.Kind != cache.Tree {
+		return out, nil
+	}
+	e, err := tree.Find(ctx, env.Store, t.Logs.Ref, export.UsageFile)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find %s of %s: %w", export.UsageFile, t.Logs.From, err)
+	}
+	if e.Ref().Size > export.MaxUsageBytes {
+		env.Warn(fmt.Sprintf("%s of %s has %d bytes and is not read", export.UsageFile, t.Logs.From, e.Ref().Size))
+		return out, nil
+	}
+	data, err := cache.Get(ctx, env.Store, e.Ref().ID, export.MaxUsageBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", export.UsageFile, t.Logs.From, err)
+	}
+	if out.Usage, err = export.ReadUsage(data); err != nil {
+		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package aggregate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Entry is one report.
+type Entry struct {
+	Agent  string            `json:"agent"`
+	Seed   string            `json:"seed"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Report grading.Report    `json:"report"`
+	// Margins are how far the score is from the thresholds.
+	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
+	// RoundingDecides are the thresholds that are reached, or missed, only
+	// because scores are rounded.
+	RoundingDecides []grading.Threshold `json:"rounding_decides,omitempty"`
+	// MedalOnNonFinite says that a medal rests on a score that is no finite
+	// number.
+	MedalOnNonFinite bool `json:"medal_on_non_finite,omitempty"`
+	// Attempt is how the submission came to be; nil if it is not known.
+	Attempt *export.Attempt `json:"attempt,omitempty"`
+}
+
+// NewEntry makes an entry of a report. The agent is the label "agent".
+func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
+	e := Entry{
+		Agent: cmp.Or(g.Labels["agent"], Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Report: g.Report,
+		RoundingDecides: g.RoundingDecides(), MedalOnNonFinite: g.MedalOnNonFinite(),
+	}
+	e.Margins = g.Margins(medalsOf(catalog, g.Report))
+	return e
+}
+
+// medalsOf returns the human leaderboard that a report was compared with; nil
+// if it is not known.
+func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Medals {
+	def, err := catalog.Get(r.CompetitionID)
+	if err == nil && r.CompetitionVersion != "" {
+		def, err = def.At(r.CompetitionVersion)
+	}
+	if err != nil {
+		return nil
+	}
+	return &def.Medals
+}
+
+// Run returns the entry as a row of the table of runs.
+func (e Entry) Run() export.Run {
+	r := export.Run{Agent: e.Agent, Seed: e.Seed, Report: e.Report, Margins: e.Margins}
+	if e.Attempt != nil {
+		r.Attempt = *e.Attempt
+	}
+	return r
+}
+
+// graded returns the entry as the report that it was made of.
+func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report, Labels: e.Labels} }
+
+// compareEntries orders by agent, competition and seed; seeds that are numbers
+// as numbers.
+func compareEntries(a, b Entry) int {
+	return cmp.Or(
+		strings.Compare(a.Agent, b.Agent),
+		strings.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
+		CompareSeeds(a.Seed, b.Seed),
+	)
+}
+
+// CompareSeeds orders seeds: numbers by value, then other texts.
+func CompareSeeds(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Compare(x, y)
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// entries reads the reports, those of the wanted version.
+func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, error) {
+	var entries []Entry
+	for i, r := range a.args.Reports {
+		data, err := cache.Get(ctx, env.Store, r.Ref.ID, maxReportBytes)
+		if err != nil {
+			return nil, fmt.Errorf("read report of %s: %w", r.From, err)
+		}
+		var report grading.Graded
+		if err := json.Unmarshal(data, &report); err != nil || report.CompetitionID == "" {
+			return nil, fmt.Errorf("read output %q of %s: it is not a grading report", r.Output, r.From)
+		}
+		if a.args.Version != nil && report.CompetitionVersion != *a.args.Version {
+			continue
+		}
+		e := NewEntry(report, a.catalog)
+		e.Agent = cmp.Or(a.args.Labels[e.Agent], e.Agent)
+		if len(a.args.Attempts) > 0 {
+			if e.Attempt, err = a.args.Attempts[i].known(ctx, env); err != nil {
+				return nil, err
+			}
+		}
+		entries = append(entries, e)
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("no report is of version %q", *a.args.Version)
+	}
+	slices.SortStableFunc(entries, compareEntries)
+	return entries, nil
+}

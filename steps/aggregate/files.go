@@ -1,0 +1,121 @@
+package aggregate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+func (a *aggregation) outputs(ctx context.Context, env *step.Env, board *Board, markdown string) (cache.Outputs, error) {
+	text, err := json.MarshalIndent(board, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode leaderboard: %w", err)
+	}
+	shown := board.Text(a.args.Title)
+	files := map[string][]byte{"board.json": append(text, '\n'), "board.md": []byte(markdown), "board.txt": []byte(shown)}
+	if err := board.tables(files); err != nil {
+		return nil, err
+	}
+	out := cache.Outputs{}
+	var b tree.Builder
+	for name, data := range files {
+		ref, err := cache.PutBytes(ctx, env.Store, data)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.Add(name, ref, false); err != nil {
+			return nil, err
+		}
+		if name == "board.json" {
+			out["board"] = cache.Value{Ref: ref}
+		}
+	}
+	all, err := b.Build(ctx, env.Store)
+	if err != nil {
+		return nil, fmt.Errorf("keep files: %w", err)
+	}
+	out["files"] = cache.Value{Ref: all}
+	for name, value := range map[string]string{"table": shown, "markdown": markdown} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", name, err)
+		}
+		out[name] = cache.Value{JSON: text}
+	}
+	return out, nil
+}
+
+// tables adds the tables in every format.
+func (b *Board) tables(files map[string][]byte) error {
+	var groups []export.Group
+	var runs []export.Run
+	for _, a := range b.Agents {
+		for _, g := range a.shown() {
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions)})
+		}
+	}
+	for _, e := range b.Entries {
+		runs = append(runs, e.Run())
+	}
+	figures, err := export.Figures(groups)
+	if err != nil {
+		return err
+	}
+	all, err := export.Runs(runs)
+	if err != nil {
+		return err
+	}
+	for name, t := range map[string]*table.Table{"figures": figures, "runs": all} {
+		for _, f := range export.Formats() {
+			var data bytes.Buffer
+			if err := export.Write(&data, t, f); err != nil {
+				return err
+			}
+			files[name+"."+string(f)] = data.Bytes()
+		}
+	}
+	return nil
+}
+
+// markdown returns the rows of the reference's README: percentages by
+// complexity, whatever the board is grouped by, and over all competitions of
+// the board.
+func (a *aggregation) markdown(board *Board) (string, error) {
+	byComplexity := aggregation{args: arguments{GroupBy: byComplexity}, catalog: a.catalog}
+	b, err := NewBoard(board.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing})
+	if err != nil {
+		return "", err
+	}
+	var rows []export.Row
+	for _, agent := range b.Agents {
+		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}}
+		for _, g := range append(agent.Groups, agent.Overall) {
+			if len(g.Percentages) > 0 {
+				row.Splits[g.Name] = g.Percentages
+			}
+		}
+		for _, e := range board.Entries {
+			if e.Agent == agent.Name && e.Attempt != nil && e.Attempt.Usage != nil && e.Attempt.Usage.Model != "" {
+				row.Models = e.Attempt.Usage.Model
+			}
+		}
+		rows = append(rows, row)
+	}
+	return export.Markdown(rows), nil
+}
+
+// shown are the agent's groups, and all competitions where there are several.
+func (a Agent) shown() []Group {
+	if len(a.Groups) == 1 {
+		return a.Groups
+	}
+	return append(a.Groups[:len(a.Groups):len(a.Groups)], a.Overall)
+}

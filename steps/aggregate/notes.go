@@ -1,0 +1,154 @@
+package aggregate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// usedColumn is a column of what runs used.
+type usedColumn struct {
+	name  string
+	value func(Used) *float64
+	show  func(float64) string
+}
+
+var usedColumns = []usedColumn{
+	{"time", func(u Used) *float64 { return u.WallSeconds }, func(v float64) string {
+		return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+	}},
+	{"validations", func(u Used) *float64 { return u.Validations }, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }},
+	{"tokens", func(u Used) *float64 { return u.Tokens }, func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }},
+	{"cost (USD)", func(u Used) *float64 { return u.CostUSD }, func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }},
+}
+
+func (c usedColumn) text(u *Used) string {
+	if u == nil || c.value(*u) == nil {
+		return "-"
+	}
+	return c.show(*c.value(*u))
+}
+
+// usedColumns returns the columns that are known of any run.
+func (b *Board) usedColumns() []usedColumn {
+	var known []usedColumn
+	for _, c := range usedColumns {
+		if b.anyUsed(c) {
+			known = append(known, c)
+		}
+	}
+	return known
+}
+
+func (b *Board) anyUsed(c usedColumn) bool {
+	for _, a := range b.Agents {
+		for _, r := range a.Competitions {
+			if r.Used != nil && c.value(*r.Used) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// notes say what to beware of.
+func (b *Board) notes() []string {
+	var notes []string
+	if b.flagged(competitions.Crowded) {
+		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.")
+	}
+	for _, a := range b.Agents {
+		if text := a.missingText(); text != "" {
+			counted := "they count for nothing"
+			if b.PadMissing {
+				counted = "they count as no submission"
+			}
+			notes = append(notes, fmt.Sprintf("%s: no report of %s; %s.", a.Name, text, counted))
+		}
+	}
+	for _, e := range b.Entries {
+		run := fmt.Sprintf("%s, %s", e.Agent, e.Report.CompetitionID)
+		if e.Seed != "" {
+			run += ", seed " + e.Seed
+		}
+		if e.MedalOnNonFinite {
+			notes = append(notes, run+": the medal rests on a score that is no finite number.")
+		}
+		if len(e.RoundingDecides) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: the exact score %v is on the other side of %s than the rounded one, which counts.",
+				run, float64(*e.Report.ExactScore), thresholdText(e.RoundingDecides)))
+		}
+	}
+	return notes
+}
+
+// flagged reports whether some competition of the board has a flag.
+func (b *Board) flagged(flag competitions.Flag) bool {
+	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.Report.Flagged, flag) })
+}
+
+func thresholdText(names []grading.Threshold) string {
+	var texts []string
+	for _, n := range names {
+		texts = append(texts, string(n))
+	}
+	return strings.Join(texts, " and ")
+}
+
+func (a Agent) missingText() string {
+	runs, parts := 0, []string{}
+	for _, g := range a.Missing {
+		runs += g.Runs
+		part := g.Competition
+		if len(g.Seeds) > 0 {
+			part += " (seed " + strings.Join(g.Seeds, ", ") + ")"
+		}
+		parts = append(parts, part)
+	}
+	if runs == 0 {
+		return ""
+	}
+	const most = 5
+	if len(parts) > most {
+		parts = append(parts[:most], fmt.Sprintf("%d more competitions", len(parts)-most))
+	}
+	return fmt.Sprintf("%d runs: %s", runs, strings.Join(parts, ", "))
+}
+
+// write shows a comparison.
+func (c Comparison) write(out *strings.Builder) {
+	fmt.Fprintf(out, "\n%s and %s, %d pairs of runs by %s at %d competitions\n\n", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions)
+	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1)
+	fmt.Fprintf(out, "\nThe difference is in percentage points. Intervals are 95 %% percentile bootstraps: over other runs at these competitions, and over\n"+
+		"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions.\n")
+}
+
+// ComparisonRows returns a comparison as rows of a table, headers first.
+func ComparisonRows(first, second string, c grading.Comparison) [][]string {
+	rows := [][]string{{"", first, second, "difference", "other runs", "other competitions", "only " + first, "only " + second, "McNemar p", "sign-flip p"}}
+	for _, name := range grading.PercentageNames() {
+		d := c.Figures[name]
+		rows = append(rows, []string{
+			strings.TrimSuffix(name, "_percentage"), percent(d.First), percent(d.Second), fmt.Sprintf("%+.2f", float64(d.Difference)),
+			intervalText(d.Stratified), intervalText(d.Clustered), strconv.Itoa(d.OnlyFirst), strconv.Itoa(d.OnlySecond),
+			pText(d.McNemarP), pText(d.SignFlipP),
+		})
+	}
+	return rows
+}
+
+func percent(n grading.Number) string { return fmt.Sprintf("%.2f %%", float64(n)) }
+
+func pText(p grading.Number) string { return fmt.Sprintf("%.4g", float64(p)) }
+
+func intervalText(i *grading.Intervals) string {
+	if i == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%+.2f to %+.2f", float64(i.Percentile.Lower), float64(i.Percentile.Upper))
+}
