@@ -177,7 +177,8 @@ type SplitIDs struct {
 }
 
 // NewBoard aggregates the reports for every split. A split that cannot be
-// built is skipped with the reason; if none can, the first reason is an error.
+// built is skipped with the reason; if none can, the first reason is an error,
+// and the board holds the reasons only.
 func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Skipped: map[string]string{}}
 	var first error
@@ -197,7 +198,7 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 		}
 	}
 	if len(b.Splits) == 0 {
-		return Board{}, first
+		return b, first
 	}
 	return b, nil
 }

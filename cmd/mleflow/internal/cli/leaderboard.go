@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -15,53 +15,103 @@ type leaderboardOptions struct {
 	split      string
 	seeds      int
 	padMissing bool
+	agent      string
+	// against are reports of another agent, and againstAgent its name.
+	against      []string
+	againstAgent string
+	how          grading.Resampling
+	show         showOptions
 }
 
 func newLeaderboard(a *app) *cobra.Command {
-	var o leaderboardOptions
+	o := leaderboardOptions{how: grading.DefaultResampling}
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one a seed, as the reference does",
-		Long:  "Aggregate grading reports of one agent, one report a seed, into the percentages of\nthe leaderboard: mean, standard error of the mean and 95 % interval by split.",
-		Args:  takes(1, -1),
+		Long: `Aggregate grading reports of one agent, one report a seed, into the percentages of
+the leaderboard: mean, standard error of the mean and 95 % interval by split.
+
+A REPORT is a file that grade or the reference wrote, a report or a leaderboard of a
+pipeline, or a folder, which stands for all *grading_report*.json below it. Files are
+read in the order of their paths. Seed n takes the n-th report of each competition,
+and there are as many seeds as the competition with the fewest reports has.
+
+With --against another agent is compared run by run: exact McNemar test, sign-flip
+test over competitions, and bootstrap intervals of the difference. Files that hold
+several agents need --agent, and two of them are compared by --against-agent.
+
+--format writes tables for other programs; see docs/leaderboard.md for the columns.`,
+		Example: `  mleflow leaderboard runs/aide
+  mleflow leaderboard runs/aide --against runs/openhands --split low
+  mleflow leaderboard board.json --agent aide --against-agent dummy
+  mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
+		Args: takes(1, -1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			return runLeaderboard(a, o, args)
 		}),
 	}
-	cmd.Flags().StringVar(&o.split, "split", "", "only this `SPLIT`: low, medium, high or all")
-	cmd.Flags().IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
-	cmd.Flags().BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
+	flags := cmd.Flags()
+	flags.StringVar(&o.split, "split", "", "only this `SPLIT`: low, medium, high or all")
+	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
+	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
+	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
+	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of this `REPORT` or folder; may be repeated")
+	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports labelled with this agent's `NAME`")
+	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
+	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
+	o.show.register(flags)
 	return cmd
 }
 
+// standing is an agent's reports and what follows from them.
+type standing struct {
+	name  string
+	file  grading.File
+	board grading.Board
+}
+
 func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
-	splits, err := o.splits()
+	if err := o.check(a); err != nil {
+		return err
+	}
+	catalog, err := competitions.Shipped()
 	if err != nil {
 		return err
 	}
-	var reports []grading.Flags
-	for _, path := range paths {
-		more, err := readReport(path)
-		if err != nil {
-			return usageError{err}
-		}
-		reports = append(reports, more...)
+	splits, err := o.splits(catalog)
+	if err != nil {
+		return err
 	}
-	board, err := grading.NewBoard(reports, splits, grading.Seeds{Count: o.seeds, PadMissing: o.padMissing})
+	first, err := o.standing(paths, o.agent, splits)
 	if err != nil {
 		return usageError{err}
 	}
-	if a.json {
-		return writeJSON(a.stdout, board)
+	r := leaderboardResult{agents: []standing{first}, splits: splits, catalog: catalog}
+	if o.compares() {
+		others := o.against
+		if len(others) == 0 {
+			others = paths
+		}
+		second, err := o.standing(others, o.againstAgent, splits)
+		if err != nil {
+			return usageError{fmt.Errorf("compare: %w", err)}
+		}
+		r.agents = append(r.agents, second)
+		if r.comparisons, err = o.compare(first, second, splits); err != nil {
+			return usageError{err}
+		}
 	}
-	return a.showBoard(board, splits)
+	return a.showLeaderboard(r, o.show)
 }
 
-func (o leaderboardOptions) splits() ([]grading.SplitIDs, error) {
-	catalog, err := competitions.Shipped()
-	if err != nil {
-		return nil, err
+func (o *leaderboardOptions) check(a *app) error {
+	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
+		return usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
 	}
+	return o.show.check(a.json)
+}
+
+func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]grading.SplitIDs, error) {
 	names := []string{"low", "medium", "high", "all"}
 	if o.split != "" {
 		names = []string{o.split}
@@ -77,45 +127,104 @@ func (o leaderboardOptions) splits() ([]grading.SplitIDs, error) {
 	return splits, nil
 }
 
-func readReport(path string) ([]grading.Flags, error) {
-	f, err := os.Open(path)
+// standing reads the reports of one agent.
+func (o leaderboardOptions) standing(paths []string, agent string, splits []grading.SplitIDs) (standing, error) {
+	files, err := reportFiles(paths)
 	if err != nil {
-		return nil, fmt.Errorf("read report: %w", err)
+		return standing{}, err
 	}
-	defer f.Close()
-	flags, err := grading.ReadFlags(f)
-	if err != nil {
-		return nil, fmt.Errorf("read report %s: %w", path, err)
+	s := standing{}
+	if s.file, err = grading.ReadPaths(files); err != nil {
+		return s, err
 	}
-	return flags, nil
+	if s.file.Reports, err = reportsOf(s.file.Reports, agent); err != nil {
+		return s, err
+	}
+	if o.padMissing {
+		if err := refuseFailures(s.file, splits); err != nil {
+			return s, err
+		}
+	}
+	s.name = agentName(s.file.Reports, paths)
+	s.board, err = grading.NewBoard(grading.AllFlags(s.file.Reports), splits, grading.Seeds{Count: o.seeds, PadMissing: o.padMissing})
+	if o.compares() {
+		return s, nil // agents can be compared where no split is complete
+	}
+	return s, err
 }
 
-func (a *app) showBoard(b grading.Board, splits []grading.SplitIDs) error {
-	columns := []string{"Percent"}
-	var shown []string
-	for _, s := range splits {
-		if _, ok := b.Splits[s.Name]; ok {
-			shown = append(shown, s.Name)
-			columns = append(columns, ">"+s.Name)
+func (o leaderboardOptions) compares() bool { return len(o.against) > 0 || o.againstAgent != "" }
+
+// reportsOf returns the reports labelled with an agent; without a name all,
+// if they are of one agent.
+func reportsOf(reports []grading.Graded, agent string) ([]grading.Graded, error) {
+	var names []string
+	var own []grading.Graded
+	for _, r := range reports {
+		name := r.Labels["agent"]
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if name == agent {
+			own = append(own, r)
 		}
 	}
-	t := view.NewTable(columns...)
-	for _, name := range grading.PercentageNames() {
-		row := []string{name}
-		for _, split := range shown {
-			e := b.Splits[split][name]
-			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
+	slices.Sort(names)
+	switch {
+	case agent != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, quoted(names))
+	case agent != "":
+		return own, nil
+	case len(names) > 1:
+		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", quoted(names))
+	}
+	return reports, nil
+}
+
+func quoted(names []string) string {
+	var texts []string
+	for _, n := range names {
+		if n == "" {
+			n = "(unlabelled)"
 		}
-		t.Row(row...)
+		texts = append(texts, n)
 	}
-	if err := t.Write(a.stdout, a.outStyle()); err != nil {
-		return err
+	if len(texts) == 0 {
+		return "no reports"
 	}
-	fmt.Fprintf(a.stdout, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
-	for _, s := range splits {
-		if why := b.Skipped[s.Name]; why != "" {
-			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.errStyle().Warn("Left out:"), s.Name, why)
+	return strings.Join(texts, ", ")
+}
+
+// refuseFailures keeps runs that could not be graded, which is no failure of
+// the agent, from being counted as one.
+func refuseFailures(file grading.File, splits []grading.SplitIDs) error {
+	for _, f := range file.Failures {
+		for _, s := range splits {
+			if slices.Contains(s.IDs, f.CompetitionID) {
+				return fmt.Errorf("pad missing reports: line %d, %s, could not be graded (%s), which is no failure of the agent; grade it again, or leave out --pad-missing",
+					f.Line, f.CompetitionID, f.Reason)
+			}
 		}
 	}
 	return nil
+}
+
+// compare pairs two agents in every split that has a pair.
+func (o leaderboardOptions) compare(first, second standing, splits []grading.SplitIDs) (map[string]grading.Comparison, error) {
+	out := map[string]grading.Comparison{}
+	for _, s := range splits {
+		pairing := grading.NewPairing(first.file.Reports, second.file.Reports, s.IDs)
+		if len(pairing.Pairs) == 0 {
+			continue
+		}
+		c, err := pairing.Compare(o.how)
+		if err != nil {
+			return nil, fmt.Errorf("split %s: %w", s.Name, err)
+		}
+		out[s.Name] = c
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("compare: there is no competition that both agents have a report of")
+	}
+	return out, nil
 }

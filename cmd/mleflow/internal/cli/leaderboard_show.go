@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// showOptions say how a leaderboard is written.
+type showOptions struct {
+	format, table, output    string
+	name, model, hours, date string
+}
+
+func (o *showOptions) register(flags *pflag.FlagSet) {
+	flags.StringVar(&o.format, "format", "text", "`FORMAT`: text, markdown, json, csv, parquet or arrow")
+	flags.StringVar(&o.table, "table", "figures", "which `TABLE`: figures, or runs with scores, margins and places")
+	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
+	flags.StringVar(&o.name, "name", "", "show the agent under this `NAME`")
+	flags.StringVar(&o.model, "model", "", "the `MODELS` for the Markdown row")
+	flags.StringVar(&o.hours, "hours", "", "the running time in `HOURS` for the Markdown row")
+	flags.StringVar(&o.date, "date", "", "the `DATE` for the Markdown row (default: of the newest report)")
+}
+
+func (o *showOptions) check(json bool) error {
+	if json {
+		o.format = "json"
+	}
+	if !slices.Contains([]string{"text", "markdown", "json", "csv", "parquet", "arrow"}, o.format) {
+		return usagef("--format %s: it is text, markdown, json, csv, parquet or arrow", o.format)
+	}
+	if o.table != "figures" && o.table != "runs" {
+		return usagef("--table %s: it is figures or runs", o.table)
+	}
+	return nil
+}
+
+// leaderboardResult is what the verb shows: one agent, or two with their
+// comparisons by split.
+type leaderboardResult struct {
+	agents      []standing
+	comparisons map[string]grading.Comparison
+	splits      []grading.SplitIDs
+	catalog     *competitions.Catalog
+}
+
+// boardJSON is the leaderboard as JSON: the fields of the first agent's board,
+// which are fixed, and what goes beyond.
+type boardJSON struct {
+	Agent string `json:"agent"`
+	grading.Board
+	Failures   []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
+	Against    *boardJSON        `json:"against,omitempty"`
+	Comparison *comparisonJSON   `json:"comparison,omitempty"`
+}
+
+type comparisonJSON struct {
+	First  string                        `json:"first"`
+	Second string                        `json:"second"`
+	Splits map[string]grading.Comparison `json:"splits"`
+}
+
+func (a *app) showLeaderboard(r leaderboardResult, o showOptions) error {
+	if o.name != "" {
+		r.agents[0].name = o.name
+	}
+	var out bytes.Buffer
+	if err := a.render(&out, r, o); err != nil {
+		return err
+	}
+	a.warnLeaderboard(r)
+	if o.output == "" {
+		_, err := a.stdout.Write(out.Bytes())
+		return err
+	}
+	if err := os.WriteFile(o.output, out.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("write leaderboard: %w", err)
+	}
+	return nil
+}
+
+func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) error {
+	switch o.format {
+	case "text":
+		if o.table == "runs" {
+			return a.renderRuns(out, r)
+		}
+		return a.renderText(out, r)
+	case "json":
+		return writeJSON(out, r.json())
+	case "markdown":
+		out.WriteString(export.Markdown(r.rows(o)))
+		return nil
+	}
+	t, err := r.table(o.table)
+	if err != nil {
+		return err
+	}
+	return export.Write(out, t, export.Format(o.format))
+}
+
+func (r leaderboardResult) json() boardJSON {
+	of := func(s standing) boardJSON { return boardJSON{Agent: s.name, Board: s.board, Failures: s.file.Failures} }
+	out := of(r.agents[0])
+	if len(r.agents) > 1 {
+		other := of(r.agents[1])
+		out.Against, out.Comparison = &other, &comparisonJSON{r.agents[0].name, r.agents[1].name, r.comparisons}
+	}
+	return out
+}
+
+func (r leaderboardResult) rows(o showOptions) []export.Row {
+	var rows []export.Row
+	for i, s := range r.agents {
+		row := export.Row{Agent: s.name, Splits: s.board.Splits, Hours: o.hours}
+		for _, g := range s.file.Reports {
+			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
+		}
+		if i == 0 {
+			row.Models = o.model
+			if o.date != "" {
+				row.Date = o.date
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (r leaderboardResult) table(name string) (*table.Table, error) {
+	if name == "runs" {
+		return export.Runs(r.runs())
+	}
+	var groups []export.Group
+	for _, s := range r.agents {
+		for _, split := range r.splits {
+			if figures, ok := s.board.Splits[split.Name]; ok {
+				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs)})
+			}
+		}
+	}
+	return export.Figures(groups)
+}
+
+// runs returns the runs at the competitions of the splits, in report order.
+func (r leaderboardResult) runs() []export.Run {
+	var runs []export.Run
+	for _, s := range r.agents {
+		for _, g := range s.file.Reports {
+			if slices.ContainsFunc(r.splits, func(split grading.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
+				run := aggregate.NewEntry(g, r.catalog).Run()
+				run.Agent = s.name
+				runs = append(runs, run)
+			}
+		}
+	}
+	return runs
+}
+
+func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
+	for _, s := range r.agents {
+		if len(r.agents) > 1 {
+			fmt.Fprintf(out, "%s\n\n", a.outStyle().Bold(view.Text(s.name)))
+		}
+		if err := a.renderBoard(out, s.board, r.splits); err != nil {
+			return err
+		}
+		if len(r.agents) > 1 {
+			out.WriteString("\n")
+		}
+	}
+	for _, split := range r.splits {
+		if c, ok := r.comparisons[split.Name]; ok {
+			if err := a.renderComparison(out, r.agents, split.Name, c); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.comparisons) > 0 {
+		out.WriteString("The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at\n" +
+			"these competitions, and over other competitions. p: exact McNemar test on the pairs; sign-flip test\non the competitions.\n")
+	}
+	return nil
+}
+
+func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split string, c grading.Comparison) error {
+	fmt.Fprintf(out, "%s: %s by %s at %s", a.outStyle().Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
+	if len(c.Unpaired) > 0 {
+		first, second := 0, 0
+		for _, u := range c.Unpaired {
+			first, second = first+u.First, second+u.Second
+		}
+		fmt.Fprintf(out, "; without a partner and left out: %d and %d", first, second)
+	}
+	out.WriteString("\n\n")
+	rows := aggregate.ComparisonRows(view.Text(agents[0].name), view.Text(agents[1].name), c)
+	header := rows[0]
+	for i := 1; i < len(header); i++ {
+		header[i] = ">" + header[i]
+	}
+	t := view.NewTable(header...)
+	for _, row := range rows[1:] {
+		t.Row(row...)
+	}
+	if err := t.Write(out, a.outStyle()); err != nil {
+		return err
+	}
+	out.WriteString("\n")
+	return nil
+}
+
+func (a *app) renderBoard(out *bytes.Buffer, b grading.Board, splits []grading.SplitIDs) error {
+	if len(b.Splits) == 0 {
+		out.WriteString("No split is complete.\n")
+		return nil
+	}
+	columns := []string{"Percent"}
+	var shown []string
+	for _, s := range splits {
+		if _, ok := b.Splits[s.Name]; ok {
+			shown = append(shown, s.Name)
+			columns = append(columns, ">"+s.Name)
+		}
+	}
+	t := view.NewTable(columns...)
+	for _, name := range grading.PercentageNames() {
+		row := []string{name}
+		for _, split := range shown {
+			e := b.Splits[split][name]
+			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
+		}
+		t.Row(row...)
+	}
+	if err := t.Write(out, a.outStyle()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
+	return nil
+}
+
+// renderRuns shows every run with how far it is from the next medal.
+func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
+	t := view.NewTable("Agent", "Competition", "Seed", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
+	for _, run := range r.runs() {
+		score, place := "-", "-"
+		if run.Report.Score != nil {
+			score = fmt.Sprint(float64(*run.Report.Score))
+		}
+		if run.Report.Rank != nil {
+			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)
+		}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), score, export.Medal(run.Report), place}
+		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
+			row = append(row, marginText(run.Margins, name))
+		}
+		t.Row(row...)
+	}
+	return t.Write(out, a.outStyle())
+}
+
+// marginText is what is missing to a threshold, or that it is reached.
+func marginText(margins map[grading.Threshold]grading.Margin, name grading.Threshold) string {
+	m, ok := margins[name]
+	switch {
+	case !ok:
+		return "-"
+	case m.Score >= 0:
+		return "reached"
+	case m.Places == nil:
+		return fmt.Sprintf("%.5f", -float64(m.Score))
+	}
+	return fmt.Sprintf("%.5f, %d up", -float64(m.Score), -*m.Places)
+}
+
+// warnLeaderboard tells what was left out and what hangs on rounding.
+func (a *app) warnLeaderboard(r leaderboardResult) {
+	warn := func(title, format string, args ...any) {
+		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
+	}
+	for _, s := range r.agents {
+		for _, split := range r.splits {
+			if why := s.board.Skipped[split.Name]; why != "" {
+				warn("Left out:", "%s: %s", split.Name, why)
+			}
+		}
+		for _, f := range s.file.Failures {
+			warn("Not graded:", "line %d: %s: %s; it counts for nothing", f.Line, f.CompetitionID, f.Reason)
+		}
+	}
+	for _, run := range r.runs() {
+		if run.Report.MedalOnNonFinite() {
+			warn("Check:", "%s, %s: the medal rests on a score that is no finite number", run.Agent, run.Report.CompetitionID)
+		}
+		if decided := run.Report.RoundingDecides(); len(decided) > 0 {
+			warn("Check:", "%s, %s: the exact score %v is on the other side of %s than the rounded one, which counts",
+				run.Agent, run.Report.CompetitionID, float64(*run.Report.ExactScore), export.Join(decided))
+		}
+	}
+}
