@@ -2,7 +2,8 @@
 // documents of JSON and streams. It is a leaf, used by the ledger for the
 // values of sensitive variables and by steps for the secrets they resolve.
 //
-// It hides a value as it is, trimmed, as JSON spells it and line by line. It
-// does not hide a value that was changed on purpose, by base64 for instance:
-// whoever may read a secret can pass it on.
+// It hides a value as it is, trimmed, as JSON spells it and line by line, and in
+// the encodings that programs put it in by themselves: in addresses, hexadecimal
+// and base64. It does not hide a value that was changed on purpose, by reversing
+// it for instance: whoever may read a secret can pass it on.
 package secret

@@ -14,7 +14,7 @@ const mask = "***"
 // nothing. It may be used by several goroutines.
 type Set struct {
 	values []string
-	first  [256]bool // bytes that values begin with
+	by     [256][]string // values by the byte that they begin with
 	// long are those that are looked for in documents, nil if all are.
 	long *Set
 }
@@ -22,10 +22,14 @@ type Set struct {
 // shortest is the length of the shortest value that is masked in documents.
 const shortest = 4
 
+// encoded is the length of the shortest value that is masked in its encodings.
+const encoded = 8
+
 // New returns the secrets of the given values. A value is masked as it
 // is, without the space around it (files end with a newline), as it is
 // written within JSON, and, if it has several lines, each line of at least
-// eight characters. Empty values are no secrets. Values of less than four
+// eight characters. One of at least eight bytes is also masked as Spellings
+// spells it. Empty values are no secrets. Values of less than four
 // bytes are masked in what steps print but not in documents (the journal, the
 // files that a step keeps), where they would make times and numbers unreadable.
 func New(values ...string) *Set {
@@ -33,6 +37,7 @@ func New(values ...string) *Set {
 	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
 		s.long = newSet(slices.DeleteFunc(slices.Clone(values), short))
 		s.long.values = slices.DeleteFunc(s.long.values, short)
+		s.long.index()
 	}
 	return s
 }
@@ -52,20 +57,25 @@ func newSet(values []string) *Set {
 	}
 	slices.Sort(s.values)
 	s.values = slices.Compact(s.values)
+	s.index()
 	return s
+}
+
+// index sorts the values by their first byte.
+func (s *Set) index() {
+	s.by = [256][]string{}
+	for _, v := range s.values {
+		s.by[v[0]] = append(s.by[v[0]], v)
+	}
 }
 
 func (s *Set) add(v string) {
 	if v == "" {
 		return
 	}
-	s.values = append(s.values, v)
-	s.first[v[0]] = true
-	for _, html := range []bool{false, true} {
-		if inner := inJSON(v, html); inner != v {
-			s.values = append(s.values, inner)
-			s.first[inner[0]] = true
-		}
+	s.values = append(s.values, v, inJSON(v, false), inJSON(v, true))
+	if len(v) >= encoded {
+		s.values = append(s.values, Spellings(v)...)
 	}
 }
 
@@ -182,7 +192,7 @@ type masking struct {
 // might be the beginning of a secret; nothing is left when last.
 func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 	for i := range text {
-		if m.secrets.first[text[i]] {
+		if m.secrets.by[text[i]] != nil {
 			length, open := m.secrets.at(text[i:])
 			if open && !last {
 				return dst, text[i:]
@@ -204,7 +214,7 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 // at returns the length of the longest secret that text begins with, and
 // whether more text could make that a longer one.
 func (s *Set) at(text []byte) (length int, open bool) {
-	for _, v := range s.values {
+	for _, v := range s.by[text[0]] {
 		switch {
 		case len(v) <= len(text):
 			if string(text[:len(v)]) == v {
