@@ -97,9 +97,6 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
-	if err := r.checkRoom(ctx); err != nil && !opts.KeepGoing {
-		return nil, append(diags, diag.Failure("Not enough disk space", fmt.Errorf("%w; with --keep-going what fits is done", err)))
-	}
 	if err := r.open(); err != nil {
 		return nil, append(diags, diag.Failure("Run cannot be recorded", err))
 	}
@@ -181,11 +178,10 @@ func (r *run) task(n int) sched.Task {
 func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.announce()
 	r.warnUnfit(tasks)
-	r.warnForecast(ctx)
-	for n, err := range r.preflight(ctx) {
-		if t := slices.Index(r.steps, n); t >= 0 {
-			tasks[t].Refused = err
-		}
+	refused := r.preflight(ctx)
+	r.checkRoom(ctx, refused)
+	for t, n := range r.steps {
+		tasks[t].Refused = refused[n]
 	}
 	for n := range r.pl.Steps {
 		if d := r.pl.decisions[n]; d != nil && d.record != nil {
@@ -220,22 +216,31 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 	}
 }
 
-// checkRoom refuses what finds no room one step after the other either, even
-// in an empty cache. What steps cannot estimate counts as nothing.
-func (r *run) checkRoom(ctx context.Context) error {
-	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
-	if f.Verdict != plan.TooLarge || f.NeedBytes <= roomEvicting(f.Space) {
-		return nil
-	}
-	return fmt.Errorf("%s are needed (at %s) and %s are free: %s", sched.Bytes(f.NeedBytes), f.NeedStep, sched.Bytes(max(0, f.RoomBytes)), f.Warning)
-}
+// errNoRoom is why a step is not started that needs room which all together
+// cannot have.
+var errNoRoom = errors.New("not started, since there is not enough disk space for all that is to be done (the warning says what is missing); with --keep-going what fits is done")
 
-// warnForecast tells at once when the steps may find no room.
-func (r *run) warnForecast(ctx context.Context) {
+// checkRoom tells at once when the steps may find no room, by what the
+// preflight found out about sizes. What has no room one step after the other
+// either, even in an empty cache, is refused before hours are spent on a part
+// of it, unless the run is to do what it can.
+func (r *run) checkRoom(ctx context.Context, refused map[int]error) {
+	for n := range refused {
+		r.pl.estimates[n] = step.Estimate{}
+	}
 	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
-	if f.Verdict == plan.TooLarge || f.Verdict == plan.Evicts {
-		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk: %s are needed and %s are free: %s",
-			sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.RoomBytes)), f.Warning)})
+	if f.Verdict != plan.TooLarge && f.Verdict != plan.Evicts {
+		return
+	}
+	r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk: %s are needed and %s are free: %s",
+		sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.RoomBytes)), f.Warning)})
+	if f.Verdict != plan.TooLarge || r.opts.KeepGoing || f.NeedBytes <= roomEvicting(f.Space) {
+		return
+	}
+	for n := range r.pl.Steps {
+		if r.pl.Steps[n].Action == plan.Run && refused[n] == nil && r.pl.estimates[n].Bytes() > 0 {
+			refused[n] = errNoRoom
+		}
 	}
 }
 

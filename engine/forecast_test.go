@@ -214,10 +214,15 @@ func TestForecast(t *testing.T) {
 func TestRefusesWhatNeverFits(t *testing.T) {
 	src := bigStep("a", 100, 50) + bigStep("b", 10, 0)
 	r := newDiskRig(159)
-	e, p := r.load(t, src)
-	if res, diags := e.Apply(t.Context(), p, engine.ApplyOptions{}); res != nil || len(diags) != 1 ||
-		!strings.Contains(diags[0].Detail, "--keep-going") || !strings.Contains(diags[0].Detail, "step.big.a") {
-		t.Errorf("got %+v, %v", res, diags)
+	res := r.apply(t, src, engine.ApplyOptions{})
+	if diff := cmp.Diff(engine.Counts{Failed: 2}, res.Counts); diff != "" || !strings.Contains(res.Failures[0].Err.Error(), "--keep-going") {
+		t.Errorf("%+v (-want +got):\n%s", res.Failures, diff)
+	}
+	if !slices.ContainsFunc(r.events, func(ev event.Event) bool {
+		w, ok := ev.(event.Warning)
+		return ok && strings.Contains(w.Message, "are missing even if the cache is emptied")
+	}) {
+		t.Errorf("no warning says what is missing: %+v", r.events)
 	}
 	if res := r.apply(t, src, engine.ApplyOptions{KeepGoing: true}); res.Counts.Ran == 0 {
 		t.Errorf("nothing was done: %+v", res)

@@ -37,10 +37,10 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		})
 	}
 	wait.Wait()
-	if len(probes) == 0 || ctx.Err() != nil {
-		return nil
-	}
 	refused := map[int]error{}
+	if len(probes) == 0 || ctx.Err() != nil {
+		return refused
+	}
 	var sum event.PreflightFinished
 	told := false
 	for i := range probes {
