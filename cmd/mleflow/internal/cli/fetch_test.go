@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// TestFetcherKeepsArchives asks for raw data that people are to have as it was
+// downloaded, and for other raw data with its archives unpacked.
+func TestFetcherKeepsArchives(t *testing.T) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := catalog.Get("leaf-classification")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []bool{true, false} {
+		f := &fetcher{}
+		f.add(def, dataset.Layout{Dir: t.TempDir()}, kept)
+		if got := strings.Contains(f.src.String(), "keep_archives = true"); got != kept || len(f.ids) != 1 {
+			t.Errorf("kept %v: %s", kept, f.src.String())
+		}
+	}
+}
