@@ -35,8 +35,7 @@ func (a *app) pull(ctx context.Context, t *remote.Tier, f transferFlags, args []
 		return err
 	}
 	tr := &transfer{app: a, tier: t, verb: "pull", one: t.Pull, size: func(ctx context.Context, rec *cache.Record) (int64, bool, error) {
-		n, err := t.Unfetched(ctx, rec)
-		return n, err == nil && n == 0, err
+		return t.Unfetched(ctx, rec)
 	}}
 	if f.dryRun {
 		return tr.estimate(ctx, recs)
