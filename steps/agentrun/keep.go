@@ -39,6 +39,9 @@ func (s *session) left(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	s.startedAt(was.Started)
+	if s.ended = s.recallEnd(ctx); s.ended != nil {
+		return true, nil
+	}
 	if s.runtime.Left == nil {
 		return false, nil
 	}
@@ -81,6 +84,48 @@ func (s *session) remember() error {
 func recall(dir string) (was state, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, stateFile))
 	return was, err == nil && json.Unmarshal(data, &was) == nil
+}
+
+// end is how an agent ended, and what it printed.
+type end struct {
+	Exit    executor.Exit `json:"exit"`
+	Printed cache.Ref     `json:"printed"`
+}
+
+const endFile = "end.json"
+
+// rememberEnd writes it for a later process: the container is gone by now, and
+// without this a death while the result is harvested would cost the attempt.
+func (s *session) rememberEnd(e end) error {
+	if !s.kept {
+		return nil
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dirs.root, endFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// recallEnd reads it; nil when there is none, or what the agent printed is not
+// in the store any more.
+func (s *session) recallEnd(ctx context.Context) *end {
+	var e end
+	data, err := os.ReadFile(filepath.Join(s.dirs.root, endFile))
+	if err != nil || json.Unmarshal(data, &e) != nil {
+		return nil
+	}
+	in, err := s.env.Store.Open(ctx, e.Printed.ID)
+	if err != nil {
+		return nil
+	}
+	_ = in.Close()
+	e.Exit.Resumed = true
+	return &e
 }
 
 // dropVolume removes the volume that an attempt left which does not go on.

@@ -123,6 +123,9 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 // execute runs the agent, or goes on with it, and returns what it printed as a
 // blob.
 func (s *session) execute(ctx context.Context, secrets map[string]string) (executor.Exit, cache.Ref, error) {
+	if s.ended != nil {
+		return s.ended.Exit, s.ended.Printed, nil
+	}
 	kept, err := s.env.Store.Ingest(ctx, "")
 	if err != nil {
 		return executor.Exit{}, cache.Ref{}, fmt.Errorf("keep output: %w", err)
@@ -140,6 +143,9 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 		return exit, cache.Ref{}, err
 	}
 	printed, err := kept.Commit(ctx, cache.Ref{})
+	if err == nil {
+		err = s.rememberEnd(end{Exit: exit, Printed: printed})
+	}
 	return exit, printed, err
 }
 

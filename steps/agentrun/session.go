@@ -30,14 +30,19 @@ type session struct {
 	id string
 	// image is what it runs in, empty in runtimes without images.
 	image string
+	// kept says that the folders outlive the process.
+	kept bool
 	// started is when the agent was started, in nanoseconds since 1970, by this
 	// process or an earlier one; continued says which. Until it is, it is when
 	// its set-up ended.
 	started   atomic.Int64
 	continued bool
-	close     []func(keep bool) error
-	gates     *gates
-	shots     *snapshots
+	// ended is how the agent ended, if an earlier process saw that and died
+	// before it had the result.
+	ended *end
+	close []func(keep bool) error
+	gates *gates
+	shots *snapshots
 }
 
 // open makes or finds the folders of the attempt.
@@ -93,7 +98,7 @@ func (s *session) find(ctx context.Context) error {
 		return err
 	}
 	s.close = append(s.close, release)
-	s.dirs.root = dir
+	s.dirs.root, s.kept = dir, true
 	s.id = fmt.Sprintf("agent-%.24s-%.8s", key.Sum().String(), digest.Of([]byte(dir)).String())
 	if s.continued, err = s.left(ctx); err != nil || s.continued {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/cio"
@@ -59,8 +60,7 @@ func (r *run) load(ctx context.Context) (found bool, err error) {
 	if r.process, err = r.task.LoadProcess(ctx, mainProcess, func(*cio.FIFOSet) (cio.IO, error) { return cio.NullIO("") }); err != nil {
 		return missing(err)
 	}
-	status, err := r.process.Status(ctx)
-	if err != nil || status.Status == client.Created {
+	if started, err := r.wasStarted(ctx); err != nil || !started {
 		return missing(err)
 	}
 	if r.paused, err = awaitExit(ctx, r.task); err != nil {
@@ -68,6 +68,22 @@ func (r *run) load(ctx context.Context) (found bool, err error) {
 	}
 	r.exited, err = awaitExit(ctx, r.process)
 	return err == nil, err
+}
+
+// startPatience is how long a command that was made is given to be started: the
+// daemon finishes what a dead process asked for.
+const startPatience = time.Second
+
+func (r *run) wasStarted(ctx context.Context) (bool, error) {
+	for until := time.Now().Add(startPatience); ; time.Sleep(20 * time.Millisecond) {
+		status, err := r.process.Status(ctx)
+		if err != nil || status.Status != client.Created {
+			return err == nil, err
+		}
+		if time.Now().After(until) {
+			return false, nil
+		}
+	}
 }
 
 // missing turns "there is none" into no error.

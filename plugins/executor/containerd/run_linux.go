@@ -142,7 +142,11 @@ func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error
 			return ctx, fmt.Errorf("make container: %w", err)
 		}
 	}
-	serveCtx, serving, err := executor.Serve(ctx, r.spec.Services, r.listen)
+	services := r.spec.Services
+	if found && !r.alive(ctx) {
+		services = nil // the earlier process died with everything done but the removal
+	}
+	serveCtx, serving, err := executor.Serve(ctx, services, r.listen)
 	if err != nil {
 		return ctx, err
 	}
@@ -151,6 +155,12 @@ func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error
 		return serveCtx, r.rejoin(ctx, logs)
 	}
 	return serveCtx, r.launch(ctx, logs)
+}
+
+// alive reports whether the container's first process is.
+func (r *run) alive(ctx context.Context) bool {
+	status, err := r.task.Status(ctx)
+	return err == nil && status.Status == client.Running
 }
 
 // listen makes a service's listener where the guest is. A resumed command was
