@@ -1,0 +1,216 @@
+package aide
+
+import (
+	"crypto/rand"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// dummyScore is what the dummy agent gets at demo-digits, where it submits the
+// sample submission; the competition's definition says so, too.
+const dummyScore = 0.075
+
+// check sees that the agent asked the model and nobody else, that its faults
+// were survived, that the score is more than the dummy's, and that the key is
+// nowhere.
+func check(t *testing.T, p *place, m *model, outputs map[string]string, printed, address string, least float64) {
+	t.Helper()
+	if outputs["outcome"] != "finished" {
+		t.Errorf("outcome %v", outputs["outcome"])
+	}
+	score, err := strconv.ParseFloat(outputs["score"], 64)
+	if err != nil || score < least || score <= dummyScore {
+		t.Errorf("score %q, want %v at least; the dummy's is %v", outputs["score"], least, dummyScore)
+	}
+	if !slices.Equal(m.statuses[:2], []int{429, 500}) || slices.ContainsFunc(m.statuses[2:], func(s int) bool { return s != 200 }) {
+		t.Errorf("the model's replies: %v", m.statuses)
+	}
+	ends, n := p.connections(outputs["network_log"])
+	if diff := cmp.Diff([]string{"allowed " + address}, ends); diff != "" {
+		t.Errorf("connections (-want +got):\n%s%s", diff, p.text(outputs["network_log"]))
+	}
+	dirs := []string{p.cache, p.daemon.Dir}
+	found, files := search(t, m.key, dirs...)
+	if len(found) > 0 || strings.Contains(printed, m.key) {
+		t.Errorf("the key is in %v, or was printed", found)
+	}
+	if found, _ := search(t, m.name, dirs...); len(found) == 0 {
+		t.Error("the search for the key would not find anything")
+	}
+	t.Logf("score %v after %d requests by %d connections, %d of them reviews; the key is in none of %d files", score, len(m.statuses), n, m.tools, files)
+}
+
+// outputs are added to a pipeline whose attempt is step.agent-run.solve[key].
+func wanted(key string) string {
+	return strings.ReplaceAll(`
+output "outcome"     { value = step.agent-run.solve[KEY].outcome }
+output "network_log" { value = step.agent-run.solve[KEY].network_log }
+output "stats"       { value = step.agent-run.solve[KEY].stats }
+output "score"       { value = step.grade.score[KEY].score }
+`, "KEY", `"`+key+`"`)
+}
+
+// TestAIDE makes AIDE's image and lets it search for a solution of demo-digits:
+// the first one that the model writes has a bug, the second mends it, the third
+// is better.
+func TestAIDE(t *testing.T) {
+	if os.Getenv("MLEFLOW_TEST_AIDE") == "" {
+		t.Skip("it makes an image of Debian's and Python's packages, which takes minutes and a network: set MLEFLOW_TEST_AIDE=1, or a folder to keep the cache in")
+	}
+	pipeline, err := os.ReadFile("../../../../../pipelines/aide.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: solution, review: judgement}
+	address := m.serve(t)
+	p := newPlace(t, string(pipeline)+wanted("demo-digits/0"), "MLEFLOW_TEST_AIDE", "OPENAI_API_KEY="+m.key)
+	args := []string{
+		"-var", "base_url=http://" + address + "/v1", "-var", `allow=["` + address + `"]`, "-var", "model=" + m.name, "-var", "feedback_model=" + m.name,
+		"-var", "steps=3", "-var", "drafts=1", "-var", "hours=0.25", "-var", "step_hours=0.05",
+	}
+	start := time.Now()
+	outputs, ran, printed := p.apply(args...)
+	t.Logf("%d steps ran in %v; stats %v; image %v", ran, time.Since(start).Round(time.Second), outputs["stats"], outputs["image"])
+	check(t, p, m, outputs, printed, address, 0.97)
+	if m.tools != 3 || len(m.prompts) != 3 || !strings.Contains(m.prompts[1], "KeyError") || !strings.Contains(m.prompts[2], "NearestCentroid") {
+		t.Errorf("%d reviews, %d solutions; AIDE should mend its first solution and improve the second", m.tools, len(m.prompts))
+	}
+	for _, fact := range []string{"submission/submission.csv", "validate", "Handwritten digits", "at most 3", "Left: "} {
+		if !strings.Contains(m.prompts[0], fact) {
+			t.Errorf("the prompt does not say %q", fact)
+		}
+	}
+	if _, ran, _ := p.apply(args...); ran != 0 {
+		t.Errorf("%d steps ran again", ran)
+	}
+}
+
+// busyboxPipeline makes an image of one program, as Debian's package
+// busybox-static has it, with files, a text and commands, and runs an agent of
+// the reference's shape in it, in a shell.
+const busyboxPipeline = `
+variable "base_url" {}
+variable "address" {}
+
+step "exec" "base" {
+  command = ["sh", "-ec", "mkdir bin; cp /bin/busybox bin/; tar -c bin"]
+}
+
+step "image" "agent" {
+  base_content = step.exec.base.stdout
+  env          = { PATH = "/bin" }
+  run = [
+    ["/bin/busybox", "--install", "-s", "/bin"],
+    ["/bin/sh", "-ec", "mkdir -p /etc /home/agent; id -u > /etc/builder; ls /sys/class/net > /etc/interfaces-of-builder; if [ -n \"$OPENAI_API_KEY\" ]; then exit 1; fi"],
+  ]
+  texts = {
+    "/etc/passwd" = "root:x:0:0:root:/:/bin/sh\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
+    "/home/agent/start.sh" = <<-EOT
+      #!/bin/sh
+      set -eu
+      cd $AGENT_DIR
+      test "$(pwd) $SUBMISSION_DIR $LOGS_DIR $CODE_DIR" = "/home/agent /home/submission /home/logs /home/code"
+      test -f /home/instructions.txt && test -f /home/data/description.md
+      cat /etc/builder /etc/interfaces-of-builder
+      echo "the key is $OPENAI_API_KEY" | tee $LOGS_DIR/told.txt
+      printf '{"model":"%s","messages":[{"role":"user","content":"Write a shell script."}]}' "$1" > request
+      tries=0
+      ask() {
+        head='POST %s/chat/completions HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\nConnection: close\r\n\r\n'
+        { printf "$head" $OPENAI_BASE_URL $2 $OPENAI_API_KEY $(wc -c < request); cat request; sleep 1; } | nc -w 30 127.0.0.1 3128 > reply
+        head -n 1 reply | grep -q ' 200 '
+      }
+      until ask "$@"; do
+        tries=$((tries + 1))
+        test $tries -lt 10
+        sleep 1
+      done
+      printf '%b' "$(sed -n 's/.*sh\\n\(awk.*submission.csv\)\\n.*/\1/p' reply)" > $CODE_DIR/solution.sh
+      sh $CODE_DIR/solution.sh
+      unset http_proxy HTTP_PROXY # wget knows no exceptions
+      wget -q -O - http://localhost:5000/health
+      if wget -q -T 5 -O - http://127.0.0.3:9/; then exit 1; fi
+    EOT
+  }
+}
+
+agent "shell" {
+  image   = step.image.agent.image
+  command = ["sh", "/home/agent/start.sh"]
+  args    = ["stand-in-1", var.address]
+  env     = { OPENAI_BASE_URL = var.base_url }
+  secrets = { OPENAI_API_KEY = "env:OPENAI_API_KEY" }
+}
+
+step "download" "raw" { competition = "demo-digits" }
+
+step "prepare" "data" {
+  competition = "demo-digits"
+  raw         = step.download.raw.tree
+}
+
+step "agent-run" "solve" {
+  for_each    = ["0"]
+  agent       = agent.shell
+  competition = "demo-digits"
+  data        = step.prepare.data.public
+  runtime     = "containerd"
+  timeout     = "5m"
+  network { allow = [var.address] }
+}
+
+step "grade" "score" {
+  for_each    = ["0"]
+  competition = "demo-digits"
+  submission  = step.agent-run.solve[each.key].submission
+  answers     = step.prepare.data.private
+}
+
+output "image" { value = step.image.agent.digest }
+`
+
+// centroids is a solution for demo-digits in awk: the digit whose mean is
+// nearest.
+const centroids = `awk -F , -v d=digit -v o=id '
+BEGIN { print o FS d }
+FNR==1 { f++; for (i=1;i<=NF;i++) { if ($i==d) dc=i; if ($i==o) oc[f]=i; name[f,i]=$i }; next }
+f==1 { n[$dc]++; for (i=1;i<=NF;i++) sum[$dc,name[1,i]]+=$i; next }
+{ best=-1; for (k in n) { s=0; for (i=1;i<=NF;i++) if (i!=oc[2]) { t=$i-sum[k,name[2,i]]/n[k]; s+=t*t }; if (best<0 || s<best) { best=s; b=k } }; print $oc[2] FS b }
+' $DATA_DIR/train.csv $DATA_DIR/test.csv > $SUBMISSION_DIR/submission.csv
+`
+
+// TestModelAgent does what TestAIDE does with a shell for an agent: it takes no
+// network and seconds.
+func TestModelAgent(t *testing.T) {
+	if _, err := os.Stat("/bin/busybox"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("it needs Debian's busybox-static: ", err)
+	}
+	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: func(string) string {
+		return "The nearest mean.\n\n```sh\n" + centroids + "```\n"
+	}}
+	address := m.serve(t)
+	p := newPlace(t, busyboxPipeline+wanted("0"), "", "OPENAI_API_KEY="+m.key)
+	args := []string{"-var", "base_url=http://" + address + "/v1", "-var", "address=" + address}
+	outputs, _, printed := p.apply(args...)
+	check(t, p, m, outputs, printed, address, 0.8)
+	if _, ran, _ := p.apply(args...); ran != 0 {
+		t.Errorf("%d steps ran again", ran)
+	}
+	changed := strings.Replace(busyboxPipeline, "agent:x:1000:1000:agent:", "agent:x:1000:1000:somebody:", 1)
+	if err := os.WriteFile(p.file, []byte(changed+wanted("0")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, ran, _ := p.apply(args...)
+	if ran != 2 || again["image"] == outputs["image"] {
+		t.Errorf("after a change of the image %d steps ran, want the image and the agent, who submits the same again; image %s, before %s", ran, again["image"], outputs["image"])
+	}
+}
