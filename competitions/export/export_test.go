@@ -1,0 +1,142 @@
+package export_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+func of[T any](v T) *T { return &v }
+
+// runs are one with everything and one with as little as can be.
+func runs() []export.Run {
+	places := -3
+	full := grading.Report{
+		CompetitionID: "apples", Score: of(grading.Number(0.5)), LowerIsBetter: true, SubmissionExists: true, ValidSubmission: true,
+		Thresholds: grading.Thresholds{Gold: 0.25, Silver: 0.5, Bronze: 0.75, Median: 1},
+		Medals:     grading.Medals{AnyMedal: true, SilverMedal: true, AboveMedian: true},
+		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: grading.Scored, Rank: of(7), Teams: 100, CompetitionVersion: "v1"},
+	}
+	return []export.Run{
+		{Agent: "x", Seed: "0", Report: full, Margins: map[grading.Threshold]grading.Margin{"gold": {Score: -0.25, Places: &places}, "silver": {}},
+			Attempt: export.Attempt{Outcome: "finished", WallSeconds: of(1.5), CPUSeconds: of(0.0), Validations: of(2), Usage: &export.Usage{Model: "m, n", CostUSD: of(0.25)}}},
+		{Agent: "y", Report: grading.Report{CompetitionID: "pears", Score: of(grading.Number(math.Inf(1)))}},
+	}
+}
+
+// The expected text was written by hand, column by column.
+func TestRuns(t *testing.T) {
+	tab, err := export.Runs(runs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := export.Write(&out, tab, export.CSV); err != nil {
+		t.Fatal(err)
+	}
+	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
+		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite," +
+		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd\n" +
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,finished,1.5,0.0,2.0,"m, n",,,,,0.25` + "\n" +
+		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,,,,,,,,,,\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	split := grading.Aggregate([][]grading.Flags{{{GoldMedal: true}, {}}, {{}, {}}})
+	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2}, {Agent: "y", Name: "low"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := export.Write(&out, tab, export.CSV); err != nil {
+		t.Fatal(err)
+	}
+	// Two seeds of 50 and 0: mean 25, standard error 25.
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 8 || lines[0] != "agent,group,figure,mean,sem,ci_lower,ci_upper,seeds,competitions" ||
+		lines[7] != "x,low,any_medal_percentage,25.0,25.0,-24.0,74.0,2,2" {
+		t.Errorf("got\n%s", out.String())
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	got := export.Markdown([]export.Row{{
+		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
+		Splits: map[string]grading.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}},
+	}})
+	if want := `| a\|b | m n | 90.91 ± 1.51 | - | - | - | 24 | 2026-01-02 |` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 3 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestReadUsage(t *testing.T) {
+	got, err := export.ReadUsage([]byte(`{"model": "m", "requests": 3, "input_tokens": 1e3, "cached_input_tokens": 0, "cost_usd": 0.5, "other": [1]}`))
+	want := &export.Usage{Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []string{``, `null`, `[]`, `{"cost_usd": -1}`, `{"requests": 1e999}`, `{"input_tokens": "1"}`, `{"model": "` + strings.Repeat("x", 201) + `"}`} {
+		if u, err := export.ReadUsage([]byte(bad)); err == nil {
+			t.Errorf("%.40s is read as %+v", bad, u)
+		}
+	}
+}
+
+// The columns are those of docs/leaderboard.md, in its order.
+func TestColumnsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "leaderboard.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, err1 := export.Figures(nil)
+	all, err2 := export.Runs(nil)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	for name, tab := range map[string]*table.Table{"figures": figures, "runs": all} {
+		_, section, _ := strings.Cut(string(page), "\n## The table of "+name+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		var documented []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(section, -1) {
+			documented = append(documented, m[1]+" "+m[2])
+		}
+		var written []string
+		for _, c := range tab.Columns() {
+			kind := map[table.Kind]string{table.Text: "text", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
+			written = append(written, c.Name()+" "+kind)
+		}
+		if diff := cmp.Diff(documented, written); diff != "" {
+			t.Errorf("%s (-documented +written):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	tab, err := export.Runs(runs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := map[export.Format]string{export.CSV: "agent,", export.Parquet: "PAR1", export.Arrow: "ARROW1"}
+	for _, f := range export.Formats() {
+		var out bytes.Buffer
+		if err := export.Write(&out, tab, f); err != nil || !strings.HasPrefix(out.String(), starts[f]) {
+			t.Errorf("%s begins with %.6q (%v)", f, out.String(), err)
+		}
+	}
+	if err := export.Write(&bytes.Buffer{}, tab, "xml"); err == nil {
+		t.Error("there is no error for an unknown format")
+	}
+}
