@@ -39,6 +39,7 @@ func (r *run) find(ctx context.Context) (bool, error) {
 		if err := r.e.discard(ctx, r.c, r.id); err != nil {
 			return false, fmt.Errorf("remove the remains of an earlier run: %w", err)
 		}
+		r.replaced = r.id
 	}
 	for _, name := range []string{recordFile, outputFile, endFile} {
 		if err := os.Remove(r.claim.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -42,6 +42,9 @@ type run struct {
 	// made, as the daemon may still be busy with what a dead process asked
 	// for.
 	name, id string
+	// replaced is the container that was removed for this one; its shim may
+	// come up as late as now.
+	replaced string
 	claim    *claim
 	record   record
 	build    bool
@@ -335,7 +338,11 @@ func (r *run) remove(ctx context.Context) error {
 	if r.id == "" {
 		return r.claim.remove()
 	}
-	if err := r.e.discard(ctx, r.c, r.id); err != nil {
+	err := r.e.discard(ctx, r.c, r.id)
+	if r.replaced != "" {
+		err = errors.Join(err, r.e.endShim(ctx, r.replaced))
+	}
+	if err != nil {
 		return errors.Join(err, r.claim.drop())
 	}
 	return r.claim.remove()

@@ -84,6 +84,17 @@ func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
 	return errors.Join(errs...)
 }
 
+// endShim ends the shim of a container that was removed.
+func (e *Executor) endShim(ctx context.Context, id string) error {
+	var errs []error
+	for _, s := range e.shims() {
+		if s.id == id {
+			errs = append(errs, s.remove(ctx, e.opts.Namespace))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // remove ends the shim and what is below it, and frees its folder.
 func (s shim) remove(ctx context.Context, namespace string) error {
 	bundle, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.pid))
