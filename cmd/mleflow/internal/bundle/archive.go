@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
@@ -20,15 +21,31 @@ const (
 	readmeFile = "README.md"
 )
 
-// header returns the header of an entry: its one form.
-func header(name string, size int64) ([]byte, error) {
+// blank is the header of an entry without name and size.
+var blank = sync.OnceValues(func() ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR})
-	if err != nil {
-		return nil, fmt.Errorf("write header of %s: %w", name, err)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Mode: 0o644, Format: tar.FormatUSTAR})
+	return b.Bytes(), err
+})
+
+// header returns the header of an entry: its one form. Name and size must fit.
+func header(name string, size int64) ([]byte, error) {
+	head, err := blank()
+	if err != nil || len(name) > 100 || size < 0 || size > maxBlob {
+		return nil, errors.Join(fmt.Errorf("write header of %.100s: it does not fit", name), err)
 	}
-	return b.Bytes(), nil
+	head = bytes.Clone(head)
+	copy(head, name)
+	copy(head[124:], fmt.Sprintf("%011o", size))
+	// The sum is taken with spaces in its own place.
+	copy(head[148:156], "        ")
+	sum := 0
+	for _, c := range head {
+		sum += int(c)
+	}
+	copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return head, nil
 }
 
 // padding is how many zeros follow size bytes.

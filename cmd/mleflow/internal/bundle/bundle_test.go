@@ -337,3 +337,21 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%s %v", b, err)
 	}
 }
+
+// TestHeader compares headers with those of archive/tar.
+func TestHeader(t *testing.T) {
+	for name, size := range map[string]int64{layoutFile: 31, indexFile: 0, blobFolder + strings.Repeat("f", 64): maxBlob} {
+		var b bytes.Buffer
+		err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := header(name, size)
+		if err != nil || !bytes.Equal(got, b.Bytes()) {
+			t.Errorf("%s: %q, want %q (%v)", name, got, b.Bytes(), err)
+		}
+	}
+	if _, err := header(strings.Repeat("a", 101), 0); err == nil {
+		t.Error("a name that is too long is taken")
+	}
+}

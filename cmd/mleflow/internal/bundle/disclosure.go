@@ -204,17 +204,35 @@ func disclosureOf(ctx context.Context, run Run, env Environment, records []Recor
 	return d, nil
 }
 
+// agentBlock is the agent of an attempt.
+type agentBlock struct {
+	Name    string            `json:"name"`
+	Image   string            `json:"image"`
+	Command []string          `json:"command"`
+	Args    []string          `json:"args"`
+	Secrets map[string]string `json:"secrets"`
+}
+
+// agentOf reads the agent from the key's fields: one document, or one field an
+// attribute. What cannot be read is empty, as one of another version is.
+func agentOf(r Record) agentBlock {
+	var b agentBlock
+	if text := r.field("agent"); text != "" {
+		_ = json.Unmarshal([]byte(text), &b)
+		return b
+	}
+	for name, dst := range map[string]any{"name": &b.Name, "image": &b.Image, "command": &b.Command, "args": &b.Args, "secrets": &b.Secrets} {
+		_ = json.Unmarshal([]byte(r.field("agent."+name)), dst)
+	}
+	if built := r.field("agent.built"); built != "null" && b.Image == "" {
+		b.Image = built
+	}
+	return b
+}
+
 // attemptOf is what the fields and values of a record say.
 func attemptOf(r Record) Attempt {
-	var agent struct {
-		Name    string            `json:"name"`
-		Image   string            `json:"image"`
-		Command []string          `json:"command"`
-		Args    []string          `json:"args"`
-		Secrets map[string]string `json:"secrets"`
-	}
-	// A field that cannot be read is empty, as one of another version is.
-	_ = json.Unmarshal([]byte(r.field("agent")), &agent)
+	agent := agentOf(r)
 	a := Attempt{
 		Address: r.Address, Competition: r.field("competition"), CompetitionVersion: r.field("version"), Seed: r.field("seed"),
 		Agent: agent.Name, AgentVersion: r.field("built-in agent version"), Command: append(append([]string{}, agent.Command...), agent.Args...),

@@ -145,12 +145,21 @@ func encode(v any, indent string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readDocument reads a document of which only the one form is accepted.
-func readDocument[T any](text []byte) (v T, err error) {
+// parse reads a document whose form is checked otherwise.
+func parse[T any](text []byte) (v T, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&v); err != nil {
 		return v, fmt.Errorf("it is not as mleflow writes it: %w", err)
+	}
+	return v, nil
+}
+
+// readDocument reads a document of which only the one form is accepted.
+func readDocument[T any](text []byte) (T, error) {
+	v, err := parse[T](text)
+	if err != nil {
+		return v, err
 	}
 	again, err := document(v)
 	if err == nil && !bytes.Equal(again, text) {

@@ -241,7 +241,7 @@ func (b *Bundle) readFrame(fixed map[string]span) error {
 	if err != nil {
 		return err
 	}
-	ix, err := readDocument[index](text)
+	ix, err := parse[index](text)
 	switch {
 	case err != nil:
 		return damage(indexFile, "%w", err)
@@ -254,14 +254,14 @@ func (b *Bundle) readFrame(fixed map[string]span) error {
 		return err
 	}
 	b.Manifest = digest.Of(doc)
-	m, err := readDocument[manifest](doc)
+	m, err := parse[manifest](doc)
 	if err != nil {
 		return damage("the manifest", "%w", err)
 	}
 	if b.listing, err = b.blob("the list of contents", m.Config); err != nil {
 		return err
 	}
-	list, err := readDocument[contents](b.listing)
+	list, err := parse[contents](b.listing)
 	if err != nil {
 		return damage("the list of contents", "%w", err)
 	}
