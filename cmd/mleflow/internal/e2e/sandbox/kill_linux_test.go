@@ -120,6 +120,8 @@ func (k *killer) round(t *testing.T, round int, want map[string]string) (kills i
 	started := len(w.stop())
 	if running > 0 && !strings.Contains(stats, `"resumed":true`) {
 		t.Errorf("round %d: the agent ran when mleflow was killed, and was not gone on with: %s", round, stats)
+		log, _ := os.ReadFile(filepath.Join(k.daemon.Dir, "log"))
+		t.Logf("%s", tail(string(log)))
 	}
 	// Only a kill before the agent was seen can lead to another start.
 	if most := 1 + kills - running; started > most {
@@ -153,7 +155,11 @@ func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool
 	}
 	// Set-up takes a few tenths of a second, the agent two seconds.
 	var delay time.Duration
-	switch (round + nth) % 3 {
+	switch (round + nth) % 4 {
+	case 3: // as soon as the agent is seen
+		for len(processes()) == 0 && !isDone(finished) {
+			time.Sleep(time.Millisecond)
+		}
 	case 0:
 		delay = time.Duration(k.rng.IntN(300)) * time.Millisecond
 	case 1:
@@ -178,6 +184,15 @@ func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool
 		return "after the agent", true
 	}
 	return "before the agent", true
+}
+
+func isDone(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // worked reports whether the agent has left its whole submission.
