@@ -2,6 +2,8 @@ package aide
 
 import (
 	"crypto/rand"
+	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -68,7 +70,7 @@ func TestAIDE(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: solution, review: judgement}
-	address := m.serve(t)
+	address := serve(t, m)
 	p := newPlace(t, string(pipeline)+wanted("demo-digits/0"), "MLEFLOW_TEST_AIDE", "OPENAI_API_KEY="+m.key)
 	args := []string{
 		"-var", "base_url=http://" + address + "/v1", "-var", `allow=["` + address + `"]`, "-var", "model=" + m.name, "-var", "feedback_model=" + m.name,
@@ -97,6 +99,7 @@ func TestAIDE(t *testing.T) {
 const busyboxPipeline = `
 variable "base_url" {}
 variable "address" {}
+variable "packages" {}
 
 step "exec" "base" {
   command = ["sh", "-ec", "mkdir bin; cp /bin/busybox bin/; tar -c bin"]
@@ -108,7 +111,9 @@ step "image" "agent" {
   run = [
     ["/bin/busybox", "--install", "-s", "/bin"],
     ["/bin/sh", "-ec", "mkdir -p /etc /home/agent; id -u > /etc/builder; ls /sys/class/net > /etc/interfaces-of-builder; if [ -n \"$OPENAI_API_KEY\" ]; then exit 1; fi"],
+    ["/bin/sh", "-ec", "wget -q -O /etc/package http://${var.packages}/package; if wget -q -O - http://${var.address}/; then exit 1; fi"],
   ]
+  network { allow = [var.packages] }
   texts = {
     "/etc/passwd" = "root:x:0:0:root:/:/bin/sh\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
     "/home/agent/start.sh" = <<-EOT
@@ -117,7 +122,7 @@ step "image" "agent" {
       cd $AGENT_DIR
       test "$(pwd) $SUBMISSION_DIR $LOGS_DIR $CODE_DIR" = "/home/agent /home/submission /home/logs /home/code"
       test -f /home/instructions.txt && test -f /home/data/description.md
-      cat /etc/builder /etc/interfaces-of-builder
+      test "$(cat /etc/builder /etc/interfaces-of-builder /etc/package | tr '\n' ' ')" = "0 lo the package "
       echo "the key is $OPENAI_API_KEY" | tee $LOGS_DIR/told.txt
       printf '{"model":"%s","messages":[{"role":"user","content":"Write a shell script."}]}' "$1" > request
       tries=0
@@ -197,9 +202,10 @@ func TestModelAgent(t *testing.T) {
 	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: func(string) string {
 		return "The nearest mean.\n\n```sh\n" + centroids + "```\n"
 	}}
-	address := m.serve(t)
+	address := serve(t, m)
 	p := newPlace(t, busyboxPipeline+wanted("0"), "", "OPENAI_API_KEY="+m.key)
-	args := []string{"-var", "base_url=http://" + address + "/v1", "-var", "address=" + address}
+	packages := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the package") }))
+	args := []string{"-var", "base_url=http://" + address + "/v1", "-var", "address=" + address, "-var", "packages=" + packages}
 	outputs, _, printed := p.apply(args...)
 	check(t, p, m, outputs, printed, address, 0.8)
 	if _, ran, _ := p.apply(args...); ran != 0 {

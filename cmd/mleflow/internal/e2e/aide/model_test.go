@@ -49,15 +49,15 @@ type request struct {
 	} `json:"tools"`
 }
 
-// serve serves the model at an address of this machine that a proxy is asked
-// for, unlike 127.0.0.1, and returns it.
-func (m *model) serve(t *testing.T) string {
+// serve serves at an address of this machine that a proxy is asked for, unlike
+// 127.0.0.1, and returns it.
+func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return l.Addr().String()
