@@ -90,7 +90,7 @@ var competitionSchema = bodySchema{
 		"metric_name", "sample_score", "answers", "gold", "sample"},
 	blocks: map[string]blockShape{
 		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
-		"reference": {}, "prepare": {}, "grade": {}, "checksums": {}, "medals": {},
+		"reference": {}, "prepare": {}, "grade": {}, "checksums": {}, "medals": {}, "lint": {},
 		"errata": {labels: 1, many: true},
 	},
 }
@@ -115,6 +115,9 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	}
 	for _, one := range blocks["medals"] {
 		d.medals(one.Body)
+	}
+	for _, one := range blocks["lint"] {
+		d.lint(one.Body)
 	}
 	for _, one := range blocks["prepare"] {
 		d.def.Prepare = Block{Body: one.Body, Range: one.DefRange()}

@@ -33,6 +33,8 @@ type Definition struct {
 	Checksums   Checksums
 	Medals      Medals
 	Errata      []Erratum
+	// Allowed are the findings of the lint that are as they should be.
+	Allowed []Allowance
 	// Flags are those of the version, in the order of the file.
 	Flags []Flag
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.
@@ -150,7 +152,10 @@ type Erratum struct {
 	// Reference is where the defect is told.
 	Reference string
 	Flags     []Flag
-	Range     hcl.Range
+	// Mends are the lint rules whose findings in earlier versions are the
+	// defect.
+	Mends []string
+	Range hcl.Range
 }
 
 // Flag is a property of a competition that no other preparation can mend. The

@@ -25,7 +25,7 @@ func (c change) remakes() bool { return len(c.locals) > 0 || c.prepare != nil }
 
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
-	attrs:  []string{"reason", "reference", "flags"},
+	attrs:  []string{"reason", "reference", "flags", "mends"},
 	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
 }
 
@@ -35,6 +35,7 @@ var errataSchema = bodySchema{
 //	  reason    = "what is wrong in v1 and what v2 does"
 //	  reference = "https://… where the defect is told"
 //	  flags     = ["crowded"]   # what reports of this version say of the competition
+//	  mends     = ["record-answers"]   # rules of the lint that find the defect in earlier versions
 //	  locals  { … }             # each replaces the local of that name
 //	  prepare { … }             # replaces the block
 //	  grade   { … }             # replaces the block
@@ -60,7 +61,7 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 		}
 		d.def.Errata = append(d.def.Errata, Erratum{
 			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.text(b.Body, "reference", true),
-			Flags: c.flags, Range: b.DefRange(),
+			Flags: c.flags, Mends: d.names(b.Body, "mends"), Range: b.DefRange(),
 		})
 		d.def.changes = append(d.def.changes, c)
 	}

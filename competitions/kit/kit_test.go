@@ -192,7 +192,7 @@ func TestLintFindsPointers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 1 || !strings.Contains(found[0].Message, "public/picture.png is a pointer") {
+	if len(found) != 1 || !strings.Contains(found[0].Message, "public/picture.png: it is a pointer") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -33,6 +33,11 @@ type Finding struct {
 	// Rule is the name of the rule that found it.
 	Rule    string
 	Message string
+	// File and Column are what the finding is about, for rules on data.
+	File, Column string
+	// Excuse is why the finding is no news, "" if it is: see
+	// competitions.Definition.Excuse.
+	Excuse string
 	// Range is the place in the definition, if there is one.
 	Range *hcl.Range
 }
@@ -56,8 +61,14 @@ func Rules() []Rule {
 		{Name: "same-answers", Doc: "No public output is made of the same expression as the answers.", look: lintSameAnswers},
 		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
 		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
+		{Name: "ungraded-columns", Doc: "The answers hold no column of the targets' kind that is neither public nor graded.", lookPrepared: lintUngraded},
 		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
-		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file has the bytes of the answers.", lookPrepared: lintPreparedFiles},
+		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or gives them away where it is not at its usual value, beyond what chance does.", lookPrepared: lintDetermined},
+		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
+		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature with the name of a target.", lookPrepared: lintRecords},
+		{Name: "duplicates", Doc: "No test row or test file is among the training data, where its answer is known.", lookPrepared: lintDuplicates},
+		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file or member of a public zip file has the bytes of a private file.", lookPrepared: lintPreparedFiles},
 	}
 }
 

@@ -76,6 +76,7 @@ competition "ranzcr-clip-catheter-line-classification" {
   errata "v2" {
     reason    = "The sample submission and the score lack two of the eleven findings, CVC - Normal and Swan Ganz Catheter Present, which the competition had. v2 asks for and grades all eleven."
     reference = "https://github.com/openai/mle-bench/issues/30"
+    mends     = ["ungraded-columns"]
     locals {
       findings = [
         "ETT - Abnormal", "ETT - Borderline", "ETT - Normal", "NGT - Abnormal", "NGT - Borderline",

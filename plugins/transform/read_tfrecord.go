@@ -151,3 +151,42 @@ func eachField(message []byte, number uint64, visit func([]byte) error) error {
 	}
 	return nil
 }
+
+// ScanExamples visits the features of every tf.train.Example in a TensorFlow
+// record file by name; features are valid during the call only.
+func ScanExamples(f io.Reader, visit func(features map[string]Feature) error) error {
+	return eachTFRecord(f, func(record []byte) error {
+		features := map[string]Feature{}
+		err := eachField(record, 1, func(list []byte) error {
+			return eachField(list, 1, func(entry []byte) error {
+				var name, value []byte
+				if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
+					return err
+				}
+				err := eachField(entry, 2, func(b []byte) error { value = b; return nil })
+				features[string(name)] = value
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		return visit(features)
+	})
+}
+
+// Feature is an encoded tf.train.Feature.
+type Feature []byte
+
+// Text returns the feature's first bytes value; "" without one.
+func (f Feature) Text() (text string) {
+	_ = eachField(f, 1, func(list []byte) error {
+		return eachField(list, 1, func(b []byte) error {
+			if text == "" {
+				text = string(b)
+			}
+			return nil
+		})
+	})
+	return text
+}

@@ -106,11 +106,15 @@ func lintHelp() string {
 
 // findingJSON is one finding in competition lint --json.
 type findingJSON struct {
-	Competition string          `json:"competition"`
-	Rule        string          `json:"rule"`
-	Severity    kit.Severity    `json:"severity"`
-	Message     string          `json:"message"`
-	Range       *diag.JSONRange `json:"range,omitempty"`
+	Competition string       `json:"competition"`
+	Rule        string       `json:"rule"`
+	Severity    kit.Severity `json:"severity"`
+	Message     string       `json:"message"`
+	File        string       `json:"file,omitempty"`
+	Column      string       `json:"column,omitempty"`
+	// Excuse is why the finding is no news.
+	Excuse string          `json:"excuse,omitempty"`
+	Range  *diag.JSONRange `json:"range,omitempty"`
 }
 
 func (a *app) lint(defs []*competitions.Definition, data dataFlags) error {
@@ -123,7 +127,7 @@ func (a *app) lint(defs []*competitions.Definition, data dataFlags) error {
 		}
 		failed = failed || kit.HasErrors(findings)
 		for _, f := range findings {
-			found = append(found, findingJSON{def.ID, f.Rule, f.Severity, f.Message, rangeJSON(f)})
+			found = append(found, findingJSON{def.ID, f.Rule, f.Severity, f.Message, f.File, f.Column, f.Excuse, rangeJSON(f)})
 		}
 	}
 	if err := a.showFindings(found, len(defs)); err != nil {
@@ -169,14 +173,21 @@ func (a *app) showFindings(found []findingJSON, n int) error {
 	style := a.outStyle()
 	for _, f := range found {
 		mark := style.Warn(string(f.Severity))
-		if f.Severity == kit.Error {
+		switch {
+		case f.Excuse != "":
+			mark = style.Dim("known")
+		case f.Severity == kit.Error:
 			mark = style.Bad(string(f.Severity))
 		}
 		place := f.Competition
 		if f.Range != nil {
 			place = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(f.Message), f.Rule)
+		message := f.Message
+		if f.Excuse != "" {
+			message += "; " + f.Excuse
+		}
+		fmt.Fprintf(a.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
 	}
 	fmt.Fprintf(a.stdout, "%s looked at: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
 	return nil

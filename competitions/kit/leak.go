@@ -1,0 +1,398 @@
+package kit
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// side is the test rows of a public table beside the answers' rows.
+type side struct {
+	publicTable
+	rows, answers []int
+}
+
+// testSides returns the public tables that hold the test rows and not the
+// answers: nine in ten of the answers' ids at least, or as many rows as the
+// answers where rows are paired by place. The sample is not among them.
+func (p *preparedLinter) testSides() (out []side) {
+	for _, t := range p.public.tables {
+		if t.name == p.def.Layout.Sample || p.labelled(t.t) {
+			continue
+		}
+		s := side{publicTable: t}
+		switch ids, err := t.t.Column(p.plan.ID); {
+		case p.row == nil && p.answers != nil && t.t.Len() == p.answers.Len() && strings.Contains(strings.ToLower(t.name), "test"):
+			for i := range t.t.Len() {
+				s.rows, s.answers = append(s.rows, i), append(s.answers, i)
+			}
+		case p.row != nil && err == nil:
+			for i := range ids.Len() {
+				if k, ok := p.row[ids.Text(i)]; ok {
+					s.rows, s.answers = append(s.rows, i), append(s.answers, k)
+				}
+			}
+		}
+		if p.answers != nil && len(s.rows) > 0 && 10*len(s.rows) >= 9*p.answers.Len() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// labelled reports whether a table holds a graded column, as training data do.
+func (p *preparedLinter) labelled(t *table.Table) bool {
+	return slices.ContainsFunc(slices.Concat(p.plan.Targets, p.plan.Truth), t.Has)
+}
+
+// trainSides returns the tables with graded columns that are not the sample.
+func (p *preparedLinter) trainSides() (out []publicTable) {
+	for _, t := range p.public.tables {
+		if t.name != p.def.Layout.Sample && p.labelled(t.t) && !p.isSampleCopy(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// isSampleCopy reports whether a table has the sample's name, such as one in
+// an archive.
+func (p *preparedLinter) isSampleCopy(t publicTable) bool {
+	return strings.HasSuffix(t.name, "!"+path.Base(p.def.Layout.Sample))
+}
+
+// lintReachable looks for a column of a public table that agrees with the
+// answers on every test row.
+func lintReachable(p *preparedLinter) error {
+	if p.row == nil {
+		return nil
+	}
+	for _, t := range p.public.tables {
+		if !t.t.Has(p.plan.ID) {
+			continue
+		}
+		for _, truth := range p.truths() {
+			if column := p.agreeing(t.t, truth); column != "" {
+				p.leak(Error, t.name, column, "column %q holds the answers of column %q", column, truth.Name())
+			}
+		}
+	}
+	for _, name := range p.public.large {
+		p.leak(Warning, name, "", "the table is too large to be looked at")
+	}
+	return nil
+}
+
+// agreeing returns the column of t that equals the answers on every test row of
+// t, or "". Answers with one value only prove nothing.
+func (p *preparedLinter) agreeing(t *table.Table, truth *table.Column) string {
+	ids, err := t.Column(p.plan.ID)
+	if err != nil {
+		return ""
+	}
+	for _, c := range t.Columns() {
+		if c.Name() == p.plan.ID {
+			continue
+		}
+		matched, values := 0, map[string]bool{}
+		for i := range t.Len() {
+			k, ok := p.row[ids.Text(i)]
+			if !ok {
+				continue
+			}
+			if c.Text(i) != truth.Text(k) {
+				matched = 0
+				break
+			}
+			matched++
+			values[truth.Text(k)] = true
+		}
+		if matched > 4 && len(values) > 1 {
+			return c.Name()
+		}
+	}
+	return ""
+}
+
+// lintDetermined looks for columns, sizes and names that give the answers.
+func lintDetermined(p *preparedLinter) error {
+	for _, s := range p.testSides() {
+		for _, c := range s.t.Columns() {
+			if c.Name() == p.plan.ID {
+				continue
+			}
+			for _, truth := range p.truths() {
+				p.judge(s.name, c.Name(), truth.Name(), p.withTraining(s, c, truth))
+				p.judgeOrder(s, c, truth)
+			}
+		}
+	}
+	for _, truth := range p.truths() {
+		for _, about := range p.fileFacts() {
+			at := pairs{values: about.values, missing: about.missing}
+			for _, k := range about.answers {
+				at.truths = append(at.truths, truth.Text(k))
+			}
+			p.judge(about.file, about.column, truth.Name(), at)
+		}
+	}
+	return nil
+}
+
+// withTraining pairs a column with the answers: of the test rows, and of the
+// training rows where a table has both columns.
+func (p *preparedLinter) withTraining(s side, c, truth *table.Column) pairs {
+	var out pairs
+	add := func(c *table.Column, i int, answer string) {
+		out.values, out.missing = append(out.values, c.Text(i)), append(out.missing, c.IsMissing(i))
+		out.truths = append(out.truths, answer)
+	}
+	for n, i := range s.rows {
+		add(c, i, truth.Text(s.answers[n]))
+	}
+	for _, t := range p.trainSides() {
+		values, err := t.t.Column(c.Name())
+		labels, other := t.t.Column(truth.Name())
+		if err != nil || other != nil || strings.Contains(t.name, "!") {
+			continue
+		}
+		for i := range values.Len() {
+			add(values, i, labels.Text(i))
+		}
+	}
+	return out
+}
+
+// judge reports a column that gives the answers.
+func (p *preparedLinter) judge(file, column, target string, at pairs) {
+	shares, enough := at.shares()
+	if !enough {
+		return
+	}
+	if chance, distinct, ok := at.determined(shares); ok && chance < surely {
+		p.leak(Error, file, column, "%s has %d values in %d rows and determines the answers of column %q; by chance that happens once in 10^%.0f times",
+			column, distinct, len(at.values), target, -chance)
+		return
+	}
+	if usual, answer, rows, chance, ok := at.unusual(shares); ok && chance < surely {
+		what := "empty"
+		if usual != "" {
+			what = fmt.Sprintf("%q", clip(usual))
+		}
+		p.leak(Error, file, column, "wherever %s is not %s (%d of %d rows) the answer of column %q is %q; by chance that happens once in 10^%.0f times",
+			column, what, rows, len(at.values), target, clip(answer), -chance)
+	}
+}
+
+// clip shortens a value for a message.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// judgeOrder reports a column of numbers that orders the test rows as the
+// answers do.
+func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
+	if !c.Kind().IsNumber() || !truth.Kind().IsNumber() {
+		return
+	}
+	x, y := make([]float64, len(s.rows)), make([]float64, len(s.rows))
+	for n, i := range s.rows {
+		x[n], y[n] = c.Float(i), truth.Float(s.answers[n])
+	}
+	if monotone(x, y) {
+		p.leak(Error, s.name, c.Name(), "column %q orders the test rows exactly as the answers of column %q do", c.Name(), truth.Name())
+	}
+}
+
+// fact is what the public files say of the test rows.
+type fact struct {
+	file, column string
+	values       []string
+	missing      []bool
+	answers      []int
+}
+
+// fileFacts returns, for the files that carry ids of test rows in their names,
+// which names an id has, and how large the files of each kind of name are.
+func (p *preparedLinter) fileFacts() []fact {
+	sizes := map[string]map[int]int64{} // by template and row of the answers
+	for _, f := range p.public.files {
+		for template, k := range p.idsIn(f.name) {
+			if sizes[template] == nil {
+				sizes[template] = map[int]int64{}
+			}
+			sizes[template][k] = f.size
+		}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	templates := make([]string, 0, len(sizes))
+	for t := range sizes {
+		templates = append(templates, t)
+	}
+	slices.Sort(templates)
+	names := fact{file: "public", column: "the name of the file"}
+	var out []fact
+	for k := range p.answers.Len() {
+		var has []string
+		for _, t := range templates {
+			if _, ok := sizes[t][k]; ok {
+				has = append(has, t)
+			}
+		}
+		names.add(strings.Join(has, " "), k)
+	}
+	for _, t := range templates {
+		if 10*len(sizes[t]) < 9*p.answers.Len() {
+			continue
+		}
+		about := fact{file: t, column: "the size of the file"}
+		for k := range p.answers.Len() {
+			if size, ok := sizes[t][k]; ok {
+				about.add(table.FormatFloat(float64(size)), k)
+			}
+		}
+		out = append(out, about)
+	}
+	return append(out, names)
+}
+
+func (f *fact) add(value string, row int) {
+	f.values, f.missing, f.answers = append(f.values, value), append(f.missing, value == ""), append(f.answers, row)
+}
+
+// idsIn returns the ids of test rows in a file's name, as the name with {id} in
+// the id's place and the id's row: the name without or with its extension, or
+// else a word of it.
+func (p *preparedLinter) idsIn(name string) map[string]int {
+	if p.row == nil {
+		return nil
+	}
+	base := name[strings.LastIndexAny(name, "/!")+1:]
+	dir := name[:len(name)-len(base)]
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	if k, ok := p.row[base]; ok {
+		return map[string]int{dir + "{id}": k}
+	}
+	if k, ok := p.row[stem]; ok {
+		return map[string]int{dir + "{id}" + base[len(stem):]: k}
+	}
+	out := map[string]int{}
+	words := strings.FieldsFunc(base, func(r rune) bool { return strings.ContainsRune("._- ", r) })
+	for _, word := range words {
+		if k, ok := p.row[word]; ok {
+			out[dir+strings.Replace(base, word, "{id}", 1)] = k
+		}
+	}
+	return out
+}
+
+// privateFiles lists the private files but the sample, which is no secret.
+func (p *preparedLinter) privateFiles() (out []publicFile, err error) {
+	err = fs.WalkDir(p.folder, "private", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || name == p.def.Layout.Sample {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		out = append(out, publicFile{name, info.Size(), func() (io.ReadCloser, error) { return p.folder.Open(name) }})
+		return nil
+	})
+	return out, err
+}
+
+func lintPreparedFiles(p *preparedLinter) error {
+	if err := eachPointer(p.folder, func(name string) {
+		p.leak(Error, name, "", "it is a pointer of Git LFS, not the data")
+	}); err != nil {
+		return err
+	}
+	private, err := p.privateFiles()
+	if err != nil {
+		return err
+	}
+	same, err := twins(slices.Concat(p.public.files, private))
+	if err != nil {
+		return err
+	}
+	for _, group := range same {
+		secret := slices.IndexFunc(group, func(f publicFile) bool { return strings.HasPrefix(f.name, "private/") })
+		for _, f := range group {
+			if secret >= 0 && strings.HasPrefix(f.name, "public/") {
+				p.leak(Error, f.name, "", "it has the bytes of %s", group[secret].name)
+			}
+		}
+	}
+	return nil
+}
+
+// spread is how many standard deviations from what chance gives count as no
+// accident.
+const spread = 6
+
+// lintSample compares the sample submission with the answers.
+func lintSample(p *preparedLinter) error {
+	sample, err := readTable(p.folder, p.def.Layout.Sample)
+	if err != nil || p.answers == nil || p.row == nil || !sample.Has(p.plan.ID) {
+		return nil // columns says so
+	}
+	ids, _ := sample.Column(p.plan.ID)
+	for n, truth := range p.truths() {
+		c, err := sample.Column(p.plan.Targets[min(n, len(p.plan.Targets)-1)])
+		if err != nil {
+			continue
+		}
+		var x, y []string
+		var u, v []float64
+		numbers := c.Kind().IsNumber() && truth.Kind().IsNumber()
+		for i := range ids.Len() {
+			if k, ok := p.row[ids.Text(i)]; ok {
+				x, y = append(x, c.Text(i)), append(y, truth.Text(k))
+				if numbers {
+					u, v = append(u, c.Float(i)), append(v, truth.Float(k))
+				}
+			}
+		}
+		p.judgeSample(c.Name(), x, y, u, v)
+	}
+	return nil
+}
+
+func (p *preparedLinter) judgeSample(column string, x, y []string, u, v []float64) {
+	equal := 0
+	expected, of := 0.0, map[string]float64{}
+	for i := range x {
+		if x[i] == y[i] {
+			equal++
+		}
+		of[x[i]]++
+	}
+	if len(of) < 2 {
+		return // a constant says nothing of single rows
+	}
+	for _, truth := range y {
+		expected += of[truth] / float64(len(x))
+	}
+	deviation := math.Sqrt(max(float64(expected*(1-expected/float64(len(x)))), 0.25))
+	r := correlation(u, v)
+	switch file := p.def.Layout.Sample; {
+	case equal == len(x) && len(x) > 4:
+		p.leak(Error, file, column, "column %q holds the answers", column)
+	case float64(equal)-expected > float64(spread*deviation):
+		p.leak(Warning, file, column, "column %q agrees with the answers in %d of %d rows, where %.0f are to be expected", column, equal, len(x), expected)
+	case math.Abs(r)*math.Sqrt(float64(len(u))) > spread:
+		p.leak(Warning, file, column, "column %q correlates with the answers by %.2f over %d rows", column, r, len(u))
+	}
+}

@@ -1,0 +1,210 @@
+package kit
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// maxLintTable is the size up to which a public table is read; a larger one is
+// looked at by its name and size only.
+const maxLintTable = 1 << 30
+
+// publicFile is a public file, or a member of a public zip file.
+type publicFile struct {
+	// name is the path, for a member "archive.zip!member".
+	name string
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// publicTable is a public file that holds rows.
+type publicTable struct {
+	name string
+	t    *table.Table
+}
+
+// publicData is what agents see.
+type publicData struct {
+	files  []publicFile
+	tables []publicTable
+	// large are the tables that were not read.
+	large []string
+}
+
+// scanPublic lists the public files, in the order of their names, and reads
+// the tables among them: CSV, and JSON lists of objects.
+func scanPublic(folder fs.FS) (*publicData, error) {
+	p := &publicData{}
+	err := fs.WalkDir(folder, "public", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		p.files = append(p.files, publicFile{name, info.Size(), func() (io.ReadCloser, error) { return folder.Open(name) }})
+		if path.Ext(name) == ".zip" {
+			return p.members(folder, name, info.Size())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.files {
+		if err := p.addTable(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return p, nil
+}
+
+// members lists a zip file's members. They stay readable as long as the
+// archive's file is.
+func (p *publicData) members(folder fs.FS, name string, size int64) error {
+	f, err := folder.Open(name)
+	if err != nil {
+		return err
+	}
+	at, ok := f.(io.ReaderAt)
+	if !ok {
+		return f.Close()
+	}
+	r, err := zip.NewReader(at, size)
+	if err != nil { // not a zip file, whatever its name says
+		return f.Close()
+	}
+	for _, m := range r.File {
+		if !m.FileInfo().IsDir() {
+			p.files = append(p.files, publicFile{name + "!" + m.Name, int64(m.UncompressedSize64), m.Open})
+		}
+	}
+	return nil
+}
+
+func (p *publicData) addTable(f publicFile) error {
+	ext := path.Ext(f.name)
+	if ext != ".csv" && ext != ".json" {
+		return nil
+	}
+	if f.size > maxLintTable {
+		p.large = append(p.large, f.name)
+		return nil
+	}
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	var t *table.Table
+	if ext == ".csv" {
+		t, err = table.ReadCSV(bytes.NewReader(data), table.ReadOptions{})
+	} else {
+		t, err = readRecords(data)
+	}
+	if err == nil && t != nil { // what is no table, is none
+		p.tables = append(p.tables, publicTable{f.name, t})
+	}
+	return nil
+}
+
+// readRecords reads a JSON list of objects as columns of texts; nil if the
+// file is something else.
+func readRecords(data []byte) (*table.Table, error) {
+	var records []map[string]json.RawMessage
+	if err := json.Unmarshal(data, &records); err != nil || len(records) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for name := range records[0] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	cols := make([]*table.Column, len(names))
+	for c, name := range names {
+		texts, valid := make([]string, len(records)), make([]bool, len(records))
+		for i, r := range records {
+			texts[i], valid[i] = jsonText(r[name])
+		}
+		cols[c] = table.FromTexts(name, texts, valid)
+	}
+	return table.New(cols...)
+}
+
+// jsonText returns a JSON value as a cell says it; booleans as 0 and 1, as the
+// answers made of them are.
+func jsonText(raw json.RawMessage) (string, bool) {
+	var text string
+	switch s := string(raw); {
+	case s == "" || s == "null":
+		return "", false
+	case s == "true":
+		return "1", true
+	case s == "false":
+		return "0", true
+	case json.Unmarshal(raw, &text) == nil:
+		return text, true
+	default:
+		return s, true
+	}
+}
+
+// sum returns the digest of a file's content.
+func (f publicFile) sum() (digest.ContentID, error) {
+	r, err := f.open()
+	if err != nil {
+		return digest.ContentID{}, err
+	}
+	defer r.Close()
+	w := digest.NewWriter()
+	_, err = io.Copy(w, r)
+	return w.ID(), err
+}
+
+// twins groups the files of equal content, leaving out empty ones. Only files
+// that share their size are read.
+func twins(files []publicFile) ([][]publicFile, error) {
+	bySize := map[int64][]publicFile{}
+	for _, f := range files {
+		if f.size > 0 {
+			bySize[f.size] = append(bySize[f.size], f)
+		}
+	}
+	bySum := map[digest.ContentID][]publicFile{}
+	for _, same := range bySize {
+		if len(same) < 2 {
+			continue
+		}
+		for _, f := range same {
+			id, err := f.sum()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.name, err)
+			}
+			bySum[id] = append(bySum[id], f)
+		}
+	}
+	var out [][]publicFile
+	for _, same := range bySum {
+		if len(same) > 1 {
+			slices.SortFunc(same, func(a, b publicFile) int { return strings.Compare(a.name, b.name) })
+			out = append(out, same)
+		}
+	}
+	slices.SortFunc(out, func(a, b []publicFile) int { return strings.Compare(a[0].name, b[0].name) })
+	return out, nil
+}
