@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ import (
 func (b *Board) Text(title string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", title)
-	shares := [][]string{{"place", "agent", b.groupHeader(), "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	shares := [][]string{{"agent", b.groupHeader(), "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	used := b.usedColumns()
 	for _, c := range used {
@@ -23,7 +24,7 @@ func (b *Board) Text(title string) string {
 	}
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			shares = append(shares, append([]string{a.placeText()}, g.row(a.Name)...))
+			shares = append(shares, slices.Insert(g.row(a.Name), 2, a.placeText()))
 		}
 		for _, r := range a.Competitions {
 			row := r.row(a.Name)
@@ -33,7 +34,7 @@ func (b *Board) Text(title string) string {
 			scores = append(scores, row)
 		}
 	}
-	writeTable(&out, shares, 3)
+	writeTable(&out, shares, 2)
 	out.WriteString("\n")
 	writeTable(&out, scores, 2)
 	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is what\n" +
