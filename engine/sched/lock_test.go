@@ -257,3 +257,17 @@ func TestChooseDevices(t *testing.T) {
 		}
 	}
 }
+
+func TestLeasesDir(t *testing.T) {
+	named := LeasesDir(func(name string) string { return map[string]string{LeasesVariable: "/somewhere"}[name] })
+	if usual := LeasesDir(func(string) string { return "" }); named != "/somewhere" || !filepath.IsAbs(usual) || usual == named {
+		t.Errorf("named %q, usual %q", named, usual)
+	}
+	dir := filepath.Join(t.TempDir(), "leases")
+	if _, err := OpenDeviceLocks(dir, devices); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o777 || info.Mode()&os.ModeSticky == 0 {
+		t.Errorf("the folder is %v, %v; every user shares it", info.Mode(), err)
+	}
+}

@@ -1,0 +1,79 @@
+package image
+
+import (
+	"archive/tar"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFileBases makes one image on a base in each form that a file can have; a
+// layout and its archive give the same, and none of them needs a machine.
+func TestFileBases(t *testing.T) {
+	base := build(t, Static(program(t, "code"), "tool"))
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path) }); err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(t.TempDir(), "again.tar")
+	if err := writeTo(again, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path) }); err != nil {
+		t.Fatal(err)
+	}
+	one, _ := os.ReadFile(archive)
+	two, _ := os.ReadFile(again)
+	if string(one) != string(two) {
+		t.Error("two archives of a layout differ")
+	}
+	if d, err := fileDigest(archive); err != nil || d != base.Digest {
+		t.Errorf("digest of the archive %s, %v, want %s", d, err, base.Digest)
+	}
+	on := func(base string) Made {
+		return build(t, Recipe{Base: base, Files: []File{{Guest: "/more", Text: "more"}}})
+	}
+	fromLayout, fromArchive, fromRoot := on(base.Path), on(archive), on(root(t))
+	if fromLayout.Digest != fromArchive.Digest || filepath.Base(fromLayout.Path) != filepath.Base(fromArchive.Path) {
+		t.Errorf("on a layout %+v, on its archive %+v", fromLayout, fromArchive)
+	}
+	if fromRoot.Digest == fromLayout.Digest || fromRoot.Digest != on(root(t)).Digest {
+		t.Errorf("on a root file system %+v", fromRoot)
+	}
+}
+
+// root writes a root file system with a device and a time of its own.
+func root(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "root.tar")
+	err := writeTo(file, func(w io.Writer) error {
+		out := tar.NewWriter(w)
+		for _, h := range []tar.Header{{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "./bin/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "./dev/null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}} {
+			if err := out.WriteHeader(&h); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestBadBases(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("neither of them"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, tt := range map[string]struct{ base, want string }{
+		"text":         {text, "neither an OCI layout or archive"},
+		"empty folder": {t.TempDir(), "index.json"},
+		"missing":      {"/does/not/exist", "no such file"},
+		"a name":       {"debian@sha256:" + strings.Repeat("ab", 32), "need a container runtime"},
+	} {
+		_, err := (&Builder{Dir: t.TempDir()}).Build(t.Context(), Recipe{Base: tt.base}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", what, err, tt.want)
+		}
+	}
+}
