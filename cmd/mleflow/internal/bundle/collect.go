@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ type collector struct {
 	records []Record
 	omitted []Omission
 	items   map[string]item
+	// names are those of the files that were graded.
+	names map[string]bool
 	// data are the files of the competitions, answers the private ones.
 	data, answers map[digest.ContentID]bool
 	// trees are the directories that are in already.
@@ -83,7 +86,7 @@ func newCollector(ctx context.Context, src Source) (*collector, error) {
 		return nil, err
 	}
 	c := &collector{src: src, ctx: ctx, sum: sum, rules: rules(src.Graph), items: map[string]item{}, omitted: []Omission{},
-		data: map[digest.ContentID]bool{}, answers: map[digest.ContentID]bool{}, trees: map[digest.ContentID]bool{}}
+		data: map[digest.ContentID]bool{}, answers: map[digest.ContentID]bool{}, trees: map[digest.ContentID]bool{}, names: map[string]bool{}}
 	folders := map[string]string{"PIPELINE": filepath.Dir(src.Past.Info.Pipeline)}
 	for name, dir := range src.Folders {
 		folders[name] = dir
@@ -288,19 +291,29 @@ func (c *collector) files(ref cache.Ref, into []map[digest.ContentID]bool) error
 	})
 }
 
-// outputs adds the content of outputs that may be taken.
+// outputs adds the content of outputs that may be taken: by kind, and what is
+// public and was graded, whoever made it.
 func (c *collector) outputs() error {
+	graded := map[string]bool{}
+	for _, r := range c.records {
+		if r.Kind == kindGrade {
+			graded[r.field("submission")] = true
+			c.names[path.Base(r.field("file"))] = true
+		}
+	}
 	for _, r := range c.records {
 		for name, v := range r.outputs() {
 			if v.Ref.IsZero() {
 				continue
 			}
 			at := "outputs/" + folder(r.Address) + "/" + folder(name)
-			if !c.rules[r.Address].content(name) {
-				c.omit(r.Address+" "+name, v.Ref.ID.String(), c.rules[r.Address].why(name))
+			rule := c.rules[r.Address]
+			submitted := graded[v.Ref.ID.String()] && rule.open(name) && !isData(rule)
+			if !rule.content(name) && !submitted {
+				c.omit(r.Address+" "+name, v.Ref.ID.String(), rule.why(name))
 				continue
 			}
-			if err := c.output(at, v.Ref, name == "submission" || name == "snapshots"); err != nil {
+			if err := c.output(at, v.Ref, submitted || name == "submission" || name == "snapshots"); err != nil {
 				return fmt.Errorf("bundle output %s of %s: %w", name, r.Address, err)
 			}
 		}
@@ -308,9 +321,9 @@ func (c *collector) outputs() error {
 	return nil
 }
 
-// output adds the files of an output and the directories that they are in. Of
-// a submission, files that are the competition's own are taken, too: the sample
-// may be submitted.
+// output adds the files of an output and the directories that they are in. A
+// file of a submission that was graded is taken even if it is one of the
+// competition's own: the sample may be submitted.
 func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 	if ref.Kind == cache.Blob {
 		c.content(at, ref)
@@ -319,14 +332,14 @@ func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 	if err := c.directory(ref.ID); err != nil {
 		return err
 	}
-	return tree.Walk(c.ctx, c.src.Cache, ref, func(path string, e tree.Entry) error {
-		path = at + "/" + escapePath(path)
+	return tree.Walk(c.ctx, c.src.Cache, ref, func(name string, e tree.Entry) error {
+		path := at + "/" + escapePath(name)
 		switch {
 		case e.IsDir():
 			return c.directory(e.ID)
 		case c.answers[e.ID]:
 			c.omit(path, e.ID.String(), "it is a file of the answers")
-		case c.data[e.ID] && !submitted:
+		case c.data[e.ID] && !(submitted && c.names[e.Name]):
 			c.omit(path, e.ID.String(), "it is a file of the competition's data")
 		default:
 			c.content(path, e.Ref())
@@ -358,6 +371,11 @@ func (c *collector) content(path string, ref cache.Ref) {
 	c.items[path] = item{File{path, ref.ID, ref.Size}, func() (io.ReadCloser, error) { return c.src.Cache.Open(c.ctx, ref.ID) }}
 }
 
+// isData reports whether a step makes data: nobody's submission.
+func isData(r rule) bool {
+	return slices.Contains([]string{kindChecksum, kindDownload, kindPrepare}, r.kind.Name)
+}
+
 // why says why an output is not taken.
 func (r rule) why(output string) string {
 	if r.kind == nil || r.kind.Output(output) == nil {
@@ -367,7 +385,10 @@ func (r rule) why(output string) string {
 	case secrecy == step.Private, secrecy == step.Inherit && r.private:
 		return "it is private, or made from what is"
 	}
-	return "it is data, not a result"
+	if isData(r) {
+		return "it is data, not a result"
+	}
+	return "only what agents, grades and leaderboards gave is taken"
 }
 
 // escapePath makes a path of a tree one of a bundle.

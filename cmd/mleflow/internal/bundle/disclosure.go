@@ -111,6 +111,8 @@ type Limits struct {
 	MemoryBytes string `json:"memory_bytes"`
 	GPUs        string `json:"gpus"`
 	Processes   string `json:"processes"`
+	// DiskBytes is what it reserved, 0 for none.
+	DiskBytes int64 `json:"disk_bytes"`
 }
 
 // Runtime is what ran it.
@@ -152,6 +154,9 @@ func (c *collector) disclose() error {
 	d, err := disclosureOf(c.ctx, c.run, environmentOf(c.src.Past.Info), c.records, c.src.Cache)
 	if err != nil {
 		return err
+	}
+	for i := range d.Attempts {
+		d.Attempts[i].Limits.DiskBytes = c.rules[d.Attempts[i].Address].diskBytes
 	}
 	if err := addHistory(d, c.src.Ledger, c.src.Past, c.sum, c.mask); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (d *Disclosure) Sections() []Section {
 		d.about(), d.agents(),
 		{Title: "What agents could see", Columns: []string{"Attempt", "Competition", "Version", "Seed", "Data tree", "Files", "Size", "Description", "Instructions"}},
 		{Title: "What they could reach", Columns: []string{"Attempt", "Network", "Allowed places", "Connections", "Refused", "Sent", "Received", "Validity calls", "Valid", "Invalid"}},
-		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "GPUs", "Runtime", "Isolated", "Outcome", "Took", "CPU time", "Peak memory"}},
+		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "Disk", "GPUs", "Runtime", "Isolated", "Outcome", "Took", "CPU time", "Peak memory"}},
 		{Title: "Attempts and earlier runs", Columns: []string{"Attempt", "Made in run", "Tries", "Earlier runs of it", "Different ones"}},
 	}
 	for _, a := range d.Attempts {
@@ -109,6 +109,10 @@ func (a *Attempt) limits(name string) []string {
 	if n, err := strconv.ParseInt(a.Limits.MemoryBytes, 10, 64); err == nil && n > 0 {
 		memory = view.Bytes(n)
 	}
+	disk := "none"
+	if a.Limits.DiskBytes > 0 {
+		disk = view.Bytes(a.Limits.DiskBytes)
+	}
 	isolated := "no"
 	if a.Runtime.Isolated {
 		isolated = "yes"
@@ -122,7 +126,7 @@ func (a *Attempt) limits(name string) []string {
 		runtime += " (" + a.Runtime.Handler + ")"
 	}
 	return []string{
-		name, limit, a.Limits.CPUs, memory, a.Limits.GPUs, runtime, isolated, a.Result.Outcome,
+		name, limit, a.Limits.CPUs, memory, disk, a.Limits.GPUs, runtime, isolated, a.Result.Outcome,
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
 }

@@ -15,6 +15,7 @@ const (
 	kindAgentRun  = "agent-run"
 	kindGrade     = "grade"
 	kindAggregate = "aggregate"
+	kindChecksum  = "checksum"
 	kindDownload  = "download"
 	kindPrepare   = "prepare"
 )
@@ -44,13 +45,15 @@ type rule struct {
 	private bool
 	// tainted says that arguments of it may be values that are withheld.
 	tainted bool
+	// diskBytes is the disk that it reserves, which no key holds.
+	diskBytes int64
 }
 
 // rules are the rules of a pipeline's instances by address.
 func rules(g *config.Graph) map[string]rule {
 	all := make(map[string]rule, len(g.Instances))
 	for _, inst := range g.Instances {
-		r := rule{kind: inst.Step.Kind, private: inst.Private}
+		r := rule{kind: inst.Step.Kind, private: inst.Private, diskBytes: inst.Limits.DiskBytes}
 		for _, d := range inst.Deps {
 			r.tainted = r.tainted || inst.Dynamic && !all[g.Instances[d].Addr.String()].tells()
 		}
@@ -75,8 +78,17 @@ func (r rule) content(output string) bool {
 	if slices.Contains(results[r.kind.Name], output) {
 		return true
 	}
+	return r.kind.Name == kindAgentRun && r.kind.Untrusted && r.open(output)
+}
+
+// open reports whether an output is public: no kind calls it private, and
+// nothing private went in.
+func (r rule) open(output string) bool {
+	if r.kind == nil || r.private {
+		return false
+	}
 	out := r.kind.Output(output)
-	return r.kind.Name == kindAgentRun && r.kind.Untrusted && !r.private && out != nil && out.Secrecy != step.Private
+	return out != nil && out.Secrecy != step.Private
 }
 
 // value returns a small value as it may be told.

@@ -199,11 +199,112 @@ func TestBundleRefusesSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.bundle")
 	p.env = []string{"SERVICE_TOKEN=plain-token-1234567890"}
 	_, stderr, code := p.run("bundle", "-o", path)
-	if _, err := os.Stat(path); code != 1 || err == nil || !strings.Contains(stderr, "outputs/step.agent-run.solve/logs/output.log: it holds the value of a secret") {
+	if _, err := os.Stat(path); code != 1 || err == nil || !strings.Contains(stderr, ": it holds the value of a secret") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	p.env = []string{"SERVICE_TOKEN=another-token-1234567890"}
 	if _, stderr, code := p.run("bundle", "-o", path); code != 0 {
 		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// privatePipeline has steps and agents that spread data as far as they can.
+const privatePipeline = `
+agent "copier" {
+  command = ["sh", "-c", "cp $DATA_DIR/* $CODE_DIR/; cp $DATA_DIR/train.csv $LOGS_DIR/data.log; cp $DATA_DIR/train.csv $SUBMISSION_DIR/; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv; echo mine > $CODE_DIR/agent.py"]
+}
+step "download" "raw" { competition = "demo-digits" }
+step "prepare" "data" {
+  competition = "demo-digits"
+  raw         = step.download.raw.tree
+}
+step "exec" "spy" {
+  command = ["sh", "-c", "cat inputs/answers/test.csv; cat inputs/answers/test.csv >&2; cp inputs/answers/test.csv seen.csv"]
+  inputs  = { answers = step.prepare.data.private }
+  outputs = ["seen.csv"]
+}
+step "exec" "broken" {
+  command = ["sh", "-c", "tail -n 3 inputs/answers/test.csv >&2; exit 1"]
+  inputs  = { answers = step.prepare.data.private }
+}
+step "exec" "solver" {
+  command = ["sh", "-c", "sed 's/,0$/,1/' inputs/data/sample_submission.csv > submission.csv; echo solved >&2"]
+  inputs  = { data = step.prepare.data.public }
+  outputs = ["submission.csv"]
+}
+step "agent-run" "solve" {
+  agent       = agent.copier
+  competition = "demo-digits"
+  data        = step.prepare.data.public
+}
+step "grade" "agent" {
+  competition = "demo-digits"
+  submission  = step.agent-run.solve.submission
+  answers     = step.prepare.data.private
+}
+step "grade" "solver" {
+  competition = "demo-digits"
+  submission  = step.exec.solver.tree
+  answers     = step.prepare.data.private
+}
+step "grade" "cheat" {
+  competition = "demo-digits"
+  submission  = step.exec.spy.tree
+  file        = "seen.csv"
+  answers     = step.prepare.data.private
+}
+`
+
+// TestNoDataInBundle looks for data and answers in a bundle.
+func TestNoDataInBundle(t *testing.T) {
+	dir := t.TempDir()
+	p := newPlace(t, dir)
+	if err := os.WriteFile(p.file, []byte(privatePipeline), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := p.run("apply", p.file, "--keep-going"); code != 1 {
+		t.Fatalf("apply: exit %d\n%s%s", code, stdout, stderr)
+	}
+	path := filepath.Join(dir, "run.bundle")
+	stdout, stderr, code := p.run("bundle", "-o", path, "-v")
+	if code != 0 {
+		t.Fatalf("bundle: exit %d\n%s%s", code, stdout, stderr)
+	}
+	for _, want := range []string{
+		"outputs/step.agent-run.solve/code/train.csv: it is a file of the competition's data", "outputs/step.agent-run.solve/logs/data.log: it is a file",
+		"outputs/step.agent-run.solve/submission/train.csv: it is a file",
+		"step.exec.spy tree: it is private", "logs/step.exec.spy.1.log: the log of a step that reads private data", "step.prepare.data public: it is data",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("what was left out lacks %q:\n%s", want, stdout)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	if _, stderr, code := p.run("prepare", "-c", "demo-digits", "--data-dir", data); code != 0 {
+		t.Fatal(stderr)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"private/test.csv", "public/train.csv", "public/test.csv"} {
+		text, err := os.ReadFile(filepath.Join(data, "demo-digits", "prepared", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(text), "\n")
+		for i := 0; i+3 < len(lines); i += 3 {
+			if bytes.Contains(b, []byte(strings.Join(lines[i:i+3], ""))) {
+				t.Fatalf("the bundle holds lines %d to %d of %s", i+1, i+3, file)
+			}
+		}
+	}
+	for _, want := range []string{"mine\n", "solved\n"} {
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("the bundle lacks %q", want)
+		}
+	}
+	if stdout, stderr, code := p.run("verify", path, "--regrade"); code != 0 || !strings.Contains(stdout, "3 of 3 done again") {
+		t.Errorf("verify: exit %d\n%s%s", code, stdout, stderr)
 	}
 }
