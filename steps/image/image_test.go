@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -95,8 +96,8 @@ func layers(t *testing.T, b *steptest.Bench, ref cache.Ref) (files []string) {
 	t.Helper()
 	in := tar.NewReader(strings.NewReader(b.Text(t, ref)))
 	for {
-		h, err := in.Next()
-		if err == io.EOF {
+		_, err := in.Next()
+		if errors.Is(err, io.EOF) {
 			slices.Sort(files)
 			return files
 		}
@@ -118,7 +119,6 @@ func layers(t *testing.T, b *steptest.Bench, ref cache.Ref) (files []string) {
 				files = append(files, fmt.Sprintf("%s %o %s", filepath.Clean(f.Name), f.Mode, text))
 			}
 		}
-		_ = h
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package image makes container images without Docker: from a base (an OCI
-// layout, an OCI archive or an image pinned by its digest), files of the host,
+// layout or archive, an image pinned by its digest, a root file system), files of the host,
 // commands that are run in a container, and a configuration.
 //
 // # Vocabulary
