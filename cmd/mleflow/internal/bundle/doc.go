@@ -37,11 +37,12 @@
 // # What never is
 //
 // Raw data, prepared data and answers, which are there by digest only: content
-// is taken from agent-run, grade and aggregate steps and from nothing else, and
-// of that no file which is one of the data's. What steps of other kinds printed
-// or computed of private data is withheld. Secrets are not in the ledger and not
-// in the cache; whatever credentials the environment holds are looked for all
-// the same, and a bundle that would hold one is not written. Names of hosts and
-// folders of the machine are masked in what mleflow wrote. What agents wrote is
-// taken as it is, since its digest is the result.
+// is taken from agent-run, grade and aggregate steps, and from any step without
+// private inputs whose output was graded; of that no file which is one of the
+// data's, but for the graded file itself, and none of the answers. What steps of
+// other kinds printed or computed of private data is withheld. Secrets are not
+// in the ledger and not in the cache; whatever credentials the environment holds
+// are looked for all the same, and a bundle that would hold one is not written.
+// Names of hosts and folders of the machine are masked in what mleflow wrote.
+// What agents wrote is taken as it is, since its digest is the result.
 package bundle
