@@ -54,7 +54,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 	var suspected bool
 	for n := 0; ; n++ {
 		var how outcome
-		if err, how = b.attempt(ctx, op); err == nil {
+		if how, err = b.attempt(ctx, op); err == nil {
 			b.breaker.note(b.patience, nil, writing)
 			return nil
 		}
@@ -78,7 +78,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 	return fmt.Errorf("%s %s/%s: %w", verb, b.loc, key, err)
 }
 
-func (b *bucket) attempt(ctx context.Context, op func(context.Context, *blob.Bucket, *watchdog) error) (error, outcome) {
+func (b *bucket) attempt(ctx context.Context, op func(context.Context, *blob.Bucket, *watchdog) error) (outcome, error) {
 	limited, dog := watch(ctx, b.patience.stall)
 	defer dog.end()
 	conn, err := b.connect(limited)
@@ -87,10 +87,10 @@ func (b *bucket) attempt(ctx context.Context, op func(context.Context, *blob.Buc
 		err = op(limited, conn, dog)
 	}
 	if err == nil {
-		return nil, final
+		return final, nil
 	}
 	if ctx.Err() == nil && limited.Err() != nil {
-		return maskedError{context.Cause(limited).Error()}, again
+		return again, maskedError{context.Cause(limited).Error()}
 	}
 	return classify(ctx, err)
 }

@@ -69,39 +69,39 @@ const (
 	suspect                // content was wrong, on its way perhaps
 )
 
-// classify returns an error of this package for one of a driver, and what
-// trying again would give.
-func classify(ctx context.Context, err error) (error, outcome) {
+// classify returns what trying again would give, and an error of this package
+// for one of a driver.
+func classify(ctx context.Context, err error) (outcome, error) {
 	var local localError
 	var api smithy.APIError
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx), final
+		return final, context.Cause(ctx)
 	case errors.As(err, &local):
-		return local.err, final
+		return final, local.err
 	case errors.Is(err, cache.ErrCorrupt):
-		return err, suspect
+		return suspect, err
 	case errors.As(err, &api) && deniedCodes[api.ErrorCode()]:
-		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
 	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
-		return fmt.Errorf("%w: the bucket does not exist", ErrUnavailable), final
+		return final, fmt.Errorf("%w: the bucket does not exist", ErrUnavailable)
 	case errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
-		return maskedError{mask(err.Error())}, again
+		return again, maskedError{mask(err.Error())}
 	}
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound:
-		return cache.ErrNotFound, final
+		return final, cache.ErrNotFound
 	case gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
-		return errExists, final
+		return final, errExists
 	case gcerrors.PermissionDenied:
-		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
 	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
-		return maskedError{mask(err.Error())}, final
+		return final, maskedError{mask(err.Error())}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())}), final
+		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
 	}
-	return maskedError{mask(err.Error())}, again
+	return again, maskedError{mask(err.Error())}
 }
 
 // notImplemented reports whether a store does not know what was asked of it.
