@@ -135,7 +135,7 @@ func runs(truths []string) (got, want, deviation, sorted float64) {
 		logs += log
 	}
 	want = n + 1 - squares/n
-	variance := (float64(squares*(squares+n*(n+1))) - float64(2*n*cubes) - float64(n*n*n)) / (n * n * (n - 1))
+	variance := (float64(squares*(squares+float64(n*(n+1)))) - float64(2*n*cubes) - float64(n*n*n)) / (n * n * (n - 1))
 	all, _ := math.Lgamma(n + 1)
 	kinds, _ := math.Lgamma(float64(len(count)) + 1)
 	return got, want, math.Sqrt(max(variance, 0)), (logs + kinds - all) / math.Ln10

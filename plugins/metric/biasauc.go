@@ -62,9 +62,9 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 	}
 	bias := 0.0
 	for _, sum := range powers {
-		bias += 0.25 * math.Pow(sum/float64(len(identities)), 1.0/-5)
+		bias += float64(0.25 * math.Pow(sum/float64(len(identities)), 1.0/-5))
 	}
-	return Score{Value: 0.25*overall + bias}, nil
+	return Score{Value: float64(0.25*overall) + bias}, nil
 }
 
 func halves(v []float64) []bool {

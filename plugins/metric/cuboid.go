@@ -165,8 +165,10 @@ func cuboidPrecision(found []overlap, boxes int, threshold float64) float64 {
 
 // overlap returns the intersection over union of two boxes.
 func (c cuboid) overlap(o cuboid) float64 {
-	low := max(c.center[2]-c.size[2]/2, o.center[2]-o.size[2]/2)
-	high := min(c.center[2]+c.size[2]/2, o.center[2]+o.size[2]/2)
+	// The conversions keep halving, which is exact, from being fused.
+	half, other := float64(c.size[2]/2), float64(o.size[2]/2)
+	low := max(c.center[2]-half, o.center[2]-other)
+	high := min(c.center[2]+half, o.center[2]+other)
 	shared := float64(max(0, high-low) * sharedArea(c.ground(), o.ground()))
 	volume := func(v [3]float64) float64 { return float64(float64(v[0]*v[1]) * v[2]) }
 	return clip(shared/(volume(c.size)+volume(o.size)-shared), 0, 1)

@@ -27,7 +27,7 @@ func add(x, y double) double {
 }
 
 func multiply(x, y double) double {
-	p := x.hi * y.hi
+	p := float64(x.hi * y.hi)
 	e := math.FMA(x.hi, y.hi, -p)
 	return quickSum(p, e+(float64(x.hi*y.lo)+float64(x.lo*y.hi)))
 }

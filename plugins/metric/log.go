@@ -53,7 +53,7 @@ func logOf(hi, lo float64) float64 {
 		base = add(base, timesLn2(float64(e)))
 	}
 	fast := add(base, log1pFast(r))
-	slack := math.Abs(fast.hi) * 0x1p-66
+	slack := float64(math.Abs(fast.hi) * 0x1p-66)
 	if up := fast.hi + (fast.lo + slack); up == fast.hi+(fast.lo-slack) {
 		return up
 	}
@@ -86,8 +86,8 @@ func log1pFast(r double) double {
 	tail = float64(tail*x) + 1.0/5
 	tail = float64(tail*x) - 1.0/4
 	tail = float64(tail*x) + 1.0/3
-	head := quickSum(x, -square.hi/2)
-	return quickSum(head.hi, head.lo+(r.lo-square.lo/2)+float64(float64(square.hi*x)*tail))
+	head := quickSum(x, float64(-square.hi/2))
+	return quickSum(head.hi, head.lo+(r.lo-float64(square.lo/2))+float64(float64(square.hi*x)*tail))
 }
 
 // log1pSeries returns log(1+r) for |r| <= 2^-9.4 with about 100 correct bits.
