@@ -61,6 +61,9 @@ func hashLimits(h *digest.Hasher, l Limits) {
 	h.String("resources.cpus", strconv.FormatFloat(l.CPUs, 'g', -1, 64))
 	h.Int("resources.memory", l.MemoryBytes)
 	h.Int("resources.gpus", int64(l.GPUs))
+	if l.DiskBytes > 0 {
+		h.Int("resources.disk", l.DiskBytes)
+	}
 }
 
 // hashValue adds v under label: a collection that holds content as one field
