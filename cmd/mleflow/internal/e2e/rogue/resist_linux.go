@@ -109,7 +109,7 @@ func work(seconds string) {
 	}
 	fmt.Fprintln(f, "started")
 	f.Close()
-	sample, err := os.ReadFile("/home/data/sample_submission.csv")
+	sample, err := os.ReadFile(os.Getenv("DATA_DIR") + "/sample_submission.csv")
 	if err != nil {
 		fatal(err)
 	}

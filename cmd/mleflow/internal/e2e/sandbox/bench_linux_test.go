@@ -19,8 +19,8 @@ step "prepare" "data" {
   raw         = step.download.raw.tree
 }
 agent "short" {
-  image   = var.runtime == "containerd" ? %[1]q : null
-  command = [var.runtime == "containerd" ? "/usr/bin/rogue" : %[3]q, "work", "0"]
+  %[1]s
+  command = [%[3]q, "work", "0"]
 }
 step "agent-run" "work" {
   for_each    = local.keys
@@ -46,7 +46,11 @@ func BenchmarkAgents(b *testing.B) {
 			{"containerd", "containerd", "cpus = 1"},
 			{"containerd-disk", "containerd", "disk = \"16MiB\""},
 		} {
-			file := h.write(fmt.Sprintf("bench-%s-%d.hcl", tt.name, count), fmt.Sprintf(benchPipeline, h.image, count, rogue, tt.resources))
+			image, program := "", rogue
+			if tt.runtime == "containerd" {
+				image, program = fmt.Sprintf("image = %q", h.image), "/usr/bin/rogue"
+			}
+			file := h.write(fmt.Sprintf("bench-%s-%d.hcl", tt.name, count), fmt.Sprintf(benchPipeline, image, count, program, tt.resources))
 			round := 0
 			h.apply(file, "-var", "round=0", "-var", "runtime="+tt.runtime)
 			b.Run(fmt.Sprintf("%s/%d", tt.name, count), func(b *testing.B) {
