@@ -68,7 +68,9 @@ func TestRoundingAndNonFinite(t *testing.T) {
 		{"rounded down to a bronze, lower is better", 0.5000001, 0.5, true, []grading.Threshold{"bronze"}},
 		{"NaN", math.NaN(), math.NaN(), false, nil},
 	} {
-		e := entry(t, "a", "0", func(r *grading.Report) { r.ExactScore, r.Score, r.LowerIsBetter = &[]grading.Number{grading.Number(tt.exact)}[0], number(tt.rounded), tt.lower })
+		e := entry(t, "a", "0", func(r *grading.Report) {
+			r.ExactScore, r.Score, r.LowerIsBetter = &[]grading.Number{grading.Number(tt.exact)}[0], number(tt.rounded), tt.lower
+		})
 		if diff := cmp.Diff(tt.want, e.RoundingDecides); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
