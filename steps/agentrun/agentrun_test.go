@@ -297,7 +297,7 @@ func TestKey(t *testing.T) {
 	b := newBench(t)
 	dummy := who([]string{"mleflow", "agent", "dummy"}, nil)
 	key := b.Key(t, values(b, t, dummy))
-	for _, label := range []string{"agent", "competition", "seed", "data", "runtime", "timeout", "resources.cpus", "built-in agent version", "instructions", "description"} {
+	for _, label := range []string{"agent.command", "agent.image", "competition", "seed", "data", "runtime", "timeout", "resources.cpus", "built-in agent version", "instructions", "description"} {
 		if _, ok := key[label]; !ok {
 			t.Errorf("the key lacks %q: %v", label, key)
 		}
