@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -196,6 +197,7 @@ func kernelProbes() []probe {
 			return "started: " + errno(err) + " (the host sees that nothing is alive afterwards)", false
 		}},
 		{"fork bomb", "start processes until the limit", func(*hunter) (string, bool) {
+			warm()
 			var all []interface{ Kill() error }
 			var err error
 			for range 400 {
@@ -212,6 +214,19 @@ func kernelProbes() []probe {
 			return fmt.Sprintf("%d started, then %s", len(all), errno(err)), err == nil
 		}},
 	}
+}
+
+// warm has the Go runtime keep threads in store: one that cannot be made at the
+// limit would end the program.
+func warm() {
+	var wg sync.WaitGroup
+	for range 24 {
+		wg.Go(func() {
+			wait := unix.Timespec{Nsec: 50_000_000}
+			_ = unix.Nanosleep(&wait, nil)
+		})
+	}
+	wg.Wait()
 }
 
 // cloned starts this program in new namespaces.
