@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // static, for images that hold nothing else
 		if err := build.Run(); err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n", from, err)
+			_ = os.RemoveAll(dir)
 			os.Exit(1)
 		}
 	}
