@@ -42,7 +42,7 @@ type publicData struct {
 }
 
 // scanPublic lists the public files, in the order of their names, and reads
-// the tables among them: CSV, and JSON lists of objects.
+// the tables among them: CSV, TSV, and JSON lists of objects.
 func scanPublic(folder fs.FS) (*publicData, error) {
 	p := &publicData{}
 	err := fs.WalkDir(folder, "public", func(name string, e fs.DirEntry, err error) error {
@@ -95,7 +95,8 @@ func (p *publicData) members(folder fs.FS, name string, size int64) error {
 
 func (p *publicData) addTable(f publicFile) error {
 	ext := path.Ext(f.name)
-	if ext != ".csv" && ext != ".json" {
+	separator, rows := map[string]byte{".csv": ',', ".tsv": '\t'}[ext]
+	if !rows && ext != ".json" {
 		return nil
 	}
 	if f.size > maxLintTable {
@@ -112,8 +113,8 @@ func (p *publicData) addTable(f publicFile) error {
 		return err
 	}
 	var t *table.Table
-	if ext == ".csv" {
-		t, err = table.ReadCSV(bytes.NewReader(data), table.ReadOptions{})
+	if rows {
+		t, err = table.ReadCSV(bytes.NewReader(data), table.ReadOptions{Comma: separator})
 	} else {
 		t, err = readRecords(data)
 	}

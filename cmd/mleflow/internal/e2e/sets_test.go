@@ -21,17 +21,14 @@ const (
 // goldenParams are the sizes that the golden cases scale down.
 const goldenParams = `params={ "tabular-playground-series-may-2022" = { test_size = "67" } }`
 
-// goldenRaw lays the raw data of the golden cases out as downloads are:
-// DIR/<id>/.
-func goldenRaw(t *testing.T) string {
+// goldenCases unpacks the golden cases as DIR/<id>/ and returns their ids.
+func goldenCases(t *testing.T, dir string) (ids []string) {
 	t.Helper()
 	cases, err := filepath.Glob(golden + "*.tar.zst")
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no golden cases (%v)", err)
 	}
-	dir, raw := t.TempDir(), t.TempDir()
 	for _, path := range cases {
-		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -45,6 +42,17 @@ func goldenRaw(t *testing.T) string {
 			t.Fatal(err)
 		}
 		f.Close()
+		ids = append(ids, strings.TrimSuffix(filepath.Base(path), ".tar.zst"))
+	}
+	return ids
+}
+
+// goldenRaw lays the raw data of the golden cases out as downloads are:
+// DIR/<id>/.
+func goldenRaw(t *testing.T) string {
+	t.Helper()
+	dir, raw := t.TempDir(), t.TempDir()
+	for _, id := range goldenCases(t, dir) {
 		if err := os.Rename(filepath.Join(dir, id, "raw"), filepath.Join(raw, id)); err != nil {
 			t.Fatal(err)
 		}
