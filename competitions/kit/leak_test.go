@@ -107,118 +107,120 @@ func tfrecord(id string) string {
 	return string(size) + string(crc(size)) + record + string(crc([]byte(record)))
 }
 
+// plantedLeaks are a leak of every kind, and the finding that it must give.
+var plantedLeaks = []struct {
+	name, rule   string
+	severity     kit.Severity
+	file, column string
+	evidence     string
+	plant        func(t *testing.T, d *data)
+}{
+	{"answers under another name", "reachable-answers", kit.Error, "public/meta.csv", "hint", `holds the answers of column "label"`, func(_ *testing.T, d *data) {
+		d.files["public/meta.csv"] = d.table("id,hint", func(i int) any { return d.labels[i] })
+	}},
+	{"test rows with labels in the training data", "reachable-answers", kit.Error, "public/train.csv", "label", "holds the answers", func(_ *testing.T, d *data) {
+		d.files["public/train.csv"] = d.table("id,width,height,label", func(i int) any { return fmt.Sprintf("%s,%d", d.test[i], d.labels[i]) })
+	}},
+	{"answers under other values", "determined-answers", kit.Error, "public/test.csv", "code", "2 values in 60 rows and determines", func(_ *testing.T, d *data) {
+		d.files["public/test.csv"] = d.table("id,width,height,code", func(i int) any { return d.test[i] + "," + []string{"x", "k"}[d.labels[i]] })
+	}},
+	{"a column that determines the answers", "determined-answers", kit.Error, "public/test.csv", "group", "12 values in 60 rows", func(_ *testing.T, d *data) {
+		d.files["public/test.csv"] = d.table("id,width,height,group", func(i int) any { return fmt.Sprintf("%s,g%d", d.test[i], i%6*2+d.labels[i]) })
+	}},
+	{"a name that only one answer has", "determined-answers", kit.Error, "public/test.csv", "giver", "wherever giver is not empty (32 of 60 rows)", func(_ *testing.T, d *data) {
+		d.files["public/test.csv"] = d.table("id,width,height,giver", func(i int) any {
+			if d.labels[i] == 1 {
+				return fmt.Sprintf("%s,u%d", d.test[i], i)
+			}
+			return d.test[i] + ",N/A"
+		})
+		d.labels[0], d.labels[1] = 1, 1 // some givers are not known
+	}},
+	{"a record of the giver in a member of JSON", "determined-answers", kit.Error, "public/test.zip!test.json", "giver", "33 values in 60 rows", func(t *testing.T, d *data) {
+		var rows []string
+		for i, label := range d.labels {
+			rows = append(rows, fmt.Sprintf(`{"id": "%d", "giver": %s}`, d.ids[i], map[int]string{0: "null", 1: fmt.Sprintf(`"u%d"`, i)}[label]))
+		}
+		d.files["public/test.zip"] = zipped(t, "test.json", "["+strings.Join(rows, ",")+"]")
+	}},
+	{"answers in the names of files", "determined-answers", kit.Error, "public", "the name of the file", "determines the answers", func(_ *testing.T, d *data) {
+		for i, label := range d.labels {
+			d.files[fmt.Sprintf("public/test/%s.%d.jpg", []string{"cat", "dog"}[label], d.ids[i])] = fmt.Sprint("picture", i)
+		}
+	}},
+	{"answers in the sizes of files", "determined-answers", kit.Error, "public/test/{id}.jpg", "the size of the file", "2 values in 60 rows", func(_ *testing.T, d *data) {
+		for i, label := range d.labels {
+			d.files[fmt.Sprintf("public/test/%d.jpg", d.ids[i])] = fmt.Sprintf("picture %02d", i) + strings.Repeat("x", label)
+		}
+	}},
+	{"ids that sort the answers", "ordered-answers", kit.Error, "private/test.csv", "id", "the order of the ids sorts the answers", func(_ *testing.T, d *data) {
+		for i := range d.labels {
+			d.labels[i] = i / 30
+		}
+	}},
+	{"ids that nearly sort the answers", "ordered-answers", kit.Warning, "private/test.csv", "id", "nearly sorts", func(_ *testing.T, d *data) {
+		for i := range d.labels {
+			d.labels[i] = i / 30
+		}
+		d.labels[7] = 1
+	}},
+	{"rows that sort the answers", "ordered-answers", kit.Error, "public/other.csv", "id", "the order of the rows sorts the answers", func(_ *testing.T, d *data) {
+		text := "id,x\n"
+		for label := range 2 {
+			for i := range d.ids {
+				if d.labels[i] == label {
+					text += fmt.Sprintf("%d,%d\n", d.ids[i], i*7919%60)
+				}
+			}
+		}
+		d.files["public/other.csv"] = text
+	}},
+	{"a sample that is the answers", "sample-answers", kit.Error, "public/sample_submission.csv", "label", "holds the answers", func(_ *testing.T, d *data) {
+		d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any { return d.labels[i] })
+	}},
+	{"a sample close to the answers", "sample-answers", kit.Warning, "public/sample_submission.csv", "label", "correlates with the answers", func(_ *testing.T, d *data) {
+		d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any { return 0.4 + 0.2*float64(d.labels[i]) + float64(i%7)/1000 })
+	}},
+	{"a sample that agrees with most answers", "sample-answers", kit.Warning, "public/sample_submission.csv", "label", "agrees with the answers in 56 of 60 rows", func(_ *testing.T, d *data) {
+		d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any {
+			if i < 4 {
+				return 1 - d.labels[i]
+			}
+			return d.labels[i]
+		})
+	}},
+	{"a private file among the public ones", "prepared-file", kit.Error, "public/extra/old.bin", "", "it has the bytes of private/masks.bin", func(_ *testing.T, d *data) {
+		d.files["private/masks.bin"], d.files["public/extra/old.bin"] = "secret masks", "secret masks"
+	}},
+	{"the answers in a public archive", "prepared-file", kit.Error, "public/all.zip!deep/test.csv", "", "it has the bytes of private/test.csv", func(t *testing.T, d *data) {
+		d.files["public/all.zip"] = zipped(t, "deep/test.csv", d.table("id,label", func(i int) any { return d.labels[i] }))
+	}},
+	{"answers in records", "record-answers", kit.Error, "public/test0.tfrec", "label", `1 records of test rows hold a feature "label"`, func(_ *testing.T, d *data) {
+		d.files["public/test0.tfrec"] = tfrecord("5")
+	}},
+	{"a target that is not asked for", "ungraded-columns", kit.Warning, "private/test.csv", "second", "neither the sample submission nor the score has it", func(_ *testing.T, d *data) {
+		d.files["private/test.csv"] = d.table("id,label,second", func(i int) any { return fmt.Sprintf("%d,%d", d.labels[i], (i/3)%2) })
+	}},
+	{"test rows in the training data", "duplicates", kit.Error, "public/test.csv", "", "60 of 60 test rows are rows of public/train.csv but for the id", func(_ *testing.T, d *data) {
+		copy(d.train, d.test)
+		copy(d.trainLabels, d.labels)
+	}},
+	{"some test rows in the training data", "duplicates", kit.Warning, "public/test.csv", "", "3 of 60 test rows", func(_ *testing.T, d *data) {
+		copy(d.train[:3], d.test)
+		copy(d.trainLabels[:3], d.labels)
+	}},
+	{"a test file among the training files", "duplicates", kit.Warning, "public", "", "public/test/5.jpg and public/train/cat/99.jpg", func(_ *testing.T, d *data) {
+		d.files["public/test/5.jpg"], d.files["public/train/cat/99.jpg"] = "one picture", "one picture"
+	}},
+	{"a sample without a target", "columns", kit.Error, "", "", `the sample submission have no column "label"`, func(_ *testing.T, d *data) {
+		d.files["public/sample_submission.csv"] = d.table("id,lable", func(int) any { return 0.5 })
+	}},
+}
+
 // TestPlantedLeaks plants a leak of every kind and asks for one finding that
 // names rule, severity, file and column, and what it is seen by.
 func TestPlantedLeaks(t *testing.T) {
-	tests := []struct {
-		name, rule   string
-		severity     kit.Severity
-		file, column string
-		evidence     string
-		plant        func(t *testing.T, d *data)
-	}{
-		{"answers under another name", "reachable-answers", kit.Error, "public/meta.csv", "hint", `holds the answers of column "label"`, func(_ *testing.T, d *data) {
-			d.files["public/meta.csv"] = d.table("id,hint", func(i int) any { return d.labels[i] })
-		}},
-		{"test rows with labels in the training data", "reachable-answers", kit.Error, "public/train.csv", "label", "holds the answers", func(_ *testing.T, d *data) {
-			d.files["public/train.csv"] = d.table("id,width,height,label", func(i int) any { return fmt.Sprintf("%s,%d", d.test[i], d.labels[i]) })
-		}},
-		{"answers under other values", "determined-answers", kit.Error, "public/test.csv", "code", "2 values in 60 rows and determines", func(_ *testing.T, d *data) {
-			d.files["public/test.csv"] = d.table("id,width,height,code", func(i int) any { return d.test[i] + "," + []string{"x", "k"}[d.labels[i]] })
-		}},
-		{"a column that determines the answers", "determined-answers", kit.Error, "public/test.csv", "group", "12 values in 60 rows", func(_ *testing.T, d *data) {
-			d.files["public/test.csv"] = d.table("id,width,height,group", func(i int) any { return fmt.Sprintf("%s,g%d", d.test[i], i%6*2+d.labels[i]) })
-		}},
-		{"a name that only one answer has", "determined-answers", kit.Error, "public/test.csv", "giver", "wherever giver is not empty (32 of 60 rows)", func(_ *testing.T, d *data) {
-			d.files["public/test.csv"] = d.table("id,width,height,giver", func(i int) any {
-				if d.labels[i] == 1 {
-					return fmt.Sprintf("%s,u%d", d.test[i], i)
-				}
-				return d.test[i] + ",N/A"
-			})
-			d.labels[0], d.labels[1] = 1, 1 // some givers are not known
-		}},
-		{"a record of the giver in a member of JSON", "determined-answers", kit.Error, "public/test.zip!test.json", "giver", "33 values in 60 rows", func(t *testing.T, d *data) {
-			var rows []string
-			for i, label := range d.labels {
-				rows = append(rows, fmt.Sprintf(`{"id": "%d", "giver": %s}`, d.ids[i], map[int]string{0: "null", 1: fmt.Sprintf(`"u%d"`, i)}[label]))
-			}
-			d.files["public/test.zip"] = zipped(t, "test.json", "["+strings.Join(rows, ",")+"]")
-		}},
-		{"answers in the names of files", "determined-answers", kit.Error, "public", "the name of the file", "determines the answers", func(_ *testing.T, d *data) {
-			for i, label := range d.labels {
-				d.files[fmt.Sprintf("public/test/%s.%d.jpg", []string{"cat", "dog"}[label], d.ids[i])] = fmt.Sprint("picture", i)
-			}
-		}},
-		{"answers in the sizes of files", "determined-answers", kit.Error, "public/test/{id}.jpg", "the size of the file", "2 values in 60 rows", func(_ *testing.T, d *data) {
-			for i, label := range d.labels {
-				d.files[fmt.Sprintf("public/test/%d.jpg", d.ids[i])] = fmt.Sprintf("picture %02d", i) + strings.Repeat("x", label)
-			}
-		}},
-		{"ids that sort the answers", "ordered-answers", kit.Error, "private/test.csv", "id", "the order of the ids sorts the answers", func(_ *testing.T, d *data) {
-			for i := range d.labels {
-				d.labels[i] = i / 30
-			}
-		}},
-		{"ids that nearly sort the answers", "ordered-answers", kit.Warning, "private/test.csv", "id", "nearly sorts", func(_ *testing.T, d *data) {
-			for i := range d.labels {
-				d.labels[i] = i / 30
-			}
-			d.labels[7] = 1
-		}},
-		{"rows that sort the answers", "ordered-answers", kit.Error, "public/other.csv", "id", "the order of the rows sorts the answers", func(_ *testing.T, d *data) {
-			text := "id,x\n"
-			for label := range 2 {
-				for i := range d.ids {
-					if d.labels[i] == label {
-						text += fmt.Sprintf("%d,%d\n", d.ids[i], i*7919%60)
-					}
-				}
-			}
-			d.files["public/other.csv"] = text
-		}},
-		{"a sample that is the answers", "sample-answers", kit.Error, "public/sample_submission.csv", "label", "holds the answers", func(_ *testing.T, d *data) {
-			d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any { return d.labels[i] })
-		}},
-		{"a sample close to the answers", "sample-answers", kit.Warning, "public/sample_submission.csv", "label", "correlates with the answers", func(_ *testing.T, d *data) {
-			d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any { return 0.4 + 0.2*float64(d.labels[i]) + float64(i%7)/1000 })
-		}},
-		{"a sample that agrees with most answers", "sample-answers", kit.Warning, "public/sample_submission.csv", "label", "agrees with the answers in 56 of 60 rows", func(_ *testing.T, d *data) {
-			d.files["public/sample_submission.csv"] = d.table("id,label", func(i int) any {
-				if i < 4 {
-					return 1 - d.labels[i]
-				}
-				return d.labels[i]
-			})
-		}},
-		{"a private file among the public ones", "prepared-file", kit.Error, "public/extra/old.bin", "", "it has the bytes of private/masks.bin", func(_ *testing.T, d *data) {
-			d.files["private/masks.bin"], d.files["public/extra/old.bin"] = "secret masks", "secret masks"
-		}},
-		{"the answers in a public archive", "prepared-file", kit.Error, "public/all.zip!deep/test.csv", "", "it has the bytes of private/test.csv", func(t *testing.T, d *data) {
-			d.files["public/all.zip"] = zipped(t, "deep/test.csv", d.table("id,label", func(i int) any { return d.labels[i] }))
-		}},
-		{"answers in records", "record-answers", kit.Error, "public/test0.tfrec", "label", `1 records of test rows hold a feature "label"`, func(_ *testing.T, d *data) {
-			d.files["public/test0.tfrec"] = tfrecord("5")
-		}},
-		{"a target that is not asked for", "ungraded-columns", kit.Warning, "private/test.csv", "second", "neither the sample submission nor the score has it", func(_ *testing.T, d *data) {
-			d.files["private/test.csv"] = d.table("id,label,second", func(i int) any { return fmt.Sprintf("%d,%d", d.labels[i], (i/3)%2) })
-		}},
-		{"test rows in the training data", "duplicates", kit.Error, "public/test.csv", "", "60 of 60 test rows are rows of public/train.csv but for the id", func(_ *testing.T, d *data) {
-			copy(d.train, d.test)
-			copy(d.trainLabels, d.labels)
-		}},
-		{"some test rows in the training data", "duplicates", kit.Warning, "public/test.csv", "", "3 of 60 test rows", func(_ *testing.T, d *data) {
-			copy(d.train[:3], d.test)
-			copy(d.trainLabels[:3], d.labels)
-		}},
-		{"a test file among the training files", "duplicates", kit.Warning, "public", "", "public/test/5.jpg and public/train/cat/99.jpg", func(_ *testing.T, d *data) {
-			d.files["public/test/5.jpg"], d.files["public/train/cat/99.jpg"] = "one picture", "one picture"
-		}},
-		{"a sample without a target", "columns", kit.Error, "", "", `the sample submission have no column "label"`, func(_ *testing.T, d *data) {
-			d.files["public/sample_submission.csv"] = d.table("id,lable", func(int) any { return 0.5 })
-		}},
-	}
-	for _, tt := range tests {
+	for _, tt := range plantedLeaks {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newData()
 			tt.plant(t, d)
