@@ -109,7 +109,7 @@ type child struct {
 func live(t *testing.T, cacheDir, path string, after time.Duration) (c child) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestUnpackChild$")
-	cmd.Env = append(os.Environ(), killEnv+"="+cacheDir+":"+path)
+	cmd.Env = append(os.Environ(), killEnv+"="+cacheDir+":"+path, "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
