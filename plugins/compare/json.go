@@ -30,7 +30,6 @@ type counter struct {
 	ends    lineEnds
 	last    byte
 	started bool
-	bom     bool
 	left    int64
 }
 

@@ -121,12 +121,14 @@ func fileProbes() []probe {
 		{"setuid files", "files with a set-user-ID bit, and one of its own made so", setuidFiles},
 		{"shared memory", "/dev/shm, System V and POSIX queues of others", func(h *hunter) (string, bool) {
 			got := h.dig("/dev/shm") + "; " + h.dig("/dev/mqueue")
-			ipc := ""
+			ipc, found := "", 0
 			for _, kind := range []string{"shm", "msg", "sem"} {
 				data, _ := h.read("/proc/sysvipc/" + kind)
-				ipc += fmt.Sprintf(" %s %d", kind, max(0, strings.Count(string(data), "\n")-1))
+				n := max(0, strings.Count(string(data), "\n")-1)
+				found += n
+				ipc += fmt.Sprintf(" %s %d", kind, n)
 			}
-			return got + ";" + ipc, strings.Trim(ipc, " shmgem0") != ""
+			return got + ";" + ipc, found > 0
 		}},
 		{"proc settings", "write /proc/sys/kernel/core_pattern, /proc/sysrq-trigger, /proc/sys/vm/*, uevent_helper", func(*hunter) (string, bool) {
 			return writes("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/overcommit_memory", "/sys/kernel/uevent_helper", "/proc/sys/kernel/modprobe", "/proc/1/oom_score_adj", "/proc/sys/fs/binfmt_misc/register")

@@ -84,8 +84,11 @@ func TestKill(t *testing.T) {
 		h.clean()
 	}
 	t.Logf("%d kills: %v", total, k.hit)
-	for _, where := range []string{"before the agent", "agent runs", "after the agent"} {
-		if k.hit[where] == 0 && total >= 10 {
+	if total >= 10 && k.hit[runs] == 0 {
+		t.Errorf("no kill hit: %s", runs)
+	}
+	for _, where := range []string{before, after} { // few kills may miss these
+		if total >= 50 && k.hit[where] == 0 {
 			t.Errorf("no kill hit: %s", where)
 		}
 	}
@@ -94,22 +97,30 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// Where a kill hit. An agent whose process was seen for less than startWindow
+// may be one that containerd had not told mleflow of yet, which is started anew.
+const (
+	before      = "before the agent"
+	starts      = "agent starts"
+	runs        = "agent runs"
+	after       = "after the agent"
+	startWindow = 500 * time.Millisecond
+)
+
 // round kills one pipeline until it ends all the same, one to three times.
 func (k *killer) round(t *testing.T, round int, want map[string]string) (kills int) {
 	w := watch()
 	running, most := 0, 1+k.rng.IntN(3)
 	for kills < most {
-		before := w.groups()
 		where, killed := k.attack(t, round, kills)
 		if !killed {
 			break
 		}
 		kills++
 		k.hit[where]++
-		if where == "agent runs" {
+		if where == runs {
 			running++
 		}
-		_ = before
 	}
 	got, _ := k.apply(k.file, "-var", fmt.Sprint("round=", round))
 	stats := got["stats"]
@@ -123,7 +134,7 @@ func (k *killer) round(t *testing.T, round int, want map[string]string) (kills i
 		log, _ := os.ReadFile(filepath.Join(k.daemon.Dir, "log"))
 		t.Logf("%s", tail(string(log)))
 	}
-	// Only a kill before the agent was seen can lead to another start.
+	// Only a kill before the agent ran can lead to another start.
 	if most := 1 + kills - running; started > most {
 		t.Errorf("round %d: the agent was started %d times; %d kills, %d of them while it ran", round, started, kills, running)
 	}
@@ -132,6 +143,10 @@ func (k *killer) round(t *testing.T, round int, want map[string]string) (kills i
 
 // attack starts an apply, kills it at a random moment and says where it was.
 func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool) {
+	var seen time.Time
+	if len(processes()) > 0 {
+		seen = time.Now().Add(-startWindow) // it ran before
+	}
 	cmd := k.command("apply", k.file, "--json", "-var", fmt.Sprint("round=", round))
 	stdout, err := cmd.StdoutPipe()
 	must(t, err)
@@ -167,23 +182,29 @@ func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool
 	default:
 		delay = time.Duration(2100+k.rng.IntN(500)) * time.Millisecond
 	}
-	select {
-	case <-time.After(delay):
-	case <-finished:
+	for until := time.Now().Add(delay); ; time.Sleep(5 * time.Millisecond) {
+		if seen.IsZero() && len(processes()) > 0 {
+			seen = time.Now()
+		}
+		if time.Now().After(until) || isDone(finished) {
+			break
+		}
 	}
-	seen := len(processes()) > 0
+	alive := len(processes()) > 0
 	_ = cmd.Process.Kill()
 	<-finished
 	_ = cmd.Wait()
 	switch {
 	case cmd.ProcessState.Exited():
 		return "", false
-	case seen && len(processes()) > 0:
-		return "agent runs", true
+	case alive && len(processes()) > 0 && time.Since(seen) < startWindow:
+		return starts, true
+	case alive && len(processes()) > 0:
+		return runs, true
 	case k.worked():
-		return "after the agent", true
+		return after, true
 	}
-	return "before the agent", true
+	return before, true
 }
 
 func isDone(c <-chan struct{}) bool {

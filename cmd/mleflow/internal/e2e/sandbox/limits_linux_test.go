@@ -141,13 +141,6 @@ func (w *watcher) look() {
 	}
 }
 
-// groups counts the control groups in which something was seen.
-func (w *watcher) groups() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.spans)
-}
-
 func (w *watcher) stop() map[string]span {
 	close(w.end)
 	w.done.Wait()
