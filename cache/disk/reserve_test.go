@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -65,12 +66,11 @@ func TestReserveAcrossProcesses(t *testing.T) {
 	for _, written := range []int64{0, 100 << 10, 600 << 10} { // the last beyond the reservation
 		kill := startReserving(t, dir, quota, 500<<10, written)
 		taken := max(written, 500<<10)
-		info, err := c.Info(t.Context())
-		must(t, err)
+		info := awaitProcesses(t, c, 2)
 		if want := max(500<<10-written, 0); info.Reserved != want || info.Bytes != written || info.Processes != 2 {
 			t.Errorf("info = %+v, want %d reserved and %d used by 2 processes", info, want, written)
 		}
-		_, err = c.Reserve(t.Context(), quota-taken+1)
+		_, err := c.Reserve(t.Context(), quota-taken+1)
 		wantErr(t, err, cache.ErrQuota)
 		release, err := c.Reserve(t.Context(), quota-taken)
 		must(t, err)
@@ -80,6 +80,19 @@ func TestReserveAcrossProcesses(t *testing.T) {
 		must(t, err)
 		release()
 		wantCounted(t, c)
+	}
+}
+
+// awaitProcesses returns the overview once n processes have the cache open: the
+// lock of one that was killed goes when the last copy of its file does.
+func awaitProcesses(t *testing.T, c *Cache, n int) Info {
+	t.Helper()
+	for until := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		info, err := c.Info(t.Context())
+		must(t, err)
+		if info.Processes == n || time.Now().After(until) {
+			return info
+		}
 	}
 }
 
