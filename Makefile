@@ -27,7 +27,7 @@ test: ## run all tests
 CONCURRENT = ./cache/... ./engine/... ./plugins/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
 
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 40m $(CONCURRENT)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(CONCURRENT)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
 	@PATH="$(abspath $(OUT)):$$PATH"; if command -v golangci-lint >/dev/null; then \

@@ -21,8 +21,9 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// quotaHistories is how many random histories TestQuotaHistories runs.
-const quotaHistories = 1000
+// quotaHistories is how many random histories TestQuotaHistories runs, and
+// shortQuotaHistories with -short, as make race asks, where each takes ten times as long.
+const quotaHistories, shortQuotaHistories = 1000, 100
 
 // TestQuotaHistories runs random histories of several processes on one cache
 // with a quota that changes: they ingest, record, look up, pin, reserve,
@@ -31,11 +32,15 @@ const quotaHistories = 1000
 // process uses is there; and what was evicted has left a tombstone.
 func TestQuotaHistories(t *testing.T) {
 	t.Parallel()
+	histories := quotaHistories
+	if testing.Short() {
+		histories = shortQuotaHistories
+	}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var evicted, refused, deaths, reserved atomic.Int64
 	home := memoryDir(t)
-	for seed := range uint64(quotaHistories) {
+	for seed := range uint64(histories) {
 		group.Go(func() error {
 			w := newWorld(t, filepath.Join(home, fmt.Sprint(seed)), seed)
 			if err := w.run(); err != nil {
@@ -53,8 +58,8 @@ func TestQuotaHistories(t *testing.T) {
 	}
 	t.Logf("%d evictions, %d refusals, %d deaths, %d reservations", evicted.Load(), refused.Load(), deaths.Load(), reserved.Load())
 	for name, n := range map[string]int64{"evictions": evicted.Load(), "refusals": refused.Load(), "deaths": deaths.Load(), "reservations": reserved.Load()} {
-		if n < quotaHistories/4 {
-			t.Errorf("only %d %s in %d histories: they test little", n, name, quotaHistories)
+		if n < int64(histories)/4 {
+			t.Errorf("only %d %s in %d histories: they test little", n, name, histories)
 		}
 	}
 }

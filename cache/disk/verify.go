@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ type VerifyResult struct {
 	Objects, Hashed, HashedBytes int64
 	Resumed                      int64
 	Records                      int
-	// Damages are sorted: objects first, then records by address.
+	// Damages are sorted: objects first, then records by address; then by text.
 	Damages []Damage
 	// Notes are what a person should know that is no damage.
 	Notes []string
@@ -96,7 +97,9 @@ func (v *verifier) run() error {
 			return err
 		}
 	}
-	slices.SortStableFunc(v.res.Damages, func(a, b Damage) int { return strings.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(v.res.Damages, func(a, b Damage) int {
+		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.Text, b.Text))
+	})
 	if !v.full || v.c.readOnly {
 		return nil
 	}
