@@ -53,11 +53,29 @@ func rawFiles(files map[string]string) fstest.MapFS {
 	return raw
 }
 
+// TestVerbsAgainstPandas evaluates the expressions of every file of cases; what
+// is expected comes from pandas, numpy, scikit-learn or Python.
 func TestVerbsAgainstPandas(t *testing.T) {
-	var file verbCases
-	readJSON(t, "testdata/verbs/cases.json", &file)
-	raw := rawFiles(file.Raw)
+	paths, err := filepath.Glob("testdata/verbs/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases (%v)", err)
+	}
 	used := strings.Builder{}
+	for _, path := range paths {
+		var file verbCases
+		readJSON(t, path, &file)
+		verbsAgainstPandas(t, file, &used)
+	}
+	for _, v := range transform.Verbs() {
+		if !strings.Contains(used.String(), v.Name+"(") && !testedElsewhere[v.Name] {
+			t.Errorf("verb %s has no case", v.Name)
+		}
+	}
+}
+
+func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
+	t.Helper()
+	raw := rawFiles(file.Raw)
 	for _, c := range file.Cases {
 		used.WriteString(c.Expr + "\n")
 		t.Run(c.Name, func(t *testing.T) {
@@ -71,11 +89,6 @@ func TestVerbsAgainstPandas(t *testing.T) {
 				t.Errorf("%s (-%v +got):\n%s", c.Expr, file.Versions, diff)
 			}
 		})
-	}
-	for _, v := range transform.Verbs() {
-		if !strings.Contains(used.String(), v.Name+"(") && !testedElsewhere[v.Name] {
-			t.Errorf("verb %s has no case", v.Name)
-		}
 	}
 }
 

@@ -1,7 +1,11 @@
 package transform
 
+import "slices"
+
 // registry lists every verb; each is declared in the file that implements it.
-var registry = []Verb{
+var registry = slices.Concat(basicVerbs, groupVerbs, recordVerbs, chanceVerbs, fileVerbs, pandasVerbs, streamVerbs, shapeVerbs)
+
+var basicVerbs = []Verb{
 	csvVerb, jsonVerb, jsonLinesVerb, linesVerb, filesVerb, npyVerb, tfrecordTextsVerb, pixelsVerb,
 	namesOfVerb, selectFieldsVerb, dropFieldsVerb, columnVerb,
 	trainTestSplitVerb, sampleVerb,

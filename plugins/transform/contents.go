@@ -1,0 +1,4 @@
+package transform
+
+// fileVerbs read something of many files: names, sizes, masks.
+var fileVerbs = []Verb{}

@@ -1,0 +1,4 @@
+package transform
+
+// shapeVerbs change the shape of a table.
+var shapeVerbs = []Verb{}
