@@ -39,7 +39,7 @@ type settings struct {
 func defaults() settings {
 	return settings{
 		connections: 8, smallest: 256 << 10, largest: 8 << 20,
-		tries: 5, wait: time.Second,
+		tries: 8, wait: time.Second,
 		window: 30 * time.Second, least: 32 << 10,
 		saveEvery: 256 << 20,
 	}

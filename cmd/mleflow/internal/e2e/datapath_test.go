@@ -47,11 +47,11 @@ func (p *place) verifyFull() {
 // everything that a network does; then again without a network or a
 // credential.
 func TestDataPath(t *testing.T) {
-	want, _ := newStandIn(t, nil, 1<<20, 0).machine(t, true).apply()
+	want, _ := newStandIn(t, nil, 3<<20, 0).machine(t, true).apply()
 	if len(want) < 3*5 {
 		t.Fatalf("the steps gave %v", want)
 	}
-	s := newStandIn(t, kaggletest.Seeded(4, 0.4, faults()...), 1<<20, 0)
+	s := newStandIn(t, kaggletest.Seeded(4, 0.3, faults()...), 3<<20, 0)
 	p := s.machine(t, true)
 	asked, errs, code := p.run("plan", p.file, "--preflight")
 	if code != 0 || strings.Count(asked, "accepted") < 3 && strings.Count(asked, "ok") < 3 {
