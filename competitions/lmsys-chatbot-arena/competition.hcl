@@ -1,0 +1,73 @@
+competition "lmsys-chatbot-arena" {
+  title        = "LMSYS - Chatbot Arena Human Preference Predictions"
+  category     = "text-classification"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2024-05-02"
+  closed       = "2024-08-05"
+  size_gb      = 0.18
+  metric_name  = "multi-class-log-loss"
+  sample_score = 1.09861
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Two language models, whose names are hidden, answered the same prompt, and a person said which answer was better or that
+    they tie. A submission gives the probability of each of the three outcomes; the score is the log loss.
+  EOT
+
+  source "kaggle" {
+    slug = "lmsys-chatbot-arena"
+    md5  = "73e311b0e622c3f82fb22c7ee24ae91e"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/lmsys-chatbot-arena/description.md"
+    sha256 = "3d1a047d22934574db118a9da6aa6d6f25d90331f12a99e920a15a497df685f9"
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+      test  = local.parts.test
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "test.csv" { rows = select(local.test, "id", "prompt", "response_a", "response_b") }
+      table "sample_submission.csv" {
+        rows = fill(select(local.test, "id"), ["winner_model_a", "winner_model_b", "winner_tie"], 1 / 3)
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "log_loss"
+    id      = "id"
+    targets = ["winner_model_a", "winner_model_b", "winner_tie"]
+    require {
+      columns     = ["id", "winner_model_a", "winner_model_b", "winner_tie"]
+      same_rows   = true
+      between     = [0, 1]
+      rows_sum_to = { value = 1, decimals = 6 }
+      same_ids    = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "e67f89b25eb382df62d821e72bed8d4b"
+      "test.csv"              = "fa5d6d46adf7cfa5d7f7dc3ef3e358c8"
+      "train.csv"             = "e11dec14f6fc839a97fb21abcaebdaa4"
+    }
+    private = {
+      "answers.csv" = "43ef7dc300c731231796afc046cf4230"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

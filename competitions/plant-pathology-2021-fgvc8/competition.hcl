@@ -1,0 +1,75 @@
+competition "plant-pathology-2021-fgvc8" {
+  title        = "Plant Pathology 2021 - FGVC8"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2021-03-15"
+  closed       = "2021-05-27"
+  size_gb      = 16.1
+  metric_name  = "micro-f1-score"
+  sample_score = 0.24507
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Name the diseases of an apple leaf in a picture; a leaf may have several, or be healthy. A submission gives the labels
+    of each picture with blanks between them; the score is the micro-averaged F1.
+  EOT
+
+  source "kaggle" {
+    slug = "plant-pathology-2021-fgvc8"
+    md5  = "c1b568a240bbf0c039b2d5c3fb84a4d5"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/plant-pathology-2021-fgvc8/description.md"
+    sha256 = "6c081ebad6b60386f999315097acf37f379cce4a2b5d7c88ce8846f5c77aae6c"
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.2, random_state = 0 })
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "sample_submission.csv" { rows = fill(local.parts.test, ["labels"], "healthy") }
+      files "train_images/{image}" {
+        from = "train_images/{image}"
+        each = local.parts.train
+      }
+      files "test_images/{image}" {
+        from = "train_images/{image}"
+        each = local.parts.test
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.parts.test }
+    }
+  }
+
+  grade {
+    metric  = "multilabel_f1"
+    id      = "image"
+    targets = ["labels"]
+    cells   = "filled"
+    require {
+      columns   = ["image", "labels"]
+      same_rows = true
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "fc2941d5d4aedafb25332b57342688bf"
+      "train.csv"             = "0c4ca06e59e35f1e00f55aa79a5dadc5"
+    }
+    private = {
+      "answers.csv" = "cfe891cbe7e6b58e77919acb517125ea"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,78 @@
+competition "tensorflow-speech-recognition-challenge" {
+  title        = "TensorFlow Speech Recognition Challenge"
+  category     = "audio-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2017-15-11"
+  closed       = "2018-16-01"
+  size_gb      = 3.76
+  metric_name  = "accuracy"
+  sample_score = 0
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Recognise the word in a recording of one second: one of ten commands, another word, or silence. A submission gives a
+    label for each clip; the score is the accuracy.
+  EOT
+
+  source "kaggle" {
+    slug = "tensorflow-speech-recognition-challenge"
+    md5  = "8e459afaaf22efd6411d545a690a7452"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tensorflow-speech-recognition-challenge/description.md"
+    sha256 = "5db75ce5e07e77b3e80917c485d14d4bd93e8eaf3e95bb82484e439e2a9f3123"
+  }
+
+  prepare {
+    extract = ["train.7z"]
+    locals {
+      found = files("train/audio/**/*.wav")
+      keyed = with(local.found, { key = "${local.found.folder}_${local.found.name}" })
+      clips = sort_by(local.keyed, "key", "path")
+      parts = train_test_split(local.clips, { test_size = 0.1, random_state = 0 })
+      train = local.parts.train
+      test  = with(local.parts.test, { fname = "clip_${pad(sequence(local.parts.test), 8)}.wav" })
+    }
+    public {
+      files "train/audio/{folder}/{name}" {
+        from = "{path}"
+        each = local.train
+      }
+      files "test/audio/{fname}" {
+        from = "{path}"
+        each = local.test
+      }
+      table "sample_submission.csv" { rows = table({ fname = local.test.fname, label = "silence" }) }
+    }
+    private {
+      table "test.csv" { rows = table({ fname = local.test.fname, label = local.test.folder }) }
+    }
+  }
+
+  grade {
+    metric  = "accuracy"
+    id      = "fname"
+    targets = ["label"]
+    require {
+      same_rows = true
+      columns   = ["label", "fname"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "0b22e4798056a81416614ee8aa3c6ae5"
+    }
+    private = {
+      "test.csv" = "5f4d739491ce2cc9acecaffca9787367"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

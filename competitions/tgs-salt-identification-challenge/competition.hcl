@@ -1,0 +1,88 @@
+competition "tgs-salt-identification-challenge" {
+  title        = "TGS Salt Identification Challenge"
+  category     = "image-segmentation"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2018-19-07"
+  closed       = "2018-19-10"
+  size_gb      = 0.5
+  metric_name  = "mean-precision-intersection-over-union-at-different-thresholds"
+  sample_score = 0
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find the salt in pictures of the ground that seismic waves gave. A submission gives for each picture the mask of the
+    pixels that are salt, as run lengths; the score is the mean precision over thresholds of the intersection over union.
+  EOT
+
+  source "kaggle" {
+    slug = "tgs-salt-identification-challenge"
+    md5  = "b5e3f38ebdae156974f7389a6e402c08"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tgs-salt-identification-challenge/description.md"
+    sha256 = "4d06f0b27531a5e2800f57f2d1de4639030511403d8816a0bd234a7110ce2a52"
+  }
+
+  prepare {
+    extract = ["competition_data.zip"]
+    locals {
+      raw   = csv("competition_data/train.csv")
+      all   = with(local.raw, { rle_mask = fill_missing(local.raw.rle_mask, "") })
+      parts = train_test_split(local.all, { test_size = 0.25, random_state = 0 })
+      train = sort_by(local.parts.train, "id")
+      test  = sort_by(local.parts.test, "id")
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "depths.csv" { rows = sort_by(where_in(csv("depths.csv"), "id", local.train.id), "id") }
+      table "sample_submission.csv" { rows = fill(local.test, ["rle_mask"], "1 1") }
+      files "train/images/{id}.png" {
+        from = "competition_data/train/images/{id}.png"
+        each = local.train
+      }
+      files "train/masks/{id}.png" {
+        from = "competition_data/train/masks/{id}.png"
+        each = local.train
+      }
+      files "test/images/{id}.png" {
+        from = "competition_data/train/images/{id}.png"
+        each = local.test
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "mask_precision"
+    params  = { pixels = 10201 }
+    id      = "id"
+    targets = ["rle_mask"]
+    cells   = "filled"
+    require {
+      exact_columns = true
+      same_rows     = true
+      text          = ["id"]
+      same_ids      = true
+    }
+  }
+
+  checksums {
+    public = {
+      "depths.csv"            = "aa56896090e86d7b42dbe036921d11bc"
+      "sample_submission.csv" = "e94197284c1c392e79d539b89158cf4a"
+      "train.csv"             = "cb31a738448596dfe36b1e3a67d656c8"
+    }
+    private = {
+      "test.csv" = "eedcb00ab3595210c2663838578745c3"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

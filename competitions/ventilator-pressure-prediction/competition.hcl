@@ -1,0 +1,93 @@
+competition "ventilator-pressure-prediction" {
+  title        = "Google Brain - Ventilator Pressure Prediction"
+  category     = "forecasting"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2021-22-09"
+  closed       = "2021-03-11"
+  size_gb      = 0.7
+  metric_name  = "dice-hausdorff-combo"
+  sample_score = 17.65486
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Predict the pressure in the airway of an artificial lung at each step of a breath, from how the valves of the ventilator
+    are set and two properties of the lung. A submission gives the pressure for each step; the score is the mean absolute
+    error over the steps of breathing in.
+  EOT
+
+  source "kaggle" {
+    slug = "ventilator-pressure-prediction"
+    md5  = "dd04f45fe8aaa3608c7cfb17adeaa98a"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/ventilator-pressure-prediction/description.md"
+    sha256 = "1ab40a54a4acabbfedcad897b9a8d0e349c309dec78a578e5a48b3ed5687dbf0"
+  }
+
+  prepare {
+    locals {
+      all = csv("train.csv", { types = {
+        id        = "int"
+        breath_id = "int"
+        R         = "int"
+        C         = "int"
+        time_step = "float"
+        u_in      = "float"
+        u_out     = "int"
+        pressure  = "float"
+      } })
+      breaths   = train_test_split(sort(unique(local.all.breath_id)), { test_size = 0.1, random_state = 0 })
+      old_train = take_groups(local.all, "breath_id", local.breaths.train)
+      old_test  = take_groups(local.all, "breath_id", local.breaths.test)
+      train     = with(local.old_train, { id = sequence(local.old_train, { start = 1 }) })
+      test      = with(local.old_test, { id = sequence(local.old_test, { start = 1 }) })
+    }
+    public {
+      table "train.csv" {
+        rows         = local.train
+        float_format = "%.10g"
+      }
+      table "test.csv" {
+        rows         = drop(local.test, "pressure")
+        float_format = "%.10g"
+      }
+      table "sample_submission.csv" { rows = table({ id = local.test.id, pressure = 0 }) }
+    }
+    private {
+      table "test.csv" {
+        rows         = local.test
+        float_format = "%.10g"
+      }
+    }
+  }
+
+  grade {
+    metric  = "mae"
+    id      = "id"
+    targets = ["pressure"]
+    only    = { column = "u_out", equals = 0 }
+    require {
+      columns   = ["id", "pressure"]
+      same_rows = true
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "6ab5162be2a03922cfc6068befc31c22"
+      "test.csv"              = "39c126e1ac7b2e6641ec54f698b1ebdf"
+      "train.csv"             = "4b0aaa1c637a452d5d1109aa585bca9f"
+    }
+    private = {
+      "test.csv" = "ef4ebee21345154a7cdfbec0606db01a"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
