@@ -105,7 +105,7 @@ func TestLintGolden(t *testing.T) {
 		"siim-isic-melanoma-classification v1":        "record-answers target",
 	}
 	cases, err := filepath.Glob(goldenFolder + "*.tar.zst")
-	if err != nil || len(cases) != 29 {
+	if err != nil || len(cases) < 29 {
 		t.Fatalf("%d golden cases (%v)", len(cases), err)
 	}
 	cat, err := competitions.Shipped()
