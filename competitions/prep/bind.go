@@ -29,12 +29,14 @@ var converters = map[reflect.Type]func(cty.Value) (any, error){
 		}
 		return nil, fmt.Errorf("expected a column such as t.id, not %s", describe(v))
 	},
-	reflect.TypeFor[table.Value]():       func(v cty.Value) (any, error) { return toCell(v) },
-	reflect.TypeFor[transform.Operand](): func(v cty.Value) (any, error) { return toOperand(v) },
-	reflect.TypeFor[transform.Rows]():    func(v cty.Value) (any, error) { return toRows(v) },
-	reflect.TypeFor[[]table.Value]():     func(v cty.Value) (any, error) { return toCells(v) },
-	reflect.TypeFor[pyjson.Value]():      func(v cty.Value) (any, error) { return toJSON(v) },
-	reflect.TypeFor[transform.Records](): func(v cty.Value) (any, error) { return toRecords(v) },
+	reflect.TypeFor[table.Value]():           func(v cty.Value) (any, error) { return toCell(v) },
+	reflect.TypeFor[transform.Operand]():     func(v cty.Value) (any, error) { return toOperand(v) },
+	reflect.TypeFor[transform.Rows]():        func(v cty.Value) (any, error) { return toRows(v) },
+	reflect.TypeFor[[]table.Value]():         func(v cty.Value) (any, error) { return toCells(v) },
+	reflect.TypeFor[pyjson.Value]():          func(v cty.Value) (any, error) { return toJSON(v) },
+	reflect.TypeFor[transform.PythonState](): func(v cty.Value) (any, error) { return toGenerator(v) },
+	reflect.TypeFor[transform.Options]():     func(v cty.Value) (any, error) { return toChoices(v) },
+	reflect.TypeFor[transform.Records]():     func(v cty.Value) (any, error) { return toRecords(v) },
 	reflect.TypeFor[[]string](): func(v cty.Value) (any, error) {
 		if v.Type() == cty.String && !v.IsNull() {
 			return []string{v.AsString()}, nil
@@ -162,6 +164,8 @@ func fromGo(v reflect.Value) (cty.Value, error) {
 		return cty.CapsuleVal(tableType, x), nil
 	case *table.Column:
 		return fromColumn(x), nil
+	case transform.PythonState:
+		return cty.CapsuleVal(generatorType, &x), nil
 	case transform.Operand:
 		return fromOperand(x), nil
 	case pyjson.Value:

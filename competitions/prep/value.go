@@ -14,11 +14,12 @@ import (
 
 // The opaque types of the language.
 var (
-	tableType  = cty.Capsule("table", reflect.TypeFor[table.Table]())
-	columnType = cty.Capsule("column", reflect.TypeFor[table.Column]())
-	rowsType   = cty.Capsule("rows", reflect.TypeFor[transform.Rows]())
-	cellType   = cty.Capsule("float", reflect.TypeFor[table.Value]())
-	jsonType   = cty.Capsule("JSON value", reflect.TypeFor[pyjson.Value]())
+	tableType     = cty.Capsule("table", reflect.TypeFor[table.Table]())
+	columnType    = cty.Capsule("column", reflect.TypeFor[table.Column]())
+	rowsType      = cty.Capsule("rows", reflect.TypeFor[transform.Rows]())
+	cellType      = cty.Capsule("float", reflect.TypeFor[table.Value]())
+	generatorType = cty.Capsule("random generator", reflect.TypeFor[transform.PythonState]())
+	jsonType      = cty.Capsule("JSON value", reflect.TypeFor[pyjson.Value]())
 )
 
 // fromCell returns a cell as a value of the language. A float that is a whole

@@ -44,6 +44,12 @@ func NewPythonText(seed string) *Python {
 	return p
 }
 
+// Clone returns a generator that goes on as p would, without touching p.
+func (p *Python) Clone() *Python {
+	c := *p
+	return &c
+}
+
 // Bits is getrandbits(k) for k up to 64; a larger k counts as 64 and k < 1
 // gives 0 without a draw.
 func (p *Python) Bits(k int) uint64 {

@@ -9,7 +9,7 @@ var basicVerbs = []Verb{
 	csvVerb, jsonVerb, jsonLinesVerb, linesVerb, filesVerb, npyVerb, tfrecordTextsVerb, pixelsVerb,
 	namesOfVerb, selectFieldsVerb, dropFieldsVerb, columnVerb,
 	trainTestSplitVerb, sampleVerb,
-	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb,
+	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb, firstFitVerb,
 	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, crossVerb, oneHotVerb, mapValuesVerb,
 	sequenceVerb, numberGroupsVerb, countWithinVerb, randomIntegersVerb,
 	textVerb, integerVerb, realVerb, lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,

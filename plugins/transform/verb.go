@@ -15,8 +15,9 @@ import (
 //
 // Func is a Go function. Its parameters may be *Input (first, not written by
 // the author), *table.Table, *table.Column, table.Value, Operand, Rows,
-// Fields, string, int, float64, bool, []string, []table.Value and, last, a
-// pointer to a struct of options whose fields carry `verb:"name"` tags; it may
+// Fields, Options, PythonState, string, int, float64, bool, []string,
+// []table.Value and, last, a pointer to a struct of options whose fields carry
+// `verb:"name"` tags; it may
 // be variadic. It returns a result, or a result and an error; a struct result
 // with `verb` tags becomes an object.
 type Verb struct {
