@@ -1,0 +1,84 @@
+competition "statoil-iceberg-classifier-challenge" {
+  title        = "Statoil/C-CORE Iceberg Classifier Challenge"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2017-10-23"
+  closed       = "2018-01-23"
+  size_gb      = 0.3021
+  metric_name  = "log-loss"
+  sample_score = 0.69315
+  answers      = "private/test.csv"
+  sample       = "private/sample_submission.csv"
+
+  description = <<-EOT
+    Tell whether an object that a satellite's radar saw at sea is an iceberg or a ship, from two pictures of 75 by 75
+    pixels and the angle of the radar. A submission gives the probability of an iceberg; the score is the log loss.
+  EOT
+
+  source "kaggle" {
+    slug = "statoil-iceberg-classifier-challenge"
+    md5  = "20847b5ba9d0165bac850eb10d8fc234"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/statoil-iceberg-classifier-challenge/description.md"
+    sha256 = "d04b805efd6cf6e5f064ea14b2edc63a6b6b89a64780f2fba2cb658f70a96438"
+  }
+
+  prepare {
+    extract = ["train.json.7z", "test.json.7z"]
+    locals {
+      parts   = train_test_split(json("data/processed/train.json"), { test_size = 0.2, random_state = 0 })
+      given   = json("data/processed/test.json")
+      answers = table({
+        id         = local.parts.test.id
+        is_iceberg = integer(local.parts.test.is_iceberg)
+      })
+      sample = fill(local.answers, ["is_iceberg"], 0.5)
+    }
+    public {
+      archive "train.json.7z" {
+        json "train.json" { value = local.parts.train }
+      }
+      archive "test.json.7z" {
+        json "test.json" { value = select_fields(local.parts.test, names_of(local.given[0])) }
+      }
+      archive "sample_submission.csv.7z" {
+        table "sample_submission.csv" { rows = local.sample }
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+      table "sample_submission.csv" { rows = local.sample }
+    }
+  }
+
+  grade {
+    metric  = "log_loss"
+    id      = "id"
+    targets = ["is_iceberg"]
+    require {
+      columns     = ["id", "is_iceberg"]
+      same_id_set = true
+      between     = [0, 1]
+    }
+  }
+
+  lint {
+    allow "layout" {
+      reason = "The reference takes the sample submission from private; agents get it as public/sample_submission.csv.7z."
+    }
+  }
+
+  checksums {
+    private = {
+      "sample_submission.csv" = "eeade5905d2b08fe7efd353de37ac58b"
+      "test.csv"              = "0b3eba8691a3cc72dcb7998baa672446"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
