@@ -26,15 +26,33 @@ competition "tensorflow-speech-recognition-challenge" {
     sha256 = "5db75ce5e07e77b3e80917c485d14d4bd93e8eaf3e95bb82484e439e2a9f3123"
   }
 
+  locals {
+    commands = ["yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]
+
+    # Whether the test's labels are those of the task, and whether all clips of a speaker lie in one part: see the errata.
+    fold_labels    = false
+    split_speakers = false
+  }
+
   prepare {
     extract = ["train.7z"]
     locals {
       found = files("train/audio/**/*.wav")
-      keyed = with(local.found, { key = "${local.found.folder}_${local.found.name}" })
-      clips = sort_by(local.keyed, "key", "path")
-      parts = train_test_split(local.clips, { test_size = 0.1, random_state = 0 })
-      train = local.parts.train
-      test  = with(local.parts.test, { fname = "clip_${pad(sequence(local.parts.test), 8)}.wav" })
+      keyed = with(local.found, {
+        key     = "${local.found.folder}_${local.found.name}"
+        speaker = before(local.found.stem, "_nohash_")
+      })
+      clips    = sort_by(local.keyed, "key", "path")
+      by_clip  = train_test_split(local.clips, { test_size = 0.1, random_state = 0 })
+      speakers = train_test_split(sort(unique(local.clips.speaker)), { test_size = 0.1, random_state = 0 })
+
+      # The clips of the test speakers are shuffled, for they are sorted by label.
+      train = local.split_speakers ? where_in(local.clips, "speaker", local.speakers.train) : local.by_clip.train
+      asked = local.split_speakers ? sample(where_in(local.clips, "speaker", local.speakers.test), { share = 1, random_state = 0 }) : local.by_clip.test
+      test  = with(local.asked, { fname = "clip_${pad(sequence(local.asked), 8)}.wav" })
+
+      folded = is_in(local.test.folder, local.commands) ? local.test.folder : local.test.folder == "_background_noise_" ? "silence" : "unknown"
+      label  = local.fold_labels ? local.folded : local.test.folder
     }
     public {
       files "train/audio/{folder}/{name}" {
@@ -48,7 +66,7 @@ competition "tensorflow-speech-recognition-challenge" {
       table "sample_submission.csv" { rows = table({ fname = local.test.fname, label = "silence" }) }
     }
     private {
-      table "test.csv" { rows = table({ fname = local.test.fname, label = local.test.folder }) }
+      table "test.csv" { rows = table({ fname = local.test.fname, label = local.label }) }
     }
   }
 
@@ -60,6 +78,15 @@ competition "tensorflow-speech-recognition-challenge" {
       same_rows = true
       columns   = ["label", "fname"]
       same_ids  = true
+    }
+  }
+
+  errata "v2" {
+    reason    = "The test's labels are the names of the folders, 30 words and _background_noise_, though the task has twelve classes, so that unknown and silence are never right; and clips of the same speaker lie in both parts. v2 calls words that are no command unknown and background noise silence, and puts all clips of a speaker into one part."
+    reference = "https://github.com/openai/mle-bench/issues/63"
+    locals {
+      fold_labels    = true
+      split_speakers = true
     }
   }
 

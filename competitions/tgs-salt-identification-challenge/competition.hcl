@@ -26,6 +26,11 @@ competition "tgs-salt-identification-challenge" {
     sha256 = "4d06f0b27531a5e2800f57f2d1de4639030511403d8816a0bd234a7110ce2a52"
   }
 
+  locals {
+    # Whether the depths of the test pictures are public: see the errata.
+    share_test_depths = false
+  }
+
   prepare {
     extract = ["competition_data.zip"]
     locals {
@@ -34,10 +39,11 @@ competition "tgs-salt-identification-challenge" {
       parts = train_test_split(local.all, { test_size = 0.25, random_state = 0 })
       train = sort_by(local.parts.train, "id")
       test  = sort_by(local.parts.test, "id")
+      ids   = local.share_test_depths ? local.all.id : local.train.id
     }
     public {
       table "train.csv" { rows = local.train }
-      table "depths.csv" { rows = sort_by(where_in(csv("depths.csv"), "id", local.train.id), "id") }
+      table "depths.csv" { rows = sort_by(where_in(csv("depths.csv"), "id", local.ids), "id") }
       table "sample_submission.csv" { rows = fill(local.test, ["rle_mask"], "1 1") }
       files "train/images/{id}.png" {
         from = "competition_data/train/images/{id}.png"
@@ -68,6 +74,14 @@ competition "tgs-salt-identification-challenge" {
       same_rows     = true
       text          = ["id"]
       same_ids      = true
+    }
+  }
+
+  errata "v2" {
+    reason    = "The competition gave the depth of every picture; the reference gives those of the training pictures only, so that depth cannot be used. v2 gives the depths of the test pictures too."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tgs-salt-identification-challenge/prepare.py"
+    locals {
+      share_test_depths = true
     }
   }
 
