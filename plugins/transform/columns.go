@@ -81,14 +81,14 @@ var renameVerb = Verb{
 
 var fillVerb = Verb{
 	Name: "fill", Params: []string{"table", "columns", "value"},
-	Summary: "The table with every row of the named columns set to one value; columns that are not there are added at the end.",
+	Summary: "The table with each of the named columns set to one value, or to one column; columns that are not there are added at the end.",
 	Source:  "table[columns] = value",
-	Func: func(t *table.Table, columns []string, v table.Value) (*table.Table, error) {
-		cols := make([]*table.Column, len(columns))
+	Func: func(t *table.Table, columns []string, v Operand) (*table.Table, error) {
+		fields := make(Fields, len(columns))
 		for i, name := range columns {
-			cols[i] = constant(name, v, t.Len())
+			fields[i] = Field{Name: name, Value: v}
 		}
-		return t.With(cols...)
+		return withFields(t, fields, t.Len())
 	},
 }
 
