@@ -131,26 +131,12 @@ var oneHotVerb = Verb{
 		if err != nil {
 			return nil, err
 		}
-		place := map[string]int{}
-		flags := make([][]int64, len(classes))
-		for k, class := range classes {
-			place[class] = k
-			flags[k] = make([]int64, t.Len())
-		}
-		for i := range c.Len() {
-			if k, ok := place[c.Text(i)]; ok && !c.IsMissing(i) {
-				flags[k][i] = 1
+		return hot(t, column, classes, func(i int) []string {
+			if c.IsMissing(i) {
+				return nil
 			}
-		}
-		rest, err := t.Drop(column)
-		if err != nil {
-			return nil, err
-		}
-		cols := slices.Clone(rest.Columns())
-		for k, class := range classes {
-			cols = append(cols, table.FromInts(class, flags[k]))
-		}
-		return table.New(cols...)
+			return []string{c.Text(i)}
+		})
 	},
 }
 
@@ -180,30 +166,35 @@ var mapValuesVerb = Verb{
 }
 
 var joinVerb = Verb{
-	Name: "join_on", Params: []string{"left", "right", "column"},
-	Summary: "The rows of the left table with the further columns of the right table's row that has the same cell in the column.",
-	Detail:  "The order of the left table is kept. A row without partner is missing there; several partners give a row each, in their order. A further column whose name the left table has is an error.",
-	Source:  "pandas.merge(left, right, on=column, how=\"left\")",
+	Name: "join_on", Params: []string{"left", "right", "columns"},
+	Summary: "The rows of the left table with the further columns of the right table's row that has the same cells in the columns (a name or a list).",
+	Detail:  "The order of the left table is kept. A row without partner is missing there; several partners give a row each, in their order. Missing cells are equal to each other. A further column whose name the left table has is an error.",
+	Source:  "pandas.merge(left, right, on=columns, how=\"left\")",
 	Func:    joinOn,
 }
 
-func joinOn(left, right *table.Table, column string) (*table.Table, error) {
-	lc, err := left.Column(column)
+func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
+	lc, err := left.Select(columns...)
 	if err != nil {
 		return nil, err
 	}
-	rc, err := right.Column(column)
+	rc, err := right.Select(columns...)
 	if err != nil {
 		return nil, err
 	}
-	partners := map[key][]int{}
-	for i := range rc.Len() {
-		k := keyOf(rc.Value(i))
-		partners[k] = append(partners[k], i)
+	codes, _ := rowCodes(right.Len()+left.Len(), true, func(k, i int) table.Value {
+		if i < right.Len() {
+			return rc.Columns()[k].Value(i)
+		}
+		return lc.Columns()[k].Value(i - right.Len())
+	}, len(columns))
+	partners := map[int][]int{}
+	for i, code := range codes[:right.Len()] {
+		partners[code] = append(partners[code], i)
 	}
 	var rowsLeft, rowsRight []int
-	for i := range lc.Len() {
-		found := partners[keyOf(lc.Value(i))]
+	for i, code := range codes[right.Len():] {
+		found := partners[code]
 		if found == nil {
 			found = []int{-1}
 		}
@@ -211,7 +202,7 @@ func joinOn(left, right *table.Table, column string) (*table.Table, error) {
 			rowsLeft, rowsRight = append(rowsLeft, i), append(rowsRight, j)
 		}
 	}
-	rest, err := right.Drop(column)
+	rest, err := right.Drop(columns...)
 	if err != nil {
 		return nil, err
 	}

@@ -304,15 +304,24 @@ var sampleVerb = Verb{
 	Detail:  "Say either count or share; a share of the rows is rounded to a whole number, halves to the even one. random_state is the seed.",
 	Source:  "pandas.DataFrame.sample(n=, frac=, random_state=)",
 	Func: func(rows Rows, o *SampleOptions) (Rows, error) {
-		n, err := o.size(rows.Len())
+		drawn, err := o.draw(rows.Len())
 		if err != nil {
 			return nil, err
 		}
-		if o.RandomState < 0 || o.RandomState > math.MaxUint32 {
-			return nil, fmt.Errorf("sample: random_state %d is not between 0 and 4294967295", o.RandomState)
-		}
-		return rows.Take(random.NewRandomState(uint32(o.RandomState)).Permutation(rows.Len())[:n]), nil
+		return rows.Take(drawn), nil
 	},
+}
+
+// draw returns the numbers of the drawn rows of so many.
+func (o *SampleOptions) draw(rows int) ([]int, error) {
+	n, err := o.size(rows)
+	if err != nil {
+		return nil, err
+	}
+	if o.RandomState < 0 || o.RandomState > math.MaxUint32 {
+		return nil, fmt.Errorf("sample: random_state %d is not between 0 and 4294967295", o.RandomState)
+	}
+	return random.NewRandomState(uint32(o.RandomState)).Permutation(rows)[:n], nil
 }
 
 func (o *SampleOptions) size(rows int) (int, error) {
