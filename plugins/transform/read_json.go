@@ -141,7 +141,7 @@ func jsonLines(f io.Reader, path string) (Records, error) {
 
 var namesOfVerb = Verb{
 	Name: "names_of", Params: []string{"value"},
-	Summary: "The names of an object's members, or of a table's columns, in their order.",
+	Summary: "The names of an object's members, in their order.",
 	Source:  "list(value.keys())",
 	Func: func(v pyjson.Value) ([]string, error) {
 		if v.Kind() != pyjson.Object {

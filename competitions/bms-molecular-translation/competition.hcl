@@ -1,0 +1,81 @@
+competition "bms-molecular-translation" {
+  title        = "Bristol-Myers Squibb - Molecular Translation"
+  category     = "image-to-text"
+  complexity   = "high"
+  kind         = "simple"
+  opened       = "2021-02-03"
+  closed       = "2021-03-06"
+  size_gb      = 8.87
+  metric_name  = "levenshtein-distance"
+  sample_score = 109.59778
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Read a picture of a chemical structure, drawn as old publications drew it and often noisy, and write the molecule as
+    text in the InChI notation. A submission gives an InChI for every picture; the score is the mean Levenshtein distance
+    to the true text, lower being better.
+  EOT
+
+  source "kaggle" {
+    slug = "bms-molecular-translation"
+    md5  = "b8268fc1e7d4be3b172fb7d90a86bdf6"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/bms-molecular-translation/description.md"
+    sha256 = "f8e2745a9b7ba2670066b59d908e6f8c89d9f46afdc400b636628d2a3bf662b4"
+  }
+
+  prepare {
+    locals {
+      all   = csv("train_labels.csv", { floats = "fast" })
+      named = with(local.all, { a = substr(local.all.image_id, 0, 1), b = substr(local.all.image_id, 1, 1), c = substr(local.all.image_id, 2, 1) })
+      parts = train_test_split(local.named, { test_size = 0.2, random_state = 0 })
+      test  = drop(local.parts.test, "a", "b", "c")
+    }
+    public {
+      table "train_labels.csv" { rows = drop(local.parts.train, "a", "b", "c") }
+      table "sample_submission.csv" { rows = fill(local.test, ["InChI"], "InChI=1S/H2O/h1H2") }
+      copy "extra_approved_InChIs.csv" { from = "extra_approved_InChIs.csv" }
+      files "train/{a}/{b}/{c}/{image_id}.png" {
+        from = "train/{a}/{b}/{c}/{image_id}.png"
+        each = local.parts.train
+      }
+      files "test/{a}/{b}/{c}/{image_id}.png" {
+        from = "train/{a}/{b}/{c}/{image_id}.png"
+        each = local.parts.test
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+    }
+  }
+
+  grade {
+    metric  = "levenshtein"
+    id      = "image_id"
+    targets = ["InChI"]
+    cells   = "text"
+    require {
+      same_rows = true
+      columns   = ["image_id", "InChI"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "extra_approved_InChIs.csv" = "24301ba135996bd369cc83740e01f8c8"
+      "sample_submission.csv"     = "fb64d50adadf358d780b001dc14daa47"
+      "train_labels.csv"          = "35513e9a1d7f42bfa97f93b0476abc4c"
+    }
+    private = {
+      "test.csv" = "9d0cf13e5b604a31bb4dd77faaead8ae"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,86 @@
+competition "google-quest-challenge" {
+  title        = "Google QUEST Q&A Labeling"
+  category     = "training-llms"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2019-11-22"
+  closed       = "2020-02-10"
+  size_gb      = 0.015
+  metric_name  = "column-wise-spearman"
+  sample_score = -0.01016
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Grade questions and answers from question-and-answer sites as people did, by thirty qualities such as how well a
+    question is written or how helpful its answer is. A submission gives a number between 0 and 1 for each quality; the
+    score is Spearman's rank correlation averaged over the qualities.
+  EOT
+
+  source "kaggle" {
+    slug = "google-quest-challenge"
+    md5  = "9b2e21108f8c0f690457ec23c0d7d249"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/google-quest-challenge/description.md"
+    sha256 = "ffacc1b6f2d10a072ad110d378848d81dba2e175bf7d5464df8298e061e830d3"
+  }
+
+  locals {
+    classes = lines("classes.txt")
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+
+      # Spelling questions are rare. Where no quality of the test would vary, its first row changes places with the first
+      # training row whose value is not 0.
+      spelling = local.parts.test.question_type_spelling
+      varies   = length(unique(filter(local.spelling, local.spelling == local.spelling))) != 1
+      first    = local.varies ? 0 : list(filter(sequence(local.parts.train), local.parts.train.question_type_spelling != 0))[0]
+      train = local.varies ? local.parts.train : concat(
+        head(local.parts.train, local.first), head(local.parts.test, 1), tail(local.parts.train, local.first + 1),
+      )
+      test = local.varies ? local.parts.test : concat(
+        tail(head(local.parts.train, local.first + 1), local.first), tail(local.parts.test, 1),
+      )
+      answers = select(local.test, "qa_id", local.classes)
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = drop(local.test, local.classes) }
+      table "sample_submission.csv" { rows = fill(local.answers, local.classes, linspace(local.answers, 0, 1)) }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "spearman"
+    id      = "qa_id"
+    targets = local.classes
+    require {
+      columns      = concat(["qa_id"], local.classes)
+      column_count = true
+      same_rows    = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "ba75781e8b1a5936533c4de82e515c98"
+      "test.csv"              = "06f482b597547c3c975ff1fc59314011"
+      "train.csv"             = "f41aa13133d70b94bfa53801762937aa"
+    }
+    private = {
+      "test.csv" = "2bc3cc2878f0c50a05858f6562b12469"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

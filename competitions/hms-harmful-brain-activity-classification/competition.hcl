@@ -1,0 +1,100 @@
+competition "hms-harmful-brain-activity-classification" {
+  title        = "HMS - Harmful Brain Activity Classification"
+  category     = "image-classification"
+  complexity   = "high"
+  kind         = "code"
+  opened       = "2024-01-09"
+  closed       = "2024-04-08"
+  size_gb      = 26.4
+  metric_name  = "KL-divergence"
+  sample_score = 1.40995
+  answers      = "private/test.csv"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Classify fifty seconds of a patient's electroencephalogram as a seizure, one of four other harmful patterns or
+    something else, as a group of experts voted. A submission gives a probability for each of the six; the score is the
+    Kullback-Leibler divergence from the shares of the votes, lower being better.
+  EOT
+
+  source "kaggle" {
+    slug = "hms-harmful-brain-activity-classification"
+    md5  = "bbf763e3e95da2e325ab82624462d342"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hms-harmful-brain-activity-classification/description.md"
+    sha256 = "e76e5a4022380ddba6f2521852d88f57fe0f0200d3c507b6cc42975eb299cea8"
+  }
+
+  locals {
+    classes = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+  }
+
+  prepare {
+    locals {
+      all   = csv("train.csv")
+      parts = train_test_split(unique(local.all.spectrogram_id), { test_size = 0.1, random_state = 0 })
+      train = where_in(local.all, "spectrogram_id", local.parts.train)
+      test  = where_in(local.all, "spectrogram_id", local.parts.test)
+      votes = (local.test.seizure_vote + local.test.lpd_vote + local.test.gpd_vote
+      + local.test.lrda_vote + local.test.grda_vote + local.test.other_vote)
+      gold = with(select(local.test, "eeg_id"), { for c in local.classes : c => local.test[c] / local.votes })
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = select(local.test, "spectrogram_id", "eeg_id", "patient_id") }
+      table "sample_submission.csv" { rows = fill(local.gold, local.classes, 1 / length(local.classes)) }
+      copy "example_figures" { from = "example_figures" }
+      files "train_eegs/{eeg_id}.parquet" {
+        from = "train_eegs/{eeg_id}.parquet"
+        each = local.train
+      }
+      files "test_eegs/{eeg_id}.parquet" {
+        from = "train_eegs/{eeg_id}.parquet"
+        each = local.test
+      }
+      files "train_spectrograms/{spectrogram_id}.parquet" {
+        from = "train_spectrograms/{spectrogram_id}.parquet"
+        each = local.train
+      }
+      files "test_spectrograms/{spectrogram_id}.parquet" {
+        from = "train_spectrograms/{spectrogram_id}.parquet"
+        each = local.test
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+      table "gold_submission.csv" { rows = local.gold }
+    }
+  }
+
+  grade {
+    metric  = "kl_divergence"
+    id      = "eeg_id"
+    targets = local.classes
+    require {
+      columns     = concat(["eeg_id"], local.classes)
+      same_rows   = true
+      rows_sum_to = { value = 1, decimals = 5 }
+      same_id_set = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "5e8cb4e5956283462cbc704e1f09af4d"
+      "test.csv"              = "dfe1f087a65ffa7c7341cdcdfc143554"
+      "train.csv"             = "c82b8b6f36e0a20932c5566957f6eb63"
+    }
+    private = {
+      "gold_submission.csv" = "ba90c5dda42c504e3638af6ee7dc46fb"
+      "test.csv"            = "205ee658cf7e8cfd317e7bee6045dffd"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

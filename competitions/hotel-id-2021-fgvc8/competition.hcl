@@ -1,0 +1,81 @@
+competition "hotel-id-2021-fgvc8" {
+  title        = "Hotel-ID to Combat Human Trafficking 2021 - FGVC8"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2021-10-03"
+  closed       = "2021-26-05"
+  size_gb      = 26.65
+  metric_name  = "map-at-5"
+  sample_score = 0.00232
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell in which hotel a photograph of a room was taken, to help find victims of human trafficking. A submission gives up
+    to five hotels for every picture, the likeliest first; the score is the mean average precision at five.
+  EOT
+
+  source "kaggle" {
+    slug = "hotel-id-2021-fgvc8"
+    md5  = "ecf1ac608b38c5bcfd81b4f9224b45b1"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hotel-id-2021-fgvc8/description.md"
+    sha256 = "b787ccecacbc0293f7db4e91c57ab3aca7ed00ca5a7309d8cb81ebe2dcc99058"
+  }
+
+  prepare {
+    locals {
+      # This picture is there twice and could come into both parts.
+      all    = csv("train.csv")
+      images = filter(local.all, local.all.image != "ce27d36c9147cc19.jpg")
+      parts  = train_test_split(local.images, { test_size = 0.1, random_state = 0 })
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "sample_submission.csv" {
+        rows = table({ image = local.parts.test.image, hotel_id = "36363 53586 18807 64314 60181" })
+      }
+      files "train_images/{chain}/{image}" {
+        from = "train_images/{chain}/{image}"
+        each = local.parts.train
+      }
+      files "test_images/{image}" {
+        from = "train_images/{chain}/{image}"
+        each = local.parts.test
+      }
+    }
+    private {
+      table "test.csv" { rows = local.parts.test }
+    }
+  }
+
+  grade {
+    metric  = "map_at_k"
+    id      = "image"
+    targets = ["hotel_id"]
+    params  = { k = 5 }
+    cells   = "text"
+    require {
+      columns     = ["image", "hotel_id"]
+      same_id_set = true
+      same_rows   = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "79ae3a798fbeb435b880c312fcf6f357"
+      "train.csv"             = "0263cce94164ab82b7f8e9948b85f990"
+    }
+    private = {
+      "test.csv" = "6c90a309e95ac51e4a5cb4d3d894e1fa"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

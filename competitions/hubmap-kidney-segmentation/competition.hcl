@@ -1,0 +1,95 @@
+competition "hubmap-kidney-segmentation" {
+  title        = "HuBMAP - Hacking the Kidney"
+  category     = "image-segmentation"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2020-16-11"
+  closed       = "2021-10-05"
+  size_gb      = 32.97
+  metric_name  = "dice-coefficient"
+  sample_score = 0
+  answers      = "private/test.csv"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find the glomeruli, the filters of the kidney, in very large microscope pictures of human kidney tissue. A submission
+    gives a mask in run-length form for every picture; the score is the mean Dice coefficient.
+  EOT
+
+  source "kaggle" {
+    slug = "hubmap-kidney-segmentation"
+    md5  = "3c3cba984d64b78ccf2f747d02f7178b"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hubmap-kidney-segmentation/description.md"
+    sha256 = "506e9efb333cd64b55d38d587447d2f9ffb3ef452a03ae46aa30c7f64739b47d"
+  }
+
+  locals {
+    # What there is of each test picture: see the errata.
+    test_files = [".tiff", ".json", "-anatomical-structure.json"]
+  }
+
+  prepare {
+    locals {
+      all   = csv("train.csv")
+      parts = train_test_split(local.all, { train_size = 12, test_size = 3, random_state = 0 })
+
+      # The table of information has no id, and covers pictures without masks too.
+      told   = csv("HuBMAP-20-dataset_information.csv")
+      info   = where_in(with(local.told, { id = replace(local.told.image_file, ".tiff", "") }), "id", local.all.id)
+      test   = join_on(local.parts.test, select(local.info, "id", "width_pixels", "height_pixels"), "id")
+      sample = table({ id = local.test.id, predicted = "" })
+    }
+    public {
+      table "HuBMAP-20-dataset_information.csv" { rows = drop(local.info, "id") }
+      table "train.csv" { rows = local.parts.train }
+      table "sample_submission.csv" { rows = local.sample }
+      table "test/sample_submission.csv" { rows = local.sample }
+      files "train/{id}{end}" {
+        from = "train/{id}{end}"
+        each = cross(local.parts.train, "end", [".tiff", ".json", "-anatomical-structure.json"])
+      }
+      files "test/{id}{end}" {
+        from = "train/{id}{end}"
+        each = cross(local.test, "end", local.test_files)
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+      table "gold_submission.csv" { rows = table({ id = local.test.id, predicted = local.test.encoding }) }
+    }
+  }
+
+  grade {
+    metric  = "dice"
+    params  = { over = "rows", both_empty = "one", height = "height_pixels", width = "width_pixels" }
+    id      = "id"
+    targets = ["predicted"]
+    truth   = ["encoding"]
+    cells   = "filled"
+    require {
+      columns     = ["id", "predicted"]
+      same_rows   = true
+      same_id_set = true
+    }
+  }
+
+  checksums {
+    public = {
+      "HuBMAP-20-dataset_information.csv" = "6a19818d50bb232dbe51fbc375bc89cb"
+      "sample_submission.csv"             = "135a2b41c9aa16f03880908a7171dc28"
+      "train.csv"                         = "a5760de09c0fcc1f78a32bb8f6459f45"
+    }
+    private = {
+      "gold_submission.csv" = "04e4a0b5efa7d41491a1cdd01990b507"
+      "test.csv"            = "17d0985b7ced8c4e23fee515af8e381f"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

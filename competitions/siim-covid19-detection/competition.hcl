@@ -1,0 +1,98 @@
+competition "siim-covid19-detection" {
+  title        = "SIIM-FISABIO-RSNA COVID-19 Detection"
+  category     = "object-detection"
+  complexity   = "high"
+  kind         = "code"
+  opened       = "2021-18-05"
+  closed       = "2021-09-08"
+  size_gb      = 128.51
+  metric_name  = "mean-average-precision"
+  sample_score = 0.24492
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find signs of pneumonia in chest radiographs of patients with COVID-19: one of four findings for each study, and boxes
+    around the opacities for each picture. A submission gives both as texts of class, confidence and box; the score is the
+    mean average precision over the classes at an overlap of one half.
+  EOT
+
+  source "kaggle" {
+    slug = "siim-covid19-detection"
+    md5  = "3176c9c084fbf50e767e514f5989a71f"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-covid19-detection/description.md"
+    sha256 = "c494a0f53f5e760900cc418f7ff441b649a2f6e258398634cc9683f3397c57af"
+  }
+
+  prepare {
+    locals {
+      parts         = train_test_split(csv("train_study_level.csv"), { test_size = 0.1, random_state = 0 })
+      train_studies = sort_by(local.parts.train, "id")
+      test_studies  = sort_by(local.parts.test, "id")
+
+      # The pictures follow their studies.
+      images       = csv("train_image_level.csv")
+      study        = "${local.images.StudyInstanceUID}_study"
+      train_images = sort_by(filter(local.images, is_in(local.study, local.parts.train.id)), "id")
+      test_images  = sort_by(filter(local.images, is_in(local.study, local.parts.test.id)), "id")
+
+      columns = ["Negative for Pneumonia", "Typical Appearance", "Indeterminate Appearance", "Atypical Appearance"]
+      words   = ["negative", "typical", "indeterminate", "atypical"]
+      finding = map_values(idxmax(select(local.test_studies, local.columns)), local.columns, local.words)
+
+      answers = concat(
+        table({ id = local.test_studies.id, PredictionString = "${local.finding} 1 0 0 1 1" }),
+        table({ id = local.test_images.id, PredictionString = local.test_images.label }),
+      )
+      sample = concat(
+        table({ id = local.test_studies.id, PredictionString = "negative 1 0 0 1 1" }),
+        table({ id = local.test_images.id, PredictionString = "none 1 0 0 1 1" }),
+      )
+    }
+    public {
+      table "train_study_level.csv" { rows = local.train_studies }
+      table "train_image_level.csv" { rows = local.train_images }
+      table "sample_submission.csv" { rows = local.sample }
+      copy "train/{study}" {
+        from = "train/{study}"
+        each = table({ study = replace(local.train_studies.id, "_study", "") })
+      }
+      copy "test/{study}" {
+        from = "train/{study}"
+        each = table({ study = replace(local.test_studies.id, "_study", "") })
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "detection_ap"
+    id      = "id"
+    targets = ["PredictionString"]
+    require {
+      same_rows = true
+      columns   = ["id", "PredictionString"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "b9bdbd95e7b93f64f54d6f8f2530899c"
+      "train_image_level.csv" = "87c704caa46ea0df4a50eae97092bcc4"
+      "train_study_level.csv" = "6026bc39b28881d65a85b51e1e991160"
+    }
+    private = {
+      "test.csv" = "5a5802f4cd7cec932bb824533cb5b57c"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
