@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -47,12 +48,21 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := docgen.Competitions(catalog, metric.All())
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
-		"scale.md":       scale,
-		"commands.md":    docgen.Commands(root),
-		"steps.md":       docgen.Steps(parts.kinds),
-		"language.md":    docgen.Language(parts.functions),
-		"metrics.md":     docgen.Metrics(metric.All()),
-		"preparation.md": docgen.Transforms(transform.Verbs()),
+		"scale.md":                  scale,
+		"commands.md":               docgen.Commands(root),
+		"steps.md":                  docgen.Steps(parts.kinds),
+		"language.md":               docgen.Language(parts.functions),
+		"metrics.md":                docgen.Metrics(metric.All()),
+		"preparation.md":            docgen.Transforms(transform.Verbs()),
+		"reference-competitions.md": shipped,
 	}, nil
 }

@@ -1,0 +1,149 @@
+package docgen
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+// splits are the sets that every competition is in one of, in the order of
+// the page.
+var splits = []struct {
+	of    competitions.Complexity
+	title string
+}{
+	{competitions.Low, "Low (Lite)"}, {competitions.Medium, "Medium"}, {competitions.High, "High"},
+	{competitions.Dev, "Development set"}, {competitions.Demo, "Demonstrations"},
+}
+
+// Competitions returns the page on the competitions of a catalog, and on which
+// of them use what.
+func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]byte, error) {
+	all, err := catalog.List(competitions.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	u := usage{verbs: map[string][]string{}, metrics: map[string][]string{}}
+	rows := map[competitions.Complexity][][]string{}
+	for _, def := range all {
+		row, err := u.row(def, metrics)
+		if err != nil {
+			return nil, err
+		}
+		rows[def.Complexity] = append(rows[def.Complexity], row)
+	}
+	p := newPage("The competitions")
+	p.textf("The %d competitions that ship with the program, by split. Sizes are those of the download. `mleflow competition show ID` says more of one.", len(all))
+	for _, s := range splits {
+		if len(rows[s.of]) == 0 {
+			continue
+		}
+		p.heading(2, s.title)
+		p.textf("%d, `competitions(\"%s\")` in a pipeline.", len(rows[s.of]), s.of)
+		p.table([]string{"Competition", "Category", "Size", "Metric", "Split", "Verbs", "Outputs", "Versions"}, rows[s.of])
+	}
+	p.usage("Verbs by use", "Verb", u.verbs)
+	p.textf("Used by no definition, and there for yours: %s.", names(unusedVerbs(u.verbs)))
+	p.usage("Metrics by use", "Metric", u.metrics)
+	p.textf("Used by no definition, and there for yours: %s.", names(unusedMetrics(u.metrics, metrics)))
+	return p.bytes(), nil
+}
+
+// usage collects which competitions use a verb or metric, in any version.
+type usage struct{ verbs, metrics map[string][]string }
+
+func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]string, error) {
+	var verbs, outputs, scores []string
+	for _, version := range def.Versions() {
+		at, err := def.At(version)
+		if err != nil {
+			return nil, err
+		}
+		v, o := prep.Uses(at)
+		verbs, outputs = append(verbs, v...), append(outputs, o...)
+		plan, diags := grading.Decode(at, metrics, nil)
+		if diags.HasErrors() {
+			return nil, fmt.Errorf("%s: %w", def.ID, diags)
+		}
+		scores = append(scores, plan.Metric.Name)
+	}
+	verbs, outputs, scores = set(verbs), set(outputs), set(scores)
+	for _, v := range verbs {
+		u.verbs[v] = append(u.verbs[v], def.ID)
+	}
+	for _, s := range scores {
+		u.metrics[s] = append(u.metrics[s], def.ID)
+	}
+	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), string(def.Complexity), names(verbs), names(outputs),
+		strings.Join(def.Versions(), ", ")}, nil
+}
+
+func set(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// names writes names as code, in one line.
+func names(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return code(strings.Join(list, "`, `"))
+}
+
+// size writes a size given in units of 10⁹ bytes.
+func size(gb float64) string {
+	switch {
+	case gb == 0:
+		return ""
+	case gb < 0.1:
+		return fmt.Sprintf("%.1f MB", gb*1000)
+	}
+	return fmt.Sprintf("%.1f GB", gb)
+}
+
+// shownUsers is how many competitions are named beside a verb.
+const shownUsers = 3
+
+// usage writes who uses what, the most used first.
+func (p *page) usage(title, column string, used map[string][]string) {
+	p.heading(2, title)
+	order := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(used[b]), len(used[a])), strings.Compare(a, b))
+	})
+	var rows [][]string
+	for _, name := range order {
+		users, more := used[name], ""
+		if len(users) > shownUsers {
+			users, more = users[:shownUsers], ", …"
+		}
+		rows = append(rows, []string{code(name), fmt.Sprint(len(used[name])), names(users) + more})
+	}
+	p.table([]string{column, "Competitions", "Such as"}, rows)
+}
+
+func unusedVerbs(used map[string][]string) (out []string) {
+	for _, v := range transform.Verbs() {
+		if len(used[v.Name]) == 0 {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+func unusedMetrics(used map[string][]string, metrics *metric.Registry) (out []string) {
+	for _, name := range metrics.Names() {
+		if len(used[name]) == 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package prep_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions/prep"
+)
+
+func TestUses(t *testing.T) {
+	def := shipped(t, "siim-isic-melanoma-classification")
+	verbs, outputs := prep.Uses(def)
+	wantVerbs := []string{"after", "concat", "csv", "files", "filter", "is_in", "pad", "select", "sequence", "table", "tfrecord_texts", "where_in", "where_not_in", "with"}
+	if diff := cmp.Diff(wantVerbs, verbs); diff != "" {
+		t.Errorf("verbs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"files", "table"}, outputs); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
