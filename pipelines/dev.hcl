@@ -4,12 +4,17 @@
 #   mleflow plan  pipelines/dev.hcl                      what would run, and why
 #   mleflow apply pipelines/dev.hcl                      takes the data from Kaggle, or says how to get them
 #   mleflow apply pipelines/dev.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
+#   mleflow apply pipelines/dev.hcl --adopt DIR          takes what a data directory of MLE-bench has
+#   mleflow plan  pipelines/dev.hcl --preflight          asks Kaggle: credential, rules, size, disk
 #
 # What one competition cannot do need not stop the others, and one step with
 # all that it needs can be asked for:
 #
 #   mleflow apply pipelines/dev.hcl --keep-going
-#   mleflow apply pipelines/dev.hcl -target 'step.grade.score["spaceship-titanic/0"]'
+#   mleflow apply pipelines/dev.hcl -target 'step.grade.score["dummy/spaceship-titanic/0"]'
+#
+# dev.hcl, lite.hcl, medium.hcl, high.hcl and full.hcl are one text: they differ
+# in this head, the set, the title and two defaults, and share what they make.
 
 mleflow {
   required_version = ">= 0.1"
@@ -21,10 +26,16 @@ variable "agent" {
   description = "Name of the agent block that is measured."
 }
 
+variable "against" {
+  type        = list(string)
+  default     = []
+  description = "Names of agent blocks that are measured beside it, and that it is compared with."
+}
+
 variable "seeds" {
   type        = number
   default     = 1
-  description = "How often the agent tries each competition, every time with another seed."
+  description = "How often an agent tries each competition, every time with another seed."
 }
 
 variable "runtime" {
@@ -57,6 +68,12 @@ variable "gpus" {
   description = "GPUs of one attempt, which no other has at the same time."
 }
 
+variable "usage" {
+  type        = bool
+  default     = false
+  description = "Whether the leaderboard says what the attempts took: time, tokens, cost. It is then another one each time they run."
+}
+
 variable "raw" {
   type        = string
   default     = null
@@ -76,18 +93,20 @@ variable "on_mismatch" {
 }
 
 locals {
-  ids = competitions("dev")
+  ids    = competitions("dev")
+  agents = distinct(concat([var.agent], var.against))
 
   # One entry for every attempt. Its key becomes part of the step's address:
-  # step.agent-run.solve["spaceship-titanic/0"].
+  # step.agent-run.solve["dummy/spaceship-titanic/0"].
   runs = {
-    for run in setproduct(local.ids, range(var.seeds)) :
-    "${run[0]}/${run[1]}" => { competition = run[0], seed = run[1] }
+    for run in setproduct(local.agents, local.ids, range(var.seeds)) :
+    "${run[0]}/${run[1]}/${run[2]}" => { agent = run[0], competition = run[1], seed = run[2] }
   }
 }
 
-# Put your own agent beside these and choose it by -var agent=NAME. A new
-# command runs its attempts anew and leaves the data alone.
+# Put your own agent beside these and choose it by -var agent=NAME, or compare
+# it by -var 'against=["baseline"]' too. A new command runs its attempts anew and
+# leaves the data alone.
 agent "dummy" {
   command = ["mleflow", "agent", "dummy"] # submits the sample submission
 }
@@ -125,7 +144,7 @@ step "checksum" "data" {
 # The agent sees the public files alone and has no network.
 step "agent-run" "solve" {
   for_each    = local.runs
-  agent       = agent[var.agent]
+  agent       = agent[each.value.agent]
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
@@ -146,12 +165,14 @@ step "grade" "score" {
   submission  = step.agent-run.solve[each.key].submission
   answers     = step.checksum.data[each.value.competition].private
   params      = try(var.params[each.value.competition], {})
-  labels      = { agent = var.agent, seed = each.value.seed }
+  labels      = { agent = each.value.agent, seed = each.value.seed }
 }
 
 step "aggregate" "board" {
   reports  = values(step.grade.score)[*].report
   group_by = "complexity"
+  compare  = length(local.agents) > 1 ? local.agents : null
+  attempts = var.usage ? values(step.agent-run.solve) : null
   title    = "Development set"
 }
 

@@ -1,15 +1,18 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/archive"
 )
 
@@ -19,7 +22,11 @@ const (
 )
 
 // goldenParams are the sizes that the golden cases scale down.
-const goldenParams = `params={ "tabular-playground-series-may-2022" = { test_size = "67" } }`
+const goldenParams = `params={
+  "tabular-playground-series-may-2022" = { test_size = "67" }
+  "alaska2-image-steganalysis"         = { test_size = "71" }
+  "AI4Code"                            = { test_size = "37" }
+}`
 
 // goldenCases unpacks the golden cases as DIR/<id>/ and returns their ids.
 func goldenCases(t *testing.T, dir string) (ids []string) {
@@ -60,35 +67,110 @@ func goldenRaw(t *testing.T) string {
 	return raw
 }
 
-// TestSets applies the pipelines of the development set and of Lite on
+// TestSets applies the pipelines of the development set and of all 75 on
 // miniature raw data: every competition is fetched from a local folder,
 // prepared, compared with its pins (which warns: they hold for the full data),
 // solved by the dummy agent, graded and aggregated. A second time there is
-// nothing to do.
+// nothing to do; and of the pipelines of the subsets only the leaderboard is
+// left, since they are the same text.
 func TestSets(t *testing.T) {
-	raw := goldenRaw(t)
-	for name, competitions := range map[string]int{"dev": 7, "lite": 22} {
+	raw, shared := goldenRaw(t), filepath.Join(t.TempDir(), "cache")
+	for _, name := range []string{"dev", "full"} {
 		t.Run(name, func(t *testing.T) {
-			p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + name + ".hcl"}
-			args := []string{"apply", p.file, "-var", "raw=" + raw, "-var", "seeds=1", "-var", "on_mismatch=warn", "-var", goldenParams,
-				"-var", "cpus=1", "-var", "memory=256MiB"}
-			out, errs, code := p.run(append(args, "--json")...)
-			if code != 0 {
-				t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
-			}
-			want := map[string]int{"download": competitions, "prepare": competitions, "checksum": competitions,
-				"agent-run": competitions, "grade": competitions, "aggregate": 1}
-			if diff := cmp.Diff(want, finished(t, out)); diff != "" {
+			n := competitionsOf(t, name)
+			out, again := applySet(t, shared, name, raw)
+			want := map[string]int{"download": n, "prepare": n, "checksum": n, "agent-run": n, "grade": n, "aggregate": 1}
+			if diff := gocmp.Diff(want, finished(t, out)); diff != "" {
 				t.Errorf("steps that ran (-want +got):\n%s", diff)
 			}
-			table := leaderboard(t, out)
-			if got := strings.Count(table, "1/1"); got != competitions {
-				t.Errorf("%d valid submissions, want %d:\n%s", got, competitions, table)
-			}
-			if out, errs, _ := p.run(args...); !strings.Contains(out+errs, "Nothing to do") {
-				t.Errorf("applied again:\n%s%s", out, errs)
+			if !strings.Contains(again, "Nothing to do") {
+				t.Errorf("applied again:\n%s", again)
 			}
 		})
+	}
+	for _, name := range []string{"lite", "medium", "high"} {
+		t.Run(name, func(t *testing.T) {
+			out, _ := applySet(t, shared, name, raw)
+			if diff := gocmp.Diff(map[string]int{"aggregate": 1}, finished(t, out)); diff != "" {
+				t.Errorf("steps that ran after the pipeline of all (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// setOf names the set of a pipeline where it has another name.
+var setOf = map[string]competitions.Set{"full": "all"}
+
+// competitionsOf returns how many competitions a pipeline is about.
+func competitionsOf(t *testing.T, pipeline string) int {
+	t.Helper()
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := catalog.Set(cmp.Or(setOf[pipeline], competitions.Set(pipeline)))
+	if err != nil || len(ids) == 0 {
+		t.Fatalf("set of %s: %v, %v", pipeline, ids, err)
+	}
+	return len(ids)
+}
+
+// applySet applies a pipeline twice, first with the events as output, and
+// checks that every competition has a valid submission.
+func applySet(t *testing.T, cache, name, raw string) (events, again string) {
+	t.Helper()
+	p := &place{t: t, cache: cache, file: pipelines + name + ".hcl"}
+	args := []string{"apply", p.file, "-var", "raw=" + raw, "-var", "seeds=1", "-var", "timeout=1h", "-var", "on_mismatch=warn",
+		"-var", goldenParams, "-var", "cpus=1", "-var", "memory=256MiB"}
+	events, errs, code := p.run(append(args, "--json")...)
+	if code != 0 {
+		t.Fatalf("exit status %d\n%s\n%s", code, events, errs)
+	}
+	table := leaderboard(t, events)
+	if got, want := strings.Count(table, "1/1"), competitionsOf(t, name); got != want {
+		t.Errorf("%d valid submissions, want %d:\n%s", got, want, table)
+	}
+	out, errs, _ := p.run(args...)
+	return events, out + errs
+}
+
+// TestSetsAreOneText compares the pipelines of the sets, but for the comment
+// at their head and the lines in which they may differ.
+func TestSetsAreOneText(t *testing.T) {
+	own := regexp.MustCompile(`(?m)^  ids += competitions\("\w+"\)$|^  title += ".*"$|^  default += (1|3|"1h"|"24h")$|^  # step\.agent-run\.solve\[.*\]\.$`)
+	text := func(name string) string {
+		data, err := os.ReadFile(pipelines + name + ".hcl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(data), "\n\n")
+		return own.ReplaceAllString(body, "…")
+	}
+	want := text("full")
+	if strings.Count(want, "…") != 5 {
+		t.Fatalf("the lines that may differ are not there:\n%s", want)
+	}
+	for _, name := range []string{"dev", "lite", "medium", "high"} {
+		if diff := gocmp.Diff(want, text(name)); diff != "" {
+			t.Errorf("%s.hcl is another text than full.hcl (-full +%s):\n%s", name, name, diff)
+		}
+	}
+}
+
+// TestSetsCompare applies the development set with two agents: they are
+// compared, and the leaderboard says what they took.
+func TestSetsCompare(t *testing.T) {
+	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "dev.hcl"}
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "usage=true",
+		"-var", `against=["baseline"]`, "-var", "cpus=1", "-var", "memory=256MiB", "--json")
+	if code != 0 {
+		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
+	}
+	table := leaderboard(t, out)
+	for _, want := range []string{"dummy and baseline, 7 pairs of runs", "validations"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is not in the leaderboard:\n%s", want, table)
+		}
 	}
 }
 
