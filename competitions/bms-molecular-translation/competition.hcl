@@ -3,8 +3,8 @@ competition "bms-molecular-translation" {
   category     = "image-to-text"
   complexity   = "high"
   kind         = "simple"
-  opened       = "2021-02-03"
-  closed       = "2021-03-06"
+  opened       = "2021-03-02"
+  closed       = "2021-06-03"
   size_gb      = 8.87
   metric_name  = "levenshtein-distance"
   sample_score = 109.59778

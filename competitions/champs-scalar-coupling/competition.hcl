@@ -3,8 +3,8 @@ competition "champs-scalar-coupling" {
   category     = "tabular"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2019-29-05"
-  closed       = "2019-28-08"
+  opened       = "2019-05-29"
+  closed       = "2019-08-28"
   size_gb      = 1.22
   metric_name  = "log-mean-absolute-error"
   sample_score = 1.99777

@@ -3,8 +3,8 @@ competition "hotel-id-2021-fgvc8" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2021-10-03"
-  closed       = "2021-26-05"
+  opened       = "2021-03-10"
+  closed       = "2021-05-26"
   size_gb      = 26.65
   metric_name  = "map-at-5"
   sample_score = 0.00232

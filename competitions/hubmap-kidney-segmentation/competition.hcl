@@ -3,8 +3,8 @@ competition "hubmap-kidney-segmentation" {
   category     = "image-segmentation"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2020-16-11"
-  closed       = "2021-10-05"
+  opened       = "2020-11-16"
+  closed       = "2021-05-10"
   size_gb      = 32.97
   metric_name  = "dice-coefficient"
   sample_score = 0

@@ -3,8 +3,8 @@ competition "imet-2020-fgvc7" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2020-27-03"
-  closed       = "2020-28-05"
+  opened       = "2020-03-27"
+  closed       = "2020-05-28"
   size_gb      = 29.46
   metric_name  = "micro-f1-score"
   sample_score = 6e-05

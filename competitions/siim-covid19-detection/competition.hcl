@@ -3,8 +3,8 @@ competition "siim-covid19-detection" {
   category     = "object-detection"
   complexity   = "high"
   kind         = "code"
-  opened       = "2021-18-05"
-  closed       = "2021-09-08"
+  opened       = "2021-05-18"
+  closed       = "2021-08-09"
   size_gb      = 128.51
   metric_name  = "mean-average-precision"
   sample_score = 0.24492
