@@ -1,0 +1,83 @@
+competition "h-and-m-personalized-fashion-recommendations" {
+  title        = "H&M Personalized Fashion Recommendations"
+  category     = "tabular"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2022-07-02"
+  closed       = "2022-09-05"
+  size_gb      = 34.56
+  metric_name  = "MAP@12"
+  sample_score = 0
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Foretell what the customers of a fashion shop buy in the week after the purchases of two years, given what is known
+    of the customers and the articles, with pictures of most of them. A submission lists up to twelve article numbers
+    for each customer, best first, with a blank between them; the score is the mean average precision at 12 over the
+    customers who bought anything in that week. Article numbers are whole numbers, without zeros before them.
+  EOT
+
+  source "kaggle" {
+    slug = "h-and-m-personalized-fashion-recommendations"
+    md5  = "b7f44b0fc78b749967d4711fe6497121"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/h-and-m-personalized-fashion-recommendations/description.md"
+    sha256 = "8552695dd6f4d7f384b18f7abf726d4db8cae47c2c758e6343d1f6744e81026c"
+  }
+
+  prepare {
+    locals {
+      sales = csv("transactions_train.csv")
+      day   = date_ordinal(local.sales.t_dat)
+
+      # The last day and the seven before it.
+      recent = local.day >= max(local.day) - 7
+      train  = filter(local.sales, !local.recent)
+      test   = filter(local.sales, local.recent)
+    }
+    public {
+      table "transactions_train.csv" { rows = local.train }
+      copy "articles.csv" { from = "articles.csv" }
+      copy "customers.csv" { from = "customers.csv" }
+      copy "sample_submission.csv" { from = "sample_submission.csv" }
+      copy "images" { from = "images" }
+    }
+    private {
+      table "answers.csv" {
+        rows = rename(group_join(local.test, "customer_id", "article_id", " "), { article_id = "prediction" })
+      }
+    }
+  }
+
+  grade {
+    metric  = "map_at_k"
+    id      = "customer_id"
+    targets = ["prediction"]
+    params  = { k = 12 }
+    cells   = "text"
+    align   = "overlap"
+    require {
+      exact_columns = true
+      all_ids       = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "articles.csv"           = "f193ef0f582e8476ebb613d143742d0f"
+      "customers.csv"          = "3aa1713831590115fffc667ba6c187a7"
+      "sample_submission.csv"  = "004eaa20317d414d62f23165293c4a7b"
+      "transactions_train.csv" = "2a6e1b3ad8f550894341e4bc78a8279d"
+    }
+    private = {
+      "answers.csv" = "46123d4726564502bb3bb546f647fb42"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,91 @@
+competition "kuzushiji-recognition" {
+  title        = "Kuzushiji Recognition"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2019-18-07"
+  closed       = "2019-14-10"
+  size_gb      = 4.51
+  metric_name  = "f1-score"
+  sample_score = 0
+  answers      = "private/test.csv"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Read old Japanese books in cursive script: find the characters on a page and tell which Unicode character each is. A
+    submission gives for each page, one after the other with blanks between them, a character such as U+306F and the x and
+    y of a point that lies in its box. The score is the F1 of these points over all pages.
+  EOT
+
+  source "kaggle" {
+    slug = "kuzushiji-recognition"
+    md5  = "dd6ab4e97c8aff48b38a423c992d8a6c"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/kuzushiji-recognition/description.md"
+    sha256 = "c8fa1a92aba3cab42c18d4db5399437a8bbd4c015f8a6d619935b149c9c48869"
+  }
+
+  prepare {
+    extract = { "train_images.zip" = "train" }
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+      test  = local.parts.test
+
+      # The perfect submission: a point one pixel inside each box.
+      boxes  = explode_words(local.test, "labels", ["character", "x", "y", "width", "height"])
+      points = with(local.boxes, { labels = "${local.boxes.character} ${integer(local.boxes.x) + 1} ${integer(local.boxes.y) + 1}" })
+      gold   = join_on(drop(local.test, "labels"), group_join(local.points, "image_id", "labels", " "), "image_id")
+    }
+    public {
+      table "train.csv" { rows = local.parts.train }
+      table "sample_submission.csv" { rows = with(local.test, { labels = "U+003F 1 1 U+FF2F 2 2" }) }
+      copy "unicode_translation.csv" { from = "unicode_translation.csv" }
+      archive "train_images.zip" {
+        files "{image_id}.jpg" {
+          from = "train/{image_id}.jpg"
+          each = local.parts.train
+        }
+      }
+      archive "test_images.zip" {
+        files "{image_id}.jpg" {
+          from = "train/{image_id}.jpg"
+          each = local.test
+        }
+      }
+    }
+    private {
+      table "test.csv" { rows = local.test }
+      table "gold_submission.csv" { rows = local.gold }
+    }
+  }
+
+  grade {
+    metric  = "point_in_box_f1"
+    id      = "image_id"
+    targets = ["labels"]
+    require {
+      same_rows = true
+      columns   = ["image_id", "labels"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv"   = "9ebf151965c85f43249479f38392e00c"
+      "train.csv"               = "cb6a4b3dc1f2f2921394cf60ff8083d2"
+      "unicode_translation.csv" = "3b48a1cd37de399cf20dd018057900cf"
+    }
+    private = {
+      "gold_submission.csv" = "f764948b29a9b7bd45c8fcd7fc8af117"
+      "test.csv"            = "1d2c597a03e298e2f03eec22692271ec"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,91 @@
+competition "osic-pulmonary-fibrosis-progression" {
+  title        = "OSIC Pulmonary Fibrosis Progression"
+  category     = "forecasting"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2020-07-07"
+  closed       = "2020-06-10"
+  size_gb      = 23.99
+  metric_name  = "modified-laplace-log-likelihood"
+  sample_score = -14.9683
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Foretell how the lungs of patients with pulmonary fibrosis decline, from a scan of the chest, the first measurement of
+    the forced vital capacity (FVC, in millilitres) and a few facts about the patient. A submission gives for each patient
+    and week, as Patient_Week, the FVC and a confidence, which is its standard deviation; the score is a modified Laplace
+    log likelihood over the three last visits of each patient.
+  EOT
+
+  source "kaggle" {
+    slug = "osic-pulmonary-fibrosis-progression"
+    md5  = "c158d5991c84fa57940d8be0eb53272f"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/osic-pulmonary-fibrosis-progression/description.md"
+    sha256 = "be3bdc04e941196db573902a9440bc082dbfd801105f500967a1ae70f6ea879d"
+  }
+
+  prepare {
+    locals {
+      visits   = csv("train.csv")
+      patients = train_test_split(sort(unique(local.visits.Patient)), { test_size = 0.1, random_state = 0 })
+      train    = take_groups(local.visits, "Patient", local.patients.train)
+      test     = take_groups(local.visits, "Patient", local.patients.test)
+
+      # Every test patient in every week between the first and the last visit of any of them.
+      weeks   = range(min(local.test.Weeks), max(local.test.Weeks) + 1)
+      asked   = cross(table({ Patient = local.patients.test }), "Weeks", local.weeks)
+      known   = join_on(local.asked, local.test, ["Patient", "Weeks"])
+      answers = with(local.known, { Patient_Week = "${local.known.Patient}_${local.known.Weeks}", Confidence = 100 })
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = group_first(sort_by(local.test, "Weeks"), "Patient") }
+      table "sample_submission.csv" {
+        rows = table({ Patient_Week = local.answers.Patient_Week, FVC = 2000, Confidence = 100 })
+      }
+      copy "train/{Patient}" {
+        from = "train/{Patient}"
+        each = table({ Patient = local.patients.train })
+      }
+      copy "test/{Patient}" {
+        from = "train/{Patient}"
+        each = table({ Patient = local.patients.test })
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "laplace_log_likelihood"
+    params  = { confidence = "Confidence", group = "Patient", last = 3 }
+    id      = "Patient_Week"
+    targets = ["FVC"]
+    align   = "position"
+    require {
+      columns              = ["Patient_Week", "FVC", "Confidence"]
+      known_ids            = true
+      number_or_truth_type = ["FVC", "Confidence"]
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "6204ba4dd60cbf2629cd43c60144b9a7"
+      "test.csv"              = "4d8bf1fd3b55feae1a1e3b5088a2f268"
+      "train.csv"             = "dd984a7b700fcd6f167c89ebbbe8619e"
+    }
+    private = {
+      "test.csv" = "0487bd97c387b5e6c28d5060026462d9"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,84 @@
+competition "rsna-breast-cancer-detection" {
+  title        = "RSNA Screening Mammography Breast Cancer Detection"
+  category     = "image-classification"
+  complexity   = "high"
+  kind         = "code"
+  opened       = "2022-28-11"
+  closed       = "2023-27-02"
+  size_gb      = 314.72
+  metric_name  = "probabilistic-f1-score"
+  sample_score = 0.02212
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell from screening mammograms whether a breast has cancer. Each patient has several pictures of each side; a
+    submission gives one probability for each patient and side, named by prediction_id, such as 10_L. The score is the
+    probabilistic F1.
+  EOT
+
+  source "kaggle" {
+    slug = "rsna-breast-cancer-detection"
+    md5  = "94179aefcefcf67828b6caa12af00d94"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/rsna-breast-cancer-detection/description.md"
+    sha256 = "3d39c67fb0b6d321908d890ae0757dc0ab6f70ac0033be8505c32b722a1d18ae"
+  }
+
+  prepare {
+    locals {
+      all      = csv("train.csv")
+      patients = train_test_split(unique(local.all.patient_id), { test_size = 0.1, random_state = 42 })
+      train    = where_in(local.all, "patient_id", local.patients.train)
+      held     = where_in(local.all, "patient_id", local.patients.test)
+      test     = with(local.held, { prediction_id = "${local.held.patient_id}_${local.held.laterality}" })
+      answers  = group_first(select(local.test, "prediction_id", "cancer"), "prediction_id")
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" {
+        rows = select(local.test, "site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id")
+      }
+      table "sample_submission.csv" { rows = with(local.answers, { cancer = mean(local.train.cancer) }) }
+      files "train_images/{patient_id}/{image_id}.dcm" {
+        from = "train_images/{patient_id}/{image_id}.dcm"
+        each = local.train
+      }
+      files "test_images/{patient_id}/{image_id}.dcm" {
+        from = "train_images/{patient_id}/{image_id}.dcm"
+        each = local.test
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "probabilistic_f1"
+    id      = "prediction_id"
+    targets = ["cancer"]
+    require {
+      columns   = ["prediction_id", "cancer"]
+      same_rows = true
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "66e5e72a439b76b1f38b105aeec770b8"
+      "test.csv"              = "6116661d0f3457cc3d9655ba942a9916"
+      "train.csv"             = "c61eac186ab4fd952f2783974e7b189d"
+    }
+    private = {
+      "answers.csv" = "f6e2830725827a87b1b85de66b35c656"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

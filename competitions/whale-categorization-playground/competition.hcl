@@ -1,0 +1,92 @@
+competition "whale-categorization-playground" {
+  title        = "Humpback Whale Identification Challenge"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2018-10-01"
+  closed       = "2018-09-07"
+  size_gb      = 0.72674
+  metric_name  = "MAP@5"
+  sample_score = 0.11549
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell which whale is in a photograph of its tail; one that is in none of the photographs to learn from is called
+    new_whale. A submission lists up to five names for each picture, best first, with a blank between them; the score is
+    the mean average precision at 5.
+  EOT
+
+  source "kaggle" {
+    slug = "whale-categorization-playground"
+    md5  = "1fc460b6656261ddafcc21a44248844e"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/whale-categorization-playground/description.md"
+    sha256 = "52092294af74a25f38d8f959ece451b0a906a3a32cc993d938232086d2e28aaf"
+  }
+
+  prepare {
+    locals {
+      table = csv("train.csv")
+      all   = with(local.table, { row = sequence(local.table) })
+      seen  = group_size(local.all.Id)
+
+      # Of a whale with several pictures one goes to each part, the only one of a whale to either, by chance.
+      several = sample_each(filter(local.all, local.seen >= 2), "Id", { count = 2, random_state = 0 })
+      second  = filter(local.several, count_within(local.several.Id) == 1)
+      single  = filter(local.all, local.seen == 1)
+      chosen  = filter(local.single, random_uniform(local.single, 0, 1, { random_state = 0 }) >= 0.9)
+
+      rest  = train_test_split(where_not_in(local.all, "row", concat(local.several.row, local.single.row)), { test_size = 0.1, random_state = 0 })
+      tests = concat(local.second.row, local.chosen.row, local.rest.test.row)
+      train = drop(where_not_in(local.all, "row", local.tests), "row")
+      test  = drop(where_in(local.all, "row", local.tests), "row")
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "sample_submission.csv" { rows = with(local.test, { Id = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46" }) }
+      files "train/{Image}" {
+        from = "train/{Image}"
+        each = local.train
+      }
+      files "test/{Image}" {
+        from = "train/{Image}"
+        each = local.test
+      }
+    }
+    private {
+      table "test.csv" {
+        rows = with(local.test, { Id = is_in(local.test.Id, local.train.Id) ? local.test.Id : "new_whale" })
+      }
+    }
+  }
+
+  grade {
+    metric  = "map_at_k"
+    id      = "Image"
+    targets = ["Id"]
+    params  = { k = 5 }
+    cells   = "text"
+    require {
+      exact_columns = true
+      same_rows     = true
+      same_id_set   = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "6ca155a2486ee7455662e159318b09df"
+      "train.csv"             = "fe97ca1df1ac09c8c3c6a24853481f79"
+    }
+    private = {
+      "test.csv" = "c86022f990b9fccf644806e023d24b51"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
