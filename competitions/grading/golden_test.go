@@ -29,6 +29,13 @@ type verdict struct {
 	Score  *grading.Number `json:"score"`
 }
 
+// goldenScores are scores that the cases have wrong, with those that the
+// reference's grader gives with numpy 1.26.4; the tests of competitions/prep
+// say why.
+var goldenScores = map[string]map[string]string{
+	"smartphone-decimeter-2022": {"antipode.csv": "20015086.78949"},
+}
+
 func TestGoldenSubmissions(t *testing.T) {
 	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
 	if err != nil || len(cases) == 0 {
@@ -66,6 +73,9 @@ func gradeGolden(t *testing.T, def *competitions.Definition, dir string) {
 	want, got := map[string]string{}, map[string]string{}
 	for name, v := range verdicts {
 		want[name] = spell(t, v.Score)
+		if right, ok := goldenScores[def.ID][name]; ok {
+			want[name] = right
+		}
 		report, err := grading.Grade(context.Background(), def, metric.All(), grading.Request{
 			Submission: filepath.Join(dir, "submissions", name),
 			Answers:    filepath.Join(dir, "prepared", def.Layout.Answers),

@@ -43,6 +43,16 @@ var goldenExempt = map[string][]string{
 	"invasive-species-monitoring": {"public/train.7z", "public/test.7z"},
 }
 
+// goldenScores are scores that the cases have wrong, with those that the
+// reference's grader gives with numpy 1.26.4.
+var goldenScores = map[string]map[string]float64{
+	// Nearly antipodal places: a unit in the last place of a sine moves the
+	// score by metres. The sines and cosines of numpy 1.24.2 are off by one at
+	// 82 of the places; those of numpy 1.26.4, of the C library and of mpmath
+	// (60 digits) are ours.
+	"smartphone-decimeter-2022": {"antipode.csv": 20015086.78949},
+}
+
 // preparedFile is what prepared.json says about a file.
 type preparedFile struct {
 	MD5     string                `json:"md5"`
@@ -125,6 +135,9 @@ func goldenGrades(t *testing.T, id, dir, answers string) {
 	want, got := map[string]any{}, map[string]any{}
 	for name, e := range expected {
 		want[name] = e.Score
+		if right, ok := goldenScores[id][name]; ok {
+			want[name] = right
+		}
 		report, err := grading.Grade(context.Background(), shipped(t, id), metric.All(), grading.Request{
 			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldenParams[id],
 		})

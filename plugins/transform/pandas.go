@@ -1,4 +1,4 @@
 package transform
 
 // pandasVerbs read and make tables with the types that pandas gives JSON.
-var pandasVerbs = []Verb{}
+var pandasVerbs = []Verb{foldersVerb, csvFilesVerb}

@@ -17,6 +17,7 @@ type CSVOptions struct {
 	Floats    string            `verb:"floats"`
 	Quotes    *bool             `verb:"quotes"`
 	Missing   *bool             `verb:"missing"`
+	Columns   []string          `verb:"columns"`
 }
 
 var csvVerb = Verb{
@@ -24,7 +25,8 @@ var csvVerb = Verb{
 	Summary: "The table in a CSV file of the raw folder.",
 	Detail: "Columns get their types as pandas infers them. Options: separator (\",\"), types ({column = \"text\"|\"int\"|\"float\"|\"bool\"} instead of inference), " +
 		"names (column names), header (false: the first line is data), floats (\"round_trip\", or \"fast\" for the default parser of pandas, " +
-		"which is off by some units in the last place), quotes (false: a quote is a plain character), missing (false: no text stands for a missing value).",
+		"which is off by some units in the last place), quotes (false: a quote is a plain character), missing (false: no text stands for a missing value), " +
+		"columns (the names of those to keep, in that order).",
 	Source: "pandas.read_csv (2.2)",
 	Func:   readCSV,
 }
@@ -45,7 +47,43 @@ func readCSV(in *Input, path string, o *CSVOptions) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv %s: %w", path, err)
 	}
+	if o.Columns == nil {
+		return t, nil
+	}
+	if t, err = t.Select(o.Columns...); err != nil {
+		return nil, fmt.Errorf("csv %s: %w", path, err)
+	}
 	return t, nil
+}
+
+var csvFilesVerb = Verb{
+	Name: "csv_files", Params: []string{"paths", "options"},
+	Summary: "The rows of many CSV files of the raw folder as one table, file after file, with the path of the file in a first column named path.",
+	Detail:  "Each file is typed on its own; the tables are then joined as concat joins them. The options are those of csv.",
+	Source:  "pandas.concat([pandas.read_csv(path).assign(path=path) for path in paths])",
+	Func:    readCSVFiles,
+}
+
+func readCSVFiles(in *Input, paths []string, o *CSVOptions) (*table.Table, error) {
+	tables := make([]*table.Table, len(paths))
+	for i, path := range paths {
+		if err := in.Context.Err(); err != nil {
+			return nil, err
+		}
+		t, err := readCSV(in, path, o)
+		if err != nil {
+			return nil, err
+		}
+		column := constant("path", table.TextValue(path), t.Len())
+		if tables[i], err = table.New(append([]*table.Column{column}, t.Columns()...)...); err != nil {
+			return nil, fmt.Errorf("csv %s: %w", path, err)
+		}
+	}
+	all, err := table.Concat(tables...)
+	if err != nil {
+		return nil, fmt.Errorf("csv_files: %w", err)
+	}
+	return all, nil
 }
 
 func (o *CSVOptions) options() (table.ReadOptions, error) {

@@ -21,14 +21,40 @@ var filesVerb = Verb{
 }
 
 func listFiles(in *Input, pattern string) (*table.Table, error) {
-	parts := strings.Split(pattern, "/")
-	if !fs.ValidPath(path.Clean(pattern)) || path.Clean(pattern) != pattern {
-		return nil, fmt.Errorf("files: %q is not a path relative to the raw folder", pattern)
-	}
-	var paths []string
-	if err := walkPattern(in.Raw, ".", parts, &paths); err != nil {
+	paths, err := matching(in, pattern, false)
+	if err != nil {
 		return nil, fmt.Errorf("files %q: %w", pattern, err)
 	}
+	return filesTable(paths)
+}
+
+var foldersVerb = Verb{
+	Name: "folders", Params: []string{"pattern"},
+	Summary: "The folders of the raw folder whose path matches a pattern, as a table with the columns path, folder, name and stem.",
+	Detail:  "Patterns, columns and order are those of files; folder is the name of the folder in which the folder lies.",
+	Source:  "sorted(path for path in pathlib.Path.glob(pattern) if path.is_dir())",
+	Func: func(in *Input, pattern string) (*table.Table, error) {
+		paths, err := matching(in, pattern, true)
+		if err != nil {
+			return nil, fmt.Errorf("folders %q: %w", pattern, err)
+		}
+		return filesTable(paths)
+	},
+}
+
+// matching returns the paths of the files, or of the folders, that match a
+// pattern.
+func matching(in *Input, pattern string, folders bool) ([]string, error) {
+	if !fs.ValidPath(path.Clean(pattern)) || path.Clean(pattern) != pattern {
+		return nil, fmt.Errorf("not a path relative to the raw folder")
+	}
+	var paths []string
+	err := walkPattern(in.Raw, ".", strings.Split(pattern, "/"), folders, &paths)
+	return paths, err
+}
+
+// filesTable returns the table of files or folders with the given paths, sorted.
+func filesTable(paths []string) (*table.Table, error) {
 	slices.SortFunc(paths, ComparePaths)
 	paths = slices.Compact(paths)
 	var folders, names, stems []string
@@ -46,20 +72,20 @@ func ComparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-func walkPattern(raw fs.FS, dir string, parts []string, out *[]string) error {
+func walkPattern(raw fs.FS, dir string, parts []string, folders bool, out *[]string) error {
 	if len(parts) > 1 && !strings.ContainsAny(parts[0], "*?") {
 		next := path.Join(dir, parts[0])
 		if info, err := fs.Stat(raw, next); err != nil || !info.IsDir() {
 			return nil
 		}
-		return walkPattern(raw, next, parts[1:], out)
+		return walkPattern(raw, next, parts[1:], folders, out)
 	}
 	entries, err := fs.ReadDir(raw, dir)
 	if err != nil {
 		return err
 	}
 	if parts[0] == "**" && len(parts) > 1 {
-		if err := walkPattern(raw, dir, parts[1:], out); err != nil {
+		if err := walkPattern(raw, dir, parts[1:], folders, out); err != nil {
 			return err
 		}
 	}
@@ -67,14 +93,19 @@ func walkPattern(raw fs.FS, dir string, parts []string, out *[]string) error {
 		next := path.Join(dir, e.Name())
 		switch {
 		case parts[0] == "**" && e.IsDir():
-			err = walkPattern(raw, next, parts, out)
+			if folders && len(parts) == 1 {
+				*out = append(*out, next)
+			}
+			err = walkPattern(raw, next, parts, folders, out)
 		case parts[0] == "**" && len(parts) == 1:
-			*out = append(*out, next)
+			if !folders {
+				*out = append(*out, next)
+			}
 		case !matchName(parts[0], e.Name()):
-		case len(parts) == 1 && !e.IsDir():
+		case len(parts) == 1 && e.IsDir() == folders:
 			*out = append(*out, next)
 		case len(parts) > 1 && e.IsDir():
-			err = walkPattern(raw, next, parts[1:], out)
+			err = walkPattern(raw, next, parts[1:], folders, out)
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,108 @@
+competition "smartphone-decimeter-2022" {
+  title        = "Google Smartphone Decimeter Challenge 2022"
+  category     = "tabular"
+  complexity   = "high"
+  kind         = "simple"
+  opened       = "2022-05-02"
+  closed       = "2022-07-29"
+  size_gb      = 22.9
+  metric_name  = "average-haversine-distance"
+  sample_score = 3122773.6564
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell where a smartphone was at every second of a drive, to the decimetre, from the satellite signals and movements
+    that it recorded. A submission gives latitude and longitude for each moment; the score is the mean over the phones
+    of a drive of the 50th and 95th percentile of the distance to the true place, in metres.
+  EOT
+
+  source "kaggle" {
+    slug = "smartphone-decimeter-2022"
+    md5  = "69602e4dc220a6da765c048bdfd84229"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/smartphone-decimeter-2022/description.md"
+    sha256 = "7ab9cfc4cabebb98f7249d66a51209485d0d1b6783f228badab242d04087b16e"
+  }
+
+  locals {
+    # Files of the test drives that agents do not get: see the errata.
+    hidden = ["ground_truth.csv"]
+  }
+
+  prepare {
+    locals {
+      # A drive's name begins with its date; drives of one date stay together.
+      names  = folders("train/*").name
+      year   = part(local.names, "-", 0)
+      month  = pad(part(local.names, "-", 1), 2)
+      day    = pad(part(local.names, "-", 2), 2)
+      drives = table({ name = local.names, date = "${local.year}-${local.month}-${local.day}" })
+      dates  = train_test_split(sort(unique(local.drives.date)), { test_size = 0.1, random_state = 0 })
+      test   = where_in(local.drives, "date", local.dates.test)
+
+      truths = files("train/*/*/ground_truth.csv").path
+      fixes = csv_files(filter(local.truths, is_in(part(local.truths, "/", 1), local.test.name)), {
+        columns = ["UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees"]
+        floats  = "fast"
+      })
+      answers = table({
+        tripId           = "${part(local.fixes.path, "/", 1)}-${part(local.fixes.path, "/", 2)}"
+        UnixTimeMillis   = local.fixes.UnixTimeMillis
+        LatitudeDegrees  = local.fixes.LatitudeDegrees
+        LongitudeDegrees = local.fixes.LongitudeDegrees
+      })
+    }
+    public {
+      copy "train/{name}" {
+        from = "train/{name}"
+        each = where_in(local.drives, "date", local.dates.train)
+      }
+      copy "test/{name}" {
+        from   = "train/{name}"
+        each   = local.test
+        except = local.hidden
+      }
+      copy "metadata" { from = "metadata" }
+      table "sample_submission.csv" {
+        rows = with(local.answers, { LatitudeDegrees = 37.904611315634504, LongitudeDegrees = -86.48107806249548 })
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  errata "v2" {
+    reason    = "The files span_log.nmea of the test drives, which the train folder of the original competition holds, tell where the car was. v2 has none in the test drives."
+    reference = "https://github.com/openai/mle-bench/issues/93"
+    locals {
+      hidden = ["ground_truth.csv", "span_log.nmea"]
+    }
+  }
+
+  grade {
+    metric  = "haversine_quantiles"
+    params  = { group = "tripId" }
+    targets = ["LatitudeDegrees", "LongitudeDegrees"]
+    require {
+      columns   = ["tripId", "UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees"]
+      same_rows = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "0cf35d457c068e151816fd36f93ce036"
+    }
+    private = {
+      "test.csv" = "8c2ca9cd51dcea17a3943bbf20336254"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
