@@ -44,7 +44,7 @@ competition "tgs-salt-identification-challenge" {
     public {
       table "train.csv" { rows = local.train }
       table "depths.csv" { rows = sort_by(where_in(csv("depths.csv"), "id", local.ids), "id") }
-      table "sample_submission.csv" { rows = fill(local.test, ["rle_mask"], "1 1") }
+      table "sample_submission.csv" { rows = fill(drop(local.test, "rle_mask"), ["rle_mask"], "1 1") }
       files "train/images/{id}.png" {
         from = "competition_data/train/images/{id}.png"
         each = local.train

@@ -166,10 +166,7 @@ func (r rules) as(kind Kind, c cells) (*vector, error) {
 	case Bool:
 		v = r.tryBools(c)
 	case Int64:
-		v, _ = r.tryInts(c)
-		if v != nil && v.kind != Int64 {
-			v = nil
-		}
+		v = r.forcedInts(c)
 	default:
 		return nil, fmt.Errorf("cannot read as %v", kind)
 	}
@@ -177,6 +174,33 @@ func (r rules) as(kind Kind, c cells) (*vector, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("row %d: cannot read %q as %v", r.firstBad(kind, c)+1, c.at(r.firstBad(kind, c)), kind)
+}
+
+// forcedInts reads whole numbers as pandas does where dtype=int is asked:
+// floats without a fraction and truth values count as well.
+func (r rules) forcedInts(c cells) *vector {
+	v, _ := r.tryInts(c)
+	if v == nil {
+		v = r.tryFloats(c)
+	}
+	if v == nil {
+		v = r.tryBools(c)
+	}
+	if v == nil || v.kind == Int64 {
+		return v
+	}
+	out := make([]int64, c.len())
+	for i := range out {
+		switch {
+		case v.kind == Float64 && v.floats[i] == math.Trunc(v.floats[i]) && math.Abs(v.floats[i]) < 1<<63:
+			out[i] = int64(v.floats[i])
+		case v.kind == Bool && v.valid == nil:
+			out[i] = int64(v.bits[i>>3] >> (i & 7) & 1)
+		default:
+			return nil
+		}
+	}
+	return intVector(out)
 }
 
 // firstBad returns the first row that cannot be read as kind.
@@ -195,7 +219,8 @@ func (r rules) firstBad(kind Kind, c cells) int {
 		case Int64:
 			var res outcome
 			_, res = parseInt(b)
-			ok = res == okay
+			f, _, number := r.float(b)
+			ok = res == okay || number && f == math.Trunc(f) && math.Abs(f) < 1<<63
 		}
 		if !ok {
 			return i

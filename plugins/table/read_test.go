@@ -46,6 +46,33 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// TestForcedInts compares with pandas 2.2.3, read_csv(…, dtype={"b": int}).
+func TestForcedInts(t *testing.T) {
+	for in, want := range map[string]string{
+		"1.0":  "b\n1\n-2\n",
+		"1e2":  "b\n100\n-2\n",
+		"-0.0": "b\n0\n-2\n",
+		"1.5":  `read CSV: column "b": after line 1: row 1: cannot read "1.5" as int64`,
+		"1e19": `read CSV: column "b": after line 1: row 1: cannot read "1e19" as int64`,
+		"true": `read CSV: column "b": after line 1: row 1: cannot read "true" as int64`,
+	} {
+		var got bytes.Buffer
+		tb, err := ReadCSV(strings.NewReader("b\n"+in+"\n-2\n"), ReadOptions{Kinds: map[string]Kind{"b": Int64}})
+		if err == nil {
+			err = WriteCSV(&got, tb, WriteOptions{})
+		}
+		if err != nil {
+			got.WriteString(err.Error())
+		}
+		if got.String() != want {
+			t.Errorf("%s: got %q, want %q", in, got.String(), want)
+		}
+	}
+	if got := read(t, "b\nTRUE\nfalse\n", ReadOptions{Kinds: map[string]Kind{"b": Int64}}); got.Columns()[0].Text(0)+got.Columns()[0].Text(1) != "10" {
+		t.Error("truth values are not 1 and 0")
+	}
+}
+
 func TestReadEmpty(t *testing.T) {
 	for _, in := range []string{"", "\n \n\r\n", "\ufeff"} {
 		tb := read(t, in, ReadOptions{})
