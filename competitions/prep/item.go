@@ -1,6 +1,7 @@
 package prep
 
 import (
+	"path"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -21,6 +22,8 @@ type outputKind struct {
 	required int
 	// nested says that the block holds further outputs.
 	nested bool
+	// whole says that the destination may be ".", the folder itself.
+	whole bool
 	// doc describes the kind for the reference pages.
 	doc   string
 	write func(r *runner, it *item) hcl.Diagnostics
@@ -93,10 +96,13 @@ func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
 	if len(b.Labels) != 1 {
 		return nil, hcl.Diagnostics{diag.Error(b.DefRange(), "Wrong number of labels", "Write the destination in quotes: %s \"train.csv\" { … }.", b.Type)}
 	}
-	if err := checkPath(b.Labels[0]); err != nil {
+	whole := b.Labels[0] == "." && it.kind.whole
+	if err := checkPath(b.Labels[0]); err != nil && !whole {
 		return nil, hcl.Diagnostics{diag.Error(b.LabelRanges[0], "Wrong destination", "%v.", err)}
 	}
-	it.dest = folder + b.Labels[0]
+	if it.dest = folder + b.Labels[0]; whole {
+		it.dest = path.Clean(folder)
+	}
 	diags := it.checkAttributes()
 	if it.kind.nested {
 		inner := *b.Body

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -25,8 +24,8 @@ var filesOutput = outputKind{
 }
 
 var copyOutput = outputKind{
-	name: "copy", attrs: []string{"from", "each", "except", "missing"}, required: 1,
-	doc: "A file or a whole folder of the raw data, copied byte for byte, empty folders included. from may be \".\" for all. " +
+	name: "copy", attrs: []string{"from", "each", "except", "missing"}, required: 1, whole: true,
+	doc: "A file or a whole folder of the raw data, copied byte for byte, empty folders included. from may be \".\" for all, and the destination \".\" for the folder itself. " +
 		"except lists patterns of names that are left out. With each, one for each row, with column names in braces as in files.",
 	write: writeCopy,
 }
@@ -226,8 +225,10 @@ func isMissing(raw fs.FS, name string) bool {
 }
 
 func (c *copyTask) folder(group *copies, to, from string) error {
-	if err := c.r.sink.Folder(group.ctx, to); err != nil {
-		return err
+	if to != "." { // not the archive itself
+		if err := c.r.sink.Folder(group.ctx, to); err != nil {
+			return err
+		}
 	}
 	entries, err := fs.ReadDir(c.r.raw, from)
 	if err != nil {
@@ -237,7 +238,7 @@ func (c *copyTask) folder(group *copies, to, from string) error {
 		if slices.ContainsFunc(c.except, func(pattern string) bool { return matches(pattern, e.Name()) }) {
 			continue
 		}
-		next, target := path.Join(from, e.Name()), strings.TrimPrefix(path.Join(to, e.Name()), "./")
+		next, target := path.Join(from, e.Name()), path.Join(to, e.Name())
 		if e.IsDir() {
 			err = c.folder(group, target, next)
 		} else {

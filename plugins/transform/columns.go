@@ -93,24 +93,39 @@ var fillVerb = Verb{
 }
 
 var fillMissingVerb = Verb{
-	Name: "fill_missing", Params: []string{"column", "value"},
-	Summary: "The column with its missing cells set to a value.",
-	Source:  "pandas.Series.fillna",
-	Func: func(c *table.Column, v table.Value) *table.Column {
-		if c.MissingCount() == 0 {
-			return c
-		}
-		cells := c.Values()
-		for i := range cells {
-			if cells[i].IsMissing() {
-				cells[i] = v
+	Name: "fill_missing", Params: []string{"rows", "value"},
+	Summary: "The column, or the table, with its missing cells set to a value.",
+	Source:  "fillna(value) of pandas.Series and pandas.DataFrame",
+	Func: func(rows Rows, v table.Value) (Rows, error) {
+		switch r := rows.(type) {
+		case ColumnRows:
+			return ColumnRows{fillMissing(r.Column, v)}, nil
+		case TableRows:
+			cols := make([]*table.Column, len(r.Columns()))
+			for i, c := range r.Columns() {
+				cols[i] = fillMissing(c, v)
 			}
+			t, err := table.New(cols...)
+			return TableRows{t}, err
 		}
-		if c.Kind() == table.Float64 && isNumeric(v.Kind()) {
-			return floatsOf(c.Name(), cells)
-		}
-		return table.FromValues(c.Name(), cells)
+		return nil, fmt.Errorf("fill_missing: works on a column or a table")
 	},
+}
+
+func fillMissing(c *table.Column, v table.Value) *table.Column {
+	if c.MissingCount() == 0 {
+		return c
+	}
+	cells := c.Values()
+	for i := range cells {
+		if cells[i].IsMissing() {
+			cells[i] = v
+		}
+	}
+	if c.Kind() == table.Float64 && isNumeric(v.Kind()) {
+		return floatsOf(c.Name(), cells)
+	}
+	return table.FromValues(c.Name(), cells)
 }
 
 func floatsOf(name string, cells []table.Value) *table.Column {

@@ -1,0 +1,78 @@
+competition "freesound-audio-tagging-2019" {
+  title        = "Freesound Audio Tagging 2019"
+  category     = "audio-classification"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2019-04-04"
+  closed       = "2019-17-06"
+  size_gb      = 26.15
+  metric_name  = "label-ranking-average-precision"
+  sample_score = 0.02197
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell which of 80 kinds of sound are heard in short recordings; several may be. There are a few thousand recordings
+    with checked labels and four times as many with unchecked ones to learn from. A submission gives a score for each
+    recording and kind of sound; it is judged by the label-weighted label-ranking average precision.
+  EOT
+
+  source "kaggle" {
+    slug = "freesound-audio-tagging-2019"
+    md5  = "8945190179afbdd7643764e073335be3"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/freesound-audio-tagging-2019/description.md"
+    sha256 = "2574ff9a10a0095fdea797b14f49bfef280938623abcafb104fdfc3c4201d142"
+  }
+
+  locals {
+    classes = lines("classes.txt")
+  }
+
+  prepare {
+    extract = ["FSDKaggle2019.meta.zip"]
+    locals {
+      # The labels of the test recordings, published after the competition.
+      published = csv("FSDKaggle2019.meta/test_post_competition.csv", { floats = "fast" })
+      test      = filter(local.published, local.published.usage == "Private")
+    }
+    public {
+      copy "." {
+        from   = "."
+        except = ["FSDKaggle2019.meta*"]
+      }
+    }
+    private {
+      table "test.csv" { rows = multi_hot(select(local.test, "fname", "labels"), "labels", local.classes, ",") }
+    }
+  }
+
+  grade {
+    metric  = "lwlrap"
+    id      = "fname"
+    targets = local.classes
+    require {
+      same_rows    = true
+      column_order = true
+      same_ids     = true
+      numeric      = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "9e937378f06d20d2bbe5816ec3d7ae11"
+      "train_curated.csv"     = "f4144b2a64918cf6fa53f4a4640f397a"
+      "train_noisy.csv"       = "3bda3cf565fd3a9082b6405e9698f61f"
+    }
+    private = {
+      "test.csv" = "1c2444d48bddb7853be3637b30425c6f"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

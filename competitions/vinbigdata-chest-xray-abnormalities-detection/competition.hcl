@@ -1,0 +1,92 @@
+competition "vinbigdata-chest-xray-abnormalities-detection" {
+  title        = "VinBigData Chest X-ray Abnormalities Detection"
+  category     = "object-detection"
+  complexity   = "high"
+  kind         = "simple"
+  opened       = "2020-30-12"
+  closed       = "2021-30-03"
+  size_gb      = 205.96
+  metric_name  = "mAP-at-IoU>0.4"
+  sample_score = 0.0475
+  answers      = "private/answers.csv"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find the abnormalities in X-ray pictures of the chest and tell which of fourteen kinds each is, or that there is none
+    (class 14). A submission gives for each picture, one after the other with blanks between them, a class, a confidence
+    and a box as x_min, y_min, x_max and y_max for each finding, and "14 1 0 0 1 1" for a picture without any. The score
+    is the mean average precision at an intersection over union of 0.4.
+  EOT
+
+  source "kaggle" {
+    slug = "vinbigdata-chest-xray-abnormalities-detection"
+    md5  = "8e2b05ace7e4c8d0bbe702454a099d53"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/vinbigdata-chest-xray-abnormalities-detection/description.md"
+    sha256 = "7b93e9621f502081f71c363cf1d7531a4d42964e024c93ddf60b4b863e6f96ab"
+  }
+
+  prepare {
+    locals {
+      all      = csv("train.csv")
+      pictures = train_test_split(unique(local.all.image_id), { test_size = 0.1, random_state = 0 })
+      test     = where_in(local.all, "image_id", local.pictures.test)
+
+      # What the first radiologist says of a picture and a class; a picture without a finding has a box of one pixel.
+      filled  = fill_missing(group_first(local.test, ["image_id", "class_id"]), 0)
+      nothing = local.filled.class_id == 14
+      answers = with(local.filled, {
+        x_max = local.nothing ? 1 : local.filled.x_max
+        y_max = local.nothing ? 1 : local.filled.y_max
+      })
+      boxes = with(local.answers, {
+        PredictionString = "${local.answers.class_id} 1.0 ${local.answers.x_min} ${local.answers.y_min} ${local.answers.x_max} ${local.answers.y_max}"
+      })
+    }
+    public {
+      table "train.csv" { rows = where_in(local.all, "image_id", local.pictures.train) }
+      table "sample_submission.csv" { rows = table({ image_id = local.pictures.test, PredictionString = "14 1 0 0 1 1" }) }
+      files "train/{image_id}.dicom" {
+        from = "train/{image_id}.dicom"
+        each = table({ image_id = local.pictures.train })
+      }
+      files "test/{image_id}.dicom" {
+        from = "train/{image_id}.dicom"
+        each = table({ image_id = local.pictures.test })
+      }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+      table "gold_submission.csv" { rows = group_join(local.boxes, "image_id", "PredictionString", " ") }
+    }
+  }
+
+  grade {
+    metric  = "coco_ap"
+    id      = "image_id"
+    targets = ["PredictionString"]
+    align   = "position"
+    require {
+      columns     = ["PredictionString", "image_id"]
+      same_id_set = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "sample_submission.csv" = "b72a880d1f2d14c9398498e06bc0cc10"
+      "train.csv"             = "f87c05d09de910f075b198dbbe831874"
+    }
+    private = {
+      "answers.csv"         = "7f52e6634e15cf925fd73049d4f7cd91"
+      "gold_submission.csv" = "c3dc4669e63958e16c6b76e0caa7cbf1"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
