@@ -20,6 +20,7 @@ import (
 type verbCases struct {
 	Versions map[string]string
 	Raw      map[string]string
+	Base64   map[string][]byte // raw files that are no text
 	Cases    []struct{ Name, Expr, Want string }
 }
 
@@ -76,6 +77,9 @@ func TestVerbsAgainstPandas(t *testing.T) {
 func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
 	t.Helper()
 	raw := rawFiles(file.Raw)
+	for name, data := range file.Base64 {
+		raw[name] = &fstest.MapFile{Data: data}
+	}
 	for _, c := range file.Cases {
 		used.WriteString(c.Expr + "\n")
 		t.Run(c.Name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,6 +24,8 @@ type Array struct {
 	Shape []int
 	data  io.ReaderAt
 	start int64
+	// fortran says that the first axis runs fastest.
+	fortran bool
 	// picked holds the rows of the file that are rows of the array; nil
 	// stands for all.
 	picked []int
@@ -59,7 +62,13 @@ func openNpy(in *Input, path string) (*Array, error) {
 		at = bytes.NewReader(data)
 	}
 	a := &Array{data: at}
-	return a, a.readHeader()
+	if err := a.readHeader(); err != nil {
+		return nil, err
+	}
+	if len(a.Shape) == 0 || a.fortran && len(a.Shape) > 1 {
+		return nil, errors.New("an array without rows, or in Fortran order")
+	}
+	return a, nil
 }
 
 var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
@@ -98,13 +107,9 @@ func (a *Array) readHeader() error {
 			a.Shape = append(a.Shape, n)
 		}
 	}
-	if _, err := a.elementSize(); err != nil {
-		return err
-	}
-	if len(a.Shape) == 0 || string(m[2]) == "True" && len(a.Shape) > 1 {
-		return fmt.Errorf("an array without rows, or in Fortran order")
-	}
-	return nil
+	a.fortran = string(m[2]) == "True"
+	_, err := a.elementSize()
+	return err
 }
 
 // elementSize returns the bytes of an element.

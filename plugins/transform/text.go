@@ -122,13 +122,15 @@ var partVerb = Verb{
 var substrVerb = Verb{
 	Name: "substr", Params: []string{"text", "start", "length"},
 	Summary: "The characters of a text from start (0 is the first), as many as length or fewer at its end; a negative length takes all.",
+	Detail:  "A negative start counts from the end; where there are fewer characters, it is the first.",
+	Source:  "text[start:][:length]",
 	Func: func(o Operand, start, length int) (Operand, error) {
-		if start < 0 {
-			return o, fmt.Errorf("substr: start %d is negative", start)
-		}
 		return mapText(o, func(s string) (string, error) {
 			r := []rune(s)
 			lo := min(start, len(r))
+			if start < 0 {
+				lo = max(len(r)+start, 0)
+			}
 			hi := len(r)
 			if length >= 0 {
 				hi = min(lo+length, len(r))
