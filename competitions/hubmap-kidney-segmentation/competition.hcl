@@ -40,7 +40,7 @@ competition "hubmap-kidney-segmentation" {
       # The table of information has no id, and covers pictures without masks too.
       told   = csv("HuBMAP-20-dataset_information.csv")
       info   = where_in(with(local.told, { id = replace(local.told.image_file, ".tiff", "") }), "id", local.all.id)
-      test   = join_on(local.parts.test, select(local.info, "id", "width_pixels", "height_pixels"), "id")
+      test   = join_on(where_in(local.parts.test, "id", local.info.id), select(local.info, "id", "width_pixels", "height_pixels"), "id")
       sample = table({ id = local.test.id, predicted = "" })
     }
     public {
