@@ -56,26 +56,34 @@ var randomUniformVerb = Verb{
 }
 
 var roundVerb = Verb{
-	Name: "round", Params: []string{"column", "decimals"},
-	Summary: "The column with its floats rounded to a number of decimals, as numpy does: times a power of ten, halves to the even one, divided again.",
+	Name: "round", Params: []string{"number", "decimals"},
+	Summary: "A column, or a single number, with its floats rounded to a number of decimals, as numpy does: times a power of ten, halves to the even one, divided again.",
 	Detail:  "Whole numbers and missing cells stay.",
-	Source:  "numpy.round(column, decimals)",
-	Func: func(c *table.Column, decimals int) (*table.Column, error) {
+	Source:  "numpy.round(number, decimals)",
+	Func: func(o Operand, decimals int) (Operand, error) {
 		if decimals < 0 || decimals > 22 {
-			return nil, fmt.Errorf("round: %d decimals are not between 0 and 22", decimals)
-		}
-		if !isNumeric(c.Kind()) {
-			return nil, fmt.Errorf("round: column %q holds %s cells, not numbers", c.Name(), c.Kind())
-		}
-		if c.Kind() != table.Float64 {
-			return c, nil
+			return o, fmt.Errorf("round: %d decimals are not between 0 and 22", decimals)
 		}
 		scale := math.Pow10(decimals)
-		out := make([]float64, c.Len())
-		for i := range out {
-			out[i] = math.RoundToEven(c.Float(i)*scale) / scale
+		rounded := func(v float64) float64 { return math.RoundToEven(v*scale) / scale }
+		switch c := o.Column; {
+		case c == nil && o.Value.Kind() == table.Float64:
+			return Operand{Value: table.FloatValue(rounded(o.Value.Float()))}, nil
+		case c == nil && !isNumeric(o.Value.Kind()) && !o.Value.IsMissing():
+			return o, fmt.Errorf("round: %q is no number", o.Value)
+		case c == nil:
+			return o, nil
+		case !isNumeric(c.Kind()):
+			return o, fmt.Errorf("round: column %q holds %s cells, not numbers", c.Name(), c.Kind())
+		case c.Kind() != table.Float64:
+			return o, nil
+		default:
+			out := make([]float64, c.Len())
+			for i := range out {
+				out[i] = rounded(c.Float(i))
+			}
+			return Operand{Column: table.FromFloats(c.Name(), out)}, nil
 		}
-		return table.FromFloats(c.Name(), out), nil
 	},
 }
 

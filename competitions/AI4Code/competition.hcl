@@ -1,0 +1,96 @@
+competition "AI4Code" {
+  title        = "Google AI4Code - Understand Code in Python Notebooks"
+  category     = "text-classification"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2022-05-11"
+  closed       = "2022-11-10"
+  size_gb      = 2.16
+  metric_name  = "kendall-tau"
+  sample_score = 0.39187
+  answers      = "private/test_orders.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Put the cells of a Jupyter notebook in order: the order of its code cells is known, its texts have to be placed among
+    them. A submission lists the cells of each notebook; the score is Kendall's tau over the pairs of cells of all notebooks.
+  EOT
+
+  source "kaggle" {
+    slug = "AI4Code"
+    md5  = "0c118bd40925cdc0ca35e5e22460f836"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/AI4Code/description.md"
+    sha256 = "586a80648f36df032feed42b6e397fb7d3db7c1465ef09e62b858e78855801d1"
+  }
+
+  param "test_size" {
+    default     = 20000
+    description = "number of test notebooks"
+  }
+
+  prepare {
+    locals {
+      # Notebooks that descend from one another stay together.
+      ancestors = sample(csv("train_ancestors.csv"), { share = 1, random_state = 0 })
+      is_test   = first_fit(local.ancestors.ancestor_id, param.test_size)
+      train     = filter(local.ancestors, !local.is_test)
+      test      = filter(local.ancestors, local.is_test)
+
+      orders      = csv("train_orders.csv")
+      test_orders = where_in(local.orders, "id", local.test.id)
+    }
+    public {
+      files "train/{id}.json" {
+        from = "train/{id}.json"
+        each = local.train
+      }
+      files "test/{id}.json" {
+        from = "train/{id}.json"
+        each = local.test
+      }
+      table "train_orders.csv" { rows = where_in(local.orders, "id", local.train.id) }
+      table "train_ancestors.csv" { rows = where_not_in(local.ancestors, "id", local.test.id) }
+
+      # The cells as the files have them: code in its order, then the texts shuffled.
+      table "sample_submission.csv" {
+        rows = table({
+          id         = local.test_orders.id
+          cell_order = json_names("train/${local.test_orders.id}.json", "cell_type", " ")
+        })
+      }
+    }
+    private {
+      table "test_orders.csv" { rows = local.test_orders }
+    }
+  }
+
+  grade {
+    metric  = "kendall_tau"
+    id      = "id"
+    targets = ["cell_order"]
+    cells   = "text"
+    require {
+      same_rows   = true
+      columns     = ["id", "cell_order"]
+      same_id_set = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "dc03df9d2f67ead372ce0a244360268a"
+      "train_ancestors.csv"   = "5a4c8b08ea96ac4039515cba1832da4f"
+      "train_orders.csv"      = "b537c96c54e435385363b670b7672cba"
+    }
+    private = {
+      "test_orders.csv" = "58e1e03e110aa2d805cd84f6e6a6477f"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

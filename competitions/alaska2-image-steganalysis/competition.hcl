@@ -1,0 +1,94 @@
+competition "alaska2-image-steganalysis" {
+  title        = "ALASKA2 Image Steganalysis"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2020-04-27"
+  closed       = "2020-07-21"
+  size_gb      = 32.27
+  metric_name  = "weighted-auroc"
+  sample_score = 0.58571
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell whether a JPEG picture hides a message, put there by one of three ways of steganography, or is an untouched
+    cover. A submission gives each picture a number that is the greater the likelier it hides something; the score is a
+    weighted area under the ROC curve in which true positive rates up to 0.4 count twice.
+  EOT
+
+  source "kaggle" {
+    slug = "alaska2-image-steganalysis"
+    md5  = "774e19a747b3d48d742334b9021c9915"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/alaska2-image-steganalysis/description.md"
+    sha256 = "edccedf01290c15739135805c1a84ac88f2df2df98e2f4cebf6bc691740cbfa1"
+  }
+
+  param "test_size" {
+    default     = 5000
+    description = "number of test pictures"
+  }
+
+  locals {
+    algorithms = ["JMiPOD", "JUNIWARD", "UERD"]
+  }
+
+  prepare {
+    locals {
+      parts = train_test_split(files("Cover/*.jpg"), { test_size = param.test_size, random_state = 42 })
+      train = with(local.parts.train, { id = pad(sequence(local.parts.train, { start = 1 }), 5) })
+
+      # Half of the test pictures are covers; the others come from an algorithm drawn for each.
+      order = python_shuffle(local.parts.test, { random_state = 0 })
+      drawn = python_choice(local.order.rows, ["Cover", local.algorithms], { random_state = local.order.next })
+      test = with(local.order.rows, {
+        id   = "${pad(sequence(local.order.rows, { start = 1 }), 4)}.jpg"
+        from = local.drawn.rows
+      })
+      answers = table({ Id = local.test.id, Label = local.test.from == "Cover" ? 0 : 1 })
+    }
+    public {
+      files "{kind}/{id}.jpg" {
+        from = "{kind}/{name}"
+        each = cross(local.train, "kind", concat(["Cover"], local.algorithms))
+      }
+      files "Test/{id}" {
+        from = "{from}/{name}"
+        each = local.test
+      }
+      table "sample_submission.csv" { rows = fill(local.answers, ["Label"], 0) }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "weighted_auc"
+    id      = "Id"
+    targets = ["Label"]
+    require {
+      same_rows  = true
+      columns    = ["Id", "Label"]
+      same_ids   = true
+      numeric    = true
+      no_missing = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "f4623502821bbd1399ecc8f5d66fc243"
+    }
+    private = {
+      "test.csv" = "f90b06076f750fb56ae35c3df715ada1"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,88 @@
+competition "multi-modal-gesture-recognition" {
+  title        = "Multi-modal Gesture Recognition"
+  category     = "image-segmentation"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2013-06-21"
+  closed       = "2013-08-25"
+  size_gb      = 23.23
+  metric_name  = "levenhstein-distance"
+  sample_score = 0.91966
+  answers      = "private/test.csv"
+  sample       = "public/randomPredictions.csv"
+
+  description = <<-EOT
+    Tell which of 20 Italian gestures a person makes, in their order, in recordings of a Kinect: sound, colour, depth, the
+    person's outline and skeleton. A submission gives the numbers of the gestures for each recording; the score is the
+    sum of the edit distances to the true sequences divided by the number of true gestures.
+  EOT
+
+  source "kaggle" {
+    slug = "multi-modal-gesture-recognition"
+    md5  = "daaa0b3c56891c54f91494fe3783dc56"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/multi-modal-gesture-recognition/description.md"
+    sha256 = "900df37432e8386fcbcc84d3df7d261688cdf07d8db4a75f83d79ae41fa76aa4"
+  }
+
+  prepare {
+    locals {
+      # The fourth archive of training data is the test; its recordings are known by the last four digits of their names.
+      test_ids = sort(substr(archive_files("training4.tar.gz", "*.zip").stem, -4, -1))
+      all      = csv("training.csv", { types = { Id = "text", Sequence = "text" } })
+
+      # The sample submission has the numbers 1 to 20 in random order for each recording.
+      numbers = cross(table({ row = sequence(local.test_ids) }), "place", range(20))
+      drawn   = with(local.numbers, { number = column(python_sample(range(1, 21), 20, { repeat = length(local.test_ids) }).rows) })
+    }
+    public {
+      table "training.csv" { rows = where_not_in(local.all, "Id", local.test_ids) }
+      table "test.csv" { rows = table({ Id = local.test_ids }) }
+      table "randomPredictions.csv" {
+        rows = table({ Id = local.test_ids, Sequence = group_join(local.drawn, "row", "number", " ").number })
+      }
+      copy "test.tar.gz" { from = "training4.tar.gz" }
+      copy "training1.tar.gz" { from = "training1.tar.gz" }
+      copy "training2.tar.gz" { from = "training2.tar.gz" }
+      copy "training3.tar.gz" { from = "training3.tar.gz" }
+      copy "validation1.tar.gz" { from = "validation1.tar.gz" }
+      copy "validation2.tar.gz" { from = "validation2.tar.gz" }
+      copy "validation3.tar.gz" { from = "validation3.tar.gz" }
+      copy "devel01-40.7z" { from = "devel01-40.7z" }
+      copy "valid_all_files_combined.7z" { from = "valid_all_files_combined.7z" }
+      copy "sample_code_mmrgc.zip" { from = "sample_code_mmrgc.zip" }
+    }
+    private {
+      table "test.csv" { rows = where_in(local.all, "Id", local.test_ids) }
+    }
+  }
+
+  grade {
+    metric  = "sequence_error_rate"
+    id      = "Id"
+    targets = ["Sequence"]
+    cells   = "text"
+    require {
+      same_rows = true
+      columns   = ["Id", "Sequence"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "randomPredictions.csv" = "f91424deb15d00eb184f5a1447cf9907"
+      "test.csv"              = "1d20628560ba011f2866a054a7551780"
+      "training.csv"          = "8cfa71cc5e9865ef8912e8e6efbb3acb"
+    }
+    private = {
+      "test.csv" = "3bf5058c005b39736340bca90f69d4d9"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

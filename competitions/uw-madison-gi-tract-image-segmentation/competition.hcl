@@ -1,0 +1,105 @@
+competition "uw-madison-gi-tract-image-segmentation" {
+  title        = "UW-Madison GI Tract Image Segmentation"
+  category     = "image-segmentation"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2022-04-14"
+  closed       = "2022-07-15"
+  size_gb      = 2.47
+  metric_name  = "dice-hausdorff-combo"
+  sample_score = 0.24608
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Mark stomach, small bowel and large bowel in slices of MRI scans that were made of cancer patients on several days. A
+    submission gives the pixels of each organ in each slice as run lengths; the score adds 0.4 times the mean Dice
+    coefficient of the slices and 0.6 times what the mean Hausdorff distance of the scans leaves of 1.
+  EOT
+
+  source "kaggle" {
+    slug = "uw-madison-gi-tract-image-segmentation"
+    md5  = "53a2958bbd106d05f34fb9b97c641548"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/uw-madison-gi-tract-image-segmentation/description.md"
+    sha256 = "04a3589c340e6066ba742b84e4cf2a05618a78c2dc0f9e95c06307d44250c69a"
+  }
+
+  prepare {
+    locals {
+      # An id is case, day and slice: case123_day20_slice_0001.
+      all       = csv("train.csv")
+      case_of   = part(local.all.id, "_", 0)
+      scan_of   = "${local.case_of}_${part(local.all.id, "_", 1)}"
+      cases     = unique(local.case_of)
+      parts     = train_test_split(local.cases, { test_size = 0.1, random_state = 42 })
+      scan      = unique(local.scan_of)
+      all_scans = table({ case = part(local.scan, "_", 0), day = integer(after(part(local.scan, "_", 1), "day")), scan = local.scan })
+      scans     = sort_by(where_in(local.all_scans, "case", local.parts.train), "case", "day")
+
+      # Of the other patients too, the scans after the fourth day are test.
+      moved   = filter(local.scans, count_within(local.scans.case) >= 4)
+      is_test = is_in(local.case_of, local.parts.test) || is_in(local.scan_of, local.moved.scan)
+      train   = filter(local.all, !local.is_test)
+      test    = filter(local.all, local.is_test)
+
+      # Width and height of a slice stand in its picture's name: slice_0001_266_266_1.50_1.50.png.
+      pictures = files("train/*/*/scans/slice_*.png")
+      sizes = table({
+        id           = "${part(local.pictures.path, "/", 2)}_slice_${part(local.pictures.stem, "_", 1)}"
+        image_width  = real(integer(part(local.pictures.stem, "_", 2)))
+        image_height = real(integer(part(local.pictures.stem, "_", 3)))
+      })
+    }
+    public {
+      table "train.csv" { rows = local.train }
+      table "test.csv" { rows = select(local.test, "id", "class") }
+      table "sample_submission.csv" {
+        rows = table({ id = local.test.id, class = local.test.class, predicted = "1 1 5 2" })
+      }
+      copy "train/{case}" {
+        from   = "train/{case}"
+        each   = table({ case = local.parts.train })
+        except = list(local.moved.scan)
+      }
+      copy "test/{case}" {
+        from = "train/{case}"
+        each = table({ case = local.parts.test })
+      }
+      copy "test/{case}/{scan}" {
+        from = "train/{case}/{scan}"
+        each = local.moved
+      }
+    }
+    private {
+      table "test.csv" { rows = join_on(rename(local.test, { segmentation = "predicted" }), local.sizes, "id") }
+    }
+  }
+
+  grade {
+    metric  = "dice_hausdorff"
+    params  = { height = "image_height", width = "image_width" }
+    id      = "id"
+    targets = ["predicted"]
+    cells   = "filled"
+    align   = "position"
+    require { columns = ["id", "class", "predicted"] }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "96d669ecf7556353b7203a31f54edd1e"
+      "test.csv"              = "fe823b73f539d27fd2e5c16f2775940f"
+      "train.csv"             = "289c63c9dfb86e7d776cda60f2f1313b"
+    }
+    private = {
+      "test.csv" = "ab8cd8e48b4c72df3e4933c04dc08740"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
