@@ -94,7 +94,16 @@ func bigKind(on *roomy, fails map[string]error) step.Kind {
 	}
 }
 
+// Estimate says what the block says; with a negative keep, as much as what
+// comes before is expected to be.
 func (b *big) Estimate() step.Estimate {
+	if b.args.Keep < 0 {
+		est := step.Estimate{Known: true}
+		for _, a := range b.args.After {
+			est.CacheBytes += a.Expected
+		}
+		return est
+	}
 	return step.Estimate{CacheBytes: b.args.Keep, PeakBytes: b.args.Peak, Files: 2, Known: true, Basis: "the test"}
 }
 
@@ -172,6 +181,15 @@ func newDiskRig(size int64) *diskRig {
 func bigStep(name string, keep, peak int64, after ...string) string {
 	return fmt.Sprintf("step \"big\" %q {\n  text = %q\n  keep = %d\n  peak = %d\n  after = [%s]\n}\n", name, name, keep, peak,
 		strings.Join(after, ", "))
+}
+
+// TestForecastExpects sees that a step whose inputs are not there yet knows
+// how large they are expected to be.
+func TestForecastExpects(t *testing.T) {
+	src := bigStep("a", 100, 50) + bigStep("b", 20, 0) + bigStep("c", -1, 0, "step.big.a.out", "step.big.b.out") + bigStep("d", -1, 0, "step.big.c.out")
+	if f := newDiskRig(1000).plan(t, src); f.CacheBytes != 120+120+120 {
+		t.Errorf("%d bytes are added, want 360", f.CacheBytes)
+	}
 }
 
 func TestForecast(t *testing.T) {

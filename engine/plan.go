@@ -113,6 +113,7 @@ func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, t
 // decideStep decides a step if everything it depends on is known.
 func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int) (diags diag.List) {
 	s, i := &pl.Steps[n], pl.instance[n]
+	defer func() { p.Expect(i, pl.estimates[n].CacheBytes) }()
 	s.Reasons = pl.undecided(s)
 	if len(s.Reasons) == 0 {
 		fresh := pl.forced[i] || p.Instances[i].Step.Kind.Volatile

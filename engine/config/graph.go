@@ -148,6 +148,24 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 	}
 }
 
+// Expect notes how large the content that instance i makes is expected to be,
+// where it makes one, for the estimates of what depends on it.
+func (g *Graph) Expect(i int, bytes int64) {
+	var only *step.Artifact
+	for _, a := range g.Instances[i].artifacts {
+		switch {
+		case a == nil:
+		case only != nil:
+			return
+		default:
+			only = a
+		}
+	}
+	if only != nil {
+		only.Expected = bytes
+	}
+}
+
 // Args returns the arguments of instance i. They are final when the outputs
 // of all its dependencies are known.
 func (g *Graph) Args(i int) (step.Args, diag.List) {

@@ -16,6 +16,9 @@ type Artifact struct {
 	From, Output string
 	// Ref is the content; zero until it is known.
 	Ref cache.Ref
+	// Expected is how large its step expects it to be while there is no Ref,
+	// 0 when that cannot be told. It only serves estimates.
+	Expected int64
 }
 
 // ArtifactType is the type of content in the language.

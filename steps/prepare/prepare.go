@@ -87,9 +87,12 @@ func (p *preparation) Fingerprint(h *digest.Hasher) error {
 // Estimate implements step.Estimator.
 func (p *preparation) Estimate() step.Estimate {
 	raw, basis := int64(0), "the raw data's size"
-	if p.raw != nil && !p.raw.Ref.IsZero() {
+	switch {
+	case p.raw != nil && !p.raw.Ref.IsZero():
 		raw = p.raw.Ref.Size
-	} else {
+	case p.raw != nil && p.raw.Expected > 0:
+		raw, basis = p.raw.Expected, "the raw data's expected size"
+	default:
 		var factor float64
 		raw, factor = footprint.Unpacked(p.def, footprint.Files(p.def))
 		basis = footprint.Basis(factor)
