@@ -249,6 +249,7 @@ func TestErrataPrepare(t *testing.T) {
 		"siim-isic-melanoma-classification":        {"public/tfrecords/test00-2071.tfrec", "public/tfrecords/test01-2071.tfrec"},
 		"tabular-playground-series-may-2022":       nil,
 		"tgs-salt-identification-challenge":        {"public/depths.csv"},
+		"tgs-salt-identification-challenge":        {"public/depths.csv"},
 	} {
 		dir := unpack(t, filepath.Join(goldenFolder, id+".tar.zst"))
 		v1 := shipped(t, id)
