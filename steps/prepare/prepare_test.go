@@ -95,6 +95,31 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunWhole copies all that there is to a side.
+func TestRunWhole(t *testing.T) {
+	b := newBench(t, `
+	prepare {
+	  public {
+	    copy "." {
+	      from   = "."
+	      except = ["*.zip"]
+	    }
+	  }
+	  private {
+	    table "test.csv" { rows = csv("all.csv") }
+	  }
+	}`)
+	out, err := b.Run(t, values(t, b, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := rawFiles()
+	want := map[string]string{"all.csv": raw["all.csv"], "LICENCE.txt": raw["LICENCE.txt"]}
+	if diff := cmp.Diff(want, b.Files(t, out["public"].Ref)); diff != "" {
+		t.Errorf("public (-want +got):\n%s", diff)
+	}
+}
+
 func TestParams(t *testing.T) {
 	b := newBench(t, toyDefinition)
 	small := b.Key(t, values(t, b, nil))

@@ -48,8 +48,11 @@ func (s *sink) add(path string, ref cache.Ref, executable bool) error {
 	return b.Add(rest, ref, executable)
 }
 
-// Folder implements prep.Sink.
+// Folder implements prep.Sink. Both sides are there in any case.
 func (s *sink) Folder(_ context.Context, path string) error {
+	if path == "public" || path == "private" {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, rest, err := s.builder(path)
