@@ -77,6 +77,15 @@ competition "cassava-leaf-disease-classification" {
     }
   }
 
+  errata "v2" {
+    reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as JPEG."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/cassava-leaf-disease-classification/prepare.py"
+    mends     = ["record-answers"]
+    locals {
+      share_test_records = false
+    }
+  }
+
   checksums {
     public = {
       "label_num_to_disease_map.json" = "133bf5c6a60c901792937eaad034b188"

@@ -79,6 +79,14 @@ competition "champs-scalar-coupling" {
     }
   }
 
+  errata "v2" {
+    reason    = "The structures of the test molecules, from which their couplings are to be predicted, are held back; the original competition gave them. v2 gives the structures of all molecules, in structures.csv and as files."
+    reference = "https://github.com/openai/mle-bench/pull/70"
+    locals {
+      share_test_structures = true
+    }
+  }
+
   checksums {
     public = {
       "dipole_moments.csv"                = "e9227539164f9d43b1150121ae727940"

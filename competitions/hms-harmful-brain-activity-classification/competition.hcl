@@ -30,6 +30,10 @@ competition "hms-harmful-brain-activity-classification" {
 
   locals {
     classes = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
+
+    # Whether an EEG of the test stands for its first sample only, and what is told of a sample: see the errata.
+    first_sample_only = false
+    told_of_test      = ["spectrogram_id", "eeg_id", "patient_id"]
   }
 
   prepare {
@@ -37,14 +41,15 @@ competition "hms-harmful-brain-activity-classification" {
       all   = csv("train.csv")
       parts = train_test_split(unique(local.all.spectrogram_id), { test_size = 0.1, random_state = 0 })
       train = where_in(local.all, "spectrogram_id", local.parts.train)
-      test  = where_in(local.all, "spectrogram_id", local.parts.test)
+      held  = where_in(local.all, "spectrogram_id", local.parts.test)
+      test  = local.first_sample_only ? filter(local.held, count_within(local.held.eeg_id) == 0) : local.held
       votes = (local.test.seizure_vote + local.test.lpd_vote + local.test.gpd_vote
       + local.test.lrda_vote + local.test.grda_vote + local.test.other_vote)
       gold = with(select(local.test, "eeg_id"), { for c in local.classes : c => local.test[c] / local.votes })
     }
     public {
       table "train.csv" { rows = local.train }
-      table "test.csv" { rows = select(local.test, "spectrogram_id", "eeg_id", "patient_id") }
+      table "test.csv" { rows = select(local.test, local.told_of_test) }
       table "sample_submission.csv" { rows = fill(local.gold, local.classes, 1 / length(local.classes)) }
       copy "example_figures" { from = "example_figures" }
       files "train_eegs/{eeg_id}.parquet" {
@@ -79,6 +84,15 @@ competition "hms-harmful-brain-activity-classification" {
       same_rows   = true
       rows_sum_to = { value = 1, decimals = 5 }
       same_id_set = true
+    }
+  }
+
+  errata "v2" {
+    reason    = "Several samples of one EEG are in the test, told apart by nothing, while a submission knows them by the EEG alone; the original test had one sample of each EEG. v2 keeps the first sample of each, and tells where in the EEG and in the spectrogram it begins."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hms-harmful-brain-activity-classification/prepare.py"
+    locals {
+      first_sample_only = true
+      told_of_test      = ["spectrogram_id", "eeg_id", "patient_id", "eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
     }
   }
 

@@ -77,6 +77,14 @@ competition "hubmap-kidney-segmentation" {
     }
   }
 
+  errata "v2" {
+    reason    = "The JSON files of the test pictures hold the outlines of the glomeruli, the answers. v2 gives them for training pictures only; the anatomical structures stay, as in the original competition."
+    reference = "https://github.com/openai/mle-bench/pull/98"
+    locals {
+      test_files = [".tiff", "-anatomical-structure.json"]
+    }
+  }
+
   checksums {
     public = {
       "HuBMAP-20-dataset_information.csv" = "6a19818d50bb232dbe51fbc375bc89cb"

@@ -244,12 +244,19 @@ func readJSON(t *testing.T, path string, out any) {
 // files differ from v1's, and a version without others keeps its pins.
 func TestErrataPrepare(t *testing.T) {
 	for id, want := range map[string][]string{
-		"random-acts-of-pizza":                     {"public/test.json", "public/test.zip", "public/train.json", "public/train.zip"},
-		"ranzcr-clip-catheter-line-classification": {"public/sample_submission.csv"},
-		"siim-isic-melanoma-classification":        {"public/tfrecords/test00-2071.tfrec", "public/tfrecords/test01-2071.tfrec"},
-		"tabular-playground-series-may-2022":       nil,
-		"tgs-salt-identification-challenge":        {"public/depths.csv"},
-		"tgs-salt-identification-challenge":        {"public/depths.csv"},
+		"cassava-leaf-disease-classification": {"public/test_tfrecords/ld_test00-10.tfrec", "public/test_tfrecords/ld_test01-10.tfrec"},
+		"champs-scalar-coupling": {
+			"public/structures.csv", "public/structures/dsgdb9nsd_016947.xyz", "public/structures/dsgdb9nsd_054812.xyz",
+			"public/structures/dsgdb9nsd_082035.xyz", "public/structures/dsgdb9nsd_084231.xyz", "public/structures/dsgdb9nsd_088966.xyz",
+		},
+		"google-quest-challenge":                    {"private/test.csv", "public/sample_submission.csv", "public/test.csv", "public/train.csv"},
+		"hms-harmful-brain-activity-classification": {"private/gold_submission.csv", "private/test.csv", "public/sample_submission.csv", "public/test.csv"},
+		"hubmap-kidney-segmentation":                {"public/test/0486052bb.json", "public/test/095bf7a1f.json", "public/test/8242609fa.json"},
+		"random-acts-of-pizza":                      {"public/test.json", "public/test.zip", "public/train.json", "public/train.zip"},
+		"ranzcr-clip-catheter-line-classification":  {"public/sample_submission.csv"},
+		"siim-isic-melanoma-classification":         {"public/tfrecords/test00-2071.tfrec", "public/tfrecords/test01-2071.tfrec"},
+		"tabular-playground-series-may-2022":        nil,
+		"tgs-salt-identification-challenge":         {"public/depths.csv"},
 	} {
 		dir := unpack(t, filepath.Join(goldenFolder, id+".tar.zst"))
 		v1 := shipped(t, id)
@@ -262,6 +269,11 @@ func TestErrataPrepare(t *testing.T) {
 		var got []string
 		for name := range was {
 			if was[name] != is[name] {
+				got = append(got, name)
+			}
+		}
+		for name := range is {
+			if was[name] == "" {
 				got = append(got, name)
 			}
 		}
