@@ -100,6 +100,7 @@ func nameGivers(t *testing.T, path string) {
 // is found in v1 is known, and the known defects are found.
 func TestLintGolden(t *testing.T) {
 	mustFind := map[string]string{
+		"cassava-leaf-disease-classification v1":      "record-answers target",
 		"random-acts-of-pizza v1":                     "determined-answers giver_username_if_known",
 		"ranzcr-clip-catheter-line-classification v1": "ungraded-columns CVC - Normal",
 		"siim-isic-melanoma-classification v1":        "record-answers target",

@@ -93,12 +93,12 @@ func zipped(t *testing.T, name, text string) string {
 
 // tfrecord returns a TensorFlow record file of one tf.train.Example with an id
 // and a label.
-func tfrecord(id string) string {
+func tfrecord(id, target string) string {
 	field := func(number byte, data string) string { return string([]byte{number<<3 | 2, byte(len(data))}) + data }
 	feature := func(name, value string) string {
 		return field(1, field(1, name)+field(2, field(1, field(1, value))))
 	}
-	record := field(1, feature("id", id)+feature("label", "1"))
+	record := field(1, feature("id", id)+feature(target, "1"))
 	crc := func(data []byte) []byte {
 		c := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 		return binary.LittleEndian.AppendUint32(nil, (c>>15|c<<17)+0xa282ead8)
@@ -196,7 +196,10 @@ var plantedLeaks = []struct {
 		d.files["public/all.zip"] = zipped(t, "deep/test.csv", d.table("id,label", func(i int) any { return d.labels[i] }))
 	}},
 	{"answers in records", "record-answers", kit.Error, "public/test0.tfrec", "label", `1 records of test rows hold a feature "label"`, func(_ *testing.T, d *data) {
-		d.files["public/test0.tfrec"] = tfrecord("5")
+		d.files["public/test0.tfrec"] = tfrecord("5", "label")
+	}},
+	{"answers in records under another name", "record-answers", kit.Error, "public/test0.tfrec", "target", `1 records of test rows hold a feature "target"`, func(_ *testing.T, d *data) {
+		d.files["public/test0.tfrec"] = tfrecord("5", "target")
 	}},
 	{"a target that is not asked for", "ungraded-columns", kit.Warning, "private/test.csv", "second", "neither the sample submission nor the score has it", func(_ *testing.T, d *data) {
 		d.files["private/test.csv"] = d.table("id,label,second", func(i int) any { return fmt.Sprintf("%d,%d", d.labels[i], (i/3)%2) })

@@ -135,8 +135,18 @@ func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 	}
 }
 
+// answerNames are what features that hold an answer are called, whatever the
+// competition's tables call it.
+var answerNames = []string{"class", "label", "target"}
+
 // lintRecords looks into TensorFlow records for answers beside the test rows.
 func lintRecords(p *preparedLinter) error {
+	names := slices.Clone(p.plan.Truth)
+	for _, name := range answerNames {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	for _, f := range p.public.files {
 		if path.Ext(f.name) != ".tfrec" && path.Ext(f.name) != ".tfrecord" || p.row == nil {
 			continue
@@ -147,10 +157,10 @@ func lintRecords(p *preparedLinter) error {
 		}
 		found := map[string]int{}
 		err = transform.ScanExamples(r, func(features map[string]transform.Feature) error {
-			if _, test := p.row[features[p.plan.ID].Text()]; !test {
+			if !p.ofTestRow(features) {
 				return nil
 			}
-			for _, target := range p.plan.Truth {
+			for _, target := range names {
 				if _, has := features[target]; has {
 					found[target]++
 				}
@@ -161,13 +171,24 @@ func lintRecords(p *preparedLinter) error {
 			p.leak(Warning, f.name, "", "it cannot be read as TensorFlow records: %v", err)
 			continue
 		}
-		for _, target := range p.plan.Truth {
+		for _, target := range names {
 			if n := found[target]; n > 0 {
 				p.leak(Error, f.name, target, "%d records of test rows hold a feature %q", n, target)
 			}
 		}
 	}
 	return nil
+}
+
+// ofTestRow reports whether some feature of a record holds the id of a test row;
+// what it is called need not be what the tables call the id.
+func (p *preparedLinter) ofTestRow(features map[string]transform.Feature) bool {
+	for _, f := range features {
+		if _, test := p.row[f.Text()]; test {
+			return true
+		}
+	}
+	return false
 }
 
 // lintDuplicates looks for test rows and test files among the training data.

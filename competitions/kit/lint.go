@@ -66,7 +66,7 @@ func Rules() []Rule {
 		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or gives them away where it is not at its usual value, beyond what chance does.", lookPrepared: lintDetermined},
 		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
 		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
-		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature with the name of a target.", lookPrepared: lintRecords},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature called as a target is, or class, label or target.", lookPrepared: lintRecords},
 		{Name: "duplicates", Doc: "No test row or test file is among the training data, where its answer is known.", lookPrepared: lintDuplicates},
 		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file or member of a public zip file has the bytes of a private file.", lookPrepared: lintPreparedFiles},
 	}
