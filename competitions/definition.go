@@ -126,6 +126,24 @@ type Source struct {
 	Range hcl.Range
 }
 
+// Download returns the source whose content the raw folder is, if there is
+// just one: the others are files beside it.
+func (d *Definition) Download() (Source, bool) {
+	main := slices.DeleteFunc(slices.Clone(d.Sources), func(s Source) bool { return s.As != "" })
+	if len(main) != 1 {
+		return Source{}, false
+	}
+	return main[0], true
+}
+
+// Beside returns the sources that are a file of their own beside the download.
+func (d *Definition) Beside() []Source {
+	if _, ok := d.Download(); !ok {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(d.Sources), func(s Source) bool { return s.As == "" })
+}
+
 // Param is a value that --param may override.
 type Param struct {
 	Name        string

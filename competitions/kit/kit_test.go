@@ -209,7 +209,7 @@ func TestShippedDefinitionsLint(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range kit.Lint(def, metric.All()) {
-			if f.Severity == kit.Error {
+			if f.Severity == kit.Error && f.Excuse == "" {
 				t.Errorf("%s: %s: %s", id, f.Rule, f.Message)
 			}
 		}

@@ -215,7 +215,7 @@ var plantedLeaks = []struct {
 	{"a test file among the training files", "duplicates", kit.Warning, "public", "", "public/test/5.jpg and public/train/cat/99.jpg", func(_ *testing.T, d *data) {
 		d.files["public/test/5.jpg"], d.files["public/train/cat/99.jpg"] = "one picture", "one picture"
 	}},
-	{"a sample without a target", "columns", kit.Error, "", "", `the sample submission have no column "label"`, func(_ *testing.T, d *data) {
+	{"a sample without a target", "columns", kit.Error, "public/sample_submission.csv", "label", `there is no column "label"; there are id, lable`, func(_ *testing.T, d *data) {
 		d.files["public/sample_submission.csv"] = d.table("id,lable", func(int) any { return 0.5 })
 	}},
 }

@@ -115,6 +115,9 @@ func lintPins(l *linter) {
 	for _, s := range l.def.Sources {
 		if s.MD5 == "" && s.SHA256 == "" {
 			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed", s.Kind)
+			last := &l.found[len(l.found)-1]
+			last.File = s.As
+			last.Excuse, _ = l.def.Excuse(l.rule, s.As, "")
 		}
 	}
 	if len(l.def.Sources) == 0 {
@@ -130,13 +133,15 @@ func lintPins(l *linter) {
 }
 
 func lintLayout(l *linter) {
-	declared := map[string]bool{}
-	for _, o := range l.outputs() {
-		declared[o.Path] = true
+	outputs := l.outputs()
+	declared := func(name string) bool {
+		return slices.ContainsFunc(outputs, func(o prep.Output) bool {
+			return o.Path == name || o.Kind == "copy" && strings.HasPrefix(name, o.Path+"/") // of a folder
+		})
 	}
 	layout := l.def.Layout
 	for _, p := range []struct{ what, path string }{{"answers", layout.Answers}, {"sample", layout.Sample}, {"gold", layout.Gold}} {
-		if !declared[p.path] {
+		if !declared(p.path) {
 			l.report(Error, nil, "%s = %q is not an output of the prepare block", p.what, p.path)
 		}
 	}

@@ -112,13 +112,17 @@ func lintColumns(p *preparedLinter) error {
 		id = append(id, p.plan.ID)
 	}
 	for _, c := range []struct {
-		what  string
+		file  string
 		t     *table.Table
 		names []string
-	}{{"answers", p.answers, append(id, p.plan.Truth...)}, {"sample submission", sample, append(id, p.plan.Targets...)}} {
+	}{
+		{p.def.Layout.Answers, p.answers, append(id, p.plan.Truth...)},
+		{p.def.Layout.Sample, sample, append(id, p.plan.Targets...)},
+	} {
 		for _, name := range c.names {
 			if !c.t.Has(name) {
-				p.report(Error, &p.def.Grade.Range, "the %s have no column %q; they have %s", c.what, name, strings.Join(c.t.Names(), ", "))
+				p.leak(Error, c.file, name, "there is no column %q; there are %s", name, strings.Join(c.t.Names(), ", "))
+				p.found[len(p.found)-1].Range = &p.def.Grade.Range
 			}
 		}
 	}

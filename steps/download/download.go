@@ -1,6 +1,7 @@
 package download
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -53,7 +55,7 @@ func Kind(deps Deps) step.Kind {
 			"an agent never sees them.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix, or a competition's folder in a data directory of the reference; null takes them from where the competition says. Not in the key: the content is."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Takes the data from this folder with the unpacked download, or this archive, which may be named without its suffix, or a competition's folder in a data directory of the reference; null takes them from where the competition says. A file that the competition has beside the download still comes from there, unless it is in the folder or archive. Not in the key: the content is."},
 			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Leaves the archives among the raw data that the competition extracts as they are, as files, instead of unpacking them. The key has their names."},
 		},
 		Blocks: []step.Block{{
@@ -138,36 +140,75 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		return nil, step.WrongArg("source", errors.New("from and a source block both say where the data are; keep one"))
 	case a.From != nil:
 		if source.IsReference(*a.From) {
-			return d, step.WrongArg("from", d.add(deps, "reference", adopted(def, *a.From), ""))
+			return d, step.WrongArg("from", d.instead(deps, "reference", adopted(def, *a.From), ""))
 		}
-		return d, step.WrongArg("from", d.add(deps, "file", source.Spec{Path: found(*a.From)}, ""))
+		return d, step.WrongArg("from", d.instead(deps, "file", source.Spec{Path: found(*a.From)}, ""))
 	case a.Source != nil && a.Source.adoptable(deps.Adopt, a.Competition):
 		spec := a.Source.spec()
-		return d, d.add(deps, "reference", source.Spec{Path: filepath.Join(deps.Adopt, a.Competition), MD5: spec.MD5, SHA256: spec.SHA256}, "")
+		return d, d.instead(deps, "reference", source.Spec{Path: filepath.Join(deps.Adopt, a.Competition), MD5: spec.MD5, SHA256: spec.SHA256}, "")
 	case a.Source != nil:
-		return d, step.WrongArg("source", d.add(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
+		return d, step.WrongArg("source", d.instead(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
 	}
 	if folder := filepath.Join(deps.Adopt, a.Competition); deps.Adopt != "" && source.IsAdoptable(folder) {
-		return d, d.add(deps, "reference", adopted(def, folder), "")
+		return d, d.instead(deps, "reference", adopted(def, folder), "")
 	}
 	if len(def.Sources) == 0 {
 		return nil, fmt.Errorf("competition %q does not say where its data are; add from or a source block to the step", a.Competition)
 	}
-	for _, s := range def.Sources {
-		spec := source.Spec{Path: s.Path, Base: def.Folder(), URL: s.URL, Slug: s.Slug, MD5: s.MD5, SHA256: s.SHA256}
+	return d, d.declared(deps, def.Sources)
+}
+
+// declared adds sources of the definition.
+func (d *download) declared(deps Deps, sources []competitions.Source) error {
+	for _, s := range sources {
+		spec := source.Spec{Path: s.Path, Base: d.def.Folder(), URL: s.URL, Slug: s.Slug, MD5: s.MD5, SHA256: s.SHA256}
 		if err := d.add(deps, s.Kind, spec, s.As); err != nil {
-			return nil, fmt.Errorf("competition %q: %w", a.Competition, err)
+			return fmt.Errorf("competition %q: %w", d.competition, err)
 		}
 	}
-	return d, nil
+	return nil
+}
+
+// instead adds what is taken in place of the definition's download, and the
+// files that the definition has beside it, unless they are in there already.
+func (d *download) instead(deps Deps, kind string, spec source.Spec, as string) error {
+	if err := d.add(deps, kind, spec, as); err != nil {
+		return err
+	}
+	at := spec.Path
+	if kind == "reference" {
+		if at = (source.Reference{}).Taken(spec); filepath.Base(at) == source.PreparedFolder {
+			return nil
+		}
+	}
+	return d.declared(deps, slices.DeleteFunc(d.def.Beside(), func(s competitions.Source) bool {
+		return s.As == as || holds(at, s.As)
+	}))
+}
+
+// holds reports whether a folder or a zip file holds a file of that name.
+func holds(at, name string) bool {
+	if at == "" {
+		return false
+	}
+	if info, err := os.Stat(at); err == nil && info.IsDir() {
+		_, err := os.Stat(filepath.Join(at, filepath.FromSlash(name)))
+		return err == nil
+	}
+	z, err := zip.OpenReader(at)
+	if err != nil {
+		return false
+	}
+	defer z.Close()
+	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == name })
 }
 
 // adopted is a competition's folder in a data directory of the reference,
 // whose archive is the one that the definition pins.
 func adopted(def *competitions.Definition, folder string) source.Spec {
 	spec := source.Spec{Path: folder}
-	if len(def.Sources) == 1 && def.Sources[0].As == "" {
-		spec.MD5, spec.SHA256 = def.Sources[0].MD5, def.Sources[0].SHA256
+	if main, ok := def.Download(); ok {
+		spec.MD5, spec.SHA256 = main.MD5, main.SHA256
 	}
 	return spec
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -68,7 +69,7 @@ func newBench(t *testing.T, sources string, files map[string][]byte) *steptest.B
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	return steptest.New(download.Kind(download.Deps{Catalog: cat, Sources: source.NewRegistry(source.All()...)}))
+	return steptest.New(download.Kind(download.Deps{Catalog: cat, Sources: source.NewRegistry(source.With(source.All(), source.Places{})...)}))
 }
 
 func toy(src map[string]cty.Value) map[string]cty.Value {
@@ -302,5 +303,62 @@ func TestKey(t *testing.T) {
 	}
 	if cmp.Equal(first, b.Key(t, put("b", "2"))) {
 		t.Error("another content has the same key")
+	}
+}
+
+// TestBeside asks that a file beside the download is fetched whatever the
+// download is taken from, without credentials, unless it is in there.
+func TestBeside(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; r.Header.Get("Authorization") != "" {
+			t.Error("a credential was sent")
+		}
+		_, _ = w.Write(zipOf(map[string]string{"x": "label"}))
+	}))
+	defer srv.Close()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"packed.zip": string(zipOf(map[string]string{"train.csv": "1"})), "folder/train.csv": "1", "full/train.csv": "1", "full/inner.zip": "own",
+		"full.zip": string(zipOf(map[string]string{"train.csv": "1", "inner.zip": "own"})), "ref/raw/train.csv": "1",
+		"done/prepared/public/a": "1", "done/prepared/private/b": "1",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(dir+"/"+name), 0o755), os.WriteFile(dir+"/"+name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fetched := map[string]string{"train.csv": "1", "inner.zip": string(zipOf(map[string]string{"x": "label"}))}
+	own := map[string]string{"train.csv": "1", "inner.zip": "own"}
+	for _, tt := range []struct {
+		name, from string
+		want       map[string]string
+	}{
+		{"as declared", "", fetched},
+		{"archive", dir + "/packed", fetched},
+		{"folder", dir + "/folder", fetched},
+		{"folder that has it", dir + "/full", own},
+		{"archive that has it", dir + "/full.zip", own},
+		{"the reference's raw folder", dir + "/ref", fetched},
+		{"prepared data", dir + "/done", map[string]string{"prepared/public/a": "1", "prepared/private/b": "1"}},
+	} {
+		b := newBench(t, `source "file" { path = "raw.zip" }
+		source "http" {
+		  url = "`+srv.URL+`/inner.zip?download=1"
+		  as  = "inner.zip"
+		}`, map[string][]byte{"raw.zip": zipOf(map[string]string{"train.csv": "1"})})
+		values := toy(nil)
+		if tt.from != "" {
+			values["from"] = cty.StringVal(tt.from)
+		}
+		out, err := b.Run(t, values)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(tt.want, b.Files(t, out["tree"].Ref)); diff != "" {
+			t.Errorf("%s: raw data (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if asked == 0 {
+		t.Error("nothing was fetched")
 	}
 }

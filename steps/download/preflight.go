@@ -40,8 +40,11 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 		}
 		return est
 	}
+	if it.as != "" && a.Bytes == 0 && len(d.items) > 1 {
+		return step.Estimate{Files: 1, Known: true} // a small file beside the download
+	}
 	est := step.Estimate{CacheBytes: a.Unpacked, PeakBytes: a.Bytes, Files: int64(a.Files), Basis: "what the source says"}
-	if est.CacheBytes == 0 && len(d.items) == 1 {
+	if est.CacheBytes == 0 && d.isAll(it) {
 		est.CacheBytes, est.Basis = footprint.Files(d.def), "size_gb"
 		if most := a.Bytes * footprint.PackFactor; a.Bytes > 0 && (est.CacheBytes == 0 || most < est.CacheBytes) {
 			est.CacheBytes, est.Basis = most, fmt.Sprintf("the archive's size × %d", footprint.PackFactor)
@@ -64,6 +67,18 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 		est.Basis = ""
 	}
 	return est
+}
+
+// isAll reports whether the definition's size is that of the item: the others
+// are small files beside it.
+func (d *download) isAll(it item) bool {
+	unpacked := 0
+	for _, other := range d.items {
+		if other.as == "" {
+			unpacked++
+		}
+	}
+	return len(d.items) == 1 || it.as == "" && unpacked == 1
 }
 
 // local is what lies on this machine and is read in place.
@@ -154,7 +169,9 @@ func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
 		p.Estimate.PeakBytes = max(p.Estimate.PeakBytes, est.PeakBytes)
 		p.Estimate.Files += est.Files
 		p.Estimate.Known = p.Estimate.Known && est.Known
-		p.Estimate.Basis = est.Basis
+		if p.Estimate.Basis == "" {
+			p.Estimate.Basis = est.Basis
+		}
 	}
 	return p, errors.Join(errs...)
 }

@@ -51,12 +51,13 @@ func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout, kept 
 		f.src.WriteString("  keep_archives = true\n")
 	}
 	folder := layout.Competition(def.ID)
-	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && len(def.Sources) == 1 {
+	main, ok := def.Download()
+	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
 		fmt.Fprintf(&f.src, "  source {\n    kind = \"reference\"\n    path = %s\n", literal(folder))
-		if pin := def.Sources[0].MD5; pin != "" {
+		if pin := main.MD5; pin != "" {
 			fmt.Fprintf(&f.src, "    md5  = %s\n", literal(pin))
 		}
-		if pin := def.Sources[0].SHA256; pin != "" {
+		if pin := main.SHA256; pin != "" {
 			fmt.Fprintf(&f.src, "    sha256 = %s\n", literal(pin))
 		}
 		f.src.WriteString("  }\n")
