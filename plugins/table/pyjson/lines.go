@@ -11,7 +11,7 @@ import (
 // Lines reads JSON lines one at a time. Empty lines are skipped.
 type Lines struct {
 	r      *bufio.Reader
-	pandas bool
+	parser *parser
 	line   int
 	long   []byte
 }
@@ -19,7 +19,7 @@ type Lines struct {
 // NewLines returns a reader of JSON lines; with pandas set, numbers are read
 // as ParsePandas does.
 func NewLines(r io.Reader, pandas bool) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 1<<16), pandas: pandas}
+	return &Lines{r: bufio.NewReaderSize(r, 1<<16), parser: newParser(pandas)}
 }
 
 // Next returns the value of the next line, or io.EOF.
@@ -33,7 +33,7 @@ func (l *Lines) Next() (Value, error) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		v, err := parse(text, l.pandas)
+		v, err := l.parser.parse(text)
 		if err != nil {
 			return v, fmt.Errorf("read JSON lines: line %d: %w", l.line, err)
 		}

@@ -26,7 +26,12 @@ func Parse(data []byte) (Value, error) { return parse(data, false) }
 func ParsePandas(data []byte) (Value, error) { return parse(data, true) }
 
 func parse(data []byte, pandas bool) (Value, error) {
-	p := parser{data: data, pandas: pandas, names: map[string]string{}}
+	return newParser(pandas).parse(data)
+}
+
+// parse reads one value. What p learnt of names is kept for the next.
+func (p *parser) parse(data []byte) (Value, error) {
+	p.data, p.pos, p.stack = data, 0, p.stack[:0]
 	v, err := p.document()
 	if err != nil {
 		line := 1 + bytes.Count(data[:p.pos], []byte{'\n'})
@@ -40,8 +45,14 @@ type parser struct {
 	data   []byte
 	pos    int
 	pandas bool
-	names  map[string]string // one copy of every name
 	buf    []byte
+	stack  []Value // the items of the arrays and objects that are open
+	shapes shapes
+	room   room
+}
+
+func newParser(pandas bool) *parser {
+	return &parser{pandas: pandas, shapes: shapes{names: map[string]string{}}}
 }
 
 var (
@@ -101,7 +112,7 @@ func (p *parser) value(depth int) (Value, error) {
 		return p.array(depth)
 	case c == '"':
 		s, err := p.str()
-		return Value{kind: String, text: s}, err
+		return OfString(s), err
 	case c == '-' && !p.has("-I") || '0' <= c && c <= '9':
 		return p.number()
 	}
@@ -129,22 +140,30 @@ var words = []struct {
 
 func (p *parser) array(depth int) (Value, error) {
 	p.pos++
-	b := &box{}
-	if p.peek() == ']' {
-		p.pos++
-		return Value{kind: Array, box: b}, nil
-	}
-	for {
+	start := len(p.stack)
+	for more := p.peek() != ']'; more; {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return v, err
 		}
-		b.items = append(b.items, v)
-		more, err := p.next(']')
-		if err != nil || !more {
-			return Value{kind: Array, box: b}, err
+		p.stack = append(p.stack, v)
+		if more, err = p.next(']'); err != nil {
+			return v, err
+		} else if !more {
+			return p.close(Array, nil, start), nil
 		}
 	}
+	p.pos++
+	return p.close(Array, nil, start), nil
+}
+
+// close makes a value of the items on the stack from start on.
+func (p *parser) close(k Kind, s *shape, start int) Value {
+	b := p.room.box()
+	b.shape, b.items = s, p.room.items(p.stack[start:])
+	clear(p.stack[start:])
+	p.stack = p.stack[:start]
+	return ofBox(k, b)
 }
 
 // next steps over a comma or the closing bracket and reports which it was.
@@ -161,34 +180,37 @@ func (p *parser) next(closing byte) (more bool, err error) {
 
 func (p *parser) object(depth int) (Value, error) {
 	p.pos++
-	b := &box{}
-	v := Value{kind: Object, box: b}
-	if p.peek() == '}' {
-		p.pos++
-		return v, nil
-	}
-	for {
+	start, at := len(p.stack), p.shapes.start()
+	for more := p.peek() != '}'; more; {
 		if p.peek() != '"' {
-			return v, errors.New("want a name in double quotes")
+			return Value{}, errors.New("want a name in double quotes")
 		}
 		name, err := p.name()
 		if err != nil {
-			return v, err
+			return Value{}, err
 		}
 		if p.peek() != ':' {
-			return v, errors.New("want a colon")
+			return Value{}, errors.New("want a colon")
 		}
 		p.pos++
-		x, err := p.value(depth + 1)
+		v, err := p.value(depth + 1)
 		if err != nil {
 			return v, err
 		}
-		b.set(name, x)
-		more, err := p.next('}')
-		if err != nil || !more {
+		var place int
+		if at, place = p.shapes.add(at, name); start+place < len(p.stack) {
+			p.stack[start+place] = v
+		} else {
+			p.stack = append(p.stack, v)
+		}
+		if more, err = p.next('}'); err != nil {
 			return v, err
+		} else if !more {
+			return p.close(Object, at.end(), start), nil
 		}
 	}
+	p.pos++
+	return p.close(Object, noNames, start), nil
 }
 
 // name reads a string of which equal ones share memory.
@@ -197,19 +219,15 @@ func (p *parser) name() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if known, ok := p.names[string(s)]; ok {
-		return known, nil
-	}
-	name := string(s)
-	if len(p.names) < 1<<16 {
-		p.names[name] = name
-	}
-	return name, nil
+	return p.shapes.name(s), nil
 }
 
 func (p *parser) str() (string, error) {
 	s, err := p.rawString()
-	return string(s), err
+	if err != nil {
+		return "", err
+	}
+	return p.room.text(s), nil
 }
 
 // rawString reads a string; the bytes are good until the next call.
@@ -381,5 +399,5 @@ func (p *parser) integer(text []byte) (Value, error) {
 	if p.pandas {
 		return pandasInteger(text)
 	}
-	return Value{kind: Int, text: string(text)}, nil
+	return ofDigits(string(text)), nil
 }

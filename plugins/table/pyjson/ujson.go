@@ -49,7 +49,7 @@ func pandasInteger(text []byte) (Value, error) {
 	if n>>63 == 0 {
 		return OfInt(int64(n)), nil
 	}
-	return Value{kind: Int, text: strconv.FormatUint(n, 10)}, nil
+	return OfUint(n), nil
 }
 
 var tenths = [...]float64{1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15}

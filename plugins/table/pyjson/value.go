@@ -2,8 +2,8 @@ package pyjson
 
 import (
 	"math"
-	"slices"
 	"strconv"
+	"unsafe"
 )
 
 // Kind is the type of a Value.
@@ -27,17 +27,42 @@ func (k Kind) String() string { return kindNames[k] }
 
 // A Value is a JSON value.
 type Value struct {
+	// ref points to the bytes of a String (bits is their number), to the digits
+	// of an Int beyond int64 (*string), or to the box of an Array or Object.
+	ref  unsafe.Pointer
+	bits uint64 // Bool, Int in 64 bits, Float; the length of a String
 	kind Kind
-	bits uint64 // Bool, Int in 64 bits, Float
-	text string // String; the digits of an Int beyond 64 bits
-	box  *box   // Array, Object
 }
 
+// box holds the items of an Array, or the values of an Object in the order of
+// its shape.
 type box struct {
-	names []string // Object
+	shape *shape
 	items []Value
-	at    map[string]int // of large objects: the place of every name
 }
+
+func ofBox(k Kind, b *box) Value { return Value{kind: k, ref: unsafe.Pointer(b)} }
+
+// box returns the box of an Array or Object, nil for other kinds.
+func (v Value) box() *box {
+	if v.kind == Array || v.kind == Object {
+		return (*box)(v.ref)
+	}
+	return nil
+}
+
+// text returns the text of a String.
+func (v Value) text() string { return unsafe.String((*byte)(v.ref), v.bits) }
+
+// digits returns the digits of an Int beyond int64, "" for others.
+func (v Value) digits() string {
+	if v.kind != Int || v.ref == nil {
+		return ""
+	}
+	return *(*string)(v.ref)
+}
+
+func ofDigits(digits string) Value { return Value{kind: Int, ref: unsafe.Pointer(&digits)} }
 
 // A Member is a name and value of an object.
 type Member struct {
@@ -59,20 +84,26 @@ func OfInt(v int64) Value { return Value{kind: Int, bits: uint64(v)} }
 // OfFloat returns a float.
 func OfFloat(v float64) Value { return Value{kind: Float, bits: math.Float64bits(v)} }
 
+// OfUint returns an integer.
+func OfUint(v uint64) Value {
+	if v <= math.MaxInt64 {
+		return OfInt(int64(v))
+	}
+	return ofDigits(strconv.FormatUint(v, 10))
+}
+
 // OfString returns a string.
-func OfString(v string) Value { return Value{kind: String, text: v} }
+func OfString(v string) Value {
+	return Value{kind: String, ref: unsafe.Pointer(unsafe.StringData(v)), bits: uint64(len(v))}
+}
 
 // OfArray returns an array that owns items.
-func OfArray(items ...Value) Value { return Value{kind: Array, box: &box{items: items}} }
+func OfArray(items ...Value) Value { return ofBox(Array, &box{items: items}) }
 
 // OfObject returns an object of the members in that order. A name that comes
 // twice keeps its first place and its last value.
 func OfObject(members ...Member) Value {
-	b := &box{}
-	for _, m := range members {
-		b.set(m.Name, m.Value)
-	}
-	return Value{kind: Object, box: b}
+	return ofBox(Object, &box{shape: noNames}).WithAll(members...)
 }
 
 // Kind returns the value's kind.
@@ -83,7 +114,19 @@ func (v Value) Bool() bool { return v.kind == Bool && v.bits != 0 }
 
 // Int returns an integer that fits an int64; ok is false for all else.
 func (v Value) Int() (n int64, ok bool) {
-	return int64(v.bits), v.kind == Int && v.text == ""
+	if v.kind != Int || v.ref != nil {
+		return 0, false
+	}
+	return int64(v.bits), true
+}
+
+// Uint returns an integer that fits a uint64; ok is false for all else.
+func (v Value) Uint() (n uint64, ok bool) {
+	if n, ok := v.Int(); ok {
+		return uint64(n), n >= 0
+	}
+	n, err := strconv.ParseUint(v.digits(), 10, 64)
+	return n, err == nil
 }
 
 // Float returns a number as a double; ok is false for other kinds.
@@ -93,52 +136,48 @@ func (v Value) Float() (f float64, ok bool) {
 		return math.Float64frombits(v.bits), true
 	case v.kind != Int:
 		return 0, false
-	case v.text == "":
+	case v.ref == nil:
 		return float64(int64(v.bits)), true
 	}
-	f, _ = strconv.ParseFloat(v.text, 64)
+	f, _ = strconv.ParseFloat(v.digits(), 64)
 	return f, true
 }
 
 // Text returns the text of a string and "" for other kinds.
 func (v Value) Text() string {
 	if v.kind == String {
-		return v.text
+		return v.text()
 	}
 	return ""
 }
 
 // Len returns the number of items of an array or members of an object.
-func (v Value) Len() int {
-	if v.box == nil {
-		return 0
-	}
-	return len(v.box.items)
-}
+func (v Value) Len() int { return len(v.Items()) }
 
 // Items returns the items of an array or the values of an object. The slice
 // must not be changed.
 func (v Value) Items() []Value {
-	if v.box == nil {
-		return nil
+	if b := v.box(); b != nil {
+		return b.items
 	}
-	return v.box.items
+	return nil
 }
 
 // Names returns the names of an object in order. The slice must not be
 // changed.
 func (v Value) Names() []string {
-	if v.box == nil {
-		return nil
+	if v.kind == Object {
+		return v.box().shape.names
 	}
-	return v.box.names
+	return nil
 }
 
 // Get returns the member of that name.
 func (v Value) Get(name string) (Value, bool) {
 	if v.kind == Object {
-		if i := v.box.find(name); i >= 0 {
-			return v.box.items[i], true
+		b := v.box()
+		if i := b.shape.find(name); i >= 0 {
+			return b.items[i], true
 		}
 	}
 	return Value{}, false
@@ -146,69 +185,42 @@ func (v Value) Get(name string) (Value, bool) {
 
 // With returns the object with the member set: in its place if there is one
 // of that name, else at the end.
-func (v Value) With(name string, x Value) Value {
-	b := &box{names: slices.Clone(v.Names()), items: slices.Clone(v.Items())}
-	b.index()
-	b.set(name, x)
-	return Value{kind: Object, box: b}
+func (v Value) With(name string, x Value) Value { return v.WithAll(Member{name, x}) }
+
+// WithAll returns the object with the members set one after the other as With
+// does. A value that is no object counts as an empty one.
+func (v Value) WithAll(members ...Member) Value {
+	if v.kind != Object {
+		v = OfObject()
+	}
+	names := make([]string, 0, smallObject)
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	return v.derive(setMembers, names, members)
 }
 
 // Select returns an object of the named members in that order; names that v
 // lacks are left out.
-func (v Value) Select(names ...string) Value {
-	b := &box{}
-	for _, name := range names {
-		if x, ok := v.Get(name); ok {
-			b.set(name, x)
-		}
-	}
-	return Value{kind: Object, box: b}
-}
+func (v Value) Select(names ...string) Value { return v.derive(selectMembers, names, nil) }
 
 // Without returns the object without the named members.
-func (v Value) Without(names ...string) Value {
-	b := &box{}
-	for i, name := range v.Names() {
-		if !slices.Contains(names, name) {
-			b.set(name, v.box.items[i])
+func (v Value) Without(names ...string) Value { return v.derive(dropMembers, names, nil) }
+
+// derive returns an object made of v's members and the given ones.
+func (v Value) derive(how change, names []string, members []Member) Value {
+	if v.kind != Object {
+		return OfObject()
+	}
+	old := v.box()
+	d := old.shape.derive(how, names)
+	b := &box{shape: d.shape, items: make([]Value, len(d.from))}
+	for i, from := range d.from {
+		if from >= 0 {
+			b.items[i] = old.items[from]
+		} else {
+			b.items[i] = members[-1-from].Value
 		}
 	}
-	return Value{kind: Object, box: b}
-}
-
-const smallObject = 16
-
-// find returns the place of a name, -1 if there is none.
-func (b *box) find(name string) int {
-	if b.at == nil {
-		return slices.Index(b.names, name)
-	}
-	if i, ok := b.at[name]; ok {
-		return i
-	}
-	return -1
-}
-
-func (b *box) set(name string, x Value) {
-	if i := b.find(name); i >= 0 {
-		b.items[i] = x
-		return
-	}
-	b.names, b.items = append(b.names, name), append(b.items, x)
-	if b.at != nil {
-		b.at[name] = len(b.names) - 1
-	} else {
-		b.index()
-	}
-}
-
-// index makes names of large objects quick to find.
-func (b *box) index() {
-	if len(b.names) <= smallObject {
-		return
-	}
-	b.at = make(map[string]int, len(b.names))
-	for i, name := range b.names {
-		b.at[name] = i
-	}
+	return ofBox(Object, b)
 }

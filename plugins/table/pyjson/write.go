@@ -1,10 +1,8 @@
 package pyjson
 
 import (
-	"bufio"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,47 +20,123 @@ type Style struct {
 }
 
 // Append appends v in the given style.
-func Append(b []byte, v Value, s Style) []byte { return s.value(b, v, 0) }
-
-// Write writes v in the given style.
-func Write(w io.Writer, v Value, s Style) error {
-	if v.kind != Array || s.Indent > 0 {
-		_, err := w.Write(Append(nil, v, s))
-		return err
-	}
-	bw := bufio.NewWriterSize(w, 1<<16)
-	var buf []byte
-	bw.WriteByte('[')
-	for i, x := range v.box.items {
-		buf = buf[:0]
-		if i > 0 {
-			buf = s.comma(buf, 0)
-		}
-		bw.Write(Append(buf, x, s))
-	}
-	bw.WriteByte(']')
-	return bw.Flush()
+func Append(b []byte, v Value, s Style) []byte {
+	e := encoder{Style: s, b: b}
+	e.value(v, 0)
+	return e.b
 }
 
-func (s Style) value(b []byte, v Value, depth int) []byte {
+// Write writes v in the given style. It holds little of the text at a time.
+func Write(w io.Writer, v Value, s Style) error {
+	e := encoder{Style: s, w: w, b: make([]byte, 0, 2*flushAt)}
+	e.value(v, 0)
+	e.flush()
+	return e.err
+}
+
+// flushAt is how many bytes are gathered before they are written.
+const flushAt = 1 << 16
+
+// encoder writes a value, to w where there is one.
+type encoder struct {
+	Style
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+// flush writes what is gathered.
+func (e *encoder) flush() {
+	if e.err == nil {
+		_, e.err = e.w.Write(e.b)
+	}
+	e.b = e.b[:0]
+}
+
+func (e *encoder) value(v Value, depth int) {
 	switch v.kind {
 	case Bool:
-		return strconv.AppendBool(b, v.bits != 0)
+		e.b = strconv.AppendBool(e.b, v.bits != 0)
 	case Int:
-		if v.text != "" {
-			return append(b, v.text...)
+		if digits := v.digits(); digits != "" {
+			e.b = append(e.b, digits...)
+		} else {
+			e.b = strconv.AppendInt(e.b, int64(v.bits), 10)
 		}
-		return strconv.AppendInt(b, int64(v.bits), 10)
 	case Float:
-		return s.float(b, math.Float64frombits(v.bits))
+		e.b = e.float(e.b, math.Float64frombits(v.bits))
 	case String:
-		return s.str(b, v.text)
+		e.b = e.str(e.b, v.text())
 	case Array:
-		return s.list(b, v, depth, '[', ']')
+		e.array(v.box().items, depth)
 	case Object:
-		return s.list(b, v, depth, '{', '}')
+		e.object(v.box(), depth)
+	default:
+		e.b = append(e.b, "null"...)
 	}
-	return append(b, "null"...)
+	if e.w != nil && len(e.b) >= flushAt {
+		e.flush()
+	}
+}
+
+func (e *encoder) array(items []Value, depth int) {
+	e.b = append(e.b, '[')
+	for i, v := range items {
+		e.separate(i, depth+1)
+		e.value(v, depth+1)
+	}
+	e.end(len(items), depth, ']')
+}
+
+func (e *encoder) object(o *box, depth int) {
+	var places []int
+	if e.SortKeys {
+		places = o.shape.byName()
+	}
+	e.b = append(e.b, '{')
+	for i := range o.items {
+		e.separate(i, depth+1)
+		at := i
+		if places != nil {
+			at = places[i]
+		}
+		e.b = append(e.str(e.b, o.shape.names[at]), ':')
+		if !e.Compact && !e.Pandas {
+			e.b = append(e.b, ' ')
+		}
+		e.value(o.items[at], depth+1)
+	}
+	e.end(len(o.items), depth, '}')
+}
+
+// separate writes what stands before item i.
+func (e *encoder) separate(i, depth int) {
+	if i > 0 {
+		e.b = append(e.b, ',')
+	}
+	switch {
+	case e.Indent > 0:
+		e.newline(depth)
+	case i > 0 && !e.Compact && !e.Pandas:
+		e.b = append(e.b, ' ')
+	}
+}
+
+// end closes an array or object of n items.
+func (e *encoder) end(n, depth int, closing byte) {
+	if n > 0 && e.Indent > 0 {
+		e.newline(depth)
+	}
+	e.b = append(e.b, closing)
+}
+
+const blanks = "                                                                "
+
+func (e *encoder) newline(depth int) {
+	e.b = append(e.b, '\n')
+	for n := depth * e.Indent; n > 0; n -= len(blanks) {
+		e.b = append(e.b, blanks[:min(n, len(blanks))]...)
+	}
 }
 
 func (s Style) float(b []byte, f float64) []byte {
@@ -79,73 +153,29 @@ func (s Style) float(b []byte, f float64) []byte {
 	return table.AppendFloat(b, f)
 }
 
-// list appends an array or object.
-func (s Style) list(b []byte, v Value, depth int, open, closing byte) []byte {
-	b = append(b, open)
-	for k, i := range s.order(v) {
-		if k > 0 {
-			b = s.comma(b, depth+1)
-		} else {
-			b = s.newline(b, depth+1)
-		}
-		if v.kind == Object {
-			b = append(s.str(b, v.box.names[i]), ':')
-			if !s.Compact && !s.Pandas {
-				b = append(b, ' ')
-			}
-		}
-		b = s.value(b, v.box.items[i], depth+1)
-	}
-	if v.Len() > 0 {
-		b = s.newline(b, depth)
-	}
-	return append(b, closing)
-}
-
-// order returns the places of v's items in the order to write them.
-func (s Style) order(v Value) []int {
-	places := make([]int, v.Len())
-	for i := range places {
-		places[i] = i
-	}
-	if s.SortKeys && v.kind == Object {
-		slices.SortFunc(places, func(i, j int) int { return strings.Compare(v.box.names[i], v.box.names[j]) })
-	}
-	return places
-}
-
-func (s Style) newline(b []byte, depth int) []byte {
-	if s.Indent <= 0 {
-		return b
-	}
-	b = append(b, '\n')
-	for range depth * s.Indent {
-		b = append(b, ' ')
-	}
-	return b
-}
-
-func (s Style) comma(b []byte, depth int) []byte {
-	b = append(b, ',')
-	if s.Indent > 0 {
-		return s.newline(b, depth)
-	}
-	if !s.Compact && !s.Pandas {
-		b = append(b, ' ')
-	}
-	return b
-}
-
 const hexDigits = "0123456789abcdef"
+
+// plain are the characters that are written as they are.
+var plain = func() (set [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		set[c] = c != '"' && c != '\\' && c != '/'
+	}
+	return set
+}()
 
 // str appends a string in ASCII.
 func (s Style) str(b []byte, text string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(text); {
-		c := text[i]
+		start := i
+		for i < len(text) && plain[text[i]] {
+			i++
+		}
+		b = append(b, text[start:i]...)
 		switch {
-		case c < utf8.RuneSelf:
-			b = s.ascii(b, c)
+		case i == len(text):
+		case text[i] < utf8.RuneSelf:
+			b = s.ascii(b, text[i])
 			i++
 		default:
 			r, n := decodeRune(text[i:])
