@@ -52,8 +52,11 @@ var converters = map[reflect.Type]func(cty.Value) (any, error){
 
 // toGo converts an argument to a parameter's type.
 func toGo(a argument, t reflect.Type) (reflect.Value, error) {
-	if t == fieldsType {
+	switch t {
+	case fieldsType:
 		return reflect.ValueOf(a.fields), nil
+	case membersType:
+		return reflect.ValueOf(a.members), nil
 	}
 	if f, ok := converters[t]; ok {
 		v, err := f(a.value)

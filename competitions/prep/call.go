@@ -16,9 +16,10 @@ import (
 
 // argument is one argument of a call: a value, or an ordered object.
 type argument struct {
-	value  cty.Value
-	fields transform.Fields
-	at     hcl.Range
+	value   cty.Value
+	fields  transform.Fields
+	members transform.Members
+	at      hcl.Range
 }
 
 // call computes a function call. Where a verb and a function of the standard
@@ -48,7 +49,7 @@ func (e *evaluator) call(x *hclsyntax.FunctionCallExpr, s *scope) (cty.Value, hc
 
 func anyOpaque(args []argument) bool {
 	for _, a := range args {
-		if a.fields == nil && isOpaque(a.value) {
+		if a.fields == nil && a.members == nil && isOpaque(a.value) {
 			return true
 		}
 	}
@@ -61,9 +62,12 @@ func (e *evaluator) arguments(x *hclsyntax.FunctionCallExpr, s *scope, verb tran
 	for i, expr := range x.Args {
 		a := argument{at: expr.Range()}
 		var more hcl.Diagnostics
-		if wantsFields(verb, i) {
+		switch parameter(verb, i) {
+		case fieldsType:
 			a.fields, more = e.fields(expr, s)
-		} else {
+		case membersType:
+			a.members, more = e.members(expr, s)
+		default:
 			a.value, more = e.value(expr, s)
 		}
 		diags = append(diags, more...)
@@ -83,9 +87,10 @@ func (e *evaluator) arguments(x *hclsyntax.FunctionCallExpr, s *scope, verb tran
 }
 
 var (
-	inputType  = reflect.TypeFor[*transform.Input]()
-	fieldsType = reflect.TypeFor[transform.Fields]()
-	errorType  = reflect.TypeFor[error]()
+	inputType   = reflect.TypeFor[*transform.Input]()
+	fieldsType  = reflect.TypeFor[transform.Fields]()
+	membersType = reflect.TypeFor[transform.Members]()
+	errorType   = reflect.TypeFor[error]()
 )
 
 // written returns the types of the parameters that an author writes.
@@ -99,12 +104,15 @@ func written(f reflect.Type) []reflect.Type {
 	return out
 }
 
-func wantsFields(verb transform.Verb, i int) bool {
+// parameter returns the type of a verb's parameter, nil if it has none such.
+func parameter(verb transform.Verb, i int) reflect.Type {
 	if verb.Func == nil {
-		return false
+		return nil
 	}
-	types := written(reflect.TypeOf(verb.Func))
-	return i < len(types) && types[i] == fieldsType
+	if types := written(reflect.TypeOf(verb.Func)); i < len(types) {
+		return types[i]
+	}
+	return nil
 }
 
 func isOptions(t reflect.Type) bool {

@@ -166,3 +166,26 @@ func (e *evaluator) fields(expr hclsyntax.Expression, s *scope) (transform.Field
 	}
 	return out, diags
 }
+
+// members computes an object whose members are columns or JSON values.
+func (e *evaluator) members(expr hclsyntax.Expression, s *scope) (transform.Members, hcl.Diagnostics) {
+	pairs, diags := e.pairs(expr, s)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	out := make(transform.Members, len(pairs))
+	for i, p := range pairs {
+		out[i].Name = p.name
+		if c, ok := asColumn(p.value); ok {
+			out[i].Column = c
+			continue
+		}
+		v, err := toJSON(p.value)
+		if err != nil {
+			_, more := fail(p.at, "Wrong value for "+p.name, "%v.", err)
+			diags = append(diags, more...)
+		}
+		out[i].Value = v
+	}
+	return out, diags
+}

@@ -162,15 +162,37 @@ func fromJSON(v pyjson.Value) (cty.Value, error) {
 	return fromCell(cell), err
 }
 
-// toJSON is the reverse of fromJSON.
+// toJSON is the reverse of fromJSON. A column or a list becomes a list, null
+// null.
 func toJSON(v cty.Value) (pyjson.Value, error) {
-	if v.Type() == jsonType && !v.IsNull() {
+	switch t := v.Type(); {
+	case v.IsNull():
+		return pyjson.Value{}, nil
+	case t == jsonType:
 		return *v.EncapsulatedValue().(*pyjson.Value), nil
+	case t.IsTupleType(), t.IsListType():
+		items := make([]pyjson.Value, 0, v.LengthInt())
+		for _, item := range v.AsValueSlice() {
+			x, err := toJSON(item)
+			if err != nil {
+				return x, err
+			}
+			items = append(items, x)
+		}
+		return pyjson.OfArray(items...), nil
+	case t == rowsType:
+		if records, err := toRecords(v); err == nil {
+			return pyjson.OfArray(records...), nil
+		}
+	default:
+		if c, ok := asColumn(v); ok {
+			return transform.JSONList(c), nil
+		}
+		if cell, err := toCell(v); err == nil {
+			return transform.JSONOf(cell), nil
+		}
 	}
-	if records, err := toRecords(v); err == nil {
-		return pyjson.OfArray(records...), nil
-	}
-	return pyjson.Value{}, fmt.Errorf("expected records or a value read from JSON, not %s", describe(v))
+	return pyjson.Value{}, fmt.Errorf("expected records, a value read from JSON, a list or a single value, not %s; object({ name = value }) makes an object", describe(v))
 }
 
 func toRecords(v cty.Value) (transform.Records, error) {

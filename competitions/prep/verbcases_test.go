@@ -21,7 +21,14 @@ type verbCases struct {
 	Versions map[string]string
 	Raw      map[string]string
 	Base64   map[string][]byte // raw files that are no text
-	Cases    []struct{ Name, Expr, Want string }
+	Cases    []verbCase
+}
+
+// verbCase is an expression and what it gives: the text of a CSV file, or of a
+// JSON file.
+type verbCase struct {
+	Name, Expr, Want string
+	JSON             bool
 }
 
 // define returns a definition with the given prepare block.
@@ -83,9 +90,13 @@ func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
 	for _, c := range file.Cases {
 		used.WriteString(c.Expr + "\n")
 		t.Run(c.Name, func(t *testing.T) {
-			def := define(t, "public {\n table \"out.csv\" {\n rows = "+c.Expr+"\n }\n}")
+			output := "table \"out\" {\n rows = " + c.Expr
+			if c.JSON {
+				output = "json \"out\" {\n value = " + c.Expr
+			}
+			def := define(t, "public {\n"+output+"\n }\n}")
 			out := prepare(t, def, prep.Options{Raw: raw})
-			got, err := os.ReadFile(filepath.Join(out, "public", "out.csv"))
+			got, err := os.ReadFile(filepath.Join(out, "public", "out"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,5 +110,5 @@ func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
 // testedElsewhere are verbs whose result is no table, or whose input is no
 // text: the golden cases of competitions use them.
 var testedElsewhere = map[string]bool{
-	"npy": true, "column": true, "tfrecord_texts": true, "pixels": true, "json_lines": true, "names_of": true, "select_fields": true, "drop_fields": true, "list": true,
+	"npy": true, "column": true, "tfrecord_texts": true, "pixels": true, "json_lines": true, "names_of": true, "list": true,
 }

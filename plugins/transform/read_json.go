@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/table/pyjson"
@@ -102,12 +103,20 @@ func readJSON(in *Input, path string, o *JSONOptions) (pyjson.Value, error) {
 	return v, nil
 }
 
+// fromLatin1 returns the text of bytes of which each is one character.
 func fromLatin1(data []byte) []byte {
-	out := make([]rune, len(data))
-	for i, c := range data {
-		out[i] = rune(c)
+	upper := 0
+	for _, c := range data {
+		upper += int(c >> 7)
 	}
-	return []byte(string(out))
+	if upper == 0 {
+		return data
+	}
+	out := make([]byte, 0, len(data)+upper)
+	for _, c := range data {
+		out = utf8.AppendRune(out, rune(c))
+	}
+	return out
 }
 
 var jsonLinesVerb = Verb{
@@ -153,30 +162,47 @@ var namesOfVerb = Verb{
 
 var selectFieldsVerb = Verb{
 	Name: "select_fields", Params: []string{"records", "names"},
-	Summary: "The records with the named members only, in the order of the names. A record without one is an error.",
+	Summary: "The records, or one object, with the named members only, in the order of the names. A record without one is an error.",
 	Source:  "[{name: record[name] for name in names} for record in records]",
-	Func: func(r Records, names []string) (Records, error) {
-		out := make(Records, len(r))
-		for i, v := range r {
+	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
+		return eachRecord(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
 			for _, name := range names {
-				if _, ok := v.Get(name); !ok {
-					return nil, fmt.Errorf("select_fields: record %d has no member %q", i, name)
+				if _, ok := record.Get(name); !ok {
+					return record, fmt.Errorf("select_fields: record %d has no member %q", i, name)
 				}
 			}
-			out[i] = v.Select(names...)
-		}
-		return out, nil
+			return record.Select(names...), nil
+		})
 	},
 }
 
 var dropFieldsVerb = Verb{
 	Name: "drop_fields", Params: []string{"records", "names"},
-	Summary: "The records without the named members; those that a record lacks do not matter.",
-	Func: func(r Records, names []string) Records {
-		out := make(Records, len(r))
-		for i, v := range r {
-			out[i] = v.Without(names...)
-		}
-		return out
+	Summary: "The records, or one object, without the named members; those that a record lacks do not matter.",
+	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
+		return eachRecord(v, func(_ int, record pyjson.Value) (pyjson.Value, error) { return record.Without(names...), nil })
 	},
+}
+
+// eachRecord changes every record of a list, or one object.
+func eachRecord(v pyjson.Value, change func(int, pyjson.Value) (pyjson.Value, error)) (pyjson.Value, error) {
+	switch v.Kind() {
+	case pyjson.Object:
+		return change(0, v)
+	case pyjson.Array:
+	default:
+		return v, fmt.Errorf("expected records or an object, not %s", v.Kind())
+	}
+	out := make([]pyjson.Value, v.Len())
+	for i, record := range v.Items() {
+		if record.Kind() != pyjson.Object {
+			return v, fmt.Errorf("record %d is no object but %s", i, record.Kind())
+		}
+		changed, err := change(i, record)
+		if err != nil {
+			return v, err
+		}
+		out[i] = changed
+	}
+	return pyjson.OfArray(out...), nil
 }
