@@ -1,0 +1,140 @@
+competition "3d-object-detection-for-autonomous-vehicles" {
+  title        = "Lyft 3D Object Detection for Autonomous Vehicles"
+  category     = "image-segmentation"
+  complexity   = "high"
+  kind         = "simple"
+  opened       = "2019-09-12"
+  closed       = "2019-11-12"
+  size_gb      = 125.79
+  metric_name  = "mean-average-precision"
+  sample_score = 0
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find cars, pedestrians and other objects around a self-driving car in pictures of its cameras and scans of its lidar,
+    and give the box in space of each. A submission lists boxes with a confidence, a place, a size, a heading and
+    a class for every sample; the score is the mean average precision over thresholds of the overlap of boxes.
+  EOT
+
+  source "kaggle" {
+    slug = "3d-object-detection-for-autonomous-vehicles"
+    md5  = "48824e3ca27955e71bf0c30938e560f7"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/3d-object-detection-for-autonomous-vehicles/description.md"
+    sha256 = "262556662974970b89df73dbee1156af6ca9ac8dce450eb072da41ed289003f4"
+  }
+
+  locals {
+    # Whose logs the map of each part lists: in v1 both list those of the test part.
+    map_logs = { train = "test", test = "test" }
+  }
+
+  prepare {
+    locals {
+      # Everything that was recorded on one drive goes to one part. A scene has the token of its log.
+      logs    = json("train_data/log.json")
+      drives  = train_test_split(local.logs.token, { test_size = 0.2, random_state = 0 })
+      maps    = json("train_data/map.json")
+      scenes  = json("train_data/scene.json")
+      samples = json("train_data/sample.json")
+      train   = filter(local.samples, is_in(local.samples.scene_token, local.drives.train))
+      test    = filter(local.samples, is_in(local.samples.scene_token, local.drives.test))
+
+      boxes      = csv("train.csv", { floats = "fast" })
+      train_rows = where_in(local.boxes, "Id", local.train.token)
+      test_rows  = where_in(local.boxes, "Id", local.test.token)
+      words      = explode_words(local.test_rows, "PredictionString", ["x", "y", "z", "width", "length", "height", "yaw", "class"])
+      lines      = with(local.words, { PredictionString = "1.0 ${local.words.x} ${local.words.y} ${local.words.z} ${local.words.width} ${local.words.length} ${local.words.height} ${local.words.yaw} ${local.words.class}" })
+      answers    = group_join(local.lines, ["Id"], "PredictionString", " ", { sort = false })
+
+      # What belongs to the samples of a part: the files of the sensors, the poses and calibrations they name, the
+      # annotations and, of these, the instances.
+      data         = json("train_data/sample_data.json")
+      train_data   = filter(local.data, is_in(local.data.sample_token, local.train_rows.Id))
+      test_data    = filter(local.data, is_in(local.data.sample_token, local.test_rows.Id))
+      poses        = json("train_data/ego_pose.json")
+      calibrations = json("train_data/calibrated_sensor.json")
+      notes        = json("train_data/sample_annotation.json")
+      train_notes  = filter(local.notes, is_in(local.notes.sample_token, local.train_rows.Id))
+      instances    = json("train_data/instance.json")
+
+      files = table({
+        part = is_in(local.data.sample_token, local.test_rows.Id) ? "test" : "train"
+        kind = local.data.fileformat == "jpeg" ? "images" : "lidar"
+        name = basename(local.data.filename)
+      })
+    }
+    public {
+      table "train.csv" { rows = local.train_rows }
+      table "sample_submission.csv" { rows = table({ Id = local.test_rows.Id, PredictionString = "" }) }
+
+      json "train_data/log.json" { value = filter(local.logs, is_in(local.logs.token, local.drives.train)) }
+      json "test_data/log.json" { value = filter(local.logs, is_in(local.logs.token, local.drives.test)) }
+      json "train_data/map.json" { value = [with_fields(local.maps[0], { log_tokens = local.drives[local.map_logs.train] })] }
+      json "test_data/map.json" { value = [with_fields(local.maps[0], { log_tokens = local.drives[local.map_logs.test] })] }
+      json "train_data/scene.json" { value = filter(local.scenes, is_in(local.scenes.log_token, local.drives.train)) }
+      json "test_data/scene.json" { value = filter(local.scenes, is_in(local.scenes.log_token, local.drives.test)) }
+      json "train_data/sample.json" { value = local.train }
+      json "test_data/sample.json" { value = local.test }
+      json "train_data/sample_data.json" { value = local.train_data }
+      json "test_data/sample_data.json" { value = local.test_data }
+      json "train_data/ego_pose.json" { value = take(local.poses, positions(local.poses.token, local.train_data.ego_pose_token)) }
+      json "test_data/ego_pose.json" { value = take(local.poses, positions(local.poses.token, local.test_data.ego_pose_token)) }
+      json "train_data/calibrated_sensor.json" { value = take(local.calibrations, positions(local.calibrations.token, unique(local.train_data.calibrated_sensor_token))) }
+      json "test_data/calibrated_sensor.json" { value = take(local.calibrations, positions(local.calibrations.token, unique(local.test_data.calibrated_sensor_token))) }
+      json "train_data/sample_annotation.json" { value = local.train_notes }
+      json "train_data/instance.json" { value = filter(local.instances, is_in(local.instances.token, local.train_notes.instance_token)) }
+
+      files "{part}_data/{name}.json" {
+        from = "train_data/{name}.json"
+        each = cross(table({ name = column(["attribute", "category", "sensor", "visibility"]) }), "part", ["train", "test"])
+      }
+      copy "train_maps/map_raster_palo_alto.png" { from = "train_maps/map_raster_palo_alto.png" }
+      copy "test_maps/map_raster_palo_alto.png" { from = "train_maps/map_raster_palo_alto.png" }
+      files "{part}_{kind}/{name}" {
+        from = "train_{kind}/{name}"
+        each = local.files
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  errata "v2" {
+    reason    = "Both maps, of the training and of the test data, list the logs of the test part, since one list was changed twice. In v2 each lists its own."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/3d-object-detection-for-autonomous-vehicles/prepare.py"
+    locals {
+      map_logs = { train = "train", test = "test" }
+    }
+  }
+
+  grade {
+    metric  = "cuboid_ap"
+    id      = "Id"
+    targets = ["PredictionString"]
+    cells   = "filled"
+    require {
+      same_rows = true
+      columns   = ["Id", "PredictionString"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "4057929857ceb634ecb3875f93ac1688"
+      "train.csv"             = "687b1288965d6efa35ea29c3adff5557"
+    }
+    private = {
+      "test.csv" = "1972edf2739f010c260822761b94b1df"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,94 @@
+competition "herbarium-2020-fgvc7" {
+  title        = "Herbarium 2020 - FGVC7"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2020-03-09"
+  closed       = "2020-05-27"
+  size_gb      = 63.16
+  metric_name  = "macro-f1-score"
+  sample_score = 0
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Name the species of pressed plants from pictures of herbarium sheets, 32,094 species of the Americas with few to many pictures each. A
+    submission gives a category for every picture; the score is the F1 score averaged over the categories.
+  EOT
+
+  source "kaggle" {
+    slug = "herbarium-2020-fgvc7"
+    md5  = "30eafe0eda5d047bce1488c9a3470d57"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/herbarium-2020-fgvc7/description.md"
+    sha256 = "69e8607b9d0a0115441c15e1f6f4f27f0ebbdb09383f6720ad9fa072f1130759"
+  }
+
+  prepare {
+    locals {
+      # The n-th annotation belongs to the n-th image. The file is UTF-8, but read byte by byte as Latin-1 (v1 keeps that).
+      source      = json("nybg2020/train/metadata.json", { encoding = "latin1" })
+      annotations = local.source.annotations
+      images      = local.source.images
+      parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.2, random_state = 0, shuffle_from = 5 })
+      train       = take(local.images, local.parts.train)
+      order       = python_shuffle(local.parts.test, { random_state = 0 }).rows
+      test        = take(local.images, local.order)
+      number      = sequence(local.test)
+      name        = "images/${pad(integer(local.number / 1000), 3)}/${local.number}.jpg"
+      answers     = table({ Id = text(local.number), Predicted = take(local.annotations.category_id, local.order) })
+    }
+    public {
+      json "nybg2020/train/metadata.json" {
+        value     = with_fields(local.source, { annotations = take(local.annotations, local.parts.train), images = local.train })
+        indent    = 4
+        sort_keys = true
+      }
+      files "nybg2020/train/{file_name}" {
+        from = "nybg2020/train/{file_name}"
+        each = local.train.file_name
+      }
+      json "nybg2020/test/metadata.json" {
+        value     = drop_fields(with_fields(local.source, { images = with_fields(local.test, { id = text(local.number), file_name = local.name }) }), ["annotations", "categories", "regions"])
+        indent    = 4
+        sort_keys = true
+      }
+      files "nybg2020/test/{name}" {
+        from = "nybg2020/train/{file_name}"
+        each = table({ name = local.name, file_name = local.test.file_name })
+      }
+      table "sample_submission.csv" { rows = fill(local.answers, ["Predicted"], 0) }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "f1"
+    id      = "Id"
+    targets = ["Predicted"]
+    params  = { average = "macro" }
+    cells   = "int"
+    require {
+      same_rows = true
+      columns   = ["Predicted", "Id"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "a1bdb830f6582fcb9cffe8cec363a0b1"
+    }
+    private = {
+      "answers.csv" = "5e7355890f648e4f8be7a68e6c9c71c5"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

@@ -1,0 +1,107 @@
+competition "inaturalist-2019-fgvc6" {
+  title        = "iNaturalist 2019 at FGVC6"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2019-29-03"
+  closed       = "2019-10-06"
+  size_gb      = 87.76
+  metric_name  = "top-1-classification-error"
+  sample_score = 0.9996
+  answers      = "private/answers.csv"
+  sample       = "public/kaggle_sample_submission.csv"
+
+  description = <<-EOT
+    Name the species of plants and animals in photographs that people took outdoors, 1,010 species in groups of similar
+    ones. A submission gives a category for every picture; the score is the share of pictures that are wrong.
+  EOT
+
+  source "kaggle" {
+    slug = "inaturalist-2019-fgvc6"
+    md5  = "9d8bb906b3e2740c10b9df89e6a234d1"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/inaturalist-2019-fgvc6/description.md"
+    sha256 = "d50a6cd729c288a62c4705fc6c73a450f9b800c9c58376e98f7a3ad8454c0ae8"
+  }
+
+  prepare {
+    extract = ["train_val2019.tar.gz"]
+    locals {
+      # The n-th annotation belongs to the n-th image.
+      source      = json("train2019.json")
+      annotations = local.source.annotations
+      images      = local.source.images
+      parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.12, random_state = 0, shuffle_from = 5 })
+      train       = take(local.images, local.parts.train)
+      order       = python_shuffle(local.parts.test, { random_state = 0 }).rows
+      test        = take(local.images, local.order)
+      name        = basename(local.test.file_name)
+      answers     = table({ id = local.test.id, predicted = take(local.annotations.category_id, local.order) })
+    }
+    public {
+      json "train2019.json" {
+        value     = with_fields(local.source, { annotations = take(local.annotations, local.parts.train), images = local.train })
+        indent    = 4
+        sort_keys = true
+      }
+      copy "val2019.json" { from = "val2019.json" }
+      json "test2019.json" {
+        value     = drop_fields(with_fields(local.source, { images = with_fields(local.test, { file_name = "test2019/${local.name}" }) }), ["annotations", "categories"])
+        indent    = 4
+        sort_keys = true
+      }
+
+      # Neither archive is compressed, in spite of its name.
+      archive "train_val2019.tar.gz" {
+        format = "tar"
+        files "{name}" {
+          from = "{file_name}"
+          each = table({ name = after(local.train.file_name, "/"), file_name = local.train.file_name })
+        }
+      }
+      archive "test2019.tar.gz" {
+        format = "tar"
+        files "{name}" {
+          from = "{file_name}"
+          each = table({ name = local.name, file_name = local.test.file_name })
+        }
+      }
+
+      # 654 is the first number from 0 to 1009 of random.Random(42), drawn anew for every row.
+      table "kaggle_sample_submission.csv" { rows = fill(local.answers, ["predicted"], 654) }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "error_rate"
+    id      = "id"
+    targets = ["predicted"]
+    cells   = "first_int"
+    require {
+      same_rows = true
+      columns   = ["id", "predicted"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "kaggle_sample_submission.csv" = "7cc29744e99a9f5ed8299c5e2979a2cc"
+      "test2019.json"                = "c572fca9d6b042b49039d0b87e2a4c98"
+      "train2019.json"               = "558b56eb13ad126127de75e379e299f6"
+      "val2019.json"                 = "e5a1d2eb4fd50f2d1ae5ef571be96eb3"
+    }
+    private = {
+      "answers.csv" = "6a6ca89c88327fe0071c350e846141d3"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
