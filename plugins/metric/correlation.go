@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/mleflow/mleflow/plugins/table"
 )
 
 var pearson = Metric{
@@ -19,7 +21,7 @@ var spearman = Metric{
 	Name:   "spearman",
 	Better: Higher,
 	Doc: `Spearman's rank correlation: Pearson's coefficient of the ranks, ties having their average rank. Several targets are averaged without weights.
-A constant column on either side, or a missing value anywhere in it, gives NaN, which is a score. Infinite values rank first and last.`,
+A constant column on either side, or a missing value anywhere in it, gives NaN, which is a score. Infinite values rank first and last. Texts rank by code points, numbers among them too.`,
 	Source: "scipy 1.13 stats.spearmanr",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSpearman), nil },
 }
@@ -50,17 +52,39 @@ func scoreSpearman(in Input) (Score, error) {
 	}
 	each := make([]float64, len(pairs))
 	for i, p := range pairs {
-		pred, err := anyFloats(p.pred)
+		pred, err := rankable(p.pred)
 		if err != nil {
 			return Score{}, err
 		}
-		truth, err := anyFloats(p.truth)
+		truth, err := rankable(p.truth)
 		if err != nil {
 			return Score{}, err
 		}
 		each[i] = Spearman(truth, pred)
 	}
 	return Score{Value: Mean(each)}, nil
+}
+
+// rankable returns numbers in the order of the column's cells: its numbers, or
+// the places of its texts among the distinct ones; NaN where a cell is missing.
+func rankable(c *table.Column) ([]float64, error) {
+	if c.Kind() != table.Text {
+		return anyFloats(c)
+	}
+	texts := make([]string, c.Len())
+	for i := range texts {
+		texts[i] = c.Text(i)
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(texts)))
+	out := make([]float64, len(texts))
+	for i, s := range texts {
+		place, _ := slices.BinarySearch(distinct, s)
+		out[i] = float64(place)
+		if c.IsMissing(i) {
+			out[i] = math.NaN()
+		}
+	}
+	return out, nil
 }
 
 // Pearson returns the correlation of a and b, which must be of one length,

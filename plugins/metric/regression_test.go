@@ -35,3 +35,30 @@ func TestRMSLEOfTruthValues(t *testing.T) {
 		}
 	}
 }
+
+// Expectations from scipy 1.17.1 spearmanr of object arrays, pandas 2.2.3: a
+// column with one text holds texts only, which rank by code points.
+func TestSpearmanOfTexts(t *testing.T) {
+	truth, err := table.New(table.FromFloats("x", []float64{.1, .5, .2, .4, .4}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		texts []string
+		valid []bool
+		want  float64
+	}{
+		{[]string{"10", "9", "x", "2.0", "é"}, nil, 0.35909242322980395},
+		{[]string{"1_0", "9", "10", "a", "0.25"}, nil, 0.30779350562554625},
+		{[]string{"0.5", "$1", "0.5", "0.1", ""}, []bool{true, true, true, true, false}, math.NaN()},
+	} {
+		pred, err := table.New(table.FromTexts("x", c.texts, c.valid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := scoreSpearman(Input{Truth: truth, Prediction: pred, Targets: []string{"x"}})
+		if err != nil || !(math.Abs(got.Value-c.want) < 1e-15) && !(math.IsNaN(got.Value) && math.IsNaN(c.want)) {
+			t.Errorf("%q: got %v, %v, want %v", c.texts, got.Value, err, c.want)
+		}
+	}
+}
