@@ -64,7 +64,7 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 	input := &transform.Input{Context: ctx, Raw: raw}
 	defer input.Close()
 	block.evaluator.input = input
-	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: newProgress(o.Progress), copiers: o.Parallelism}
+	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: newProgress(o.Progress), work: work, copiers: o.Parallelism}
 	return r.run(ctx, block.outputs, o.Parallelism)
 }
 

@@ -21,6 +21,8 @@ type runner struct {
 	raw       fs.FS
 	sink      Sink
 	progress  *progress
+	// work is a folder for temporary files.
+	work string
 	// copiers is how many files one output copies at once.
 	copiers int
 }

@@ -34,21 +34,24 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
   prepare {
     locals {
       all      = csv("train.csv")
-      boxes    = csv("train_bounding_boxes.csv")
-      box_ids  = sort(unique(local.boxes.StudyInstanceUID))
+      boxed    = csv("train_bounding_boxes.csv")
+      box_ids  = sort(unique(local.boxed.StudyInstanceUID))
       mask_ids = sort(files("segmentations/*.nii").stem)
       both_ids = filter(local.box_ids, is_in(local.box_ids, local.mask_ids))
 
-      # A tenth of the scans is train: of those with boxes and masks, with masks only, with boxes only, and of all.
-      both  = python_sample(local.both_ids, round(0.1 * length(local.both_ids), 0), { random_state = 0 })
-      count = length(local.both.rows)
-      masks = python_sample(filter(local.mask_ids, !is_in(local.mask_ids, local.both_ids)),
-      round(0.1 * length(local.mask_ids), 0) - local.count, { random_state = local.both.next })
-      boxed = python_sample(filter(local.box_ids, !is_in(local.box_ids, local.both_ids)),
-      round(0.1 * length(local.box_ids), 0) - local.count, { random_state = local.masks.next })
-      chosen = concat(local.both.rows, local.masks.rows, local.boxed.rows)
+      # A tenth of the scans is train, drawn in turn from those with boxes and masks, with masks only, with boxes only, and
+      # all others, so that boxes and masks are as frequent as in the whole.
+      n_both  = round(0.1 * length(local.both_ids), 0)
+      n_masks = round(0.1 * length(local.mask_ids), 0) - local.n_both
+      n_boxes = round(0.1 * length(local.box_ids), 0) - local.n_both
+      n_train = round(0.1 * length(local.all), 0)
+
+      both   = python_sample(local.both_ids, local.n_both, { random_state = 0 })
+      masks  = python_sample(filter(local.mask_ids, !is_in(local.mask_ids, local.both_ids)), local.n_masks, { random_state = local.both.next })
+      boxes  = python_sample(filter(local.box_ids, !is_in(local.box_ids, local.both_ids)), local.n_boxes, { random_state = local.masks.next })
+      chosen = concat(local.both.rows, local.masks.rows, local.boxes.rows)
       others = filter(local.all.StudyInstanceUID, !is_in(local.all.StudyInstanceUID, local.chosen))
-      more   = python_sample(local.others, round(0.1 * length(local.all), 0) - length(local.chosen), { random_state = local.boxed.next })
+      more   = python_sample(local.others, local.n_train - length(local.chosen), { random_state = local.boxes.next })
 
       train_ids = concat(local.chosen, local.more.rows)
       train     = where_in(local.all, "StudyInstanceUID", local.train_ids)
@@ -63,7 +66,7 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
     public {
       table "train.csv" { rows = local.train }
       table "train_bounding_boxes.csv" {
-        rows = where_in(local.boxes, "StudyInstanceUID", concat(local.both.rows, local.boxed.rows))
+        rows = where_in(local.boxed, "StudyInstanceUID", concat(local.both.rows, local.boxes.rows))
       }
       table "test.csv" { rows = drop(local.answers, "fractured") }
       table "sample_submission.csv" { rows = table({ row_id = local.answers.row_id, fractured = 0.5 }) }

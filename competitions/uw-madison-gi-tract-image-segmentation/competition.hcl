@@ -29,17 +29,16 @@ competition "uw-madison-gi-tract-image-segmentation" {
 
   prepare {
     locals {
-      # An id is case, day and slice: case123_day20_slice_0001.
-      all       = csv("train.csv")
-      case_of   = part(local.all.id, "_", 0)
-      scan_of   = "${local.case_of}_${part(local.all.id, "_", 1)}"
-      cases     = unique(local.case_of)
-      parts     = train_test_split(local.cases, { test_size = 0.1, random_state = 42 })
-      scan      = unique(local.scan_of)
-      all_scans = table({ case = part(local.scan, "_", 0), day = integer(after(part(local.scan, "_", 1), "day")), scan = local.scan })
-      scans     = sort_by(where_in(local.all_scans, "case", local.parts.train), "case", "day")
+      # An id is patient, day and slice: case123_day20_slice_0001. A tenth of the patients is test.
+      all     = csv("train.csv")
+      case_of = part(local.all.id, "_", 0)
+      scan_of = "${local.case_of}_${part(local.all.id, "_", 1)}"
+      parts   = train_test_split(unique(local.case_of), { test_size = 0.1, random_state = 42 })
 
       # Of the other patients too, the scans after the fourth day are test.
+      scan    = unique(local.scan_of)
+      days    = table({ case = part(local.scan, "_", 0), day = integer(after(part(local.scan, "_", 1), "day")), scan = local.scan })
+      scans   = sort_by(where_in(local.days, "case", local.parts.train), "case", "day")
       moved   = filter(local.scans, count_within(local.scans.case) >= 4)
       is_test = is_in(local.case_of, local.parts.test) || is_in(local.scan_of, local.moved.scan)
       train   = filter(local.all, !local.is_test)

@@ -1,0 +1,167 @@
+package prep_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/archive"
+)
+
+// pack returns an archive of the given members, a name and a text each.
+func pack(t *testing.T, format archive.Format, members ...[2]string) string {
+	t.Helper()
+	var buf bytes.Buffer
+	p, err := archive.NewPacker(&buf, format, archive.PackOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		w, err := p.Create(m[0])
+		if err == nil {
+			_, err = io.WriteString(w, m[1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// members lists an archive's files and their texts; those of an archive in it
+// follow a "!".
+func members(t *testing.T, data []byte) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
+	err := archive.Walk(context.Background(), src, archive.Sniff(data), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+		content, err := io.ReadAll(r)
+		if archive.FormatOf(e.Name) == "" {
+			out[e.Name] = string(content)
+			return err
+		}
+		for name, text := range members(t, content) {
+			out[e.Name+"!"+name] = text
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func recording(t *testing.T, id string) [2]string {
+	return [2]string{id + ".zip", pack(t, archive.Zip, [2]string{id + "_audio.wav", "sound"}, [2]string{id + "_data.mat", "labels"}, [2]string{id + "_color.mp4", "colour"})}
+}
+
+// TestRepack leaves members out of an archive and of those in it.
+func TestRepack(t *testing.T) {
+	zip := recording(t, "a")
+	raw := rawFiles(map[string]string{"in.tar.gz": pack(t, archive.TarGzip, zip, [2]string{"deep/b.tar", pack(t, archive.Tar, recording(t, "b"), [2]string{"x_data.mat", ""})},
+		[2]string{"secret/plan.txt", "no"}, [2]string{"top.txt", "yes"}), "broken.zip": pack(t, archive.Zip, [2]string{"x_data.mat", ""}, [2]string{"c.zip", "no archive"})})
+	for name, c := range map[string]struct {
+		block string
+		want  map[string]string
+		err   string
+	}{
+		"without": {
+			block: `repack "out.tar.gz" {
+from = "in.tar.gz"
+except = ["*_data.mat", "secret"]
+}`,
+			want: map[string]string{"a.zip!a_audio.wav": "sound", "a.zip!a_color.mp4": "colour", "deep/b.tar!b.zip!b_audio.wav": "sound", "deep/b.tar!b.zip!b_color.mp4": "colour", "top.txt": "yes"},
+		},
+		"another format": {
+			block: `repack "out.zip" {
+from = "in.tar.gz"
+except = ["*.zip", "*.tar"]
+}`,
+			want: map[string]string{"secret/plan.txt": "no", "top.txt": "yes"},
+		},
+		"a slip": {
+			block: `repack "out.tar.gz" {
+from = "in.tar.gz"
+except = ["*_date.mat"]
+}`,
+			err: `no member matches "*_date.mat"`,
+		},
+		"no archive inside": {
+			block: `repack "out.zip" {
+from = "broken.zip"
+except = ["*_data.mat"]
+}`,
+			err: "member c.zip",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			def := define(t, "public {\n"+c.block+"\n}")
+			if c.err != "" {
+				f, err := prep.NewFolder(filepath.Join(t.TempDir(), "out"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Discard()
+				if err := prep.Run(context.Background(), def, prep.Options{Raw: raw, Out: f}); err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			files, err := filepath.Glob(filepath.Join(prepare(t, def, prep.Options{Raw: raw}), "public", "out.*"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files %v (%v)", files, err)
+			}
+			data, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, members(t, data)); diff != "" {
+				t.Errorf("members (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGestureErratum prepares recordings with labels: v1 copies the archive as
+// it is, v2 leaves the files with the labels out of the test only.
+func TestGestureErratum(t *testing.T) {
+	raw := fstest.MapFS{"training.csv": {Data: []byte("Id,Sequence\n0001,3 4\n0300,1 2\n")}, "devel01-40.7z": {}, "valid_all_files_combined.7z": {}, "sample_code_mmrgc.zip": {}}
+	for _, name := range []string{"training1", "training2", "training3", "validation1", "validation2", "validation3"} {
+		raw[name+".tar.gz"] = &fstest.MapFile{Data: []byte(pack(t, archive.TarGzip, recording(t, "Sample00001")))}
+	}
+	raw["training4.tar.gz"] = &fstest.MapFile{Data: []byte(pack(t, archive.TarGzip, recording(t, "Sample00300")))}
+	v1 := shipped(t, "multi-modal-gesture-recognition")
+	v2, err := v1.At("v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := prepare(t, v1, prep.Options{Raw: raw}), prepare(t, v2, prep.Options{Raw: raw})
+	before, after := allSums(t, was), allSums(t, is)
+	if got, want := before["public/test.tar.gz"], sumOf(raw["training4.tar.gz"].Data); got != want {
+		t.Errorf("v1 has another test.tar.gz")
+	}
+	delete(before, "public/test.tar.gz")
+	delete(after, "public/test.tar.gz")
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("other files differ (-v1 +v2):\n%s", diff)
+	}
+	data, err := os.ReadFile(filepath.Join(is, "public", "test.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Sample00300.zip!Sample00300_audio.wav": "sound", "Sample00300.zip!Sample00300_color.mp4": "colour"}
+	if diff := cmp.Diff(want, members(t, data)); diff != "" {
+		t.Errorf("test.tar.gz (-want +got):\n%s", diff)
+	}
+}
