@@ -3,8 +3,8 @@ competition "herbarium-2021-fgvc8" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2021-10-03"
-  closed       = "2021-26-05"
+  opened       = "2021-03-10"
+  closed       = "2021-05-26"
   size_gb      = 161.9
   metric_name  = "macro-f1-score"
   sample_score = 0

@@ -3,8 +3,8 @@ competition "herbarium-2022-fgvc9" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2022-14-02"
-  closed       = "2022-30-05"
+  opened       = "2022-02-14"
+  closed       = "2022-05-30"
   size_gb      = 163.17
   metric_name  = "macro-f1-score"
   sample_score = 0

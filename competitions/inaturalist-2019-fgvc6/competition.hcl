@@ -3,8 +3,8 @@ competition "inaturalist-2019-fgvc6" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2019-29-03"
-  closed       = "2019-10-06"
+  opened       = "2019-03-29"
+  closed       = "2019-06-10"
   size_gb      = 87.76
   metric_name  = "top-1-classification-error"
   sample_score = 0.9996

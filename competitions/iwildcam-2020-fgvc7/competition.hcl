@@ -3,8 +3,8 @@ competition "iwildcam-2020-fgvc7" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2020-09-03"
-  closed       = "2020-26-05"
+  opened       = "2020-03-09"
+  closed       = "2020-05-26"
   size_gb      = 118.59
   metric_name  = "accuracy"
   sample_score = 0.00117

@@ -244,7 +244,8 @@ func readJSON(t *testing.T, path string, out any) {
 // files differ from v1's, and a version without others keeps its pins.
 func TestErrataPrepare(t *testing.T) {
 	for id, want := range map[string][]string{
-		"cassava-leaf-disease-classification": {"public/test_tfrecords/ld_test00-10.tfrec", "public/test_tfrecords/ld_test01-10.tfrec"},
+		"3d-object-detection-for-autonomous-vehicles": {"public/train_data/map.json"},
+		"cassava-leaf-disease-classification":         {"public/test_tfrecords/ld_test00-10.tfrec", "public/test_tfrecords/ld_test01-10.tfrec"},
 		"champs-scalar-coupling": {
 			"public/structures.csv", "public/structures/dsgdb9nsd_016947.xyz", "public/structures/dsgdb9nsd_054812.xyz",
 			"public/structures/dsgdb9nsd_082035.xyz", "public/structures/dsgdb9nsd_084231.xyz", "public/structures/dsgdb9nsd_088966.xyz",
