@@ -2,6 +2,7 @@ package prep_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,27 +67,31 @@ table "b.csv" { rows = csv("none.csv") }`, "open none.csv"},
 }`, `format "" is not one of`},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			def := define(t, "public {\n"+tt.block+"\n}")
-			final := filepath.Join(t.TempDir(), "prepared")
-			out, err := prep.NewFolder(final)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = prep.Run(context.Background(), def, prep.Options{Raw: raw, Out: out})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v\nwant %s", err, tt.want)
-			}
-			if err != nil && !strings.Contains(err.Error(), "case/competition.hcl:") {
-				t.Errorf("no place: %v", err)
-			}
-			if err := out.Discard(); err != nil {
-				t.Error(err)
-			}
-			if left, err := os.ReadDir(filepath.Dir(final)); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v, %v", left, err)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { mistake(t, raw, tt.block, tt.want) })
+	}
+}
+
+// mistake runs the outputs of a broken block and compares the diagnostic.
+func mistake(t *testing.T, raw fs.FS, block, want string) {
+	t.Helper()
+	def := define(t, "public {\n"+block+"\n}")
+	final := filepath.Join(t.TempDir(), "prepared")
+	out, err := prep.NewFolder(final)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = prep.Run(context.Background(), def, prep.Options{Raw: raw, Out: out})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	if err != nil && !strings.Contains(err.Error(), "case/competition.hcl:") {
+		t.Errorf("no place: %v", err)
+	}
+	if err := out.Discard(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(final)); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

@@ -3,10 +3,10 @@ package prep_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -68,57 +68,25 @@ func recording(t *testing.T, id string) [2]string {
 
 // TestRepack leaves members out of an archive and of those in it.
 func TestRepack(t *testing.T) {
-	zip := recording(t, "a")
-	raw := rawFiles(map[string]string{"in.tar.gz": pack(t, archive.TarGzip, zip, [2]string{"deep/b.tar", pack(t, archive.Tar, recording(t, "b"), [2]string{"x_data.mat", ""})},
-		[2]string{"secret/plan.txt", "no"}, [2]string{"top.txt", "yes"}), "broken.zip": pack(t, archive.Zip, [2]string{"x_data.mat", ""}, [2]string{"c.zip", "no archive"})})
+	raw := rawFiles(map[string]string{
+		"in.tar.gz": pack(t, archive.TarGzip, recording(t, "a"), [2]string{"secret/plan.txt", "no"}, [2]string{"top.txt", "yes"},
+			[2]string{"deep/b.tar", pack(t, archive.Tar, recording(t, "b"), [2]string{"x_data.mat", ""})}),
+		"broken.zip": pack(t, archive.Zip, [2]string{"x_data.mat", ""}, [2]string{"c.zip", "no archive"}),
+	})
+	block := func(to, from, except string) string {
+		return fmt.Sprintf("repack %q {\n from = %q\n except = %s\n}", to, from, except)
+	}
 	for name, c := range map[string]struct {
 		block string
 		want  map[string]string
-		err   string
 	}{
-		"without": {
-			block: `repack "out.tar.gz" {
-from = "in.tar.gz"
-except = ["*_data.mat", "secret"]
-}`,
-			want: map[string]string{"a.zip!a_audio.wav": "sound", "a.zip!a_color.mp4": "colour", "deep/b.tar!b.zip!b_audio.wav": "sound", "deep/b.tar!b.zip!b_color.mp4": "colour", "top.txt": "yes"},
-		},
-		"another format": {
-			block: `repack "out.zip" {
-from = "in.tar.gz"
-except = ["*.zip", "*.tar"]
-}`,
-			want: map[string]string{"secret/plan.txt": "no", "top.txt": "yes"},
-		},
-		"a slip": {
-			block: `repack "out.tar.gz" {
-from = "in.tar.gz"
-except = ["*_date.mat"]
-}`,
-			err: `no member matches "*_date.mat"`,
-		},
-		"no archive inside": {
-			block: `repack "out.zip" {
-from = "broken.zip"
-except = ["*_data.mat"]
-}`,
-			err: "member c.zip",
-		},
+		"files of archives in it, and a folder": {block("out.tar.gz", "in.tar.gz", `["*_data.mat", "secret"]`), map[string]string{
+			"a.zip!a_audio.wav": "sound", "a.zip!a_color.mp4": "colour", "deep/b.tar!b.zip!b_audio.wav": "sound", "deep/b.tar!b.zip!b_color.mp4": "colour", "top.txt": "yes",
+		}},
+		"another format": {block("out.zip", "in.tar.gz", `["*.zip", "*.tar"]`), map[string]string{"secret/plan.txt": "no", "top.txt": "yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			def := define(t, "public {\n"+c.block+"\n}")
-			if c.err != "" {
-				f, err := prep.NewFolder(filepath.Join(t.TempDir(), "out"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer f.Discard()
-				if err := prep.Run(context.Background(), def, prep.Options{Raw: raw, Out: f}); err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("error %v, want %q", err, c.err)
-				}
-				return
-			}
-			files, err := filepath.Glob(filepath.Join(prepare(t, def, prep.Options{Raw: raw}), "public", "out.*"))
+			files, err := filepath.Glob(filepath.Join(prepare(t, define(t, "public {\n"+c.block+"\n}"), prep.Options{Raw: raw}), "public", "out.*"))
 			if err != nil || len(files) != 1 {
 				t.Fatalf("files %v (%v)", files, err)
 			}
@@ -131,6 +99,10 @@ except = ["*_data.mat"]
 			}
 		})
 	}
+	mistake(t, raw, block("out.tar.gz", "in.tar.gz", `["*_date.mat"]`), `no member matches "*_date.mat"`)
+	mistake(t, raw, block("out.zip", "broken.zip", `["*_data.mat"]`), "member c.zip")
+	mistake(t, raw, block("out.zip", "../in.zip", `["*_data.mat"]`), "is not a path inside the folder")
+	mistake(t, raw, block("out.txt", "in.tar.gz", `["*_data.mat"]`), `format "" is not one of`)
 }
 
 // TestGestureErratum prepares recordings with labels: v1 copies the archive as
