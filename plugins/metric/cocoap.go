@@ -16,39 +16,55 @@ var cocoAP = Metric{
 	Doc: `Average precision of detected boxes at one overlap, in the way of COCO, mean over the classes of the answers.
 The answers have a box a row (class, x_min, y_min, x_max, y_max); the submission has a row a picture with a list "class confidence x_min y_min x_max y_max" split at every single blank. Rows are not paired beforehand (align = "position"); pictures are matched by id, repeated rows add up, classes are cut to whole numbers, predictions of other classes do not count.
 Per picture and class the 100 most confident detections (ties in order) take each the untaken true box of the greatest overlap of at least the threshold, the later of equals. A detection without one is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is read at the 101 recalls 0, 0.01 … 1.
-Two flaws of the source are kept: the last two numbers of a box are used as width and height when boxes are compared; and boxes are numbered from 0 on both sides, where 0 means "none", so that a match with the first true box counts as false and a true box taken by the first detection can be taken again.
+Unless corners = true, two flaws of the source are kept: the last two numbers of a box are used as width and height when boxes are compared; and boxes are numbered from 0 on both sides, where 0 means "none", so that a match with the first true box counts as false and a true box taken by the first detection can be taken again.
 A list of another length, a word that is no number and a missing cell have no score.`,
 	Source: "pycocotools 2.0 COCOeval; metric of the VinBigData competition",
 	Params: []Param{
 		{Name: "class", Kind: TextParam, Default: "class_id", Doc: "the column of the answers with the class"},
 		{Name: "overlap", Kind: NumberParam, Default: 0.4, Doc: "the smallest intersection over union of a match"},
+		{Name: "corners", Kind: BoolParam, Default: false, Doc: "boxes are compared by their corners and numbered from 1, as COCO is meant to be used"},
 	},
 	New: func(a Args) (Scorer, error) {
-		class, least := a.text("class"), a.number("overlap")
-		return scorerFunc(func(in Input) (Score, error) { return scoreCOCO(in, class, least) }), nil
+		c := coco{class: a.text("class"), least: a.number("overlap"), corners: a.bool("corners")}
+		return scorerFunc(c.score), nil
 	},
+}
+
+// coco are the parameters of the metric.
+type coco struct {
+	class   string
+	least   float64
+	corners bool
 }
 
 // cocoBox is a true box or a detection.
 type cocoBox struct {
-	number int // in the order of the file, from 0
+	number int // in the order of the file, from 0 or 1
 	class  int64
 	score  float64
 	box    [4]float64 // x y and what is used as width and height
+	area   float64    // by corners
+}
+
+// newBox makes the box of two corners.
+func (c coco) newBox(number int, class int64, score float64, at [4]float64) cocoBox {
+	b := cocoBox{number: number, class: class, score: score, box: at, area: float64((at[2] - at[0]) * (at[3] - at[1]))}
+	if c.corners {
+		b.number++
+		b.box[2], b.box[3] = at[2]-at[0], at[3]-at[1]
+	}
+	return b
 }
 
 // outside reports whether the area by corners is outside COCO's range.
-func (b cocoBox) outside() bool {
-	area := float64((b.box[2] - b.box[0]) * (b.box[3] - b.box[1]))
-	return area < 0 || area > 1e10
-}
+func (b cocoBox) outside() bool { return b.area < 0 || b.area > 1e10 }
 
-func scoreCOCO(in Input, class string, least float64) (Score, error) {
-	pictures, truth, err := cocoTruth(in, class)
+func (c coco) score(in Input) (Score, error) {
+	pictures, truth, err := c.truth(in)
 	if err != nil {
 		return Score{}, err
 	}
-	found, err := cocoDetections(in)
+	found, err := c.detections(in)
 	if err != nil {
 		return Score{}, err
 	}
@@ -59,13 +75,13 @@ func scoreCOCO(in Input, class string, least float64) (Score, error) {
 		}
 	}
 	list := make([]int64, 0, len(classes))
-	for c := range classes {
-		list = append(list, c)
+	for class := range classes {
+		list = append(list, class)
 	}
 	slices.Sort(list)
 	var curves [][]float64
-	for _, c := range list {
-		if curve := cocoClass(c, pictures, truth, found, least); curve != nil {
+	for _, class := range list {
+		if curve := cocoClass(class, pictures, truth, found, c.least); curve != nil {
 			curves = append(curves, curve)
 		}
 	}
@@ -81,38 +97,39 @@ func scoreCOCO(in Input, class string, least float64) (Score, error) {
 	return Score{Value: Mean(all)}, nil
 }
 
-// cocoTruth returns the pictures in the order of the answers and their boxes,
+// truth returns the pictures in the order of the answers and their boxes,
 // numbered picture by picture.
-func cocoTruth(in Input, class string) (pictures []string, boxes map[string][]cocoBox, err error) {
+func (c coco) truth(in Input) (pictures []string, boxes map[string][]cocoBox, err error) {
 	var columns [6]*table.Column
-	for i, name := range []string{in.ID, class, "x_min", "y_min", "x_max", "y_max"} {
+	for i, name := range []string{in.ID, c.class, "x_min", "y_min", "x_max", "y_max"} {
 		if columns[i], err = in.Truth.Column(name); err != nil {
 			return nil, nil, fmt.Errorf("answers: %w", err)
 		}
 	}
-	boxes = map[string][]cocoBox{}
+	rows := map[string][]int{}
 	for i := range in.Truth.Len() {
 		id := columns[0].Text(i)
-		if boxes[id] == nil {
+		if rows[id] == nil {
 			pictures = append(pictures, id)
 		}
-		b := cocoBox{class: columns[1].Int(i)}
-		for k := range b.box {
-			b.box[k] = columns[2+k].Float(i)
-		}
-		boxes[id] = append(boxes[id], b)
+		rows[id] = append(rows[id], i)
 	}
+	boxes = map[string][]cocoBox{}
 	number := 0
 	for _, id := range pictures {
-		for k := range boxes[id] {
-			boxes[id][k].number = number
+		for _, i := range rows[id] {
+			var at [4]float64
+			for k := range at {
+				at[k] = columns[2+k].Float(i)
+			}
+			boxes[id] = append(boxes[id], c.newBox(number, columns[1].Int(i), 0, at))
 			number++
 		}
 	}
 	return pictures, boxes, nil
 }
 
-func cocoDetections(in Input) (map[string][]cocoBox, error) {
+func (c coco) detections(in Input) (map[string][]cocoBox, error) {
 	if len(in.Targets) != 1 {
 		return nil, fmt.Errorf("coco_ap has one target")
 	}
@@ -136,11 +153,13 @@ func cocoDetections(in Input) (map[string][]cocoBox, error) {
 			return nil, unscorable("column %q: row %d: not a list of groups of six numbers at single blanks", cells.Name(), i+1)
 		}
 		for at := 0; at < len(v); at += 6 {
-			if !(v[at] > -0x1p63 && v[at] < 0x1p63) {
+			if math.IsNaN(v[at]) || math.IsInf(v[at], 0) {
 				return nil, unscorable("column %q: row %d: a class is not a number", cells.Name(), i+1)
 			}
-			b := cocoBox{number: number, class: int64(v[at]), score: v[at+1], box: [4]float64(v[at+2 : at+6])}
-			out[ids.Text(i)] = append(out[ids.Text(i)], b)
+			if math.Abs(v[at]) < 0x1p63 { // any other is a class that the answers cannot have
+				b := c.newBox(number, int64(v[at]), v[at+1], [4]float64(v[at+2:at+6]))
+				out[ids.Text(i)] = append(out[ids.Text(i)], b)
+			}
 			number++
 		}
 	}
