@@ -15,7 +15,7 @@ competition "h-and-m-personalized-fashion-recommendations" {
     Foretell what the customers of a fashion shop buy in the week after the purchases of two years, given what is known
     of the customers and the articles, with pictures of most of them. A submission lists up to twelve article numbers
     for each customer, best first, with a blank between them; the score is the mean average precision at 12 over the
-    customers who bought anything in that week. Article numbers are whole numbers, without zeros before them.
+    customers who bought anything in that week.
   EOT
 
   source "kaggle" {
@@ -28,13 +28,17 @@ competition "h-and-m-personalized-fashion-recommendations" {
     sha256 = "8552695dd6f4d7f384b18f7abf726d4db8cae47c2c758e6343d1f6744e81026c"
   }
 
+  locals {
+    # How article numbers are read, and how many days before the last one are tested: see the errata.
+    types       = {}
+    days_before = 7
+  }
+
   prepare {
     locals {
-      sales = csv("transactions_train.csv")
-      day   = date_ordinal(local.sales.t_dat)
-
-      # The last day and the seven before it.
-      recent = local.day >= max(local.day) - 7
+      sales  = csv("transactions_train.csv", { types = local.types })
+      day    = date_ordinal(local.sales.t_dat)
+      recent = local.day >= max(local.day) - local.days_before
       train  = filter(local.sales, !local.recent)
       test   = filter(local.sales, local.recent)
     }
@@ -62,6 +66,15 @@ competition "h-and-m-personalized-fashion-recommendations" {
     require {
       exact_columns = true
       all_ids       = true
+    }
+  }
+
+  errata "v2" {
+    reason    = "Article numbers are read as whole numbers, so that the answers lack the zeros before them, which the description, the sample submission and the articles have: predictions of that form score 0, as the sample does. And the answers are the purchases of eight days, not of the seven that are asked for. v2 keeps article numbers as they are and tests seven days."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/h-and-m-personalized-fashion-recommendations/prepare.py"
+    locals {
+      types       = { article_id = "text" }
+      days_before = 6
     }
   }
 

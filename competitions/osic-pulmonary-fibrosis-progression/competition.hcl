@@ -74,6 +74,25 @@ competition "osic-pulmonary-fibrosis-progression" {
     }
   }
 
+  errata "v2" {
+    reason    = "A submission that lacks patients or weeks is graded by those that it has, so that leaving out what is hard to foretell raises the score, and one without any of the graded weeks scores NaN. v2 asks for every patient and week."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/osic-pulmonary-fibrosis-progression/grade.py"
+    grade {
+      metric  = "laplace_log_likelihood"
+      params  = { confidence = "Confidence", group = "Patient", last = 3 }
+      id      = "Patient_Week"
+      targets = ["FVC"]
+      align   = "position"
+      require {
+        columns              = ["Patient_Week", "FVC", "Confidence"]
+        known_ids            = true
+        all_ids              = true
+        unique_ids           = true
+        number_or_truth_type = ["FVC", "Confidence"]
+      }
+    }
+  }
+
   checksums {
     public  = {
       "sample_submission.csv" = "6204ba4dd60cbf2629cd43c60144b9a7"

@@ -75,6 +75,22 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
     }
   }
 
+  errata "v2" {
+    reason    = "Boxes are compared as if their last corner were width and height, and a match with the first box of the answers counts as none, so that the right answers do not score 1. v2 compares boxes by their corners."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/vinbigdata-chest-xray-abnormalities-detection/grade.py"
+    grade {
+      metric  = "coco_ap"
+      id      = "image_id"
+      targets = ["PredictionString"]
+      params  = { corners = true }
+      align   = "position"
+      require {
+        columns     = ["PredictionString", "image_id"]
+        same_id_set = true
+      }
+    }
+  }
+
   lint {
     allow "columns" {
       file   = "private/answers.csv"
