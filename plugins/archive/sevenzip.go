@@ -22,7 +22,7 @@ const (
 )
 
 // sevenZip is an opened 7z archive: folders of Copy, LZMA, LZMA2, Deflate and
-// BZip2, alone or in a chain.
+// BZip2, and the filters Delta and BCJ (x86), alone or in a chain.
 type sevenZip struct {
 	src     Source
 	streams szStreams
@@ -192,6 +192,10 @@ func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, error) {
 		r, err = newLZMAReader(r, c.props, size)
 	case "\x21":
 		r, err = newLZMA2Reader(r, c.props, size)
+	case "\x03":
+		r, err = newDeltaReader(r, c.props)
+	case "\x03\x03\x01\x03":
+		r = newBranchReader(r)
 	case "\x04\x01\x08":
 		r = flate.NewReader(r)
 	case "\x04\x02\x02":

@@ -1,0 +1,153 @@
+package archive
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// deltaReader undoes the Delta filter, which 7-Zip puts before the compression
+// of sound: each byte is packed as its difference from the one distance before.
+type deltaReader struct {
+	r        io.Reader
+	last     [256]byte
+	at       int
+	distance int
+}
+
+func newDeltaReader(r io.Reader, props []byte) (io.Reader, error) {
+	if len(props) != 1 {
+		return nil, fmt.Errorf("the Delta filter has %d bytes of properties, not 1", len(props))
+	}
+	return &deltaReader{r: r, distance: int(props[0]) + 1}, nil
+}
+
+// Read implements io.Reader.
+func (d *deltaReader) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	for i, b := range p[:n] {
+		d.last[d.at] += b
+		p[i] = d.last[d.at]
+		if d.at++; d.at == d.distance {
+			d.at = 0
+		}
+	}
+	return n, err
+}
+
+// branchReader undoes the x86 branch filter (BCJ), which py7zr puts before the
+// compression of anything: the targets of calls and jumps, absolute when
+// packed, are relative in the plain bytes.
+type branchReader struct {
+	r   io.Reader
+	err error
+	buf []byte
+	// The bytes from to ready are plain; those up to end are still to be
+	// looked at.
+	from, ready, end int
+	branch           branchFilter
+}
+
+func newBranchReader(r io.Reader) io.Reader {
+	return &branchReader{r: r, buf: make([]byte, 1<<16)}
+}
+
+// Read implements io.Reader.
+func (b *branchReader) Read(p []byte) (int, error) {
+	for len(p) > 0 && b.from == b.ready {
+		switch {
+		case b.err == nil:
+			b.fill()
+		case b.err == io.EOF && b.ready < b.end:
+			b.ready = b.end // what is shorter than a branch is plain
+		default:
+			return 0, b.err
+		}
+	}
+	n := copy(p, b.buf[b.from:b.ready])
+	b.from += n
+	return n, nil
+}
+
+func (b *branchReader) fill() {
+	b.end = copy(b.buf, b.buf[b.ready:b.end])
+	var n int
+	n, b.err = b.r.Read(b.buf[b.end:])
+	b.end += n
+	b.from, b.ready = 0, b.branch.decode(b.buf[:b.end])
+}
+
+// branchBytes is the length of a call or jump: an opcode and a target.
+const branchBytes = 5
+
+// branchFilter is the state of the x86 filter between two calls of decode. A
+// target is changed only where its high byte is 0 or 255 and the opcodes among
+// the four bytes before, of which recent has a bit each, rule out that it
+// stands inside another branch.
+type branchFilter struct {
+	at     uint32 // the position of the next byte
+	last   uint32 // the position of the last opcode
+	any    bool   // there was one
+	recent uint32
+}
+
+// maskBytes tells for each pattern of recent opcodes how many high bytes of
+// the target are not its own; -1 where the target is left alone.
+var maskBytes = [8]int{0, 1, 2, -1, 3, -1, -1, -1}
+
+// decode changes data in place and returns how many bytes are final.
+func (f *branchFilter) decode(data []byte) int {
+	i := 0
+	for i+branchBytes <= len(data) {
+		if data[i]&0xfe != 0xe8 {
+			i++
+			continue
+		}
+		here := f.at + uint32(i)
+		f.age(here)
+		if high := data[i+4]; !outer(high) || maskBytes[f.recent>>1&7] < 0 || f.recent>>1 >= 0x10 {
+			if f.recent |= 1; outer(high) {
+				f.recent |= 0x10
+			}
+			i++
+			continue
+		}
+		target := f.relative(binary.LittleEndian.Uint32(data[i+1:]), here+branchBytes)
+		binary.LittleEndian.PutUint32(data[i+1:], target)
+		f.recent = 0
+		i += branchBytes
+	}
+	f.at += uint32(i)
+	return i
+}
+
+// age shifts the recent opcodes by the bytes since the last one.
+func (f *branchFilter) age(here uint32) {
+	since := here - f.last
+	if !f.any || since > branchBytes {
+		f.recent = 0
+	} else {
+		for range since {
+			f.recent = f.recent & 0x77 << 1
+		}
+	}
+	f.last, f.any = here, true
+}
+
+// relative returns the target of a branch that ends at end, its high byte the
+// sign.
+func (f *branchFilter) relative(target, end uint32) uint32 {
+	for {
+		plain := target - end
+		if f.recent != 0 {
+			shift := 24 - 8*maskBytes[f.recent>>1&7]
+			if outer(byte(plain >> shift)) {
+				target = plain ^ (1<<(shift+8) - 1)
+				continue
+			}
+		}
+		return plain&0x1ffffff | -(plain>>24&1)<<24
+	}
+}
+
+func outer(b byte) bool { return b == 0 || b == 0xff }
