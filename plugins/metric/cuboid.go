@@ -169,9 +169,21 @@ func (c cuboid) overlap(o cuboid) float64 {
 	half, other := float64(c.size[2]/2), float64(o.size[2]/2)
 	low := max(c.center[2]-half, o.center[2]-other)
 	high := min(c.center[2]+half, o.center[2]+other)
-	shared := float64(max(0, high-low) * sharedArea(c.ground(), o.ground()))
+	height, area := max(0, high-low), 0.0
+	if !c.apart(o) || math.IsInf(height, 0) {
+		area = sharedArea(c.ground(), o.ground())
+	}
+	shared := float64(height * area)
 	volume := func(v [3]float64) float64 { return float64(float64(v[0]*v[1]) * v[2]) }
 	return clip(shared/(volume(c.size)+volume(o.size)-shared), 0, 1)
+}
+
+// apart reports whether the rectangles of two boxes lie too far from each
+// other to have a point in common, with some room for rounding.
+func (c cuboid) apart(o cuboid) bool {
+	x, y := c.center[0]-o.center[0], c.center[1]-o.center[1]
+	reach := (math.Hypot(c.size[0], c.size[1]) + math.Hypot(o.size[0], o.size[1])) / 2
+	return math.Hypot(x, y) > 1.001*reach
 }
 
 type point struct{ x, y float64 }
@@ -196,8 +208,9 @@ func (c cuboid) ground() []point {
 func sharedArea(a, b []point) float64 {
 	origin := a[0] // small numbers lose fewer digits
 	a, b = moved(a, origin), moved(b, origin)
+	var space [2][16]point
 	for i := range b {
-		if a = clipHalf(a, b[i], b[(i+1)%len(b)]); len(a) == 0 {
+		if a = clipHalf(space[i%2][:0], a, b[i], b[(i+1)%len(b)]); len(a) == 0 {
 			return 0
 		}
 	}
@@ -217,13 +230,12 @@ func moved(polygon []point, by point) []point {
 	return out
 }
 
-// clipHalf keeps the part of a polygon on the left of the line from one point
-// to another.
-func clipHalf(polygon []point, from, to point) []point {
+// clipHalf appends the part of a polygon on the left of the line from one
+// point to another.
+func clipHalf(out, polygon []point, from, to point) []point {
 	side := func(p point) float64 {
 		return float64((to.x-from.x)*(p.y-from.y)) - float64((to.y-from.y)*(p.x-from.x))
 	}
-	var out []point
 	for i, p := range polygon {
 		q := polygon[(i+1)%len(polygon)]
 		sp, sq := side(p), side(q)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -26,7 +27,7 @@ func DecodeRLE(text string, size int) (Mask, error) {
 	if err != nil {
 		return Mask{}, err
 	}
-	mask := Mask{Size: size}
+	mask := Mask{Size: size, Runs: make([][2]int, 0, len(starts))}
 	end := 0
 	for i, start := range starts {
 		lo := start - 1
@@ -47,6 +48,9 @@ func DecodeRLE(text string, size int) (Mask, error) {
 }
 
 func readRuns(text string) (starts, lengths []int, err error) {
+	if starts, lengths, ok := plainRuns(text); ok {
+		return starts, lengths, nil
+	}
 	for i, w := range words(text) {
 		n, ok := pixelNumber(w)
 		if !ok {
@@ -72,6 +76,35 @@ func readRuns(text string) (starts, lengths []int, err error) {
 		return nil, nil, fmt.Errorf("a start has no length")
 	}
 	return starts, lengths, nil
+}
+
+// plainRuns reads what nearly all masks are: pairs of digits and single
+// blanks, starts ascending. Anything else is left to readRuns.
+func plainRuns(text string) (starts, lengths []int, ok bool) {
+	pairs := (strings.Count(text, " ") + 1) / 2
+	both := make([]int, 2*pairs)
+	starts, lengths = both[:0:pairs], both[pairs:pairs:2*pairs]
+	n, last, count := 0, 0, 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && '0' <= text[i] && text[i] <= '9' {
+			if n = n*10 + int(text[i]-'0'); n > 1<<50 {
+				return nil, nil, false
+			}
+			continue
+		}
+		if n == 0 || i < len(text) && text[i] != ' ' || count == len(both) {
+			return nil, nil, false
+		}
+		if count++; count%2 == 0 {
+			lengths = append(lengths, n)
+		} else if n < last {
+			return nil, nil, false
+		} else {
+			starts, last = append(starts, n), n
+		}
+		n = 0
+	}
+	return starts, lengths, len(starts) == len(lengths)
 }
 
 // pixelNumber is pythonInt with numbers beyond 62 bits cut to them: they are

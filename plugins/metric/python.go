@@ -80,6 +80,9 @@ func digitValue(r rune) (byte, bool) {
 // underscores between digits, any Unicode decimal digits, inf, infinity and
 // nan in any case are allowed, hexadecimal numbers are not.
 func PythonFloat(s string) (float64, bool) {
+	if isPlainFloat(s) {
+		return decimalFloat(s)
+	}
 	s = strings.TrimFunc(s, IsPythonSpace)
 	if s == "" {
 		return 0, false
@@ -104,6 +107,19 @@ func PythonFloat(s string) (float64, bool) {
 		digit = isDigit
 	}
 	return decimalFloat(string(plain))
+}
+
+// isPlainFloat reports whether s has nothing but what numbers are commonly
+// made of, so that Go and Python read it alike.
+func isPlainFloat(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == 'e':
+		default:
+			return false
+		}
+	}
+	return s != ""
 }
 
 // decimalFloat is strconv.ParseFloat without hexadecimal numbers; a number

@@ -12,13 +12,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mleflow/mleflow/competitions"
 )
 
 // The benchmarks of this file run mleflow and the reference's way, which is
 // testdata/reference.py with pandas and scikit-learn, in turns on the same
 // files, as whole processes, and report how many times faster and smaller
 // mleflow is. Both must give the same files and scores. They need a Python
-// with pandas >= 2.2 and scikit-learn >= 1.5 in MLEFLOW_BENCH_PYTHON;
+// with pandas >= 2.2, scikit-learn >= 1.5, pycocotools, shapely and
+// pyquaternion in MLEFLOW_BENCH_PYTHON;
 // MLEFLOW_BENCH_SCALE is the share of the full sizes, 0.02 by default.
 // See .ci/bench-reference.
 
@@ -155,18 +158,17 @@ func BenchmarkReferenceGrade(b *testing.B) {
 		{"auc", "aerial-cactus-identification", "auc", 1_000_000, writeProbabilities},
 		{"accuracy", "tabular-playground-series-dec-2021", "accuracy", 1_000_000, writeClasses},
 		{"logloss", "dog-breed-identification", "logloss", 1_000_000, writeDistributions},
+		{"masks", "google-research-identify-contrails-reduce-global-warming", "masks", 50_000, writeMasks},
+		{"boxes", "vinbigdata-chest-xray-abnormalities-detection", "boxes", 100_000, writeBoxes},
+		{"cuboids", "3d-object-detection-for-autonomous-vehicles", "cuboids", 20_000, writeCuboids},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			interpreter, dir := python(b), b.TempDir()
-			private := filepath.Join(dir, bb.id, "prepared", "private")
-			if err := os.MkdirAll(private, 0o755); err != nil {
-				b.Fatal(err)
-			}
+			answers, submission := answersPath(b, dir, bb.id), filepath.Join(dir, "submission.csv")
 			n := 1000
 			if bb.size > 0 {
 				n = scaled(b, bb.size)
 			}
-			answers, submission := filepath.Join(private, "test.csv"), filepath.Join(dir, "submission.csv")
 			bb.generate(b, answers, submission, n)
 			p := &place{cache: filepath.Join(dir, "cache")}
 			var ours, theirs usage
@@ -180,6 +182,25 @@ func BenchmarkReferenceGrade(b *testing.B) {
 			compare(b, ours, theirs)
 		})
 	}
+}
+
+// answersPath returns where a competition's answers lie, in a folder that is
+// there.
+func answersPath(b *testing.B, data, id string) string {
+	b.Helper()
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		b.Fatal(err)
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(data, id, "prepared", def.Layout.Answers)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	return path
 }
 
 func sameScore(b *testing.B, report, score []byte) {

@@ -1,17 +1,22 @@
 """The reference's way of preparing and grading, to be measured against.
 
     python reference.py taxi|text|images RAW OUT
-    python reference.py auc|logloss|accuracy SUBMISSION ANSWERS
+    python reference.py auc|logloss|accuracy|masks|boxes|cuboids SUBMISSION ANSWERS
 
-It does with pandas and scikit-learn what openai/mle-bench does with them, and
+It does with pandas and scikit-learn, and for boxes with pycocotools, for
+cuboids with shapely and pyquaternion, what openai/mle-bench does with them, and
 leaves out what else that program does (its registry, hashing of what it
 downloaded and prepared, progress bars). Grading prints the score.
 """
 
+import contextlib
 import csv
+import multiprocessing
+import os
 import shutil
 import sys
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +119,154 @@ def accuracy(submission, answers):
     return accuracy_score(a["Cover_Type"], s["Cover_Type"])
 
 
+def decoded(text, height, width):
+    """A mask of run lengths as an array of truth values."""
+    numbers = [int(word) for word in text.split()]
+    starts, lengths = numbers[0::2], numbers[1::2]
+    assert starts == sorted(starts) and all(n > 0 for n in numbers)
+    mask = np.zeros(height * width, dtype=bool)
+    for start, length in zip(starts, lengths):
+        assert not mask[start - 1 : start - 1 + length].any()
+        mask[start - 1 : start - 1 + length] = True
+    return mask.reshape((width, height)).T
+
+
+def masks(submission, answers):
+    """Dice coefficient of all pictures together."""
+    s, a = read(submission), read(answers)
+    assert len(s) == len(a)
+    s, a = s.sort_values("record_id"), a.sort_values("record_id")
+    assert (s["record_id"].values == a["record_id"].values).all()
+    sizes = list(zip(a["height"].values, a["width"].values))
+    sides = []
+    for df in (s, a):
+        texts = df["encoded_pixels"].replace("-", "").values
+        sides.append(np.array([decoded(text, int(h), int(w)) for text, (h, w) in zip(texts, sizes)]).ravel())
+    return 2 * np.sum(sides[0] * sides[1]) / (np.sum(sides[0]) + np.sum(sides[1]))
+
+
+def area(box):
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def boxes(submission, answers):
+    """COCO's average precision at an overlap of 0.4."""
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    s, a = read(submission), read(answers)
+    assert set(s["image_id"]) == set(a["image_id"])
+    images = a["image_id"].unique()
+    head = {
+        "images": [{"id": i} for i in range(len(images))],
+        "categories": [{"id": c, "name": c} for c in sorted(a["class_id"].unique())],
+    }
+    common = {"segmentation": [], "ignore": 0, "iscrowd": 0}
+    truth, found = [], []
+    for i, name in enumerate(images):
+        for _, row in a[a["image_id"] == name].iterrows():
+            box = np.array([row["x_min"], row["y_min"], row["x_max"], row["y_max"]])
+            truth.append({"id": len(truth), "image_id": i, "category_id": row["class_id"], "bbox": box, "area": area(box), **common})
+    for _, row in s.iterrows():
+        i = int(np.where(images == row["image_id"])[0][0])
+        for p in np.array([float(word) for word in row["PredictionString"].split(" ")]).reshape(-1, 6):
+            found.append({"id": len(found), "image_id": i, "category_id": int(p[0]), "bbox": p[2:], "area": area(p[2:]), "score": p[1], **common})
+    sides = []
+    for annotations in (truth, found):
+        side = COCO()
+        side.dataset = {**head, "annotations": annotations}
+        side.createIndex()
+        sides.append(side)
+    evaluation = COCOeval(*sides, "bbox")
+    evaluation.params.imgIds = sorted(sides[0].getImgIds())
+    evaluation.params.iouThrs = np.array([0.4])
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    return evaluation.stats[0]
+
+
+class Cuboid:
+    """A box that stands upright."""
+
+    def __init__(self, at, size, turn):
+        from shapely.geometry import Polygon
+
+        assert not np.any(np.isnan(at)) and not np.any(np.isnan(size)) and np.all([x > 0 for x in size])
+        self.volume = np.prod(size)
+        self.low, self.high = at[2] - size[2] / 2, at[2] + size[2] / 2
+        rotation = turn.rotation_matrix
+        along = np.array([rotation[0, 0], rotation[1, 0]]) * size[1] / 2
+        across = np.array([rotation[1, 0], -rotation[0, 0]]) * size[0] / 2
+        corners = [at[:2] + along + across, at[:2] + along - across, at[:2] - along - across, at[:2] - along + across]
+        for a, b, c in ((0, 1, 3), (1, 0, 2), (2, 1, 3), (3, 0, 2)):
+            assert np.isclose(np.dot(corners[b] - corners[a], corners[c] - corners[a]), 0)
+        self.ground = Polygon([*corners, corners[0]])
+
+    def overlap(self, other):
+        height = max(0, min(self.high, other.high) - max(self.low, other.low))
+        shared = height * self.ground.intersection(other.ground).area
+        return np.clip(shared / (self.volume + other.volume - shared), 0, 1)
+
+
+def cuboid_list(text):
+    from pyquaternion import Quaternion
+
+    words = text.split(" ") if text.strip() else []
+    assert len(words) % 9 == 0
+    out = []
+    for i in range(0, len(words), 9):
+        v = [float(word) for word in words[i : i + 8]]
+        out.append((words[i + 8], v[0], v[1:4], v[4:7], list(Quaternion(axis=[0, 0, 1], radians=v[7]))))
+    return out
+
+
+def cuboid_precision(truth, found, least):
+    from pyquaternion import Quaternion
+
+    wanted = [Cuboid(np.array(at), size, Quaternion(turn)) for _, _, at, size, turn in truth]
+    taken = np.zeros(len(wanted))
+    found = sorted(found, key=lambda f: f[1], reverse=True)
+    right = np.zeros(len(found))
+    for i, (_, _, at, size, turn) in enumerate(found):
+        box = Cuboid(np.array(at), size, Quaternion(turn))
+        overlaps = [box.overlap(w) for w in wanted]
+        best = np.argmax(overlaps)
+        if np.max(overlaps) > least and not taken[best]:
+            taken[best] = right[i] = 1
+    hits, misses = np.cumsum(right), np.cumsum(1 - right)
+    recall = np.concatenate(([0.0], hits / len(wanted), [1.0]))
+    precision = np.concatenate(([0.0], hits / np.maximum(hits + misses, np.finfo(float).eps), [0.0]))
+    for i in range(precision.size - 1, 0, -1):
+        precision[i - 1] = np.maximum(precision[i - 1], precision[i])
+    step = np.where(recall[1:] != recall[:-1])[0]
+    return np.sum((recall[step + 1] - recall[step]) * precision[step + 1])
+
+
+def cuboid_row(pair):
+    truth, found = defaultdict(list), defaultdict(list)
+    for side, boxes in zip((truth, found), pair):
+        for box in boxes:
+            side[box[0]].append(box)
+    means = []
+    for least in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
+        means.append(np.mean([cuboid_precision(truth[c], found[c], least) if c in found else 0.0 for c in sorted(truth)]))
+    return means
+
+
+def cuboids(submission, answers):
+    """Mean average precision of boxes in space, on all cores."""
+    s, a = read(submission), read(answers)
+    assert len(s) == len(a)
+    s, a = s.sort_values("Id"), a.sort_values("Id")
+    assert (s["Id"].values == a["Id"].values).all()
+    rows = [[cuboid_list(text) for text in df["PredictionString"].fillna("")] for df in (a, s)]
+    with multiprocessing.Pool(multiprocessing.cpu_count()) as pool:
+        return np.mean([m for row in pool.imap(cuboid_row, list(zip(*rows))) for m in row])
+
+
 if __name__ == "__main__":
-    result = globals()[sys.argv[1]](*sys.argv[2:])
+    with open(os.devnull, "w") as quiet, contextlib.redirect_stdout(quiet):
+        result = globals()[sys.argv[1]](*sys.argv[2:])
     if result is not None:
         print(repr(float(result)))
