@@ -23,7 +23,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown verb", `table "o.csv" { rows = cvs("a.csv") }`, "Unknown verb cvs; Did you mean csv?"},
 		{"unknown local", `table "o.csv" { rows = local.nothing }`, "Unknown local nothing"},
 		{"unknown root", `table "o.csv" { rows = loc.x }`, "Unknown name loc"},
-		{"wrong argument", `table "o.csv" { rows = drop("a.csv", "x") }`, "Wrong argument table of drop; expected a table, not a string."},
+		{"wrong argument", `table "o.csv" { rows = drop("a.csv", "x") }`, "Wrong argument rows of drop; expected a table, a column or a list, not a string."},
 		{"unknown option", `table "o.csv" { rows = csv("a.csv", { seperator = ";" }) }`, `no option "seperator". Did you mean separator?`},
 		{"wrong option", `table "o.csv" { rows = sample(csv("a.csv"), { count = "many" }) }`, "option count: expected a number"},
 		{"missing file", `table "o.csv" { rows = csv("none.csv") }`, "Cannot csv; csv: open none.csv"},

@@ -20,6 +20,7 @@ import (
 type verbCases struct {
 	Versions map[string]string
 	Raw      map[string]string
+	Binary   map[string][]byte
 	Base64   map[string][]byte // raw files that are no text
 	Cases    []verbCase
 }
@@ -84,6 +85,9 @@ func TestVerbsAgainstPandas(t *testing.T) {
 func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
 	t.Helper()
 	raw := rawFiles(file.Raw)
+	for name, data := range file.Binary {
+		raw[name] = &fstest.MapFile{Data: data}
+	}
 	for name, data := range file.Base64 {
 		raw[name] = &fstest.MapFile{Data: data}
 	}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,18 +49,37 @@ func withFields(t *table.Table, fields Fields, n int) (*table.Table, error) {
 }
 
 var selectVerb = Verb{
-	Name: "select", Params: []string{"table", "columns…"},
+	Name: "select", Params: []string{"rows", "columns…"},
 	Summary: "The named columns in that order; a list stands for its names.",
-	Func: func(t *table.Table, columns ...[]string) (*table.Table, error) {
-		return t.Select(slices.Concat(columns...)...)
+	Source:  "table[columns]",
+	Func: func(rows Rows, columns ...[]string) (Rows, error) {
+		names := slices.Concat(columns...)
+		switch r := rows.(type) {
+		case TableRows:
+			t, err := r.Table.Select(names...)
+			return TableRows{t}, err
+		case Stream:
+			return r.Select(names...)
+		}
+		return nil, errors.New("expected a table or the rows of a file")
 	},
 }
 
 var dropVerb = Verb{
-	Name: "drop", Params: []string{"table", "columns…"},
+	Name: "drop", Params: []string{"rows", "columns…"},
 	Summary: "The table without the named columns; a list stands for its names. Each must be there.",
-	Func: func(t *table.Table, columns ...[]string) (*table.Table, error) {
-		return t.Drop(slices.Concat(columns...)...)
+	Detail:  "Of documents the fields of those names are left out, whether each has them or not.",
+	Source:  "table.drop(columns=columns)",
+	Func: func(rows Rows, columns ...[]string) (Rows, error) {
+		names := slices.Concat(columns...)
+		switch r := rows.(type) {
+		case TableRows:
+			t, err := r.Table.Drop(names...)
+			return TableRows{t}, err
+		case *Documents:
+			return r.without(names), nil
+		}
+		return nil, errors.New("expected a table or the rows of a file")
 	},
 }
 

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -87,22 +88,22 @@ func where(n int, keep func(int) bool) []int {
 }
 
 var whereInVerb = Verb{
-	Name: "where_in", Params: []string{"table", "column", "values"},
-	Summary: "The rows of a table whose cell in the column is among the values (a column or a list); their order is kept.",
-	Detail:  "Numbers compare by value whatever their type. A missing cell is among the values when one of them is missing.",
+	Name: "where_in", Params: []string{"rows", "column", "values"},
+	Summary: "The rows whose cell in the column is among the values (a column or a list); their order is kept.",
+	Detail:  "Works on a table and on anything else that has columns. Numbers compare by value whatever their type. A missing cell is among the values when one of them is missing.",
 	Source:  "table[table[column].isin(values)]",
-	Func: func(t *table.Table, column string, values []table.Value) (*table.Table, error) {
-		return whereMember(t, column, values, true)
+	Func: func(rows Rows, column string, values Rows) (Rows, error) {
+		return whereMember(rows, column, values, true)
 	},
 }
 
 var whereNotInVerb = Verb{
-	Name: "where_not_in", Params: []string{"table", "column", "values"},
-	Summary: "The rows of a table whose cell in the column is not among the values; their order is kept.",
+	Name: "where_not_in", Params: []string{"rows", "column", "values"},
+	Summary: "The rows whose cell in the column is not among the values; their order is kept.",
 	Detail:  "The rows that where_in leaves out.",
 	Source:  "table[~table[column].isin(values)]",
-	Func: func(t *table.Table, column string, values []table.Value) (*table.Table, error) {
-		return whereMember(t, column, values, false)
+	Func: func(rows Rows, column string, values Rows) (Rows, error) {
+		return whereMember(rows, column, values, false)
 	},
 }
 
@@ -128,13 +129,23 @@ func keySet(values []table.Value) map[key]bool {
 	return set
 }
 
-func whereMember(t *table.Table, column string, values []table.Value, in bool) (*table.Table, error) {
-	c, err := t.Column(column)
+func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
+	set, err := membersOf(values)
 	if err != nil {
 		return nil, err
 	}
-	set := keySet(values)
-	return t.Take(where(t.Len(), func(i int) bool { return set[keyOf(c.Value(i))] == in })), nil
+	keep := func(v table.Value) bool { return set.has(v) == in }
+	switch r := rows.(type) {
+	case Stream:
+		return r.Where(column, keep)
+	case Columned:
+		c, err := r.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		return rows.Take(where(c.Len(), func(i int) bool { return keep(c.Value(i)) })), nil
+	}
+	return nil, errors.New("these rows have no columns")
 }
 
 // key identifies a cell's value: equal numbers of different kinds share one.

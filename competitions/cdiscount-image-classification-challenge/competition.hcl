@@ -1,0 +1,76 @@
+competition "cdiscount-image-classification-challenge" {
+  title        = "Cdiscount’s Image Classification Challenge"
+  category     = "image-classification"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2017-14-09"
+  closed       = "2017-14-12"
+  size_gb      = 78.12
+  metric_name  = "accuracy"
+  sample_score = 0.00885
+  answers      = "private/answers.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell to which of more than 5,000 categories of a shop a product belongs, from one to four pictures of it. A submission
+    gives a category for each product; the score is the share of products with the right one.
+  EOT
+
+  source "kaggle" {
+    slug = "cdiscount-image-classification-challenge"
+    md5  = "dce8429382191257a67421fd3914e257"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/cdiscount-image-classification-challenge/description.md"
+    sha256 = "b6e9867bc21c9993bef59323d475d20eb0cc7dad548b865fd5bb0d74f810d173"
+  }
+
+  prepare {
+    locals {
+      products = bson("train.bson")
+      parts    = train_test_split(select(local.products, "_id", "category_id"), { test_size = 0.1, random_state = 0 })
+      answers  = sort_by(local.parts.test, "_id")
+      train    = where_in(local.products, "_id", local.parts.train._id)
+      test     = where_in(local.products, "_id", local.answers._id)
+    }
+    public {
+      bson "train.bson" { rows = local.train }
+      bson "test.bson" { rows = drop(local.test, "category_id") }
+      bson "train_example.bson" { rows = head(local.train, 100) }
+      table "sample_submission.csv" { rows = with(local.answers, { category_id = 1000010653 }) }
+      copy "category_names.csv" { from = "category_names.csv" }
+    }
+    private {
+      table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "accuracy"
+    id      = "_id"
+    targets = ["category_id"]
+    require {
+      same_rows = true
+      columns   = ["category_id", "_id"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public  = {
+      "category_names.csv"    = "f3942c134e6010e531709f56fcf63ce4"
+      "sample_submission.csv" = "386d237e1e17a667040d9a8a8e753371"
+      "test.bson"             = "b2b39dbcd5e04c1c27aea258e103e1a4"
+      "train.bson"            = "af1df955ac1abfab0b9c3fa5ad732760"
+      "train_example.bson"    = "e715bde1bc797b076f21349674898e4d"
+    }
+    private = {
+      "answers.csv" = "40700f1566c1be9eda129ec310ce6fe8"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

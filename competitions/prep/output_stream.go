@@ -1,0 +1,30 @@
+package prep
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+var bsonOutput = outputKind{
+	name: "bson", attrs: []string{"rows"}, required: 1,
+	doc: "A BSON file of documents, one after the other, written as pymongo's bson.encode writes what it decoded. " +
+		"They are read again from the raw file, checked on the way, and never held in memory.",
+	write: writeBSON,
+}
+
+func writeBSON(r *runner, it *item) hcl.Diagnostics {
+	in := r.read(it)
+	rows := in.rows("rows")
+	documents, ok := rows.(*transform.Documents)
+	if !ok && !in.failed() {
+		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected documents, as bson(…) gives them"))
+	}
+	if in.failed() {
+		return in.diags
+	}
+	return r.create(it, func(w io.Writer) error { return transform.WriteBSON(w, documents) })
+}
