@@ -2,6 +2,7 @@ package prep
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 
@@ -150,13 +151,22 @@ func fromRows(r transform.Rows) cty.Value {
 }
 
 // fromJSON returns a JSON value: a list as rows of records, an object as it
-// is, anything else as a single value.
+// is, anything else as a single value. NaN and whole numbers that no cell holds
+// stay as they are.
 func fromJSON(v pyjson.Value) (cty.Value, error) {
 	switch v.Kind() {
 	case pyjson.Array:
 		return fromRows(transform.Records(v.Items())), nil
 	case pyjson.Object:
 		return cty.CapsuleVal(jsonType, &v), nil
+	case pyjson.Int:
+		if _, ok := v.Int(); !ok {
+			return cty.CapsuleVal(jsonType, &v), nil
+		}
+	case pyjson.Float:
+		if f, _ := v.Float(); math.IsNaN(f) {
+			return cty.CapsuleVal(jsonType, &v), nil
+		}
 	}
 	cell, err := transform.JSONCell(v)
 	return fromCell(cell), err

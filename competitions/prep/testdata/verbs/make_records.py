@@ -66,6 +66,10 @@ text("select_fields", f'select_fields({S}.images, ["file", "id"])', [{"file": r[
 text("drop_fields object", f'drop_fields({S}, ["images", "none"])', {k: v for k, v in SOURCE.items() if k != "images"})
 text("filter records", f'filter({S}.images, {S}.images.id % 2 == 1)', [r for r in images if r["id"] % 2 == 1])
 text("take records", f'take({S}.images, column([5, 0, 5]))', [images[5], images[0], images[5]])
+scalars = FRAME_RECORDS["big"][0], {"a": ATOMS["nan"]}, FRAME_RECORDS["unsigned"][0], {"a": -(2**63)}, FRAME_RECORDS["float"][0], FRAME_RECORDS["none"][0], FRAME_RECORDS["true"][0]
+for i, (name, record) in enumerate(zip(("big", "nan", "unsigned", "lowest", "float", "none", "true"), scalars)):
+    text("member " + name, f'object({{ a = json("scalars.json")[{i}].a }})', {"a": record["a"]})
+RAW["scalars.json"] = json.dumps(scalars)
 for name, records in FRAME_RECORDS.items():
     text("pandas_records " + name, f'pandas_records(json("frames.json")["{name}"])', pd.DataFrame(records).to_dict(orient="records"))
 text("pandas_records nothing", f"pandas_records({S}.empty)", pd.DataFrame([]).to_dict(orient="records"))
