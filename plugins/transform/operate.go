@@ -244,6 +244,8 @@ func Not(c *table.Column) (*table.Column, error) {
 }
 
 // Choose takes each row from yes where the condition holds, from no elsewhere.
+// Where one side is of floats and the other of numbers, the result is of
+// floats, as numpy.where's.
 func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 	n, _, err := operandShape(Operand{Column: cond}, yes, no)
 	if err != nil {
@@ -259,6 +261,9 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 		} else {
 			out[i] = no.at(i)
 		}
+	}
+	if a, b := kindOf(yes), kindOf(no); a.IsNumber() && b.IsNumber() && (a == table.Float64 || b == table.Float64) {
+		return floatsOf(cond.Name(), out), nil
 	}
 	return table.FromValues(cond.Name(), out), nil
 }

@@ -2,7 +2,9 @@ package transform
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -20,7 +22,9 @@ var listVerb = Verb{
 
 var sumVerb = Verb{
 	Name: "sum", Params: []string{"column"},
-	Summary: "The sum of a column of numbers, left to right; missing cells are skipped.",
+	Summary: "The sum of a column of numbers; missing cells are skipped.",
+	Detail:  "Floats are added in the order of numpy.",
+	Source:  "pandas.Series.sum",
 	Func: func(c *table.Column) (table.Value, error) {
 		if c.Kind() == table.Int64 {
 			var sum int64
@@ -37,7 +41,7 @@ var sumVerb = Verb{
 var meanVerb = Verb{
 	Name: "mean", Params: []string{"column"},
 	Summary: "The mean of a column of numbers; missing cells are skipped.",
-	Detail:  "The sum is taken left to right, which is exact for whole numbers.",
+	Detail:  "The sum is that of sum, in floats.",
 	Source:  "pandas.Series.mean",
 	Func: func(c *table.Column) (table.Value, error) {
 		sum, n, err := total(c)
@@ -49,13 +53,16 @@ func total(c *table.Column) (sum float64, n int, err error) {
 	if !isNumeric(c.Kind()) {
 		return 0, 0, fmt.Errorf("column %q holds %s cells, not numbers", c.Name(), c.Kind())
 	}
-	for i := range c.Len() {
-		if !c.IsMissing(i) {
-			sum += c.Float(i)
-			n++
+	cells := c.Floats()
+	if c.MissingCount() > 0 {
+		cells = slices.Clone(cells)
+		for i := range cells {
+			if c.IsMissing(i) {
+				cells[i] = 0
+			}
 		}
 	}
-	return sum, n, nil
+	return metric.Sum(cells), c.Len() - c.MissingCount(), nil
 }
 
 var minimumVerb = Verb{

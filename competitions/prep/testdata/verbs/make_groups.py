@@ -21,6 +21,7 @@ RAW = {
     "tags.csv": 'fname,labels,n\na.wav,"Bark,Meow",1\nb.wav,,2\nc.wav,"Bark ,Purr_(cat)",3\nd.wav,"Meow,Meow,other",4\n',
     "days.csv": "day,v\n2020-09-22,1\n2020-09-15,2\n2020-09-14,3\n1969-12-31,4\n2000-02-29,5\n0001-01-01,6\n9999-12-31,7\n2020-09-22,8\n",
     "half.csv": "v,w\n0.125,1\n0.375,2\n2.675,3\n-1.005,4\n,5\n1e300,6\n0.5,7\n1.5,8\n-0.001,9\n",
+    "many.csv": "v,n\n" + "".join(f"{'' if i % 11 == 3 else (i * 7919 % 1009) / 7},{i}\n" for i in range(700)),
     "one.csv": "v\n1\n",
 }
 here = pathlib.Path(__file__).parent
@@ -97,6 +98,11 @@ case("random_uniform round", 'table({ r = round(random_uniform(csv("g.csv"), 1, 
 for d in (0, 1, 2):
     case(f"round {d}", f'table({{ v = round(csv("half.csv").v, {d}), w = round(csv("half.csv").w, {d}) }})', half.round(d))
 case("date_ordinal", 'table({ d = date_ordinal(csv("days.csv").day) })', pd.DataFrame({"d": [datetime.date.fromisoformat(d).toordinal() for d in days.day]}))
+many = csv("many.csv")
+case("mean and sum of floats", 'table({ m = mean(csv("many.csv").v), s = sum(csv("many.csv").v), n = mean(csv("many.csv").n), id = head(csv("many.csv").n, 1) })',
+     pd.DataFrame({"m": [many.v.mean()], "s": many.v.sum(), "n": many.n.mean(), "id": 0}))
+case("condition of numbers", 'table({ a = csv("half.csv").w > 0 ? 1 : csv("half.csv").v, b = csv("half.csv").w > 4 ? csv("half.csv").w : 0.5, c = csv("half.csv").w > 4 ? csv("half.csv").w : 0 })',
+     pd.DataFrame({"a": np.where(half.w > 0, 1, half.v), "b": np.where(half.w > 4, half.w, 0.5), "c": np.where(half.w > 4, half.w, 0)}))
 recent = pd.to_datetime(days.day.iloc[:3])
 case("date_ordinal week", 'filter(head(csv("days.csv"), 3), date_ordinal(head(csv("days.csv"), 3).day) >= max(date_ordinal(head(csv("days.csv"), 3).day)) - 7)',
      days.iloc[:3][recent >= recent.max() - pd.Timedelta(days=7)])
