@@ -32,7 +32,7 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *SplitEachOptions) (P
 	}
 	codes, count := rowCodes(groups.Len(), true, func(_, i int) table.Value { return groups.Value(i) }, 1)
 	var train, test []int
-	for _, members := range membersOf(codes, count) {
+	for _, members := range rowsByCode(codes, count) {
 		first, second, err := o.split(len(members))
 		if err != nil {
 			return Parts{}, fmt.Errorf("train_test_split_each: group %s: %w", groups.Text(members[0]), err)
@@ -47,9 +47,9 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *SplitEachOptions) (P
 	return Parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
 }
 
-// membersOf returns the rows of each code, in their order. All share one
+// rowsByCode returns the rows of each code, in their order. All share one
 // backing array.
-func membersOf(codes []int, count int) [][]int {
+func rowsByCode(codes []int, count int) [][]int {
 	ends := make([]int, count)
 	for _, code := range codes {
 		ends[code]++
