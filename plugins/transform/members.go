@@ -13,8 +13,8 @@ type members struct {
 	other map[key]struct{}
 }
 
-// membersOf returns the values of a column or a list.
-func membersOf(values Rows) (members, error) {
+// memberSetOf returns the values of a column or a list.
+func memberSetOf(values Rows) (members, error) {
 	m := members{whole: map[uint64]struct{}{}, other: map[key]struct{}{}}
 	switch r := values.(type) {
 	case ColumnRows:

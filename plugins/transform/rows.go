@@ -130,7 +130,7 @@ func keySet(values []table.Value) map[key]bool {
 }
 
 func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
-	set, err := membersOf(values)
+	set, err := memberSetOf(values)
 	if err != nil {
 		return nil, err
 	}
