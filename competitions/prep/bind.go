@@ -138,26 +138,34 @@ func setOption(v cty.Value, target reflect.Value) error {
 		return nil
 	}
 	if t.Kind() == reflect.Map {
-		out := map[string]string{}
-		if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
-			return fmt.Errorf("expected an object { name = \"text\", … }, not %s", describe(v))
+		texts, err := toTexts(v)
+		if err == nil {
+			target.Set(reflect.ValueOf(texts))
 		}
-		members := v.AsValueMap()
-		for _, key := range sortedKeys(members) {
-			item := members[key]
-			if item.Type() != cty.String || item.IsNull() {
-				return fmt.Errorf("expected texts, not %s", describe(item))
-			}
-			out[key] = item.AsString()
-		}
-		target.Set(reflect.ValueOf(out))
-		return nil
+		return err
 	}
 	got, err := toGo(argument{value: v}, t)
 	if err == nil {
 		target.Set(got)
 	}
 	return err
+}
+
+// toTexts returns an object of texts.
+func toTexts(v cty.Value) (map[string]string, error) {
+	if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		return nil, fmt.Errorf("expected an object { name = \"text\", … }, not %s", describe(v))
+	}
+	out := map[string]string{}
+	members := v.AsValueMap()
+	for _, key := range sortedKeys(members) {
+		item := members[key]
+		if item.Type() != cty.String || item.IsNull() {
+			return nil, fmt.Errorf("expected texts, not %s", describe(item))
+		}
+		out[key] = item.AsString()
+	}
+	return out, nil
 }
 
 // fromGo turns a verb's result into a value of the language.

@@ -7,28 +7,35 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/matlab"
 )
 
 var repackOutput = outputKind{
-	name: "repack", attrs: []string{"from", "except"}, required: 2,
-	doc: "An archive of the raw data without the members whose name matches a pattern of except, in it and in the archives among its members, " +
-		"which are packed anew in the same way; copied byte for byte where except is empty. The format is the one its name says. " +
-		"A pattern that matches nothing, or a member that is named as an archive and is none, is an error, so that nothing stays by a slip. " +
-		"Members have no times, so the same members give the same bytes.",
+	name: "repack", attrs: []string{"from", "except", "clear"}, required: 1,
+	doc: "An archive of the raw data, packed anew with the archives among its members, in the format that its name says. " +
+		"Members whose name matches a pattern of except are left out. clear = { \"*.mat\" = \"Video.Labels\" } makes a variable, or a field, of the MATLAB files that match empty. " +
+		"Without both it is copied byte for byte. A pattern that matches nothing, a file without the field, or a member that is named as an archive and is none, " +
+		"is an error, so that nothing stays by a slip. Members have no times, so the same members give the same bytes.",
 	write: writeRepack,
 }
 
 func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	var from string
-	var except []string
+	p := &repacker{ctx: r.ctx, work: r.work, matched: map[string]bool{}}
 	in.text("from", &from)
-	in.read("except", intoLines(&except))
+	in.read("except", intoLines(&p.except))
+	in.read("clear", func(v cty.Value) (err error) {
+		p.clear, err = toTexts(v)
+		return err
+	})
 	if in.failed() {
 		return in.diags
 	}
@@ -36,7 +43,7 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 		in.fail("from", "Wrong source", err)
 		return in.diags
 	}
-	if len(except) == 0 {
+	if len(p.except)+len(p.clear) == 0 {
 		r.progress.start(it.dest, 1)
 		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from}); err != nil {
 			return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot copy files", "%v.", err)}
@@ -50,7 +57,6 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 			return err
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
-		p := &repacker{ctx: r.ctx, work: r.work, except: except, matched: make([]bool, len(except))}
 		if err := p.archive(w, it.dest, f, from); err != nil {
 			return fmt.Errorf("repack %s: %w", from, err)
 		}
@@ -58,12 +64,13 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	})
 }
 
-// repacker packs archives anew without some members.
+// repacker packs archives anew without some of what they hold.
 type repacker struct {
 	ctx     context.Context
 	work    string
-	except  []string
-	matched []bool // which patterns have matched a name
+	except  []string          // patterns of members that are left out
+	clear   map[string]string // by pattern, what is emptied
+	matched map[string]bool   // which patterns have matched a name
 }
 
 // archive packs the archive that r reads into w. The names say the formats.
@@ -92,11 +99,7 @@ func (p *repacker) archive(w io.Writer, to string, r io.Reader, from string) (er
 		if err != nil {
 			return err
 		}
-		if archive.FormatOf(e.Name) == "" {
-			_, err = io.Copy(member, r)
-			return err
-		}
-		if err := p.archive(member, e.Name, r, e.Name); err != nil {
+		if err := p.member(member, e.Name, r); err != nil {
 			return fmt.Errorf("member %s: %w", e.Name, err)
 		}
 		return nil
@@ -107,13 +110,40 @@ func (p *repacker) archive(w io.Writer, to string, r io.Reader, from string) (er
 	return packer.Close()
 }
 
+// member copies a member, without what is to be emptied in it.
+func (p *repacker) member(w io.Writer, name string, r io.Reader) error {
+	var paths []string
+	for _, pattern := range sortedKeys(p.clear) {
+		if matches(pattern, path.Base(name)) {
+			p.matched[pattern] = true
+			paths = append(paths, p.clear[pattern])
+		}
+	}
+	switch {
+	case paths != nil:
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if data, err = matlab.Clear(data, paths...); err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	case archive.FormatOf(name) != "":
+		return p.archive(w, name, r, name)
+	}
+	_, err := io.Copy(w, r)
+	return err
+}
+
 // left reports whether a member is left out: its name, or that of a folder
 // that it lies in, matches.
 func (p *repacker) left(name string) (left bool) {
-	for i, pattern := range p.except {
+	for _, pattern := range p.except {
 		for at := name; at != "."; at = path.Dir(at) {
 			if matches(pattern, path.Base(at)) {
-				p.matched[i], left = true, true
+				p.matched[pattern], left = true, true
 			}
 		}
 	}
@@ -121,8 +151,8 @@ func (p *repacker) left(name string) (left bool) {
 }
 
 func (p *repacker) allMatched() error {
-	for i, pattern := range p.except {
-		if !p.matched[i] {
+	for _, pattern := range slices.Concat(p.except, sortedKeys(p.clear)) {
+		if !p.matched[pattern] {
 			return fmt.Errorf("no member matches %q", pattern)
 		}
 	}
