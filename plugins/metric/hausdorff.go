@@ -186,9 +186,9 @@ func volumeDistance(truth, pred volume) float64 {
 	all := volume{height: truth.height, width: truth.width}
 	a, b := truth.points(all, truth), pred.points(all, truth)
 	if truth.height != pred.height { // pixels at equal places are no equal pixels
-		return max(directed(a, b), directed(b, a)) / math.Sqrt(3)
+		return max(DirectedHausdorff(a, b), DirectedHausdorff(b, a)) / math.Sqrt(3)
 	}
-	return max(directed(truth.points(pred, truth), b), directed(pred.points(truth, truth), a)) / math.Sqrt(3)
+	return max(DirectedHausdorff(truth.points(pred, truth), b), DirectedHausdorff(pred.points(truth, truth), a)) / math.Sqrt(3)
 }
 
 // points returns the coordinates of the pixels that o does not have, divided
@@ -211,11 +211,12 @@ func (v volume) points(o, shape volume) [][3]float64 {
 	return out
 }
 
-// directed returns the greatest distance from a point of a to the nearest
+// DirectedHausdorff returns the directed Hausdorff distance of two sets of
+// points: the greatest distance from a point of a to the nearest
 // point of b. It looks at b from the place of the last nearest point on and
 // gives a point up as soon as it cannot be the farthest (Taha and Hanbury
 // 2015).
-func directed(a, b [][3]float64) float64 {
+func DirectedHausdorff(a, b [][3]float64) float64 {
 	farthest, from := 0.0, 0
 	for _, p := range a {
 		nearest := math.Inf(1)
