@@ -28,7 +28,7 @@ competition "herbarium-2020-fgvc7" {
 
   prepare {
     locals {
-      # The n-th annotation belongs to the n-th image. The file is UTF-8, but read byte by byte as Latin-1 (v1 keeps that).
+      # The n-th annotation belongs to the n-th image. The file is not all UTF-8 and is read byte by byte as Latin-1.
       source      = json("nybg2020/train/metadata.json", { encoding = "latin1" })
       annotations = local.source.annotations
       images      = local.source.images

@@ -26,6 +26,11 @@ competition "inaturalist-2019-fgvc6" {
     sha256 = "d50a6cd729c288a62c4705fc6c73a450f9b800c9c58376e98f7a3ad8454c0ae8"
   }
 
+  locals {
+    # Whether the pictures of the validation set are given, too; its labels are in any case.
+    with_validation = false
+  }
+
   prepare {
     extract = ["train_val2019.tar.gz"]
     locals {
@@ -35,6 +40,7 @@ competition "inaturalist-2019-fgvc6" {
       images      = local.source.images
       parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.12, random_state = 0, shuffle_from = 5 })
       train       = take(local.images, local.parts.train)
+      packed      = local.with_validation ? concat(local.train.file_name, json("val2019.json").images.file_name) : local.train.file_name
       order       = python_shuffle(local.parts.test, { random_state = 0 }).rows
       test        = take(local.images, local.order)
       name        = basename(local.test.file_name)
@@ -58,7 +64,7 @@ competition "inaturalist-2019-fgvc6" {
         format = "tar"
         files "{name}" {
           from = "{file_name}"
-          each = table({ name = after(local.train.file_name, "/"), file_name = local.train.file_name })
+          each = table({ name = after(local.packed, "/"), file_name = local.packed })
         }
       }
       archive "test2019.tar.gz" {
@@ -74,6 +80,14 @@ competition "inaturalist-2019-fgvc6" {
     }
     private {
       table "answers.csv" { rows = local.answers }
+    }
+  }
+
+  errata "v2" {
+    reason    = "val2019.json lists labelled pictures, but the archive holds the training part's only, so that they cannot be used. v2 packs them with the others, as the original archive does."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/inaturalist-2019-fgvc6/prepare.py"
+    locals {
+      with_validation = true
     }
   }
 

@@ -254,6 +254,7 @@ func TestErrataPrepare(t *testing.T) {
 		"h-and-m-personalized-fashion-recommendations":  {"private/answers.csv", "public/transactions_train.csv"},
 		"hms-harmful-brain-activity-classification":     {"private/gold_submission.csv", "private/test.csv", "public/sample_submission.csv", "public/test.csv"},
 		"hubmap-kidney-segmentation":                    {"public/test/0486052bb.json", "public/test/095bf7a1f.json", "public/test/8242609fa.json"},
+		"inaturalist-2019-fgvc6":                        {"public/train_val2019.tar.gz"},
 		"random-acts-of-pizza":                          {"public/test.json", "public/test.zip", "public/train.json", "public/train.zip"},
 		"ranzcr-clip-catheter-line-classification":      {"public/sample_submission.csv"},
 		"siim-isic-melanoma-classification":             {"public/tfrecords/test00-2071.tfrec", "public/tfrecords/test01-2071.tfrec"},
