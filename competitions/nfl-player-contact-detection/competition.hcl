@@ -3,8 +3,8 @@ competition "nfl-player-contact-detection" {
   category     = "video-classification"
   complexity   = "high"
   kind         = "code"
-  opened       = "2022-05-12"
-  closed       = "2023-01-03"
+  opened       = "2022-12-05"
+  closed       = "2023-03-01"
   size_gb      = 5.01
   metric_name  = "matthews-correlation-coefficient"
   sample_score = 0

@@ -3,8 +3,8 @@ competition "predict-volcanic-eruptions-ingv-oe" {
   category     = "signal-processing"
   complexity   = "high"
   kind         = "simple"
-  opened       = "2020-12-10"
-  closed       = "2021-06-01"
+  opened       = "2020-10-12"
+  closed       = "2021-01-06"
   size_gb      = 31.25
   metric_name  = "mean-absolute-error"
   sample_score = 24402200

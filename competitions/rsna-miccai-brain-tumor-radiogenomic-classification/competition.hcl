@@ -3,8 +3,8 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
   category     = "image-other"
   complexity   = "high"
   kind         = "code"
-  opened       = "2021-13-07"
-  closed       = "2021-15-10"
+  opened       = "2021-07-13"
+  closed       = "2021-10-15"
   size_gb      = 135.85
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "tensorflow-speech-recognition-challenge" {
   category     = "audio-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2017-15-11"
-  closed       = "2018-16-01"
+  opened       = "2017-11-15"
+  closed       = "2018-01-16"
   size_gb      = 3.76
   metric_name  = "accuracy"
   sample_score = 0

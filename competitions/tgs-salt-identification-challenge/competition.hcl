@@ -3,8 +3,8 @@ competition "tgs-salt-identification-challenge" {
   category     = "image-segmentation"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2018-19-07"
-  closed       = "2018-19-10"
+  opened       = "2018-07-19"
+  closed       = "2018-10-19"
   size_gb      = 0.5
   metric_name  = "mean-precision-intersection-over-union-at-different-thresholds"
   sample_score = 0

@@ -3,8 +3,8 @@ competition "tweet-sentiment-extraction" {
   category     = "text-classification"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2020-23-03"
-  closed       = "2020-16-06"
+  opened       = "2020-03-23"
+  closed       = "2020-06-16"
   size_gb      = 0.003
   metric_name  = "jaccard-similarity"
   sample_score = 0

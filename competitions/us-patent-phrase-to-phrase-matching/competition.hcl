@@ -3,8 +3,8 @@ competition "us-patent-phrase-to-phrase-matching" {
   category    = "text-other"
   complexity  = "medium"
   kind        = "code"
-  opened      = "2022-21-03"
-  closed      = "2022-20-06"
+  opened      = "2022-03-21"
+  closed      = "2022-06-20"
   size_gb     = 0.00214
   metric_name = "pearson-correlation-coefficient"
   answers     = "private/test.csv"

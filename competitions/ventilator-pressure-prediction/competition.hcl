@@ -3,8 +3,8 @@ competition "ventilator-pressure-prediction" {
   category     = "forecasting"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2021-22-09"
-  closed       = "2021-03-11"
+  opened       = "2021-09-22"
+  closed       = "2021-11-03"
   size_gb      = 0.7
   metric_name  = "dice-hausdorff-combo"
   sample_score = 17.65486
