@@ -3,8 +3,8 @@ competition "aptos2019-blindness-detection" {
   category     = "image-classification"
   complexity   = "low"
   kind         = "code"
-  opened       = "2019-28-06"
-  closed       = "2019-07-09"
+  opened       = "2019-06-28"
+  closed       = "2019-09-07"
   size_gb      = 10.22
   metric_name  = "quadratic-weighted-kappa"
   sample_score = 0

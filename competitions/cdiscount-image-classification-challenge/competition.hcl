@@ -3,8 +3,8 @@ competition "cdiscount-image-classification-challenge" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2017-14-09"
-  closed       = "2017-14-12"
+  opened       = "2017-09-14"
+  closed       = "2017-12-14"
   size_gb      = 78.12
   metric_name  = "accuracy"
   sample_score = 0.00885

@@ -3,8 +3,8 @@ competition "detecting-insults-in-social-commentary" {
   category     = "text-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2012-18-09"
-  closed       = "2012-21-09"
+  opened       = "2012-09-18"
+  closed       = "2012-09-21"
   size_gb      = 0.002
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -4,7 +4,7 @@ competition "freesound-audio-tagging-2019" {
   complexity   = "medium"
   kind         = "code"
   opened       = "2019-04-04"
-  closed       = "2019-17-06"
+  closed       = "2019-06-17"
   size_gb      = 26.15
   metric_name  = "label-ranking-average-precision"
   sample_score = 0.02197

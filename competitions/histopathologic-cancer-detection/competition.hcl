@@ -3,8 +3,8 @@ competition "histopathologic-cancer-detection" {
   category     = "image-other"
   complexity   = "low"
   kind         = "code"
-  opened       = "2018-16-11"
-  closed       = "2019-30-03"
+  opened       = "2018-11-16"
+  closed       = "2019-03-30"
   size_gb      = 7.76
   metric_name  = "auc-roc"
   sample_score = 0.5

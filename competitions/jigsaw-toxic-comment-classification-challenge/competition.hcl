@@ -3,8 +3,8 @@ competition "jigsaw-toxic-comment-classification-challenge" {
   category     = "text-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2017-19-12"
-  closed       = "2018-20-03"
+  opened       = "2017-12-19"
+  closed       = "2018-03-20"
   size_gb      = 0.06
   metric_name  = "column-wise ROC AUC"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "kuzushiji-recognition" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2019-18-07"
-  closed       = "2019-14-10"
+  opened       = "2019-07-18"
+  closed       = "2019-10-14"
   size_gb      = 4.51
   metric_name  = "f1-score"
   sample_score = 0

@@ -3,8 +3,8 @@ competition "mlsp-2013-birds" {
   category     = "audio-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2013-17-06"
-  closed       = "2013-19-08"
+  opened       = "2013-06-17"
+  closed       = "2013-08-19"
   size_gb      = 0.5851
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "new-york-city-taxi-fare-prediction" {
   category     = "tabular"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2018-25-07"
-  closed       = "2018-25-09"
+  opened       = "2018-07-25"
+  closed       = "2018-09-25"
   size_gb      = 5.7
   metric_name  = "root-mean-squared-error"
   sample_score = 10.02927

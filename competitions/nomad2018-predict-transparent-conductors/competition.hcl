@@ -3,8 +3,8 @@ competition "nomad2018-predict-transparent-conductors" {
   category     = "tabular"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2017-18-12"
-  closed       = "2018-15-02"
+  opened       = "2017-12-18"
+  closed       = "2018-02-15"
   size_gb      = 0.00624
   metric_name  = "mean-column-wise-rmsle"
   sample_score = 0.21174

@@ -3,8 +3,8 @@ competition "petfinder-pawpularity-score" {
   category     = "image-other"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2021-23-09"
-  closed       = "2022-14-01"
+  opened       = "2021-09-23"
+  closed       = "2022-01-14"
   size_gb      = 1.04
   metric_name  = "root-mean-squared-error"
   sample_score = 37.37587

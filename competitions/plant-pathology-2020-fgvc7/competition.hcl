@@ -3,8 +3,8 @@ competition "plant-pathology-2020-fgvc7" {
   category     = "image-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2020-09-03"
-  closed       = "2020-26-05"
+  opened       = "2020-03-09"
+  closed       = "2020-05-26"
   size_gb      = 0.8
   metric_name  = "mean-column-wise-roc-auc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "random-acts-of-pizza" {
   category     = "text-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2014-29-05"
-  closed       = "2015-01-06"
+  opened       = "2014-05-29"
+  closed       = "2015-06-01"
   size_gb      = 0.003
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "ranzcr-clip-catheter-line-classification" {
   category     = "image-classification"
   complexity   = "low"
   kind         = "code"
-  opened       = "2020-14-12"
-  closed       = "2021-16-03"
+  opened       = "2020-12-14"
+  closed       = "2021-03-16"
   size_gb      = 13.13
   metric_name  = "auc-roc"
   sample_score = 0.5

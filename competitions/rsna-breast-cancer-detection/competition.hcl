@@ -3,8 +3,8 @@ competition "rsna-breast-cancer-detection" {
   category     = "image-classification"
   complexity   = "high"
   kind         = "code"
-  opened       = "2022-28-11"
-  closed       = "2023-27-02"
+  opened       = "2022-11-28"
+  closed       = "2023-02-27"
   size_gb      = 314.72
   metric_name  = "probabilistic-f1-score"
   sample_score = 0.02212

@@ -3,8 +3,8 @@ competition "spooky-author-identification" {
   category     = "text-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2017-25-10"
-  closed       = "2017-15-12"
+  opened       = "2017-10-25"
+  closed       = "2017-12-15"
   size_gb      = 0.0019
   metric_name  = "multi-class-log-loss"
   sample_score = 1.08468

@@ -3,8 +3,8 @@ competition "tabular-playground-series-dec-2021" {
   category     = "tabular"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2021-01-12"
-  closed       = "2021-31-12"
+  opened       = "2021-12-01"
+  closed       = "2021-12-31"
   size_gb      = 0.7
   metric_name  = "multi-class-classification-accuracy"
   sample_score = 0.56458

@@ -3,8 +3,8 @@ competition "tabular-playground-series-may-2022" {
   category     = "tabular"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2022-01-05"
-  closed       = "2022-31-05"
+  opened       = "2022-05-01"
+  closed       = "2022-05-31"
   size_gb      = 0.57
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "text-normalization-challenge-russian-language" {
   category     = "sequence-to-sequence"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2017-05-09"
-  closed       = "2017-20-11"
+  opened       = "2017-09-05"
+  closed       = "2017-11-20"
   size_gb      = 0.01
   metric_name  = "accuracy"
   sample_score = 0.87501

@@ -3,8 +3,8 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   category     = "audio-classification"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2013-10-05"
-  closed       = "2013-17-06"
+  opened       = "2013-05-10"
+  closed       = "2013-06-17"
   size_gb      = 0.29314
   metric_name  = "auc-roc"
   sample_score = 0.5

@@ -3,8 +3,8 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   category     = "object-detection"
   complexity   = "high"
   kind         = "simple"
-  opened       = "2020-30-12"
-  closed       = "2021-30-03"
+  opened       = "2020-12-30"
+  closed       = "2021-03-30"
   size_gb      = 205.96
   metric_name  = "mAP-at-IoU>0.4"
   sample_score = 0.0475
