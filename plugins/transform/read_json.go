@@ -165,7 +165,7 @@ var selectFieldsVerb = Verb{
 	Summary: "The records, or one object, with the named members only, in the order of the names. A record without one is an error.",
 	Source:  "[{name: record[name] for name in names} for record in records]",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
-		return eachRecord(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
+		return changeEach(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
 			for _, name := range names {
 				if _, ok := record.Get(name); !ok {
 					return record, fmt.Errorf("select_fields: record %d has no member %q", i, name)
@@ -180,12 +180,12 @@ var dropFieldsVerb = Verb{
 	Name: "drop_fields", Params: []string{"records", "names"},
 	Summary: "The records, or one object, without the named members; those that a record lacks do not matter.",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
-		return eachRecord(v, func(_ int, record pyjson.Value) (pyjson.Value, error) { return record.Without(names...), nil })
+		return changeEach(v, func(_ int, record pyjson.Value) (pyjson.Value, error) { return record.Without(names...), nil })
 	},
 }
 
-// eachRecord changes every record of a list, or one object.
-func eachRecord(v pyjson.Value, change func(int, pyjson.Value) (pyjson.Value, error)) (pyjson.Value, error) {
+// changeEach changes every record of a list, or one object.
+func changeEach(v pyjson.Value, change func(int, pyjson.Value) (pyjson.Value, error)) (pyjson.Value, error) {
 	switch v.Kind() {
 	case pyjson.Object:
 		return change(0, v)

@@ -42,8 +42,8 @@ func JSONOf(v table.Value) pyjson.Value {
 	return pyjson.Value{}
 }
 
-// jsonCell returns a cell of a column; a missing number is NaN.
-func jsonCell(c *table.Column, i int) pyjson.Value {
+// JSONValue returns a cell of a column as a JSON value; a missing number is NaN.
+func JSONValue(c *table.Column, i int) pyjson.Value {
 	if c.Kind() == table.Float64 {
 		return pyjson.OfFloat(c.Float(i))
 	}
@@ -55,7 +55,7 @@ func jsonCell(c *table.Column, i int) pyjson.Value {
 func JSONList(c *table.Column) pyjson.Value {
 	items := make([]pyjson.Value, c.Len())
 	for i := range items {
-		items[i] = jsonCell(c, i)
+		items[i] = JSONValue(c, i)
 	}
 	return pyjson.OfArray(items...)
 }
@@ -105,10 +105,10 @@ func withMembersEach(v pyjson.Value, members Members) (pyjson.Value, error) {
 		}
 		set[k] = pyjson.Member{Name: m.Name, Value: m.Value}
 	}
-	return eachRecord(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
+	return changeEach(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
 		for k, m := range members {
 			if m.Column != nil {
-				set[k].Value = jsonCell(m.Column, i)
+				set[k].Value = JSONValue(m.Column, i)
 			}
 		}
 		return record.WithAll(set...), nil
