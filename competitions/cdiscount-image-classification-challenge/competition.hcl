@@ -58,7 +58,7 @@ competition "cdiscount-image-classification-challenge" {
   }
 
   checksums {
-    public  = {
+    public = {
       "category_names.csv"    = "f3942c134e6010e531709f56fcf63ce4"
       "sample_submission.csv" = "386d237e1e17a667040d9a8a8e753371"
       "test.bson"             = "b2b39dbcd5e04c1c27aea258e103e1a4"

@@ -6,18 +6,30 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/transform"
 )
 
 var textOutput = outputKind{
 	name: "text", attrs: []string{"lines", "header"}, required: 1,
-	doc:   "A text file with the line header first, where it is given, and a line for each cell of a column or member of a list, each ended by \\n. A missing cell is an empty line.",
+	doc:   "A text file with the line header first, where it is given, and a line for each cell of a column or member of a list, each ended by \\n. A missing cell is an empty line. The lines of a file (stream_lines) are read again and written as they are, with \\n for their ends; a last one without an end keeps none.",
 	write: writeText,
 }
 
 func writeText(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	var lines, header []string
-	in.read("lines", intoLines(&lines))
+	var stream *transform.Lines
+	in.read("lines", func(v cty.Value) error {
+		if rows, err := toRows(v); err == nil {
+			stream, _ = rows.(*transform.Lines)
+		}
+		if stream != nil {
+			return nil
+		}
+		return intoLines(&lines)(v)
+	})
 	in.read("header", intoLines(&header))
 	if in.failed() {
 		return in.diags
@@ -28,6 +40,9 @@ func writeText(r *runner, it *item) hcl.Diagnostics {
 			_, _ = buf.WriteString(line)
 			_ = buf.WriteByte('\n')
 		}
-		return buf.Flush()
+		if err := buf.Flush(); err != nil || stream == nil {
+			return err
+		}
+		return transform.WriteLines(w, stream)
 	})
 }

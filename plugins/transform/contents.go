@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/image/tiff"
 	"golang.org/x/sync/errgroup"
@@ -24,17 +23,12 @@ import (
 var fileVerbs = []Verb{jsonNamesVerb, imageSizeVerb, npySizeVerb, runLengthsVerb, archiveFilesVerb}
 
 // eachFile calls read for every file, several at once, and returns the error
-// of the first one that fails: files are begun in order, none after a failure.
-// Not more than one file a processor is open.
+// of the first one that fails. Not more than one file a processor is open.
 func eachFile(in *Input, verb string, paths []string, read func(i int, f fs.File) error) error {
 	errs := make([]error, len(paths))
-	var failed atomic.Bool
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, path := range paths {
-		if failed.Load() {
-			break
-		}
 		if in.Context != nil && in.Context.Err() != nil {
 			errs[i] = in.Context.Err()
 			break
@@ -46,9 +40,8 @@ func eachFile(in *Input, verb string, paths []string, read func(i int, f fs.File
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("%s %s: %w", verb, path, err)
-				failed.Store(true)
 			}
-			return nil
+			return errs[i]
 		})
 	}
 	_ = group.Wait()

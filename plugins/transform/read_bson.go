@@ -68,6 +68,9 @@ func (d *Documents) rows() picked {
 // Take implements Rows.
 func (d *Documents) Take(rows []int) Rows { return d.with(d.rows().take(rows)) }
 
+// Pick implements Picker.
+func (d *Documents) Pick(keep func(place int) bool) Rows { return d.with(d.rows().pick(keep)) }
+
 func (d *Documents) with(rows picked) *Documents {
 	return &Documents{file: d.file, chosen: &rows, dropped: d.dropped}
 }
@@ -116,7 +119,7 @@ func (d *Documents) Where(name string, keep func(table.Value) bool) (Rows, error
 		return nil, err
 	}
 	c := t.Columns()[0]
-	return d.with(d.rows().pick(func(i int) bool { return keep(c.Value(i)) })), nil
+	return d.Pick(func(place int) bool { return keep(c.Value(place)) }), nil
 }
 
 // columns returns fields of all documents, and their number. The file is read

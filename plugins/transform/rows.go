@@ -31,6 +31,9 @@ var headVerb = Verb{
 		if count < 0 {
 			return nil, fmt.Errorf("head: count %d is negative", count)
 		}
+		if r, ok := rows.(*Lines); ok {
+			return r.Head(count), nil
+		}
 		return rows.Take(span(0, min(count, rows.Len()))), nil
 	},
 }
@@ -73,7 +76,7 @@ var filterVerb = Verb{
 		if condition.Kind() != table.Bool || condition.Len() != rows.Len() {
 			return nil, fmt.Errorf("filter: the condition has %d %s cells; it needs %d conditions such as t.x == 1", condition.Len(), condition.Kind(), rows.Len())
 		}
-		return rows.Take(where(rows.Len(), condition.Bool)), nil
+		return pickRows(rows, condition.Bool), nil
 	},
 }
 

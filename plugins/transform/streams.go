@@ -9,7 +9,7 @@ import (
 )
 
 // streamVerbs give rows that are read again when they are written, since they are too large to hold.
-var streamVerbs = []Verb{bsonVerb}
+var streamVerbs = []Verb{bsonVerb, streamLinesVerb, drawClozeVerb, removeWordVerb, omitVerb}
 
 // Stream is rows of a file that stay there: what is held are their numbers.
 // Verbs that choose rows or fields give streams again; any other reads them
@@ -22,6 +22,20 @@ type Stream interface {
 	Select(names ...string) (Rows, error)
 	// Where returns the rows for whose field of that name keep holds.
 	Where(name string, keep func(table.Value) bool) (Rows, error)
+}
+
+// Picker is rows of which some can be chosen without a list of their numbers.
+type Picker interface {
+	// Pick returns the rows for whose place keep holds.
+	Pick(keep func(place int) bool) Rows
+}
+
+// pickRows returns the rows for whose place keep holds.
+func pickRows(rows Rows, keep func(place int) bool) Rows {
+	if p, ok := rows.(Picker); ok {
+		return p.Pick(keep)
+	}
+	return rows.Take(where(rows.Len(), keep))
 }
 
 // openAt opens a file of the raw folder to be read at any place. A file that

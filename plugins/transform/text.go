@@ -66,7 +66,7 @@ var lowerVerb = Verb{Name: "lower", Params: []string{"text"}, Summary: "The text
 
 var upperVerb = Verb{Name: "upper", Params: []string{"text"}, Summary: "The text in upper case.", Func: plain(strings.ToUpper)}
 
-var stripVerb = Verb{Name: "strip", Params: []string{"text"}, Summary: "The text without white space at its ends.", Func: plain(strings.TrimSpace)}
+var stripVerb = Verb{Name: "strip", Params: []string{"text"}, Summary: "The text without white space at its ends.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
 
 var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
 

@@ -36,6 +36,48 @@ case("bson head", 'head(where_in(bson("docs.bson"), "b", [false]), 3).n', d[~d["
 case("bson reverse", 'select(reverse(where_in(bson("docs.bson"), "b", [false])), "_id", "x")', d[~d["b"]][["_id", "x"]][::-1])
 case("bson take again", 'take(reverse(bson("docs.bson")), sequence([1, 2, 3, 4], { start = 5 }))._id', d["_id"][::-1].iloc[5:9])
 
+# Lines of a text file
+r = np.random.RandomState(3)
+SPACES = [" ", " ", " ", "  ", "\t", "\u00a0", "\x1c", "\u2028", "\x85"]
+TEXT = ""
+for i in range(400):
+    words = ["".join(r.choice(list('abcé"中,.')) for _ in range(r.randint(1, 6))) for _ in range(r.choice([0, 1, 2, 3, 3, 4, 9]))]
+    TEXT += "".join(r.choice(SPACES) + w for w in words) + r.choice(["", " ", "\x1f"]) + r.choice(["\n", "\n", "\r\n", "\r"])
+TEXT += "the last line has no end"
+RAW["lines.txt"] = TEXT
+(here / "work").mkdir(exist_ok=True)
+(here / "work" / "lines.txt").write_bytes(TEXT.encode())
+lines = [line.rstrip("\n") for line in open(here / "work" / "lines.txt", encoding="utf-8")]
+column = lambda texts: pd.Series(texts, name="line", dtype=object)
+case("stream_lines", 'stream_lines("lines.txt").line', column(lines))
+case("stream_lines head", 'head(stream_lines("lines.txt"), 7).line', column(lines[:7]))
+case("stream_lines head beyond", 'sequence(head(stream_lines("lines.txt"), 700))', pd.Series(range(len(lines)), name="sequence"))
+case("stream_lines any order", 'take(stream_lines("lines.txt"), integer(column([7, 3, 7, 0]))).line', column([lines[i] for i in (7, 3, 7, 0)]))
+case("omit lines", 'omit(head(stream_lines("lines.txt"), 20), integer(column([7, 3, 7, 0]))).line', column(list(np.delete(np.array(lines[:20], object), [7, 3, 7, 0]))))
+case("omit twice", 'omit(omit(stream_lines("lines.txt"), integer(column([1, 2]))), integer(column([0, 395]))).line', column(list(np.delete(np.delete(np.array(lines, object), [1, 2]), [0, 395]))))
+case("omit rows", 'omit(table({ a = sequence([1, 2, 3, 4]) }), integer(column([3, 1])))', pd.DataFrame({"a": np.delete(np.arange(4), [3, 1])}))
+case("strip", 'table({ line = strip(stream_lines("lines.txt").line) })', column([line.strip() for line in lines]))
+
+
+def cloze(lines, share, seed):
+    g = np.random.RandomState(seed)
+    out = []
+    for i, line in enumerate(lines):
+        if g.uniform() <= share and len(line.split()) > 2:
+            out.append((i, line, g.randint(1, len(line.split()) - 1)))
+    return pd.DataFrame(out, columns=["position", "line", "word"])
+
+
+for share, seed in [(0.3, 0), (1.0, 7), (0.02, 5)]:
+    t = cloze(lines, share, seed)
+    case(f"draw_cloze {share}", f'draw_cloze(stream_lines("lines.txt"), {share}, {{ random_state = {seed} }})', t)
+case("draw_cloze column", 'draw_cloze(stream_lines("lines.txt").line, 0.5)', cloze(lines, 0.5, 0))
+t = cloze(lines, 0.6, 2)
+gone = [" ".join(np.delete(np.array(text.split(), object), k)) for text, k in zip(t["line"], t["word"])]
+case("remove_word", 'table({ line = remove_word(draw_cloze(stream_lines("lines.txt"), 0.6, { random_state = 2 }).line, draw_cloze(stream_lines("lines.txt"), 0.6, { random_state = 2 }).word) })', column(gone))
+case("remove_word constant", 'table({ line = remove_word(draw_cloze(stream_lines("lines.txt"), 0.6, { random_state = 2 }).line, 1) })',
+     column([" ".join(text.split()[:1] + text.split()[2:]) for text in t["line"]]))
+
 json.dump({"versions": {"pandas": pd.__version__, "numpy": np.__version__, "pymongo": pymongo.version},
            "raw": RAW, "binary": {k: base64.b64encode(v).decode() for k, v in BINARY.items()}, "cases": CASES},
           open(here / "streams.json", "w"), ensure_ascii=False, indent=1)

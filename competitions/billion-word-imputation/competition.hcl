@@ -1,0 +1,94 @@
+competition "billion-word-imputation" {
+  title        = "Billion Word Imputation"
+  category     = "training-llms"
+  complexity   = "medium"
+  kind         = "simple"
+  opened       = "2014-08-05"
+  closed       = "2015-01-05"
+  size_gb      = 1.7
+  metric_name  = "levenshtein-distance"
+  sample_score = 5.56118
+  answers      = "private/test.csv"
+  sample       = "private/sample_submission.csv"
+
+  description = <<-EOT
+    One word was taken out of each sentence of a large corpus, neither the first nor the last; put it back. A submission
+    gives the whole sentences; the score is the mean edit distance to the right ones.
+  EOT
+
+  source "kaggle" {
+    slug = "billion-word-imputation"
+    md5  = "70a08536f59df46f1d2c9d4bfeae4b0b"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/billion-word-imputation/description.md"
+    sha256 = "593910b0d4eede71130432258bbbdd58093696018df44336db4ee9cf7604e989"
+  }
+
+  param "lines" {
+    default     = 30301028
+    description = "number of lines of the corpus that are used"
+  }
+
+  prepare {
+    extract = ["train_v2.txt.zip"]
+    locals {
+      lines     = head(stream_lines("train_v2.txt"), param.lines)
+      drawn     = draw_cloze(local.lines, 0.01, { random_state = 0 })
+      sentences = strip(local.drawn.line)
+      answers   = table({ id = sequence(local.drawn), sentence = local.sentences })
+      given     = with(local.answers, { sentence = remove_word(local.sentences, local.drawn.word) })
+    }
+    public {
+      archive "train_v2.txt.zip" {
+        text "train_v2.txt" { lines = omit(local.lines, local.drawn.position) }
+      }
+      archive "test_v2.txt.zip" {
+        table "test_v2.txt" {
+          rows  = local.given
+          quote = "nonnumeric"
+        }
+      }
+    }
+    private {
+      table "test.csv" {
+        rows  = local.answers
+        quote = "nonnumeric"
+      }
+      table "sample_submission.csv" {
+        rows  = local.given
+        quote = "nonnumeric"
+      }
+    }
+  }
+
+  grade {
+    metric  = "levenshtein"
+    id      = "id"
+    targets = ["sentence"]
+    require {
+      columns   = ["id", "sentence"]
+      same_rows = true
+      same_ids  = true
+    }
+  }
+
+  lint {
+    allow "layout" {
+      file   = "private/sample_submission.csv"
+      reason = "The reference keeps the sample beside the answers; agents see the same sentences in test_v2.txt.zip."
+    }
+  }
+
+  checksums {
+    private = {
+      "sample_submission.csv" = "b734f937cbff4fbc88b2cfccc5d12d58"
+      "test.csv"              = "5340d30e22b84bf14de19b9c877b16e3"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
