@@ -31,7 +31,7 @@ type outputKind struct {
 
 // outputKinds lists the kinds of output blocks.
 func outputKinds() []outputKind {
-	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, jsonOutput, npyOutput, bsonOutput, archiveOutput, repackOutput}
+	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, jsonOutput, jsonLinesOutput, npyOutput, bsonOutput, archiveOutput, repackOutput}
 }
 
 // OutputDoc describes a kind of output block for reference pages.

@@ -207,8 +207,11 @@ func toJSON(v cty.Value) (pyjson.Value, error) {
 
 func toRecords(v cty.Value) (transform.Records, error) {
 	if v.Type() == rowsType && !v.IsNull() {
-		if r, ok := (*v.EncapsulatedValue().(*transform.Rows)).(transform.Records); ok {
+		switch r := (*v.EncapsulatedValue().(*transform.Rows)).(type) {
+		case transform.Records:
 			return r, nil
+		case *transform.Frame:
+			return r.Records()
 		}
 	}
 	return nil, fmt.Errorf("expected records, as json(…) gives them, not %s", describe(v))

@@ -1,6 +1,7 @@
 package ujson
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,12 +33,9 @@ func isRange(err error) bool {
 	return ok && n.Err == strconv.ErrRange
 }
 
-// Strip returns a text without white space at its ends, as str.strip.
-func Strip(s string) string { return strings.TrimFunc(s, isSpace) }
-
-// isSpace is str.isspace of one character.
-func isSpace(r rune) bool {
-	return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f
+// Strip returns a line without white space at its ends, as str.strip.
+func Strip(line []byte) []byte {
+	return bytes.TrimFunc(line, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
 // plainDigits returns a number in the form of strconv: decimal digits of any

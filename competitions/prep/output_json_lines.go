@@ -1,0 +1,23 @@
+package prep
+
+import (
+	"io"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/mleflow/mleflow/plugins/transform"
+)
+
+var jsonLinesOutput = outputKind{
+	name: "json_lines", attrs: []string{"rows"}, required: 1,
+	doc: "A file with one JSON object a line, written as pandas.DataFrame.to_json(orient=\"records\", lines=True) writes it: ASCII without blanks, " +
+		"floats with at most ten decimals, null for what is missing. rows are records, rows of pandas_json_lines, which are read again from their file and never held in memory, or a table.",
+	write: func(r *runner, it *item) hcl.Diagnostics {
+		in := r.read(it)
+		rows := in.rows("rows")
+		if in.failed() {
+			return in.diags
+		}
+		return r.create(it, func(w io.Writer) error { return transform.WriteJSONLines(w, rows) })
+	},
+}

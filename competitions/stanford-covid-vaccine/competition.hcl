@@ -1,0 +1,106 @@
+competition "stanford-covid-vaccine" {
+  title        = "OpenVaccine: COVID-19 mRNA Vaccine Degradation Prediction"
+  category     = "tabular"
+  complexity   = "high"
+  kind         = "simple"
+  opened       = "2020-09-11"
+  closed       = "2020-10-06"
+  size_gb      = 2.68
+  metric_name  = "multi-class-log-loss"
+  sample_score = 0.63824
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Predict how an RNA molecule degrades at each of its bases, from its sequence and predicted structure: its reactivity
+    and its degradation at high pH and at 50 degrees, with and without magnesium. A submission gives five values for
+    every base; the score is the mean over three of them of the root mean squared error at the bases that were measured.
+  EOT
+
+  source "kaggle" {
+    slug = "stanford-covid-vaccine"
+    md5  = "16ec2b3aa849804b7ab68a3bd043d00c"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/stanford-covid-vaccine/description.md"
+    sha256 = "be91b5ee222979bf83059a8d4691b6ca532ea6871f3d799ea14347c3a65833bb"
+  }
+
+  locals {
+    measures = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+  }
+
+  prepare {
+    locals {
+      all   = pandas_json_lines("train.json")
+      given = pandas_json_lines("test.json")
+
+      # A tenth of the molecules, drawn from those that pass the filter of signal to noise.
+      numbers = sequence(local.all)
+      drawn = sample(filter(local.numbers, local.all.SN_filter > 0), {
+        count        = floor(length(local.all) / 10)
+        random_state = 0
+      })
+      is_test = is_in(local.numbers, local.drawn)
+      train   = filter(local.all, !local.is_test)
+      test    = filter(local.all, local.is_test)
+
+      # A row for each base; those after the measured ones are zero and not kept.
+      molecules  = with_fields(local.test, { molecule = sequence(local.test) })
+      measured   = explode(select_fields(local.molecules, concat(["molecule", "id"], local.measures)), local.measures)
+      bases      = table({ molecule = sequence(local.test), id = local.test.id })
+      unmeasured = repeat(local.bases, local.test.seq_length - local.test.seq_scored)
+      rows = concat(
+        with(local.measured, { keep = true }),
+        with(fill(local.unmeasured, local.measures, real(0)), { keep = false }),
+      )
+      sorted  = sort_by(with(local.rows, { position = count_within(local.rows.molecule) }), "molecule", "position")
+      ids     = with(local.sorted, { id_seqpos = "${local.sorted.id}_${local.sorted.position}" })
+      answers = select(local.ids, "id_seqpos", local.measures, "keep")
+    }
+    public {
+      json_lines "train.json" { rows = with_fields(local.train, { index = sequence(local.train) }) }
+      json_lines "test.json" {
+        rows = with_fields(select_fields(local.test, names_of(local.given[0])), { index = sequence(local.test) })
+      }
+      table "sample_submission.csv" {
+        rows         = fill(drop(local.answers, "keep"), local.measures, real(0))
+        float_format = "%.10f"
+      }
+    }
+    private {
+      table "test.csv" {
+        rows         = local.answers
+        float_format = "%.10f"
+      }
+    }
+  }
+
+  grade {
+    metric  = "rmse"
+    id      = "id_seqpos"
+    targets = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
+    only    = { column = "keep", equals = true, by = "row" }
+    require {
+      same_rows = true
+      columns   = ["id_seqpos", "reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+      same_ids  = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "5d6a8da1eae26187ec3158b68ec7d666"
+      "test.json"             = "86e2201a0168275ccadd49cafa6cab66"
+      "train.json"            = "0081f791ac8730984c147955a0c7bba9"
+    }
+    private = {
+      "test.csv" = "41f284c21e1f7e112f29e1d7b7c1fd73"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

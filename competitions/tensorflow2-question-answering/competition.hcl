@@ -1,0 +1,101 @@
+competition "tensorflow2-question-answering" {
+  title        = "TensorFlow 2.0 Question Answering"
+  category     = "text-other"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2019-10-28"
+  closed       = "2020-01-22"
+  size_gb      = 17.47
+  metric_name  = "micro-f1-score"
+  sample_score = 0.57117
+  answers      = "private/test.jsonl"
+  gold         = "private/gold_submission.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Find the answer to a question in a page of Wikipedia: the passage that holds it and, where there is one, the few
+    words that answer it, or yes or no. A submission names a span of tokens, an answer or nothing for both kinds of
+    answer to each question; the score is the share of the predictions that are right.
+  EOT
+
+  source "kaggle" {
+    slug = "tensorflow2-question-answering"
+    md5  = "4d3bbcfad1ff7ea12f3c1c3347c4f821"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tensorflow2-question-answering/description.md"
+    sha256 = "ff384f41c6d8b48928125b6bb0317a355dad00c686a9394f40ed913d3e281ff3"
+  }
+
+  locals {
+    # The reference reads the file in parts of so many lines and splits each on its own.
+    chunk = 1000
+    asked = ["example_id", "question_text", "document_text", "long_answer_candidates"]
+  }
+
+  prepare {
+    locals {
+      all    = pandas_json_lines("simplified-nq-train.jsonl", { chunk = local.chunk, types = { example_id = "text" } })
+      chunks = integer(sequence(local.all) / local.chunk)
+      parts  = train_test_split_each(local.all, local.chunks, { test_size = 0.1, random_state = 0 })
+
+      found = json_pointers(local.parts.test, {
+        id          = "/example_id"
+        yes_no      = "/annotations/0/yes_no_answer"
+        short_start = "/annotations/0/short_answers/0/start_token"
+        short_end   = "/annotations/0/short_answers/0/end_token"
+        long_start  = "/annotations/0/long_answer/start_token"
+        long_end    = "/annotations/0/long_answer/end_token"
+      })
+      short_start = integer(fill_missing(local.found.short_start, 0))
+      short_end   = integer(fill_missing(local.found.short_end, 0))
+      short_span  = is_missing(local.found.short_start) ? "" : "${local.short_start}:${local.short_end}"
+      long_span   = local.found.long_start == -1 ? "" : "${local.found.long_start}:${local.found.long_end}"
+      spans = table({
+        id    = local.found.id
+        short = local.found.yes_no == "NONE" ? local.short_span : local.found.yes_no
+        long  = local.long_span
+      })
+      pairs = cross(local.spans, "kind", ["short", "long"])
+      gold = table({
+        example_id       = "${local.pairs.id}_${local.pairs.kind}"
+        PredictionString = local.pairs.kind == "short" ? local.pairs.short : local.pairs.long
+      })
+    }
+    public {
+      json_lines "simplified-nq-train.jsonl" { rows = local.parts.train }
+      json_lines "simplified-nq-test.jsonl" { rows = select(local.parts.test, local.asked) }
+      table "sample_submission.csv" { rows = fill(local.gold, ["PredictionString"], "") }
+    }
+    private {
+      json_lines "test.jsonl" { rows = local.parts.test }
+      table "gold_submission.csv" { rows = local.gold }
+    }
+  }
+
+  grade {
+    metric  = "answer_spans"
+    id      = "example_id"
+    targets = ["PredictionString"]
+    truth   = ["annotations"]
+    align   = "position"
+    require { columns = ["example_id", "PredictionString"] }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv"     = "483bdebc6d8e55344c3e0124061eb0ff"
+      "simplified-nq-test.jsonl"  = "3abc9e42896e04f4aeaa493e5944e49a"
+      "simplified-nq-train.jsonl" = "47ef1135698eb044006d1e65b68916b5"
+    }
+    private = {
+      "gold_submission.csv" = "544ba606cfb641eed0d222c3d94ffee6"
+      "test.jsonl"          = "86393efdae1c319a8d1d18e36f490e97"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}
