@@ -104,6 +104,7 @@ func (d *decoder) metric(metrics *metric.Registry) {
 	}
 	d.plan.Metric = found
 	args, at := d.metricArgs(attr)
+	d.plan.args = args
 	if d.plan.scorer, err = metrics.Build(name, args); err != nil {
 		d.fail(at, "Wrong parameters of metric "+name, "%v.", err)
 	}

@@ -20,7 +20,8 @@ import (
 // The sample stands for the answers: it has their ids. Where the metric itself
 // may refuse a submission it is tried on a truth that is made up: the sample's
 // own values, or each class in turn where the sample has no score against
-// itself (equal numbers everywhere) or no values.
+// itself (equal numbers everywhere) or no values, with the columns and
+// spellings of answers that the metric itself gives (metric.Stand).
 //
 // Form and grader differ only where a rule needs the answers themselves: where
 // some rows are not scored, a bad value in such a row is refused here and not
@@ -30,9 +31,10 @@ import (
 type Form struct {
 	plan   *Plan
 	sample *table.Table
-	// truth stands for the answers; nil if the sample has no score against
-	// anything, and then the metric is not tried.
+	// truth stands for the answers. The metric is tried on it unless the sample
+	// has no score against anything that could be made up.
 	truth *table.Table
+	tried bool
 }
 
 // NewForm returns the form of the submissions to a competition, whose sample
@@ -47,16 +49,7 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
 	}
 	f := &Form{plan: plan, sample: t}
-	for _, invent := range []func() (*table.Table, error){f.words, f.same, f.classes} {
-		truth, err := invent()
-		if err != nil {
-			continue
-		}
-		if _, err := plan.Score(t, truth); err == nil {
-			f.truth = truth
-			return f, nil
-		}
-	}
+	f.truth, f.tried = f.inventTruth()
 	return f, nil
 }
 
@@ -81,11 +74,7 @@ func (f *Form) Check(submission string) error {
 	if err != nil {
 		return &Invalid{Rule: "csv", Reason: fmt.Sprintf("the file cannot be read as a table: %v", err)}
 	}
-	answers := f.truth
-	if answers == nil {
-		answers = f.sample
-	}
-	s, err := f.plan.checked(t, answers)
+	s, err := f.plan.checked(t, f.truth)
 	if err == nil {
 		err = f.measure(s)
 	}
@@ -99,7 +88,7 @@ func (f *Form) measure(s *subject) error {
 	if err != nil {
 		return blame(err, "")
 	}
-	if f.truth == nil {
+	if !f.tried {
 		return nil
 	}
 	_, err = f.plan.scorer.Score(in)
@@ -129,55 +118,4 @@ func (e *Invalid) Class() string {
 		return "range"
 	}
 	return "values"
-}
-
-// words returns the sample with a text in each row, of three in turn, if it
-// says nothing of what belongs there.
-func (f *Form) words() (*table.Table, error) {
-	columns := make([]*table.Column, len(f.plan.Targets))
-	for i, name := range f.plan.Targets {
-		c, err := f.sample.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		if c.MissingCount() < c.Len() {
-			return nil, fmt.Errorf("column %q has values", name)
-		}
-		values := make([]string, c.Len())
-		for row := range values {
-			values[row] = string(rune('a' + row%3))
-		}
-		columns[i] = table.FromTexts(f.plan.Truth[i], values, nil)
-	}
-	return f.sample.With(columns...)
-}
-
-// same returns the sample under the names of the answers.
-func (f *Form) same() (*table.Table, error) {
-	columns := make([]*table.Column, len(f.plan.Targets))
-	for i, name := range f.plan.Targets {
-		c, err := f.sample.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		columns[i] = c.Rename(f.plan.Truth[i])
-	}
-	return f.sample.With(columns...)
-}
-
-// classes returns the sample with one class in each row, each in turn; with a
-// single target it is 0 and 1 in turn.
-func (f *Form) classes() (*table.Table, error) {
-	n := len(f.plan.Targets)
-	columns := make([]*table.Column, n)
-	for i, name := range f.plan.Truth {
-		values := make([]int64, f.sample.Len())
-		for row := range values {
-			if row%max(n, 2) == i {
-				values[row] = 1
-			}
-		}
-		columns[i] = table.FromInts(name, values)
-	}
-	return f.sample.With(columns...)
 }

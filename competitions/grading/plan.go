@@ -23,6 +23,7 @@ type Plan struct {
 	byPlace      bool
 	rename       [][2]string      // columns of the submission, from and to
 	rounding     *metric.Rounding // nil: as the metric says
+	args         metric.Args
 	scorer       metric.Scorer
 }
 

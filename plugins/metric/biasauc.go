@@ -12,6 +12,7 @@ var biasAUC = Metric{
 Predictions, truth and identities are cut to 0 and 1 at 0.5 before anything else; a missing one is 0. A subset with one class only has no score.`,
 	Source: "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
 	Params: []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
+	Stand:  Stand{"identities": {"0", "0", "1", "1"}},
 	New: func(a Args) (Scorer, error) {
 		identities := a.texts("identities")
 		if len(identities) == 0 {

@@ -24,6 +24,7 @@ A list of another length, a word that is no number and a missing cell have no sc
 		{Name: "overlap", Kind: NumberParam, Default: 0.4, Doc: "the smallest intersection over union of a match"},
 		{Name: "corners", Kind: BoolParam, Default: false, Doc: "boxes are compared by their corners and numbered from 1, as COCO is meant to be used"},
 	},
+	Stand: Stand{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
 	New: func(a Args) (Scorer, error) {
 		c := coco{class: a.text("class"), least: a.number("overlap"), corners: a.bool("corners")}
 		return scorerFunc(c.score), nil

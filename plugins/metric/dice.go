@@ -15,6 +15,7 @@ Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
 		{Name: "both_empty", Kind: TextParam, Default: "nan", OneOf: []string{"nan", "one"}, Doc: "the coefficient of two empty masks"},
 		{Name: "empty", Kind: TextParam, Default: "", Doc: "a cell that stands for an empty mask, such as -"},
 	}, maskSizeParams...),
+	Stand: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		neither := math.NaN()
@@ -57,6 +58,7 @@ var maskPrecision = Metric{
 Two empty masks score 1; an empty truth against a mask scores 0; an empty mask against a truth is treated as if it were full, a flaw of the source's histograms.` + maskDoc,
 	Source: "metric of the TGS salt competition",
 	Params: maskSizeParams,
+	Stand:  maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		return scorerFunc(func(in Input) (Score, error) {
@@ -98,6 +100,7 @@ var maskFBeta = Metric{
 	Doc:    `Mean over pictures of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a pixel in common.` + maskDoc,
 	Source: "scikit-learn 1.5 fbeta_score",
 	Params: append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "how much recall weighs against precision"}}, maskSizeParams...),
+	Stand:  maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		square := a.number("beta") * a.number("beta")

@@ -16,6 +16,7 @@ var logMAE = Metric{
 Groups are the values of a column of the answers; every group counts the same. A group without any difference gives minus infinity, and so does the score. Missing and infinite values and texts have no score.`,
 	Source: "scikit-learn 1.5 mean_absolute_error, numpy.log",
 	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
+	Stand:  Stand{"group": {"a"}},
 	New: func(a Args) (Scorer, error) {
 		group := a.text("group")
 		return scorerFunc(func(in Input) (Score, error) { return scoreLogMAE(in, group) }), nil

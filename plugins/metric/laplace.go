@@ -20,6 +20,7 @@ The tables are not paired beforehand (align = "position"). Of the answers, rows 
 		{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"},
 		{Name: "last", Kind: NumberParam, Doc: "how many rows of a group are graded"},
 	},
+	Stand: Stand{"group": {"a"}},
 	New: func(a Args) (Scorer, error) {
 		l := laplaceScorer{confidence: a.text("confidence"), group: a.text("group"), last: int(a.number("last"))}
 		return scorerFunc(l.score), nil

@@ -161,6 +161,9 @@ var maskSizeParams = []Param{
 	{Name: "pixels", Kind: NumberParam, Default: 0.0, Doc: "the number of pixels, where all pictures are alike"},
 }
 
+// maskStand makes pictures large enough for most masks.
+var maskStand = Stand{"height": {"1000"}, "width": {"1000"}}
+
 func newMaskSize(a Args) (maskSize, error) {
 	s := maskSize{height: a.text("height"), width: a.text("width"), pixels: int(a.number("pixels"))}
 	if (s.height == "" || s.width == "") && s.pixels <= 0 {

@@ -32,6 +32,7 @@ type Metric struct {
 	Doc    string                     // formula, averaging, ties, clipping, edge cases
 	Source string                     // paper or library with version
 	Params []Param                    // the parameters New understands
+	Stand  Stand                      // what answers may hold that submissions do not
 	New    func(Args) (Scorer, error) // checks the arguments
 }
 

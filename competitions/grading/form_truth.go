@@ -1,0 +1,169 @@
+package grading
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// inventTruth makes answers up from the sample, and says whether the sample has
+// a score against them.
+func (f *Form) inventTruth() (truth *table.Table, scored bool) {
+	for _, invent := range []func() (*table.Table, error){f.spelled, f.words, f.varied, f.same, f.classes} {
+		t, err := invent()
+		if err != nil {
+			continue
+		}
+		if t, err = f.completed(t); err == nil {
+			return t, true
+		}
+		if t != nil {
+			truth = t
+		}
+	}
+	if truth == nil {
+		truth = f.sample
+	}
+	return truth, false
+}
+
+// completed adds the columns that answers have and submissions do not, until
+// the sample has a score against the table. What it has added it gives beside
+// the error, too.
+func (f *Form) completed(t *table.Table) (*table.Table, error) {
+	for {
+		_, err := f.plan.Score(f.sample, t)
+		var lacks *table.NoColumnError
+		if err == nil || !errors.As(err, &lacks) || t.Has(lacks.Name) {
+			return t, err
+		}
+		c := f.column(lacks.Name)
+		if c == nil {
+			return t, err
+		}
+		if t, err = t.With(c); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// column makes a column of the answers up; nil if it is not known what belongs
+// there. All rows are among those that are graded.
+func (f *Form) column(name string) *table.Column {
+	n := f.sample.Len()
+	if only := f.plan.only; only != nil && only.column == name {
+		values := make([]table.Value, n)
+		for i := range values {
+			values[i] = only.equals
+		}
+		return table.FromValues(name, values)
+	}
+	if cells := f.plan.Metric.StandFor(f.plan.args, name); cells != nil {
+		return inTurn(name, cells, n)
+	}
+	return nil
+}
+
+// inTurn returns a column with the cells, spelled as in a CSV file, in turn.
+func inTurn(name string, cells []string, n int) *table.Column {
+	values := make([]table.Value, n)
+	for i := range values {
+		cell := cells[i%len(cells)]
+		values[i] = table.TextValue(cell)
+		if number, err := strconv.ParseInt(cell, 10, 64); err == nil {
+			values[i] = table.IntValue(number)
+		}
+	}
+	return table.FromValues(name, values)
+}
+
+// spelled returns the sample with the targets as answers spell them, where they
+// do so in another way than submissions.
+func (f *Form) spelled() (*table.Table, error) {
+	cells := f.plan.Metric.Stand[""]
+	if cells == nil {
+		return nil, fmt.Errorf("answers are spelled as submissions are")
+	}
+	columns := make([]*table.Column, len(f.plan.Truth))
+	for i, name := range f.plan.Truth {
+		columns[i] = inTurn(name, cells, f.sample.Len())
+	}
+	return f.sample.With(columns...)
+}
+
+// words returns the sample with a text in each row, of three in turn, if it
+// says nothing of what belongs there.
+func (f *Form) words() (*table.Table, error) {
+	columns := make([]*table.Column, len(f.plan.Targets))
+	for i, name := range f.plan.Targets {
+		c, err := f.sample.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.MissingCount() < c.Len() {
+			return nil, fmt.Errorf("column %q has values", name)
+		}
+		values := make([]string, c.Len())
+		for row := range values {
+			values[row] = string(rune('a' + row%3))
+		}
+		columns[i] = table.FromTexts(f.plan.Truth[i], values, nil)
+	}
+	return f.sample.With(columns...)
+}
+
+// varied returns the sample with three other texts in turn in most rows, if it
+// has the same text in all: answers have several.
+func (f *Form) varied() (*table.Table, error) {
+	columns := make([]*table.Column, len(f.plan.Targets))
+	for i, name := range f.plan.Targets {
+		c, err := f.sample.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		texts := c.Texts()
+		if c.Kind() != table.Text || c.MissingCount() > 0 || len(slices.Compact(slices.Clone(texts))) != 1 {
+			return nil, fmt.Errorf("column %q does not hold the same text in all rows", name)
+		}
+		for row := range texts {
+			if k := row % 4; k > 0 {
+				texts[row] = string(rune('a' + k))
+			}
+		}
+		columns[i] = table.FromTexts(f.plan.Truth[i], texts, nil)
+	}
+	return f.sample.With(columns...)
+}
+
+// same returns the sample under the names of the answers.
+func (f *Form) same() (*table.Table, error) {
+	columns := make([]*table.Column, len(f.plan.Targets))
+	for i, name := range f.plan.Targets {
+		c, err := f.sample.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		columns[i] = c.Rename(f.plan.Truth[i])
+	}
+	return f.sample.With(columns...)
+}
+
+// classes returns the sample with one class in each row, each in turn; with a
+// single target it is 0 and 1 in turn.
+func (f *Form) classes() (*table.Table, error) {
+	n := len(f.plan.Targets)
+	columns := make([]*table.Column, n)
+	for i, name := range f.plan.Truth {
+		values := make([]int64, f.sample.Len())
+		for row := range values {
+			if row%max(n, 2) == i {
+				values[row] = 1
+			}
+		}
+		columns[i] = table.FromInts(name, values)
+	}
+	return f.sample.With(columns...)
+}
