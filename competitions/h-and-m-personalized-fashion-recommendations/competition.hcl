@@ -3,8 +3,8 @@ competition "h-and-m-personalized-fashion-recommendations" {
   category     = "tabular"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2022-07-02"
-  closed       = "2022-09-05"
+  opened       = "2022-02-07"
+  closed       = "2022-05-09"
   size_gb      = 34.56
   metric_name  = "MAP@12"
   sample_score = 0

@@ -4,7 +4,7 @@ competition "osic-pulmonary-fibrosis-progression" {
   complexity   = "medium"
   kind         = "code"
   opened       = "2020-07-07"
-  closed       = "2020-06-10"
+  closed       = "2020-10-06"
   size_gb      = 23.99
   metric_name  = "modified-laplace-log-likelihood"
   sample_score = -14.9683

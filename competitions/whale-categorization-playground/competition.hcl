@@ -3,8 +3,8 @@ competition "whale-categorization-playground" {
   category     = "image-classification"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2018-10-01"
-  closed       = "2018-09-07"
+  opened       = "2018-01-10"
+  closed       = "2018-07-09"
   size_gb      = 0.72674
   metric_name  = "MAP@5"
   sample_score = 0.11549
