@@ -66,6 +66,7 @@ func BenchmarkSplitRecords(b *testing.B) {
 		b.ReportMetric(theirs.wall.Seconds()/float64(b.N), "theirs-s")
 		b.ReportMetric(theirs.mebibytes, "theirs-MiB")
 		b.ReportMetric(theirs.wall.Seconds()/ours.wall.Seconds(), "times-faster")
+		b.ReportMetric(theirs.cpu.Seconds()/ours.cpu.Seconds(), "times-less-cpu")
 		b.ReportMetric(theirs.mebibytes/ours.mebibytes, "times-smaller")
 	}
 }
@@ -101,7 +102,7 @@ func splitOnce(b *testing.B, dir string) {
 
 // processUse is what processes took.
 type processUse struct {
-	wall      time.Duration
+	wall, cpu time.Duration
 	mebibytes float64
 }
 
@@ -116,6 +117,7 @@ func (u *processUse) run(b *testing.B, name string, args ...string) func(variabl
 			b.Fatalf("%s: %v\n%s", name, err, out)
 		}
 		u.wall += time.Since(start)
+		u.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		u.mebibytes = max(u.mebibytes, float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1024)
 	}
 }
