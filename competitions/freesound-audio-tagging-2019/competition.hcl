@@ -75,7 +75,7 @@ competition "freesound-audio-tagging-2019" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "9e937378f06d20d2bbe5816ec3d7ae11"
       "train_curated.csv"     = "f4144b2a64918cf6fa53f4a4640f397a"
       "train_noisy.csv"       = "3bda3cf565fd3a9082b6405e9698f61f"

@@ -79,7 +79,7 @@ competition "h-and-m-personalized-fashion-recommendations" {
   }
 
   checksums {
-    public  = {
+    public = {
       "articles.csv"           = "f193ef0f582e8476ebb613d143742d0f"
       "customers.csv"          = "3aa1713831590115fffc667ba6c187a7"
       "sample_submission.csv"  = "004eaa20317d414d62f23165293c4a7b"

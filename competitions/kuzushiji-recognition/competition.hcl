@@ -74,7 +74,7 @@ competition "kuzushiji-recognition" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv"   = "9ebf151965c85f43249479f38392e00c"
       "train.csv"               = "cb6a4b3dc1f2f2921394cf60ff8083d2"
       "unicode_translation.csv" = "3b48a1cd37de399cf20dd018057900cf"

@@ -94,7 +94,7 @@ competition "osic-pulmonary-fibrosis-progression" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "6204ba4dd60cbf2629cd43c60144b9a7"
       "test.csv"              = "4d8bf1fd3b55feae1a1e3b5088a2f268"
       "train.csv"             = "dd984a7b700fcd6f167c89ebbbe8619e"

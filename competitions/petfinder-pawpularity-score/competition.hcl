@@ -62,7 +62,7 @@ competition "petfinder-pawpularity-score" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "569c9d854c4242c647c421e0b003b915"
       "test.csv"              = "7c709809dbba57d5fd14a9a3f9abc240"
       "train.csv"             = "619372a40df4773bcae08197ede2fab7"

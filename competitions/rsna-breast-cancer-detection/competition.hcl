@@ -68,7 +68,7 @@ competition "rsna-breast-cancer-detection" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "66e5e72a439b76b1f38b105aeec770b8"
       "test.csv"              = "6116661d0f3457cc3d9655ba942a9916"
       "train.csv"             = "c61eac186ab4fd952f2783974e7b189d"

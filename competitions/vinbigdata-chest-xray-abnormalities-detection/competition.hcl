@@ -100,7 +100,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "b72a880d1f2d14c9398498e06bc0cc10"
       "train.csv"             = "f87c05d09de910f075b198dbbe831874"
     }

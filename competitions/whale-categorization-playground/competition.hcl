@@ -77,7 +77,7 @@ competition "whale-categorization-playground" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "6ca155a2486ee7455662e159318b09df"
       "train.csv"             = "fe97ca1df1ac09c8c3c6a24853481f79"
     }
