@@ -27,6 +27,10 @@ type Plan struct {
 	scorer       metric.Scorer
 }
 
+// ByPosition reports whether rows are paired in the order of the files, by
+// the grade block or by the metric.
+func (p *Plan) ByPosition() bool { return p.align == "position" }
+
 // Roundings are the values of the attribute rounding.
 var Roundings = []Choice{
 	{"metric", "As Python rounds the type of number that the metric's source returns. The default."},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,13 @@ import (
 )
 
 const goldenFolder = "../testdata/golden/"
+
+// goldenParams are the sizes that the cases scale down.
+var goldenParams = map[string]map[string]cty.Value{
+	"AI4Code":                            {"test_size": cty.NumberIntVal(37)},
+	"alaska2-image-steganalysis":         {"test_size": cty.NumberIntVal(71)},
+	"tabular-playground-series-may-2022": {"test_size": cty.NumberIntVal(67)},
+}
 
 // goldenPrepared prepares a version of a golden case.
 func goldenPrepared(t *testing.T, id, version string) (*competitions.Definition, string) {
@@ -57,10 +65,7 @@ func goldenPrepared(t *testing.T, id, version string) (*competitions.Definition,
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Out: out}
-	if id == "tabular-playground-series-may-2022" {
-		o.Params = map[string]cty.Value{"test_size": cty.NumberIntVal(67)}
-	}
+	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Out: out, Params: goldenParams[id]}
 	if err := prep.Run(context.Background(), def, o); err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +101,55 @@ func nameGivers(t *testing.T, path string) {
 	}
 }
 
-// TestLintGolden lints what every version of every golden case prepares. What
-// is found in v1 is known, and the known defects are found.
-func TestLintGolden(t *testing.T) {
+// oddities are what graders of the reference do otherwise than most: a version
+// has none that is not named here.
+var oddities = map[string][]string{
+	// Ids that occur several times pair otherwise when the rows do.
+	"detecting-insults-in-social-commentary v1":    {"shuffled rows change nothing"},
+	"hms-harmful-brain-activity-classification v1": {"shuffled rows change nothing"},
+	"iwildcam-2019-fgvc6 v1":                       {"shuffled rows change nothing"},
+	"iwildcam-2020-fgvc7 v1":                       {"shuffled rows change nothing"},
+	// Ids are not compared.
+	"google-quest-challenge v1":             {"a wrong id is refused"},
+	"new-york-city-taxi-fare-prediction v1": {"a wrong id is refused"},
+	"google-quest-challenge v2":             {"a wrong id is refused"},
+	// Only the answers that a submission has are scored.
+	"osic-pulmonary-fibrosis-progression v1": {"a missing row is refused"},
+	// Rows are paired by position up to the end of the shorter file.
+	"uw-madison-gi-tract-image-segmentation v1": {
+		"shuffled rows change nothing", "no rows are refused", "a missing row is refused", "a wrong id is refused",
+	},
+}
+
+// unprepared are versions that the golden cases cannot make, since their
+// stand-ins for archives are none.
+var unprepared = []string{"multi-modal-gesture-recognition v2"}
+
+// testPrepared tries the grader of a version on what was prepared.
+func testPrepared(t *testing.T, def *competitions.Definition, folder string, params map[string]cty.Value) {
+	t.Helper()
+	checks, err := kit.Test(context.Background(), def, kit.TestOptions{Prepared: folder, Params: params, Metrics: metric.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var odd []string
+	for _, c := range checks {
+		switch c.Verdict {
+		case kit.Failed:
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		case kit.Odd:
+			odd = append(odd, c.Name)
+		}
+	}
+	if diff := cmp.Diff(oddities[def.ID+" "+def.Version], odd); diff != "" {
+		t.Errorf("oddities (-known +got):\n%s", diff)
+	}
+}
+
+// TestGolden lints what every version of every golden case prepares, and
+// tries its grader. What is found in v1 is known, and the known defects are
+// found.
+func TestGolden(t *testing.T) {
 	mustFind := map[string]string{
 		"cassava-leaf-disease-classification v1":      "record-answers target",
 		"random-acts-of-pizza v1":                     "determined-answers giver_username_if_known",
@@ -121,9 +172,13 @@ func TestLintGolden(t *testing.T) {
 		}
 		for _, version := range def.Versions() {
 			name := id + " " + version
+			if slices.Contains(unprepared, name) {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				def, folder := goldenPrepared(t, id, version)
+				testPrepared(t, def, folder, goldenParams[id])
 				found, err := kit.LintPrepared(def, metric.All(), os.DirFS(folder))
 				if err != nil {
 					t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Odd is for what most graders refuse but this one accepts: look
-// whether that is meant.
+// The verdicts. Odd is for what most graders do otherwise, such as to accept
+// a submission with a wrong id: look whether that is meant.
 const (
 	Passed  Verdict = "passed"
 	Failed  Verdict = "failed"
@@ -189,6 +189,8 @@ func (t *tester) shuffled() error {
 		return err
 	}
 	switch {
+	case r.Score == nil && t.plan.ByPosition():
+		t.note(name, Odd, "rows are paired by position; the gold submission in another order is refused: %s", r.Reason)
 	case r.Score == nil:
 		t.note(name, Failed, "the gold submission in another order is refused: %s", r.Reason)
 	case float64(*r.Score) != t.score && !math.IsNaN(t.score):
@@ -199,8 +201,9 @@ func (t *tester) shuffled() error {
 	return nil
 }
 
-// broken tries submissions that should have no score. A missing target must
-// be refused; what else a grader accepts is odd.
+// broken tries submissions that should have no score. No rows and a missing
+// target must be refused, or score what no number is; what else a grader
+// accepts is odd.
 func (t *tester) broken() error {
 	cases := []struct {
 		name string
@@ -229,7 +232,7 @@ func (t *tester) broken() error {
 			return err
 		case r.Score == nil:
 			t.note(c.name, Passed, "%s", r.Reason)
-		case c.must:
+		case c.must && !math.IsNaN(float64(*r.Score)):
 			t.note(c.name, Failed, "it scores %s", spell(r.Score))
 		default:
 			t.note(c.name, Odd, "it scores %s", spell(r.Score))
