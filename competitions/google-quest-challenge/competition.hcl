@@ -43,8 +43,8 @@ competition "google-quest-challenge" {
         test  = where_in(local.all, "url", local.questions.test)
       } : train_test_split(local.all, { test_size = 0.1, random_state = 0 })
 
-      # Spelling questions are rare. Where no quality of the test would vary, its first row changes places with the first
-      # training row whose value is not 0.
+      # Questions about spelling are rare. Where the test has one value only, of which no rank correlation is defined, its
+      # first row changes places with the first training row whose value is not 0.
       spelling = local.parts.test.question_type_spelling
       varies   = length(unique(filter(local.spelling, local.spelling == local.spelling))) != 1
       first    = local.varies ? 0 : list(filter(sequence(local.parts.train), local.parts.train.question_type_spelling != 0))[0]
