@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ func DecodeRLE(text string, size int) (Mask, error) {
 		if lengths[i] < size-lo {
 			hi = lo + lengths[i]
 		}
-		if lo >= size {
+		if lo >= size || lengths[i] == 0 {
 			continue
 		}
 		if lo < end {
@@ -51,15 +52,16 @@ func readRuns(text string) (starts, lengths []int, err error) {
 	if starts, lengths, ok := plainRuns(text); ok {
 		return starts, lengths, nil
 	}
+	var widths [2]width
 	for i, w := range words(text) {
-		n, ok := pixelNumber(w)
+		n, bits, ok := pixelNumber(w)
 		if !ok {
 			return nil, nil, fmt.Errorf("%s is not a whole number", quote(w))
 		}
 		if n <= 0 {
 			return nil, nil, fmt.Errorf("%d is not positive", n)
 		}
-		if i%2 == 0 {
+		if widths[i%2] |= bits; i%2 == 0 {
 			starts = append(starts, int(n))
 		} else {
 			lengths = append(lengths, int(n))
@@ -75,7 +77,34 @@ func readRuns(text string) (starts, lengths []int, err error) {
 	case len(starts) != len(lengths):
 		return nil, nil, fmt.Errorf("a start has no length")
 	}
-	return starts, lengths, nil
+	return starts, lengths, wrapRuns(starts, lengths, widths)
+}
+
+// width is a set: what the numbers of a list need in numpy.
+type width int
+
+const (
+	int64s  width = 1 << iota
+	uint64s       // more than an int64 holds
+	longs         // more than 64 bits hold
+)
+
+// wrapRuns does to numbers beyond any picture what numpy does. An int64 and a
+// uint64 meet as floats, which cannot number pixels; a run whose end is more
+// than an int64 holds is empty.
+func wrapRuns(starts, lengths []int, widths [2]width) error {
+	switch a, b := widths[0], widths[1]; {
+	case len(starts) == 0:
+	case a == int64s|uint64s, b == int64s|uint64s, (a|b)&longs == 0 && a != b:
+		return fmt.Errorf("a number is beyond 63 bits")
+	case a == int64s && b == int64s:
+		for i, start := range starts {
+			if lengths[i] > math.MaxInt64-(start-1) {
+				lengths[i] = 0
+			}
+		}
+	}
+	return nil
 }
 
 // plainRuns reads what nearly all masks are: pairs of digits and single
@@ -107,19 +136,21 @@ func plainRuns(text string) (starts, lengths []int, ok bool) {
 	return starts, lengths, len(starts) == len(lengths)
 }
 
-// pixelNumber is pythonInt with numbers beyond 62 bits cut to them: they are
-// beyond any picture all the same.
-func pixelNumber(w string) (int64, bool) {
-	const most = 1 << 62
+// pixelNumber is pythonInt with numbers beyond an int64 cut to it, and what a
+// number needs.
+func pixelNumber(w string) (int64, width, bool) {
 	digits, ok := plainDigits(w)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil && digits[0] != '-' {
-		n = most
+	if err == nil || n < 0 {
+		return n, int64s, true
 	}
-	return min(n, most), true
+	if _, err := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64); err != nil {
+		return n, longs, true
+	}
+	return n, uint64s, true
 }
 
 // Area returns the number of pixels.

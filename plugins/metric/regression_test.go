@@ -62,3 +62,30 @@ func TestSpearmanOfTexts(t *testing.T) {
 		}
 	}
 }
+
+// Expectations from numpy 1.26.4, whose arrays the reference's decoder paints
+// with: sums of int64 wrap around, an int64 and a uint64 meet as floats.
+func TestDecodeRLEBeyondPictures(t *testing.T) {
+	for text, want := range map[string]int{
+		"5 9223372036854775807":                      0,
+		"5 9223372036854775803":                      26,
+		"5 9223372036854775808":                      -1,
+		"5 18446744073709551616":                     26,
+		"9223372036854775808 1":                      -1,
+		"9223372036854775808 9223372036854775808":    0,
+		"18446744073709551616 1":                     0,
+		"1 2 9223372036854775808 2":                  -1,
+		"1 2 9223372036854775807 2":                  2,
+		"1 2 9 9223372036854775807 10 2":             4,
+		"1 2 18446744073709551616 18446744073709551": 2,
+	} {
+		mask, err := DecodeRLE(text, 30)
+		got := mask.Area()
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%s: area %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
