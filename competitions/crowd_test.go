@@ -22,6 +22,10 @@ func TestCrowdOfShipped(t *testing.T) {
 			Gold: competitions.Near{Tied: 3, Within: 3}, Silver: competitions.Near{Tied: 11, Within: 23},
 			Bronze: competitions.Near{Tied: 14, Within: 86}, Median: competitions.Near{Tied: 5, Within: 12},
 		},
+		"learning-agency-lab-automated-essay-scoring-2": {
+			Gold: competitions.Near{Tied: 1, Within: 1}, Silver: competitions.Near{Tied: 85, Within: 88},
+			Bronze: competitions.Near{Tied: 9, Within: 11}, Median: competitions.Near{Tied: 0, Within: 1},
+		},
 		"tabular-playground-series-dec-2021": {
 			Gold: competitions.Near{Tied: 7, Within: 28}, Silver: competitions.Near{Tied: 88, Within: 114},
 			Bronze: competitions.Near{Tied: 88, Within: 114}, Median: competitions.Near{Tied: 2, Within: 3},

@@ -55,6 +55,12 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
     }
   }
 
+  errata "v2" {
+    reason    = "The leaderboard is crowded: gold and bronze are 0.13 % apart, and 88 teams stand within a step of rounding of silver. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/learning-agency-lab-automated-essay-scoring-2/leaderboard.csv"
+    flags     = ["crowded"]
+  }
+
   checksums {
     public = {
       "sample_submission.csv" = "e62f0d933304a49b8af9c110ad0214e2"
