@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -305,9 +306,20 @@ type mirrored struct {
 	next   Source
 }
 
-// at is the spec as the mirror takes it.
-func (m *mirrored) at(spec Spec) Spec {
-	return Spec{URL: m.base, Slug: spec.Slug, MD5: spec.MD5, SHA256: spec.SHA256}
+// at is the spec as the mirror takes it. Its slug is that of the competition,
+// or the name of the zip file at an address; without either the mirror cannot
+// have it.
+func (m *mirrored) at(spec Spec) (at Spec, ok bool) {
+	at = Spec{URL: m.base, Slug: spec.Slug, MD5: spec.MD5, SHA256: spec.SHA256}
+	if spec.Slug != "" {
+		return at, true
+	}
+	u, err := url.Parse(spec.URL)
+	if err != nil {
+		return at, false
+	}
+	at.Slug, ok = strings.CutSuffix(path.Base(u.Path), ".zip")
+	return at, ok && at.Slug != ""
 }
 
 // Check implements Source.
@@ -315,7 +327,10 @@ func (m *mirrored) Check(spec Spec) error {
 	if err := m.next.Check(spec); err != nil {
 		return err
 	}
-	return m.mirror.Check(m.at(spec))
+	if at, ok := m.at(spec); ok {
+		return m.mirror.Check(at)
+	}
+	return nil
 }
 
 // Fingerprint implements Source.
@@ -325,14 +340,16 @@ func (m *mirrored) Fingerprint(spec Spec, h *digest.Hasher) error {
 
 // Fetch implements Source.
 func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
-	from := req
-	from.Spec = m.at(req.Spec)
+	from, ok := req, false
+	if from.Spec, ok = m.at(req.Spec); !ok {
+		return m.next.Fetch(ctx, req)
+	}
 	data, err := m.mirror.Fetch(ctx, from)
 	if err == nil || ctx.Err() != nil {
 		return data, err
 	}
 	if errors.Is(err, ErrGone) || errors.Is(err, fs.ErrNotExist) {
-		req.logf("the mirror has no %s.zip; asking for it at its origin", req.Spec.Slug)
+		req.logf("the mirror has no %s.zip; asking for it at its origin", from.Spec.Slug)
 	} else {
 		req.logf("warning: %v; asking for it at its origin", err)
 	}
@@ -345,19 +362,23 @@ func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
 
 // Inspect implements Inspector.
 func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error) {
-	a, err := m.mirror.Inspect(ctx, m.at(spec))
-	if err == nil {
-		if a.Note == "" {
-			a.Note = NoteMirror
+	at, has := m.at(spec)
+	var a Availability
+	var err error
+	if has {
+		if a, err = m.mirror.Inspect(ctx, at); err == nil {
+			if a.Note == "" {
+				a.Note = NoteMirror
+			}
+			return a, nil
 		}
-		return a, nil
 	}
 	i, ok := m.next.(Inspector)
 	if !ok {
 		return Availability{}, nil
 	}
 	a, next := i.Inspect(ctx, spec)
-	if errors.Is(next, ErrOffline) {
+	if has && errors.Is(next, ErrOffline) {
 		next = fmt.Errorf("%w; %w", err, next)
 	}
 	return a, next

@@ -208,6 +208,21 @@ func TestOffline(t *testing.T) {
 	if !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), "other") {
 		t.Errorf("got %v, want what is missing", err)
 	}
+	// And a zip file that lies at an address, by its name.
+	src, _ = r.Get("http")
+	spec := Spec{URL: "http://127.0.0.1:1/files/toy.zip?download=1"}
+	if _, err := src.Fetch(t.Context(), Request{Spec: spec, Store: memory.New()}); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if a, err := src.(Inspector).Inspect(t.Context(), spec); err != nil || a.Note != NoteMirror {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	for _, other := range []string{"other.zip", "toy.csv", ".zip", ""} {
+		_, err := src.Fetch(t.Context(), Request{Spec: Spec{URL: "http://127.0.0.1:1/" + other}, Store: memory.New()})
+		if !errors.Is(err, ErrOffline) {
+			t.Errorf("%q: got %v", other, err)
+		}
+	}
 }
 
 func TestMirrorCheck(t *testing.T) {

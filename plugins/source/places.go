@@ -15,7 +15,8 @@ var ErrOffline = errors.New("the network is not to be used (--offline)")
 type Places struct {
 	// Offline makes everything that uses the network refuse to.
 	Offline bool
-	// Mirror, when set, is asked before Kaggle; see Mirror.
+	// Mirror, when set, is asked before Kaggle, and before an address of the
+	// web that ends with .zip; see Mirror.
 	Mirror string
 	// Open opens object storage; nil supports none.
 	Open OpenObjects
@@ -41,7 +42,7 @@ func With(entries []Entry, p Places) []Entry {
 	}
 	m := NewMirror(web, open)
 	for i, e := range out {
-		if p.Mirror != "" && e.Name == "kaggle" {
+		if p.Mirror != "" && (e.Name == "kaggle" || e.Name == "http") {
 			out[i].Source = &mirrored{mirror: m, base: p.Mirror, next: e.Source}
 		}
 	}

@@ -26,7 +26,7 @@ type networkFlags struct {
 func (f *networkFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.offline, "offline", false, "use no network; what would need it fails, what is cached needs no credential")
-	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip from below `URL` (a folder, https://… or s3://…) before asking Kaggle (env MLEFLOW_MIRROR)")
+	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip from below `URL` (a folder, https://… or s3://…) before asking Kaggle, or the address of a zip file (env MLEFLOW_MIRROR)")
 	flags.StringVar(&f.adopt, "adopt", "", "take competitions from `DIR`, a data directory of the MLE-bench reference, as far as it has them")
 	flags.StringVar(&f.maxRate, "max-rate", "", "download no more than `SIZE` a second in all, such as 20MB")
 	flags.IntVar(&f.connections, "connections", 0, "fetch a file by `N` connections at once (0: 8)")
