@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/plugins/table"
@@ -85,38 +84,52 @@ var jsonVerb = Verb{
 }
 
 func readJSON(in *Input, path string, o *JSONOptions) (pyjson.Value, error) {
-	data, err := fs.ReadFile(in.Raw, path)
+	f, err := in.Raw.Open(path)
 	if err != nil {
 		return pyjson.Value{}, fmt.Errorf("json: %w", err)
 	}
+	defer f.Close()
+	text := io.Reader(f)
 	switch o.Encoding {
 	case "", "utf-8":
 	case "latin1":
-		data = fromLatin1(data)
+		text = &latin1{src: f}
 	default:
 		return pyjson.Value{}, fmt.Errorf("json %s: encoding = %q: write \"utf-8\" or \"latin1\"", path, o.Encoding)
 	}
-	v, err := pyjson.Parse(data)
+	v, err := pyjson.Read(text)
 	if err != nil {
 		return v, fmt.Errorf("json %s: %w", path, err)
 	}
 	return v, nil
 }
 
-// fromLatin1 returns the text of bytes of which each is one character.
-func fromLatin1(data []byte) []byte {
-	upper := 0
-	for _, c := range data {
-		upper += int(c >> 7)
+// latin1 reads bytes of which each is one character, as UTF-8.
+type latin1 struct {
+	src  io.Reader
+	buf  []byte
+	text []byte
+	at   int // how much of text was given out
+}
+
+// Read implements io.Reader.
+func (l *latin1) Read(out []byte) (int, error) {
+	if l.at == len(l.text) {
+		if l.buf == nil {
+			l.buf = make([]byte, 1<<16)
+		}
+		n, err := l.src.Read(l.buf)
+		if n == 0 {
+			return 0, err
+		}
+		l.text, l.at = l.text[:0], 0
+		for _, c := range l.buf[:n] {
+			l.text = utf8.AppendRune(l.text, rune(c))
+		}
 	}
-	if upper == 0 {
-		return data
-	}
-	out := make([]byte, 0, len(data)+upper)
-	for _, c := range data {
-		out = utf8.AppendRune(out, rune(c))
-	}
-	return out
+	n := copy(out, l.text[l.at:])
+	l.at += n
+	return n, nil
 }
 
 var jsonLinesVerb = Verb{

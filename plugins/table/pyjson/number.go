@@ -9,6 +9,16 @@ import (
 
 // number reads an integer or a float.
 func (p *parser) number() (Value, error) {
+	for {
+		start := p.pos
+		if v, err := p.scanNumber(); !p.short(start) {
+			return v, err
+		}
+	}
+}
+
+// scanNumber reads a number of which all is seen.
+func (p *parser) scanNumber() (Value, error) {
 	start := p.pos
 	i := start
 	if p.data[i] == '-' {

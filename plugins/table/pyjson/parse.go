@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -24,25 +25,41 @@ func Parse(data []byte) (Value, error) { return parse(data, false) }
 // nearest.
 func ParsePandas(data []byte) (Value, error) { return parse(data, true) }
 
+// Read reads one value as Parse does from r, of which it holds a part at a
+// time.
+func Read(r io.Reader) (Value, error) {
+	p := newParser(false)
+	p.window = window{src: r, first: firstWindow}
+	return p.whole()
+}
+
 func parse(data []byte, pandas bool) (Value, error) {
 	return newParser(pandas).parse(data)
 }
 
 // parse reads one value. What p learnt of names is kept for the next.
 func (p *parser) parse(data []byte) (Value, error) {
-	p.data, p.pos, p.stack = data, 0, p.stack[:0]
+	p.window = window{data: data}
+	p.check()
+	return p.whole()
+}
+
+// whole reads the value of the whole text.
+func (p *parser) whole() (Value, error) {
+	p.stack = p.stack[:0]
 	v, err := p.document()
+	if p.fault != nil {
+		p.pos, err = len(p.data), p.fault
+	}
 	if err != nil {
-		line := 1 + bytes.Count(data[:p.pos], []byte{'\n'})
-		col := p.pos - bytes.LastIndexByte(data[:p.pos], '\n')
-		return Value{}, fmt.Errorf("parse JSON: line %d, byte %d: %w", line, col, err)
+		line, column := p.place()
+		return Value{}, fmt.Errorf("parse JSON: line %d, byte %d: %w", line, column, err)
 	}
 	return v, nil
 }
 
 type parser struct {
-	data   []byte
-	pos    int
+	window
 	pandas bool
 	buf    []byte
 	stack  []Value // the items of the arrays and objects that are open
@@ -60,20 +77,17 @@ var (
 )
 
 func (p *parser) document() (Value, error) {
-	if bytes.HasPrefix(p.data, []byte("\xef\xbb\xbf")) {
-		return Value{}, errors.New("a byte order mark comes before the value")
+	for p.short(0) {
+		continue
 	}
-	if !utf8.Valid(p.data) {
-		for r, n := utf8.DecodeRune(p.data); r != utf8.RuneError || n != 1; r, n = utf8.DecodeRune(p.data[p.pos:]) {
-			p.pos += n
-		}
-		return Value{}, fmt.Errorf("byte 0x%02x is not UTF-8", p.data[p.pos])
+	if p.has("\xef\xbb\xbf") {
+		return Value{}, errors.New("a byte order mark comes before the value")
 	}
 	v, err := p.value(0)
 	if err != nil {
 		return v, err
 	}
-	p.space()
+	p.peek()
 	if p.pos < len(p.data) {
 		return v, errors.New("more text after the value")
 	}
@@ -93,7 +107,9 @@ func (p *parser) space() {
 
 // peek skips blanks and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
-	p.space()
+	for p.space(); p.short(p.pos); {
+		p.space()
+	}
 	if p.pos < len(p.data) {
 		return p.data[p.pos]
 	}
@@ -229,8 +245,18 @@ func (p *parser) str() (string, error) {
 	return p.room.text(s), nil
 }
 
-// rawString reads a string; the bytes are good until the next call.
+// rawString reads a string; the bytes are good until anything else is read.
 func (p *parser) rawString() ([]byte, error) {
+	for {
+		start := p.pos
+		if s, err := p.scanString(); !p.short(start) {
+			return s, err
+		}
+	}
+}
+
+// scanString reads a string of which all is seen.
+func (p *parser) scanString() ([]byte, error) {
 	p.pos++
 	start := p.pos
 	for i := start; i < len(p.data); i++ {

@@ -1,0 +1,120 @@
+package pyjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// window is the part of a text that a parser looks at. Of a text that is read
+// from a file it holds what is not parsed yet, a piece at a time.
+type window struct {
+	data []byte
+	pos  int // where the parser is in data
+
+	src     io.Reader // nil: data goes to the end of the text
+	first   int       // the size of the first piece
+	checked int       // how much of data is known to be UTF-8
+	fault   error     // why no more was read, unless the text ended
+	line    int       // how many lines were given up before data
+	column  int       // how many bytes of the line in which data begins were
+}
+
+const (
+	// lookahead is how many bytes there are to see where a token begins or ends,
+	// so that it is clear what it is.
+	lookahead   = 16
+	firstWindow = 1 << 20
+)
+
+// more gives up what stands before place keep, which becomes 0, and reads on.
+// It reports whether there may be more to see than before.
+func (w *window) more(keep int) bool {
+	if w.src == nil {
+		return false
+	}
+	dropped := w.data[:keep]
+	if i := bytes.LastIndexByte(dropped, '\n'); i >= 0 {
+		w.line += bytes.Count(dropped, []byte{'\n'})
+		w.column = keep - i - 1
+	} else {
+		w.column += keep
+	}
+	rest := w.data[keep:]
+	buf := w.data[:cap(w.data)]
+	if 2*len(rest) >= len(buf) {
+		buf = make([]byte, max(2*len(buf), w.first))
+	}
+	n := copy(buf, rest)
+	got, err := io.ReadAtLeast(w.src, buf[n:], 1)
+	w.data, w.pos, w.checked = buf[:n+got], w.pos-keep, max(w.checked-keep, 0)
+	if err != nil {
+		w.src = nil
+		if !errors.Is(err, io.EOF) {
+			w.fault = err
+		}
+	}
+	w.check()
+	return true
+}
+
+// check looks whether what is new is UTF-8. The text ends before a byte that
+// is not.
+func (w *window) check() {
+	end := len(w.data)
+	if w.src != nil {
+		end -= cut(w.data)
+	}
+	if w.checked >= end {
+		return
+	}
+	if utf8.Valid(w.data[w.checked:end]) {
+		w.checked = end
+		return
+	}
+	for {
+		r, n := utf8.DecodeRune(w.data[w.checked:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		w.checked += n
+	}
+	if w.fault == nil {
+		w.fault = fmt.Errorf("byte 0x%02x is not UTF-8", w.data[w.checked])
+	}
+	w.src, w.data = nil, w.data[:w.checked]
+}
+
+// cut returns how many bytes at the end are the beginning of a character.
+func cut(data []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if last := data[len(data)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// short reports whether too little can be seen from where the parser is, and
+// sees to it that there is more. The parser is then at place 0.
+func (w *window) short(start int) bool {
+	if len(w.data)-w.pos >= lookahead || !w.more(start) {
+		return false
+	}
+	w.pos = 0
+	return true
+}
+
+// place returns the line and the byte where the parser is, both from 1 on.
+func (w *window) place() (line, column int) {
+	seen := w.data[:w.pos]
+	if i := bytes.LastIndexByte(seen, '\n'); i >= 0 {
+		return w.line + 1 + bytes.Count(seen, []byte{'\n'}), w.pos - i
+	}
+	return w.line + 1, w.column + w.pos + 1
+}
