@@ -10,7 +10,7 @@ var lwlrap = Metric{
 	Name:   "lwlrap",
 	Better: Higher,
 	Doc: `Label-weighted label-ranking average precision.
-In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values have no score; neither has a submission of truth values only.`,
+In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values have no score; neither has a submission of truth values only, or one without rows.`,
 	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
 }
@@ -28,6 +28,9 @@ func scoreLWLRAP(in Input) (Score, error) {
 		}
 		truth[k] = p.truth.Floats()
 		allBool = allBool && p.pred.Kind() == table.Bool
+	}
+	if len(scores[0]) == 0 {
+		return Score{}, unscorable("there are no rows")
 	}
 	if allBool {
 		return Score{}, unscorable("truth values cannot be ranked")

@@ -13,7 +13,7 @@ var probabilisticF1 = Metric{
 	Name:   "probabilistic_f1",
 	Better: Higher,
 	Doc: `F1 of probabilities: 2pr / (p + r) with p = Σ over positives / Σ over all, r = Σ over positives / number of positives, predictions clipped to [0, 1] and added in order.
-0 unless p and r are both above 0; so a missing prediction scores 0. Negative predictions only have no score. Texts have no score.`,
+0 unless p and r are both above 0; so a missing prediction scores 0. Negative predictions only have no score, nor have answers without positives. Texts have no score.`,
 	Source: "Yacouby and Axman 2020; metric of the RSNA breast cancer competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreProbabilisticF1), nil },
 }
@@ -42,6 +42,9 @@ func scoreProbabilisticF1(in Input) (Score, error) {
 	}
 	if negative {
 		return Score{}, &Unscorable{Column: p.name, Reason: "holds negative values only"}
+	}
+	if positives == 0 {
+		return Score{}, unscorable("the answers hold no positives")
 	}
 	precision, recall := right/(right+wrong), right/float64(positives)
 	if precision > 0 && recall > 0 {

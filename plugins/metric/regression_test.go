@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -86,6 +87,36 @@ func TestDecodeRLEBeyondPictures(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: area %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
+// The graders of both competitions raise here: scikit-learn 1.5.2 refuses an
+// array without rows, and Python divides by zero positives.
+func TestNothingToScore(t *testing.T) {
+	for name, c := range map[string]struct {
+		metric      Metric
+		truth, pred []float64
+	}{
+		"no rows":      {lwlrap, []float64{}, []float64{}},
+		"no positives": {probabilisticF1, []float64{0, 0}, []float64{0.5, 0}},
+	} {
+		truth, err := table.New(table.FromFloats("x", c.truth))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pred, err := table.New(table.FromFloats("x", c.pred))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scorer, err := c.metric.New(Args{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := scorer.Score(Input{Truth: truth, Prediction: pred, Targets: []string{"x"}})
+		var bad *Unscorable
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: got %v, %v, want an Unscorable", name, got, err)
 		}
 	}
 }
