@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"runtime"
@@ -106,10 +107,13 @@ func (f *frameFile) scan() (err error) {
 var errStopped = errors.New("stopped")
 
 // lines finds the lines of the file and passes them on in lots.
-func (f *frameFile) lines(file io.Reader, pass func(*lot) error) error {
+func (f *frameFile) lines(file fs.File, pass func(*lot) error) error {
 	r := bufio.NewReaderSize(file, 1<<20)
-	at := int64(0)
-	now := &lot{}
+	at, room := int64(0), int64(lotBytes)
+	if info, err := file.Stat(); err == nil {
+		room = min(room, info.Size()) + 1<<16
+	}
+	now := &lot{text: make([]byte, 0, room)}
 	for end := false; !end; {
 		start := len(now.text)
 		size, err := readLine(r, &now.text)
@@ -136,7 +140,7 @@ func (f *frameFile) lines(file io.Reader, pass func(*lot) error) error {
 			if err := pass(now); err != nil {
 				return err
 			}
-			now = &lot{chunk: next, first: len(f.starts)}
+			now = &lot{chunk: next, first: len(f.starts), text: make([]byte, 0, room)}
 		}
 	}
 	if len(now.ends) == 0 {

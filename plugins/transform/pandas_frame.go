@@ -233,6 +233,12 @@ func (f *Frame) writeLines(w io.Writer) (err error) {
 }
 
 func (f *Frame) batch(at io.ReaderAt, lo, hi int) (b batch) {
+	size := int64(0)
+	for i := lo; i < hi; i++ {
+		n := f.row(i)
+		size += f.file.ends[n] - f.file.starts[n]
+	}
+	b.text = make([]byte, 0, size+size/8)
 	for r, err := range f.read(at, lo, hi) {
 		if err == nil {
 			b.text, err = r.columns.AppendLine(b.text, &r.Record, f.names)

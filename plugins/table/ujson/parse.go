@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -243,54 +245,76 @@ func (p *parser) name(b []byte) string {
 func (p *parser) text() ([]byte, error) {
 	p.pos++
 	start := p.pos
-	for i := start; i < len(p.data); i++ {
-		switch p.data[i] {
-		case '"':
-			p.pos = i + 1
-			return p.data[start:i], nil
-		case '\\':
-			p.buf = append(p.buf[:0], p.data[start:i]...)
-			p.pos = i
-			return p.escaped()
-		case 0:
-			p.pos = i
-			return nil, errString
-		}
+	end, err := p.plain(&quote{})
+	switch {
+	case err != nil:
+		return nil, err
+	case p.data[end] == '"':
+		p.pos = end + 1
+		return p.data[start:end], nil
 	}
-	p.pos = len(p.data)
-	return nil, errString
+	p.pos = start
+	return p.escaped()
 }
 
-// escaped reads the rest of a string from its first backslash on. A high
-// surrogate waits for the next \u escape, however far away, and is lost where
-// none comes.
+// quote is the place of the next quote, once it was looked for.
+type quote struct{ at int }
+
+// plain returns where the plain characters from pos on end: at a quote or a
+// backslash.
+func (p *parser) plain(next *quote) (int, error) {
+	if next.at <= p.pos {
+		n := bytes.IndexByte(p.data[p.pos:], '"')
+		if n < 0 {
+			return 0, errString
+		}
+		next.at = p.pos + n
+	}
+	run := p.data[p.pos:next.at]
+	if n := bytes.IndexByte(run, '\\'); n >= 0 {
+		run = run[:n]
+	}
+	if bytes.IndexByte(run, 0) >= 0 {
+		return 0, errString
+	}
+	return p.pos + len(run), nil
+}
+
+// escaped reads the rest of a string with backslashes. A high surrogate waits
+// for the next \u escape, however far away, and is lost where none comes.
 func (p *parser) escaped() ([]byte, error) {
+	p.buf = slices.Grow(p.buf[:0], len(p.data)-p.pos)
 	high := rune(0)
+	var next quote
 	for {
-		switch c := p.at(p.pos); c {
-		case '"':
+		end, err := p.plain(&next)
+		if err != nil {
+			return nil, err
+		}
+		p.buf = append(p.buf, p.data[p.pos:end]...)
+		p.pos = end
+		if p.data[end] == '"' {
 			p.pos++
 			return p.buf, nil
-		case 0:
-			return nil, errString
-		case '\\':
-			if p.at(p.pos+1) == 'u' {
-				if err := p.unicode(&high); err != nil {
-					return nil, err
-				}
-				continue
-			}
-			i := bytes.IndexByte([]byte(`"\/bfnrt`), p.at(p.pos+1))
-			if i < 0 {
-				return nil, errors.New("unknown escape")
-			}
-			p.buf = append(p.buf, "\"\\/\b\f\n\r\t"[i])
-			p.pos += 2
-		default:
-			p.buf = append(p.buf, c)
-			p.pos++
+		}
+		if err := p.escape(&high); err != nil {
+			return nil, err
 		}
 	}
+}
+
+func (p *parser) escape(high *rune) error {
+	c := p.at(p.pos + 1)
+	if c == 'u' {
+		return p.unicode(high)
+	}
+	i := strings.IndexByte(`"\/bfnrt`, c)
+	if i < 0 {
+		return errors.New("unknown escape")
+	}
+	p.buf = append(p.buf, "\"\\/\b\f\n\r\t"[i])
+	p.pos += 2
+	return nil
 }
 
 func (p *parser) unicode(high *rune) error {

@@ -37,7 +37,8 @@ func (c cell) value() (pyjson.Value, error) {
 	case cellInt, cellUint, cellFloat:
 		return number{c.kind, c.bits}.value(), nil
 	case cellText, cellNested:
-		return Parse(c.src)
+		p := parser{data: c.src} // which was skimmed before
+		return p.value()
 	case cellGap:
 		return pyjson.OfFloat(math.NaN()), nil
 	}

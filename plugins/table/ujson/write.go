@@ -107,6 +107,14 @@ func AppendFloat(b []byte, f float64) []byte {
 	return append(b, digits...)
 }
 
+// plain are the bytes that stand in texts as they are.
+var plain = func() (p [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		p[c] = c != '"' && c != '\\' && c != '/'
+	}
+	return p
+}()
+
 const hexDigits = "0123456789abcdef"
 
 // AppendText appends a text in quotes. A lone surrogate is an error.
@@ -115,7 +123,7 @@ func AppendText(b []byte, text string) ([]byte, error) {
 	start := 0
 	for i := 0; i < len(text); {
 		c := text[i]
-		if ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' && c != '/' {
+		if plain[c] {
 			i++
 			continue
 		}
