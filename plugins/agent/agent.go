@@ -29,6 +29,9 @@ type Agent struct {
 type Task struct {
 	DataDir, SubmissionDir, CodeDir, LogsDir string
 	Seed                                     uint64
+	// Sample is the sample submission below DataDir; empty where the
+	// competition has no public one.
+	Sample string
 	// Log is where the agent says what it does.
 	Log io.Writer
 }
@@ -97,6 +100,12 @@ func taskFrom(getenv func(string) string) (Task, error) {
 		*dir.dst = getenv(dir.name)
 		if *dir.dst == "" {
 			return t, fmt.Errorf("%s is not set; built-in agents are started by an agent-run step", dir.name)
+		}
+	}
+	if sample := getenv("MLEFLOW_SAMPLE"); sample != "" {
+		var err error
+		if t.Sample, err = filepath.Rel(t.DataDir, sample); err != nil {
+			return t, fmt.Errorf("MLEFLOW_SAMPLE is %q: %w", sample, err)
 		}
 	}
 	seed := getenv("MLEFLOW_SEED")

@@ -222,6 +222,14 @@ func TestDummy(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, data, err)
 		}
 	}
+	named := newTask(t, 0, map[string]string{"random.csv": text, "sample_submission.csv": "other"})
+	named.Sample = "random.csv"
+	if err := submitSample(named); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(named.SubmissionDir, SubmissionFile)); err != nil || string(data) != text {
+		t.Errorf("named: got %q, %v", data, err)
+	}
 	for name, data := range map[string]string{"damaged": "no archive", "empty": packed("readme.txt", text)} {
 		if err := submitSample(newTask(t, 0, map[string]string{"sample_submission.csv.zip": data})); err == nil || !strings.Contains(err.Error(), "sample_submission.csv.zip") {
 			t.Errorf("%s: got %v, want an error that names the file", name, err)

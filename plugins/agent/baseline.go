@@ -62,7 +62,10 @@ type baselineData struct {
 }
 
 func loadBaseline(t Task, rng *rand.Rand) (*baselineData, error) {
-	sampleName, err := sampleFile(t.DataDir)
+	sampleName, err := t.Sample, error(nil)
+	if sampleName == "" {
+		sampleName, err = sampleFile(t.DataDir)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@
 //   - SUBMISSION_DIR: submission.csv goes here;
 //   - CODE_DIR, LOGS_DIR: what it worked with and what it saw, kept with the
 //     result;
+//   - MLEFLOW_SAMPLE: the sample submission, where there is a public one;
 //   - MLEFLOW_SEED: the seed that all randomness follows from.
 //
 // With the same data, seed, processor family and version an agent submits the

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,87 +10,96 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/archive"
 )
 
 var dummy = Agent{
 	Name:    "dummy",
-	Version: "2",
+	Version: "3",
 	Doc:     "Submits the sample submission unchanged: the score that costs no thought.",
 	Solve:   submitSample,
 }
 
 func submitSample(t Task) error {
-	name, src, err := openSample(t.DataDir)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	dst, err := os.Create(filepath.Join(t.SubmissionDir, SubmissionFile))
 	if err != nil {
 		return fmt.Errorf("create submission: %w", err)
 	}
-	n, err := io.Copy(dst, src)
+	name, n, err := copySample(t, dst)
 	if err := errors.Join(err, dst.Close()); err != nil {
-		return fmt.Errorf("copy sample submission: %w", err)
+		return errors.Join(fmt.Errorf("copy sample submission %s: %w", name, err), os.Remove(dst.Name()))
 	}
 	fmt.Fprintf(t.Log, "submitted %s as it is, %d bytes\n", name, n)
 	return nil
 }
 
-// openSample opens the sample submission, or where there is none the first
-// file of a zip archive called like one: some competitions hand it out packed.
-func openSample(dir string) (string, io.ReadCloser, error) {
-	name, err := sampleFile(dir)
-	if err == nil {
-		src, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			return "", nil, fmt.Errorf("open sample submission: %w", err)
-		}
-		return name, src, nil
+// copySample copies the sample submission: the file that the task names, else
+// one that is called like one, else the table in an archive that is, since some
+// competitions hand it out packed.
+func copySample(t Task, dst io.Writer) (name string, n int64, err error) {
+	name = t.Sample
+	if name == "" {
+		name, err = sampleFile(t.DataDir)
 	}
-	packed, packedErr := sampleNamed(dir, ".csv.zip")
-	if packedErr != nil {
-		return "", nil, err
-	}
-	src, err := openZip(filepath.Join(dir, packed))
 	if err != nil {
-		return "", nil, fmt.Errorf("open sample submission %s: %w", packed, err)
+		packed, packedErr := samplePacked(t.DataDir)
+		if packedErr != nil {
+			return "", 0, err
+		}
+		n, err = copyPacked(filepath.Join(t.DataDir, packed), dst)
+		return packed, n, err
 	}
-	return packed, src, nil
+	src, err := os.Open(filepath.Join(t.DataDir, name))
+	if err != nil {
+		return name, 0, err
+	}
+	defer src.Close()
+	n, err = io.Copy(dst, src)
+	return name, n, err
 }
 
-// zipMember is a file of an archive that it closes with itself.
-type zipMember struct {
-	io.ReadCloser
-	archive io.Closer
-}
-
-// Close closes the file and its archive.
-func (m zipMember) Close() error { return errors.Join(m.ReadCloser.Close(), m.archive.Close()) }
-
-func openZip(path string) (io.ReadCloser, error) {
-	r, err := zip.OpenReader(path)
+// copyPacked copies the first table of an archive.
+func copyPacked(path string, dst io.Writer) (n int64, err error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	for _, f := range r.File {
-		if strings.HasSuffix(f.Name, ".csv") {
-			src, err := f.Open()
-			if err != nil {
-				return nil, errors.Join(err, r.Close())
-			}
-			return zipMember{src, r}, nil
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	found := false
+	src := archive.Source{ReaderAt: f, Size: info.Size()}
+	err = archive.Walk(context.Background(), src, archive.FormatOf(path), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+		if found || !strings.HasSuffix(e.Name, ".csv") {
+			return nil
 		}
+		found = true
+		var err error
+		n, err = io.Copy(dst, r)
+		return err
+	})
+	if err == nil && !found {
+		err = errors.New("it holds no CSV file")
 	}
-	return nil, errors.Join(errors.New("it holds no CSV file"), r.Close())
+	return n, err
 }
 
 // sampleFile returns the name of the sample submission: a CSV file whose name
 // holds "sample" and "submission" in whatever case and spelling, the shortest
 // name first.
-func sampleFile(dir string) (string, error) { return sampleNamed(dir, ".csv") }
+func sampleFile(dir string) (string, error) {
+	return sampleNamed(dir, func(name string) bool { return strings.HasSuffix(name, ".csv") })
+}
 
-func sampleNamed(dir, suffix string) (string, error) {
+// samplePacked returns the name of an archive that is called like one.
+func samplePacked(dir string) (string, error) {
+	return sampleNamed(dir, func(name string) bool { return archive.FormatOf(name) != "" })
+}
+
+func sampleNamed(dir string, is func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", fmt.Errorf("list data: %w", err)
@@ -98,7 +107,7 @@ func sampleNamed(dir, suffix string) (string, error) {
 	var found []string
 	for _, e := range entries {
 		low := strings.ToLower(e.Name())
-		if e.Type().IsRegular() && strings.HasSuffix(low, suffix) && strings.Contains(low, "sample") && strings.Contains(low, "submission") {
+		if e.Type().IsRegular() && is(low) && strings.Contains(low, "sample") && strings.Contains(low, "submission") {
 			found = append(found, e.Name())
 		}
 	}

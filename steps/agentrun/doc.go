@@ -14,8 +14,9 @@
 // With runtimes that map folders they are /home/data, /home/submission and so
 // on, where /home is the image's own with these on top; with the process runtime
 // they lie in a private folder. Further COMPETITION_ID, INSTRUCTIONS_FILE, HOME,
-// TMPDIR, LANG, MLEFLOW_SEED, MLEFLOW_RUNTIME, MLEFLOW_CPUS,
-// MLEFLOW_MEMORY_BYTES, MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and, with a time limit,
+// TMPDIR, LANG, MLEFLOW_SAMPLE (the public sample submission, if there is one),
+// MLEFLOW_SEED, MLEFLOW_RUNTIME, MLEFLOW_CPUS, MLEFLOW_MEMORY_BYTES,
+// MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and, with a time limit,
 // MLEFLOW_TIMEOUT_SECONDS and MLEFLOW_DEADLINE (seconds since 1970), so that it
 // can plan; PATH is the image's or, without one, ours. Nothing else but what the
 // image, its agent block, its secrets and the step's env say. The private files

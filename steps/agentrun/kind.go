@@ -69,7 +69,7 @@ func Kind(deps Deps) step.Kind {
 	tidied := &sync.Once{}
 	return step.Kind{
 		Name:    "agent-run",
-		Version: "2",
+		Version: "3",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,

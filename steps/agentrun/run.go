@@ -207,6 +207,9 @@ func (s *session) environment() map[string]string {
 		"MLEFLOW_MEMORY_BYTES": strconv.FormatInt(s.env.Limits.MemoryBytes, 10),
 		"MLEFLOW_DEVICES":      strings.Join(s.env.Devices, ","),
 	}
+	if name, ok := strings.CutPrefix(s.def.Layout.Sample, "public/"); ok {
+		vars["MLEFLOW_SAMPLE"] = s.at("data") + "/" + name
+	}
 	if !s.runtime.Images { // an image says itself where its programs are
 		vars["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 		if path := os.Getenv("PATH"); path != "" {
