@@ -25,6 +25,11 @@ func TestErrataGrade(t *testing.T) {
 		{"osic-pulmonary-fibrosis-progression", "v2", map[string]any{
 			"gold.csv": -4.59507, "sample.csv": -16.28313, "half-the-patients.csv": nil, "graded-row-left-out.csv": nil, "no-graded-rows.csv": nil, "duplicate-id.csv": nil,
 		}},
+		// "gold-molecules-reversed" holds the values of "noisy" in another order.
+		{"stanford-covid-vaccine", "v2", map[string]any{
+			"gold.csv": 0.0, "gold-shuffled.csv": 0.0, "gold-reversed.csv": 0.0, "gold-sorted-as-text.csv": 0.0,
+			"noisy.csv": 0.20173, "gold-molecules-reversed.csv": 0.20173, "wrong-id.csv": nil, "nan-in-scored-row.csv": nil,
+		}},
 		// The last one matches the pictures without a finding only, one class of seven.
 		{"vinbigdata-chest-xray-abnormalities-detection", "v2", map[string]any{"gold.csv": 1.0, "gold-shuffled.csv": 1.0, "as-width-height.csv": 0.14286}},
 	} {

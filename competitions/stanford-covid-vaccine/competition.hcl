@@ -89,6 +89,22 @@ competition "stanford-covid-vaccine" {
     }
   }
 
+  errata "v2" {
+    reason    = "Which rows are scored is told by their number in the submission, not by their id: right values in another order than that of the answers get the error of wrong ones. v2 goes by the id."
+    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/stanford-covid-vaccine/grade.py"
+    grade {
+      metric  = "rmse"
+      id      = "id_seqpos"
+      targets = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
+      only    = { column = "keep", equals = true }
+      require {
+        same_rows = true
+        columns   = ["id_seqpos", "reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
+        same_ids  = true
+      }
+    }
+  }
+
   checksums {
     public = {
       "sample_submission.csv" = "5d6a8da1eae26187ec3158b68ec7d666"
