@@ -147,7 +147,7 @@ var jsonLinesVerb = Verb{
 }
 
 func jsonLines(f io.Reader, path string) (Records, error) {
-	lines := pyjson.NewLines(f, false)
+	lines := pyjson.NewLines(f)
 	var out Records
 	for {
 		v, err := lines.Next()

@@ -1,6 +1,6 @@
-// Package pyjson reads and writes JSON exactly as Python does: as its json
-// module (json.load, json.dump) and as the ujson that pandas carries
-// (read_json and to_json by lines).
+// Package pyjson reads and writes JSON exactly as Python's json module does
+// (json.load, json.dump). What pandas does instead is package ujson's, which
+// has the values of this one.
 //
 // A Value keeps what Python keeps: the order of an object's keys, the
 // difference between 1 and 1.0, integers of any size, and lone surrogates in

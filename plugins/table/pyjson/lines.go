@@ -16,10 +16,9 @@ type Lines struct {
 	long   []byte
 }
 
-// NewLines returns a reader of JSON lines; with pandas set, numbers are read
-// as ParsePandas does.
-func NewLines(r io.Reader, pandas bool) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 1<<16), parser: newParser(pandas)}
+// NewLines returns a reader of JSON lines.
+func NewLines(r io.Reader) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 1<<16), parser: newParser()}
 }
 
 // Next returns the value of the next line, or io.EOF.
@@ -57,10 +56,4 @@ func (l *Lines) read() ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// AppendLine appends v as a line of DataFrame.to_json(orient="records",
-// lines=True).
-func AppendLine(b []byte, v Value) []byte {
-	return append(Append(b, v, Style{Pandas: true}), '\n')
 }

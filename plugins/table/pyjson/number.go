@@ -37,9 +37,6 @@ func (p *parser) scanNumber() (Value, error) {
 	p.pos = end
 	text := p.data[start:end]
 	if end > i {
-		if p.pandas {
-			return OfFloat(pandasFloat(text)), nil
-		}
 		f, _ := strconv.ParseFloat(string(text), 64)
 		return OfFloat(f), nil
 	}
@@ -81,9 +78,6 @@ func (p *parser) integer(text []byte) (Value, error) {
 	}
 	if len(bytes.TrimPrefix(text, []byte{'-'})) > maxDigits {
 		return Value{}, fmt.Errorf("an integer of more than %d digits", maxDigits)
-	}
-	if p.pandas {
-		return pandasInteger(text)
 	}
 	return ofDigits(string(text)), nil
 }

@@ -17,24 +17,14 @@ const MaxDepth = 1000
 const maxDigits = 4300
 
 // Parse reads one value, as json.loads does.
-func Parse(data []byte) (Value, error) { return parse(data, false) }
-
-// ParsePandas reads one value with the numbers of pandas.read_json: integers
-// of more than 64 bits are refused, and a float is put together from its
-// integer part and up to 15 digits of its fraction, not rounded to the
-// nearest.
-func ParsePandas(data []byte) (Value, error) { return parse(data, true) }
+func Parse(data []byte) (Value, error) { return newParser().parse(data) }
 
 // Read reads one value as Parse does from r, of which it holds a part at a
 // time.
 func Read(r io.Reader) (Value, error) {
-	p := newParser(false)
+	p := newParser()
 	p.window = window{src: r, first: firstWindow}
 	return p.whole()
-}
-
-func parse(data []byte, pandas bool) (Value, error) {
-	return newParser(pandas).parse(data)
 }
 
 // parse reads one value. What p learnt of names is kept for the next.
@@ -60,15 +50,14 @@ func (p *parser) whole() (Value, error) {
 
 type parser struct {
 	window
-	pandas bool
 	buf    []byte
 	stack  []Value // the items of the arrays and objects that are open
 	shapes shapes
 	room   room
 }
 
-func newParser(pandas bool) *parser {
-	return &parser{pandas: pandas, shapes: shapes{names: map[string]string{}}}
+func newParser() *parser {
+	return &parser{shapes: shapes{names: map[string]string{}}}
 }
 
 var (

@@ -28,28 +28,9 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// TestPandas compares with pandas' ujson, which also reads some texts that
-// Python refuses: only what both read is looked at.
-func TestPandas(t *testing.T) {
-	for i, c := range pythonCases(t) {
-		if c.Load[0] == "" || c.Ujson == "" {
-			continue
-		}
-		v, err := ParsePandas([]byte(c.In))
-		if err != nil {
-			t.Errorf("line %d: %q: %v", i+2, c.In, err)
-			continue
-		}
-		if got := string(Append(nil, v, Style{Pandas: true})); got != c.Ujson {
-			t.Errorf("line %d: %q\nwant %s\ngot  %s", i+2, c.In, c.Ujson, got)
-		}
-	}
-}
-
 type pythonCase struct {
-	In    string
-	Load  [3]string
-	Ujson string
+	In   string
+	Load [3]string
 }
 
 func pythonCases(t *testing.T) []pythonCase {

@@ -10,7 +10,7 @@ import (
 
 // readSmall reads a text in windows that begin with size bytes.
 func readSmall(text string, size int, one bool) (Value, error) {
-	p := newParser(false)
+	p := newParser()
 	p.window = window{src: strings.NewReader(text), first: size}
 	if one {
 		p.src = iotest.OneByteReader(p.src)

@@ -16,7 +16,6 @@ type Style struct {
 	Indent   int  // indent=n if positive: one item a line, "," at line ends
 	SortKeys bool // sort_keys=True
 	Compact  bool // separators=(",", ":")
-	Pandas   bool // as DataFrame.to_json: no blanks, "/" escaped, floats of ten decimals, null for NaN
 }
 
 // Append appends v in the given style.
@@ -64,9 +63,9 @@ func (e *encoder) value(v Value, depth int) {
 			e.b = strconv.AppendInt(e.b, int64(v.bits), 10)
 		}
 	case Float:
-		e.b = e.float(e.b, math.Float64frombits(v.bits))
+		e.b = appendFloat(e.b, math.Float64frombits(v.bits))
 	case String:
-		e.b = e.str(e.b, v.text())
+		e.b = appendString(e.b, v.text())
 	case Array:
 		e.array(v.box().items, depth)
 	case Object:
@@ -100,8 +99,8 @@ func (e *encoder) object(o *box, depth int) {
 		if places != nil {
 			at = places[i]
 		}
-		e.b = append(e.str(e.b, o.shape.names[at]), ':')
-		if !e.Compact && !e.Pandas {
+		e.b = append(appendString(e.b, o.shape.names[at]), ':')
+		if !e.Compact {
 			e.b = append(e.b, ' ')
 		}
 		e.value(o.items[at], depth+1)
@@ -117,7 +116,7 @@ func (e *encoder) separate(i, depth int) {
 	switch {
 	case e.Indent > 0:
 		e.newline(depth)
-	case i > 0 && !e.Compact && !e.Pandas:
+	case i > 0 && !e.Compact:
 		e.b = append(e.b, ' ')
 	}
 }
@@ -139,10 +138,8 @@ func (e *encoder) newline(depth int) {
 	}
 }
 
-func (s Style) float(b []byte, f float64) []byte {
+func appendFloat(b []byte, f float64) []byte {
 	switch {
-	case s.Pandas:
-		return appendPandasFloat(b, f)
 	case math.IsNaN(f):
 		return append(b, "NaN"...)
 	case math.IsInf(f, 1):
@@ -158,13 +155,13 @@ const hexDigits = "0123456789abcdef"
 // plain are the characters that are written as they are.
 var plain = func() (set [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
-		set[c] = c != '"' && c != '\\' && c != '/'
+		set[c] = c != '"' && c != '\\'
 	}
 	return set
 }()
 
 // str appends a string in ASCII.
-func (s Style) str(b []byte, text string) []byte {
+func appendString(b []byte, text string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(text); {
 		start := i
@@ -175,7 +172,7 @@ func (s Style) str(b []byte, text string) []byte {
 		switch {
 		case i == len(text):
 		case text[i] < utf8.RuneSelf:
-			b = s.ascii(b, text[i])
+			b = appendASCII(b, text[i])
 			i++
 		default:
 			r, n := decodeRune(text[i:])
@@ -186,13 +183,7 @@ func (s Style) str(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-func (s Style) ascii(b []byte, c byte) []byte {
-	if c == '/' && s.Pandas {
-		return append(b, `\/`...)
-	}
-	if c >= ' ' && c != '"' && c != '\\' && (c != 0x7f || s.Pandas) {
-		return append(b, c)
-	}
+func appendASCII(b []byte, c byte) []byte {
 	if i := strings.IndexByte("\"\\\b\f\n\r\t", c); i >= 0 {
 		return append(b, '\\', `"\bfnrt`[i])
 	}
