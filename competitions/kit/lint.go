@@ -150,6 +150,9 @@ func lintLayout(l *linter) {
 	}
 	if !competitions.IsPublic(layout.Sample) {
 		l.report(Warning, nil, "the sample submission %s lies under private, where agents do not see it", layout.Sample)
+		last := &l.found[len(l.found)-1]
+		last.File = layout.Sample
+		last.Excuse, _ = l.def.Excuse(l.rule, layout.Sample, "")
 	}
 }
 

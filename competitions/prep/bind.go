@@ -18,10 +18,7 @@ import (
 // parameter may have.
 var converters = map[reflect.Type]func(cty.Value) (any, error){
 	reflect.TypeFor[*table.Table](): func(v cty.Value) (any, error) {
-		if v.Type() != tableType {
-			return nil, fmt.Errorf("expected a table, not %s", describe(v))
-		}
-		return v.EncapsulatedValue(), nil
+		return toTable(v)
 	},
 	reflect.TypeFor[*table.Column](): func(v cty.Value) (any, error) {
 		if c, ok := asColumn(v); ok {

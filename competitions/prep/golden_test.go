@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/archive"
 	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
 )
 
 // goldenFolder holds a case for each competition: a miniature raw data set
@@ -53,6 +54,12 @@ var goldenScores = map[string]map[string]float64{
 	// 82 of the places; those of numpy 1.26.4, of the C library and of mpmath
 	// (60 digits) are ours.
 	"smartphone-decimeter-2022": {"antipode.csv": 20015086.78949},
+}
+
+// goldenByContent are outputs whose bytes hang on the library that writes them
+// and its version. They must hold what the reference's file holds.
+var goldenByContent = map[string][]string{
+	"icecube-neutrinos-in-deep-ice": {"public/test_meta.parquet", "public/train_meta.parquet"},
 }
 
 // preparedFile is what prepared.json says about a file.
@@ -107,6 +114,12 @@ func golden(t *testing.T, id, path string) {
 		delete(want, name)
 		delete(got, name)
 	}
+	for _, name := range goldenByContent[id] {
+		if diff := cmp.Diff(parquetContent(t, filepath.Join(dir, id, "prepared", name)), parquetContent(t, filepath.Join(out, name))); diff != "" {
+			t.Errorf("content of %s (-want +got):\n%s", name, diff)
+		}
+		got[name] = want[name]
+	}
 	for name, w := range want {
 		if w.Members != nil {
 			w.MD5 = ""
@@ -117,6 +130,20 @@ func golden(t *testing.T, id, path string) {
 		t.Errorf("prepared files (-want +got):\n%s", diff)
 	}
 	goldenGrades(t, id, filepath.Join(dir, id), filepath.Join(out, filepath.FromSlash(def.Layout.Answers)))
+}
+
+// parquetContent returns the digest of what a Parquet file holds.
+func parquetContent(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := table.ParquetContent(t.Context(), bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return sum
 }
 
 // expectedGrade is what expected.json says about a submission.

@@ -31,7 +31,7 @@ type outputKind struct {
 
 // outputKinds lists the kinds of output blocks.
 func outputKinds() []outputKind {
-	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, jsonOutput, jsonLinesOutput, npyOutput, bsonOutput, archiveOutput, repackOutput}
+	return []outputKind{tableOutput, filesOutput, copyOutput, textOutput, jsonOutput, jsonLinesOutput, npyOutput, bsonOutput, parquetOutput, archiveOutput, repackOutput}
 }
 
 // OutputDoc describes a kind of output block for reference pages.
@@ -193,6 +193,12 @@ func (r *reader) table(name string) *table.Table {
 		t, err := table.New(rows.Column)
 		if err != nil {
 			r.fail(name, "Wrong value for "+name, err)
+		}
+		return t
+	case transform.Tabular:
+		t, err := rows.Table()
+		if err != nil {
+			r.fail(name, "Cannot read "+name, err)
 		}
 		return t
 	case nil:

@@ -69,6 +69,19 @@ func toNumber(f *big.Float) table.Value {
 	return table.FloatValue(d)
 }
 
+// toTable returns a table; rows that stay in a file are read.
+func toTable(v cty.Value) (*table.Table, error) {
+	if v.Type() == tableType && !v.IsNull() {
+		return v.EncapsulatedValue().(*table.Table), nil
+	}
+	if v.Type() == rowsType && !v.IsNull() {
+		if f, ok := (*v.EncapsulatedValue().(*transform.Rows)).(transform.Tabular); ok {
+			return f.Table()
+		}
+	}
+	return nil, fmt.Errorf("expected a table, not %s", describe(v))
+}
+
 func fromColumn(c *table.Column) cty.Value { return cty.CapsuleVal(columnType, c) }
 
 func asColumn(v cty.Value) (*table.Column, bool) {

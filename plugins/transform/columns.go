@@ -78,6 +78,8 @@ var dropVerb = Verb{
 			return TableRows{t}, err
 		case *Documents:
 			return r.without(names), nil
+		case *ParquetRows:
+			return r.without(names)
 		}
 		return nil, errors.New("expected a table or the rows of a file")
 	},

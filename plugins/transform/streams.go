@@ -9,7 +9,7 @@ import (
 )
 
 // streamVerbs give rows that are read again when they are written, since they are too large to hold.
-var streamVerbs = []Verb{bsonVerb, streamLinesVerb, drawClozeVerb, removeWordVerb, omitVerb}
+var streamVerbs = []Verb{bsonVerb, parquetVerb, streamLinesVerb, drawClozeVerb, removeWordVerb, omitVerb}
 
 // Stream is rows of a file that stay there: what is held are their numbers.
 // Verbs that choose rows or fields give streams again; any other reads them
@@ -22,6 +22,11 @@ type Stream interface {
 	Select(names ...string) (Rows, error)
 	// Where returns the rows for whose field of that name keep holds.
 	Where(name string, keep func(table.Value) bool) (Rows, error)
+}
+
+// Tabular is rows that can be read into memory as a table.
+type Tabular interface {
+	Table() (*table.Table, error)
 }
 
 // Picker is rows of which some can be chosen without a list of their numbers.

@@ -1,12 +1,15 @@
 """Makes streams.json: expressions on rows that stay in files, and what pymongo,
 pyarrow, pandas or Python give for the same thing."""
 import base64
+import io
 import json
 import pathlib
 
 import bson
+import fastparquet
 import numpy as np
 import pandas as pd
+import pyarrow
 import pymongo
 
 here = pathlib.Path(__file__).parent
@@ -78,6 +81,44 @@ case("remove_word", 'table({ line = remove_word(draw_cloze(stream_lines("lines.t
 case("remove_word constant", 'table({ line = remove_word(draw_cloze(stream_lines("lines.txt"), 0.6, { random_state = 2 }).line, 1) })',
      column([" ".join(text.split()[:1] + text.split()[2:]) for text in t["line"]]))
 
-json.dump({"versions": {"pandas": pd.__version__, "numpy": np.__version__, "pymongo": pymongo.version},
+# Parquet
+r = np.random.RandomState(5)
+n = 300
+p = pd.DataFrame({"batch": r.randint(1, 9, n), "id": np.arange(n, dtype="int64") * 10**15 - 7, "x": r.normal(size=n), "small": r.randint(-9, 9, n).astype("int8"),
+                  "unsigned": r.randint(0, 9, n).astype("uint64") + np.uint64(2**63), "text": r.choice(["a,b", "é\n", "", "zz"], n), "flag": r.rand(n) < 0.5,
+                  "class": pd.Categorical(r.choice(["low", "high"], n))})
+p["gaps"] = p["x"].where(r.rand(n) < 0.7)
+p["none"] = p["text"].where(p["batch"] > 2, None)
+p["count"] = pd.array(p["batch"].where(p["batch"] > 1).tolist(), dtype="Int64")
+for name, kw in {"plain": dict(compression=None, use_dictionary=False), "snappy": dict(compression="snappy", row_group_size=70), "zstd": dict(compression="zstd", data_page_version="2.0", row_group_size=64),
+                 "gzip": dict(compression="gzip", write_statistics=False, data_page_size=100), "fastparquet": dict(engine="fastparquet", row_group_offsets=[0, 100])}.items():
+    kept = p.drop(columns=["count"]) if "engine" in kw else p
+    f = io.BytesIO()
+    if "engine" in kw:
+        path = here / "one.parquet"
+        kept.to_parquet(path, index=False, **kw)
+        f.write(path.read_bytes())
+        path.unlink()
+    else:
+        kept.to_parquet(f, index=False, **kw)
+    BINARY[f"{name}.parquet"] = f.getvalue()
+    back = pd.read_parquet(io.BytesIO(f.getvalue()), engine="pyarrow")
+    back["count"] = back["count"].astype(float) if "count" in back else None
+    back = back if "engine" not in kw else back.drop(columns=["count"])
+    case(f"parquet {name}", f'parquet("{name}.parquet")', back)
+    case(f"parquet {name} where_in", f'drop(where_in(parquet("{name}.parquet"), "batch", [3, 4.0, 11]), "text", "x")', back[back["batch"].isin([3, 4])].drop(columns=["text", "x"]))
+back = pd.read_parquet(io.BytesIO(BINARY["snappy.parquet"]), engine="pyarrow")
+case("parquet column", 'parquet("snappy.parquet").none', back["none"])
+case("parquet select", 'select(where_not_in(parquet("snappy.parquet"), "text", ["zz", ""]), "small", "batch")', back[~back["text"].isin(["zz", ""])][["small", "batch"]])
+case("parquet head", 'head(where_in(parquet("snappy.parquet"), "flag", [true]), 9).id', back[back["flag"]]["id"].head(9))
+case("parquet any order", 'select(where_in(reverse(parquet("zstd.parquet")), "batch", [2]), "id", "x")', back[back["batch"] == 2][["id", "x"]][::-1])
+case("parquet repeated", 'with(take(select(parquet("zstd.parquet"), "id", "none"), sequence([7, 3, 7])), { k = 1 })', back[["id", "none"]].iloc[[0, 1, 2]].assign(k=1))
+case("parquet none left", 'where_in(select(parquet("gzip.parquet"), "id", "batch", "text"), "batch", [99])', back[["id", "batch", "text"]].head(0))
+f = io.BytesIO()
+back.set_index("id")[["x", "text"]].to_parquet(f)
+BINARY["index.parquet"] = f.getvalue()
+case("parquet index", 'parquet("index.parquet")', pd.read_parquet(io.BytesIO(f.getvalue())).reset_index(drop=True))
+
+json.dump({"versions": {"fastparquet": fastparquet.__version__, "pyarrow": pyarrow.__version__, "pandas": pd.__version__, "numpy": np.__version__, "pymongo": pymongo.version},
            "raw": RAW, "binary": {k: base64.b64encode(v).decode() for k, v in BINARY.items()}, "cases": CASES},
           open(here / "streams.json", "w"), ensure_ascii=False, indent=1)

@@ -1,0 +1,85 @@
+competition "icecube-neutrinos-in-deep-ice" {
+  title        = "IceCube - Neutrinos in Deep Ice"
+  category     = "tabular"
+  complexity   = "medium"
+  kind         = "code"
+  opened       = "2023-19-01"
+  closed       = "2023-19-04"
+  size_gb      = 117.18
+  metric_name  = "mean-angular-error"
+  sample_score = 1.55139
+  answers      = "private/test.csv"
+  sample       = "public/sample_submission.csv"
+
+  description = <<-EOT
+    Tell from which direction a neutrino came that lit up sensors in the ice of the South Pole, from the pulses that they
+    saw. A submission gives azimuth and zenith of each event; the score is the mean angle to the true direction.
+  EOT
+
+  source "kaggle" {
+    slug = "icecube-neutrinos-in-deep-ice"
+    md5  = "8663264342ff575230df4d29f20eff7c"
+  }
+
+  reference {
+    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/icecube-neutrinos-in-deep-ice/description.md"
+    sha256 = "9eb82d9fe0df33b8a82b45b8f0d2d9a0ab297b59a05ede6e93501bb3dbfb72df"
+  }
+
+  prepare {
+    locals {
+      events  = parquet("train_meta.parquet")
+      batches = train_test_split(unique(local.events.batch_id), { test_size = 0.1, random_state = 0 })
+      test    = where_in(local.events, "batch_id", local.batches.test)
+      answers = select(local.test, "event_id", "azimuth", "zenith")
+      listed  = files("train/*.parquet")
+      pulses  = with(local.listed, { batch_id = integer(part(local.listed.stem, "_", -1)) })
+    }
+    public {
+      parquet "train_meta.parquet" { rows = where_in(local.events, "batch_id", local.batches.train) }
+      parquet "test_meta.parquet" { rows = drop(local.test, "azimuth", "zenith") }
+      table "sample_submission.csv" { rows = fill(local.answers, ["azimuth", "zenith"], 1) }
+      copy "sensor_geometry.csv" { from = "sensor_geometry.csv" }
+      files "train/{name}" {
+        from = "train/{name}"
+        each = where_in(local.pulses, "batch_id", local.batches.train)
+      }
+      files "test/{name}" {
+        from = "train/{name}"
+        each = where_in(local.pulses, "batch_id", local.batches.test)
+      }
+    }
+    private {
+      table "test.csv" { rows = local.answers }
+    }
+  }
+
+  grade {
+    metric  = "angular_error"
+    id      = "event_id"
+    targets = ["azimuth", "zenith"]
+    require {
+      exact_columns = true
+      number_type   = true
+      finite        = true
+      same_rows     = true
+      same_id_set   = true
+    }
+  }
+
+  checksums {
+    public = {
+      "sample_submission.csv" = "df2a0e29adf304f4fa521a43ba9031f1"
+      "sensor_geometry.csv"   = "acad541886071600c427b405a70841e8"
+      "test_meta.parquet"     = "855451176da14ba1114640544462ebbb"
+      "train_meta.parquet"    = "9d8bd35236ee452f8baed612b9f5fd0c"
+    }
+    private = {
+      "test.csv" = "6b3eef7a836409e5c99557763d1d2c7d"
+    }
+  }
+
+  medals {
+    leaderboard = "leaderboard.txt"
+  }
+}

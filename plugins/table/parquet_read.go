@@ -1,0 +1,396 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+)
+
+// parquetRows is how many rows Scan gives out at once.
+const parquetRows = 1 << 16
+
+// Parquet is an open Parquet file whose columns are numbers, truth values or
+// texts. It is safe for use by several goroutines at once.
+type Parquet struct {
+	r       io.ReaderAt
+	size    int64
+	rows    int
+	columns []parquetColumn
+}
+
+// parquetColumn is a column of a file; err says why it cannot be read.
+type parquetColumn struct {
+	name string
+	leaf int
+	kind Kind
+	err  error
+}
+
+// OpenParquet reads the footer of a Parquet file. Columns have the kinds that
+// pandas.read_parquet gives them, all widths of whole numbers taken as 64 bits:
+// whole numbers with missing cells are doubles. Columns that pandas keeps as an
+// index are left out. To learn whether cells are missing, columns whose
+// statistics do not tell are read.
+func OpenParquet(ctx context.Context, r io.ReaderAt, size int64) (_ *Parquet, err error) {
+	defer guard("open Parquet", &err)
+	p := &Parquet{r: r, size: size}
+	in, err := p.open()
+	if err != nil {
+		return nil, fmt.Errorf("open Parquet: %w", err)
+	}
+	n := in.ParquetReader().NumRows()
+	if n < 0 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("open Parquet: %d rows; at most %d are allowed", n, math.MaxInt32)
+	}
+	p.rows = int(n)
+	index := pandasIndex(in.ParquetReader())
+	for _, f := range in.Manifest.Fields {
+		if slices.Contains(index, f.Field.Name) {
+			continue
+		}
+		if p.has(f.Field.Name) {
+			return nil, fmt.Errorf("open Parquet: two columns %q", f.Field.Name)
+		}
+		c := parquetColumn{name: f.Field.Name, leaf: f.ColIndex}
+		if f.IsLeaf() {
+			c.kind, c.err = kindOfArrow(f.Field.Type)
+		} else {
+			c.err = fmt.Errorf("it holds %s", f.Field.Type)
+		}
+		if c.kind == Int64 || c.kind == Uint64 {
+			missing, err := hasMissing(ctx, in, c)
+			if err != nil {
+				return nil, fmt.Errorf("open Parquet: column %q: %w", c.name, err)
+			}
+			if missing {
+				c.kind = Float64
+			}
+		}
+		p.columns = append(p.columns, c)
+	}
+	return p, nil
+}
+
+// guard turns a panic of the library, which damaged files cause, into an error.
+func guard(what string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%s: damaged file: %v", what, p)
+	}
+}
+
+// open returns a reader of its own, since the library's keep a place.
+func (p *Parquet) open() (*pqarrow.FileReader, error) {
+	props := parquet.NewReaderProperties(memory.DefaultAllocator)
+	props.BufferedStreamEnabled = true
+	props.BufferSize = 1 << 18
+	in, err := file.NewParquetReader(io.NewSectionReader(p.r, 0, p.size), file.WithReadProps(props))
+	if err != nil {
+		return nil, err
+	}
+	return pqarrow.NewFileReader(in, pqarrow.ArrowReadProperties{BatchSize: parquetRows}, memory.DefaultAllocator)
+}
+
+// pandasIndex returns the columns that pandas wrote an index into.
+func pandasIndex(in *file.Reader) []string {
+	text := in.MetaData().KeyValueMetadata().FindValue("pandas")
+	if text == nil {
+		return nil
+	}
+	var meta struct {
+		Index []any `json:"index_columns"`
+	}
+	if json.Unmarshal([]byte(*text), &meta) != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range meta.Index {
+		if s, ok := name.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+func kindOfArrow(t arrow.DataType) (Kind, error) {
+	switch t.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32:
+		return Int64, nil
+	case arrow.UINT64:
+		return Uint64, nil
+	case arrow.FLOAT64:
+		return Float64, nil
+	case arrow.BOOL:
+		return Bool, nil
+	case arrow.STRING, arrow.LARGE_STRING:
+		return Text, nil
+	case arrow.DICTIONARY:
+		if kind, err := kindOfArrow(t.(*arrow.DictionaryType).ValueType); kind == Text {
+			return kind, err
+		}
+	}
+	return Missing, fmt.Errorf("it holds %s", t)
+}
+
+// hasMissing reports whether a column has missing cells, from its statistics
+// where they tell.
+func hasMissing(ctx context.Context, in *pqarrow.FileReader, c parquetColumn) (bool, error) {
+	meta := in.ParquetReader().MetaData()
+	if meta.Schema.Column(c.leaf).MaxDefinitionLevel() == 0 {
+		return false, nil
+	}
+	told := true
+	for i := range in.ParquetReader().NumRowGroups() {
+		chunk, err := meta.RowGroup(i).ColumnChunk(c.leaf)
+		if err != nil {
+			return false, err
+		}
+		stats, err := chunk.Statistics()
+		switch {
+		case err != nil || stats == nil || !stats.HasNullCount():
+			told = false
+		case stats.NullCount() > 0:
+			return true, nil
+		}
+	}
+	if told {
+		return false, nil
+	}
+	found := false
+	err := scanRecords(ctx, in, []int{c.leaf}, func(rec arrow.Record) error {
+		found = found || rec.Column(0).NullN() > 0
+		return nil
+	})
+	return found, err
+}
+
+// scanRecords visits the records of some columns, row group by row group.
+func scanRecords(ctx context.Context, in *pqarrow.FileReader, leaves []int, visit func(arrow.Record) error) error {
+	for group := range in.ParquetReader().NumRowGroups() {
+		if err := scanGroup(ctx, in, group, leaves, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanGroup(ctx context.Context, in *pqarrow.FileReader, group int, leaves []int, visit func(arrow.Record) error) error {
+	records, err := in.GetRecordReader(ctx, leaves, []int{group})
+	if err != nil {
+		return err
+	}
+	defer records.Release()
+	for records.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := visit(records.Record()); err != nil {
+			return err
+		}
+	}
+	if err := records.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// Len returns the number of rows.
+func (p *Parquet) Len() int { return p.rows }
+
+// Names returns the names of the columns.
+func (p *Parquet) Names() []string {
+	names := make([]string, len(p.columns))
+	for i, c := range p.columns {
+		names[i] = c.name
+	}
+	return names
+}
+
+func (p *Parquet) has(name string) bool { return slices.Contains(p.Names(), name) }
+
+// find returns the columns of those names.
+func (p *Parquet) find(names []string) ([]parquetColumn, error) {
+	out := make([]parquetColumn, len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(p.columns, func(c parquetColumn) bool { return c.name == name })
+		if at < 0 {
+			return nil, &NoColumnError{Name: name, Have: p.Names()}
+		}
+		if out[i] = p.columns[at]; out[i].err != nil {
+			return nil, fmt.Errorf("column %q: %w, which tables do not", name, out[i].err)
+		}
+	}
+	return out, nil
+}
+
+// Scan gives out the rows of the named columns, in order, as tables of at most
+// 65,536 rows. It holds one of them, and a page of each column, at a time. An
+// error of each ends the scan and is returned.
+func (p *Parquet) Scan(ctx context.Context, names []string, each func(*Table) error) (err error) {
+	defer guard("read Parquet", &err)
+	columns, err := p.find(names)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 || p.rows == 0 {
+		return nil
+	}
+	in, err := p.open()
+	if err != nil {
+		return fmt.Errorf("read Parquet: %w", err)
+	}
+	var leaves []int
+	for _, c := range columns {
+		leaves = append(leaves, c.leaf)
+	}
+	slices.Sort(leaves)
+	rows := 0
+	err = scanRecords(ctx, in, leaves, func(rec arrow.Record) error {
+		rows += int(rec.NumRows())
+		t, err := tableOf(rec, leaves, columns)
+		if err != nil {
+			return err
+		}
+		return each(t)
+	})
+	if err == nil && rows != p.rows {
+		err = fmt.Errorf("read Parquet: %d rows, the footer says %d", rows, p.rows)
+	}
+	return err
+}
+
+// tableOf copies a record, whose columns are in the order of leaves.
+func tableOf(rec arrow.Record, leaves []int, columns []parquetColumn) (*Table, error) {
+	cols := make([]*Column, len(columns))
+	for i, c := range columns {
+		data := rec.Column(slices.Index(leaves, c.leaf))
+		var err error
+		if cols[i], err = columnOf(c.name, c.kind, data); err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.name, err)
+		}
+	}
+	return New(cols...)
+}
+
+// columnOf copies an array into a column of that kind.
+func columnOf(name string, kind Kind, data arrow.Array) (*Column, error) {
+	switch kind {
+	case Int64:
+		return intsOf(name, data)
+	case Uint64:
+		if a, ok := data.(*array.Uint64); ok {
+			return FromUints(name, slices.Clone(a.Uint64Values())), nil
+		}
+	case Float64:
+		return floatsOf(name, data)
+	case Bool:
+		if a, ok := data.(*array.Boolean); ok {
+			v, valid := make([]bool, a.Len()), make([]bool, a.Len())
+			for i := range v {
+				v[i], valid[i] = a.IsValid(i) && a.Value(i), a.IsValid(i)
+			}
+			return FromBools(name, v, valid), nil
+		}
+	case Text:
+		v, valid := make([]string, data.Len()), make([]bool, data.Len())
+		for i := range v {
+			if valid[i] = data.IsValid(i); valid[i] {
+				v[i] = data.ValueStr(i)
+			}
+		}
+		return FromTexts(name, v, valid), nil
+	}
+	return nil, fmt.Errorf("unexpected data of type %s", data.DataType())
+}
+
+func intsOf(name string, data arrow.Array) (*Column, error) {
+	if a, ok := data.(*array.Int64); ok {
+		return FromInts(name, slices.Clone(a.Int64Values())), nil
+	}
+	at, err := intAt(data)
+	out := make([]int64, data.Len())
+	for i := range out {
+		if err == nil {
+			out[i] = at(i)
+		}
+	}
+	return FromInts(name, out), err
+}
+
+// intAt returns how to read the whole numbers of an array.
+func intAt(data arrow.Array) (func(i int) int64, error) {
+	switch a := data.(type) {
+	case *array.Int64:
+		return a.Value, nil
+	case *array.Int32:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	case *array.Int16:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	case *array.Int8:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	case *array.Uint32:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	case *array.Uint16:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	case *array.Uint8:
+		return func(i int) int64 { return int64(a.Value(i)) }, nil
+	}
+	return nil, fmt.Errorf("unexpected data of type %s", data.DataType())
+}
+
+func floatsOf(name string, data arrow.Array) (*Column, error) {
+	var at func(i int) float64
+	switch a := data.(type) {
+	case *array.Float64:
+		at = a.Value
+	case *array.Uint64:
+		at = func(i int) float64 { return float64(a.Value(i)) }
+	default:
+		whole, err := intAt(data)
+		if err != nil {
+			return nil, err
+		}
+		at = func(i int) float64 { return float64(whole(i)) }
+	}
+	out := make([]float64, data.Len())
+	for i := range out {
+		if out[i] = math.NaN(); data.IsValid(i) {
+			out[i] = at(i)
+		}
+	}
+	return FromFloats(name, out), nil
+}
+
+// Empty returns the named columns without rows.
+func (p *Parquet) Empty(names []string) (*Table, error) {
+	columns, err := p.find(names)
+	if err != nil {
+		return nil, err
+	}
+	cols := make([]*Column, len(columns))
+	for i, c := range columns {
+		switch c.kind {
+		case Int64:
+			cols[i] = FromInts(c.name, nil)
+		case Uint64:
+			cols[i] = FromUints(c.name, nil)
+		case Float64:
+			cols[i] = FromFloats(c.name, nil)
+		case Bool:
+			cols[i] = FromBools(c.name, nil, nil)
+		default:
+			cols[i] = FromTexts(c.name, nil, nil)
+		}
+	}
+	return New(cols...)
+}
