@@ -165,3 +165,28 @@ func readAll(lines []string) (*Columns, []*Record, error) {
 	lots[0].Merge(&lots[1])
 	return &lots[0], records, nil
 }
+
+// FuzzParse looks for panics, and checks that what is written is read and
+// written as the same text again, and that a line skimmed is a line read.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{`{"a":[1,2.5,"x\ud83d"],"a":null,}`, "[NaN,-Infinity,1e400]", `"\u12`, "-", "[[[[", `{"a"`, "99999999999999999999", `{"n":"1_0","x":-}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		v, err := Parse(in)
+		var r Record
+		if skimmed := r.Read(in); (skimmed == nil) != (err == nil) && v.Kind() == pyjson.Object {
+			t.Fatalf("%q: %v, skimmed: %v", in, err, skimmed)
+		}
+		if err != nil {
+			return
+		}
+		a, err := Append(nil, v)
+		if err != nil {
+			return
+		}
+		if _, err := pyjson.Parse(a); err != nil {
+			t.Fatalf("%q: %v", a, err)
+		}
+	})
+}
