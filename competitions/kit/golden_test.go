@@ -22,11 +22,22 @@ import (
 
 const goldenFolder = "../testdata/golden/"
 
-// goldenParams are the sizes that the cases scale down.
-var goldenParams = map[string]map[string]cty.Value{
-	"AI4Code":                            {"test_size": cty.NumberIntVal(37)},
-	"alaska2-image-steganalysis":         {"test_size": cty.NumberIntVal(71)},
-	"tabular-playground-series-may-2022": {"test_size": cty.NumberIntVal(67)},
+// goldenParams returns the sizes that a case scales down.
+func goldenParams(t *testing.T, id string) map[string]cty.Value {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(goldenFolder, "params.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]map[string]string
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]cty.Value{}
+	for name, value := range all[id] {
+		out[name] = cty.StringVal(value)
+	}
+	return out
 }
 
 // goldenPrepared prepares a version of a golden case.
@@ -65,7 +76,7 @@ func goldenPrepared(t *testing.T, id, version string) (*competitions.Definition,
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Out: out, Params: goldenParams[id]}
+	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Out: out, Params: goldenParams(t, id)}
 	if err := prep.Run(context.Background(), def, o); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +191,7 @@ func TestGolden(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				def, folder := goldenPrepared(t, id, version)
-				testPrepared(t, def, folder, goldenParams[id])
+				testPrepared(t, def, folder, goldenParams(t, id))
 				found, err := kit.LintPrepared(def, metric.All(), os.DirFS(folder))
 				if err != nil {
 					t.Fatal(err)

@@ -38,11 +38,11 @@ func TestErrataGrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldenParams[tt.id]})
+		out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldenParams(t, tt.id)})
 		got := map[string]any{}
 		for name := range tt.want {
 			report, err := grading.Grade(t.Context(), def, metric.All(), grading.Request{
-				Submission: filepath.Join(dir, "submissions", name), Answers: filepath.Join(out, filepath.FromSlash(def.Layout.Answers)), Params: goldenParams[tt.id],
+				Submission: filepath.Join(dir, "submissions", name), Answers: filepath.Join(out, filepath.FromSlash(def.Layout.Answers)), Params: goldenParams(t, tt.id),
 			})
 			if err != nil {
 				t.Fatal(err)

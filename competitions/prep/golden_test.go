@@ -32,11 +32,22 @@ import (
 // scikit-learn 1.2.1 made to behave as pandas 2.2 and scikit-learn 1.5.
 const goldenFolder = "../testdata/golden"
 
-// goldenParams are the sizes that the cases scale down.
-var goldenParams = map[string]map[string]cty.Value{
-	"AI4Code":                            {"test_size": cty.NumberIntVal(37)},
-	"alaska2-image-steganalysis":         {"test_size": cty.NumberIntVal(71)},
-	"tabular-playground-series-may-2022": {"test_size": cty.NumberIntVal(67)},
+// goldenParams returns the sizes that a case scales down.
+func goldenParams(t *testing.T, id string) map[string]cty.Value {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(goldenFolder, "params.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]map[string]string
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]cty.Value{}
+	for name, value := range all[id] {
+		out[name] = cty.StringVal(value)
+	}
+	return out
 }
 
 // goldenExempt are outputs that differ from the reference on purpose.
@@ -99,7 +110,7 @@ func golden(t *testing.T, id, path string) {
 	var want map[string]preparedFile
 	readJSON(t, filepath.Join(dir, id, "prepared.json"), &want)
 	def := shipped(t, id)
-	out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams[id]})
+	out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams(t, id)})
 	got := map[string]preparedFile{}
 	err := fs.WalkDir(os.DirFS(out), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -168,7 +179,7 @@ func goldenGrades(t *testing.T, id, dir, answers string) {
 			want[name] = right
 		}
 		report, err := grading.Grade(context.Background(), shipped(t, id), metric.All(), grading.Request{
-			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldenParams[id],
+			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldenParams(t, id),
 		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -296,7 +307,7 @@ func TestErrataPrepare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams[id]}
+		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams(t, id)}
 		was, is := allSums(t, prepare(t, v1, o)), allSums(t, prepare(t, v2, o))
 		var got []string
 		for name := range was {

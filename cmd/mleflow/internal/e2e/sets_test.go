@@ -21,12 +21,16 @@ const (
 	golden    = "../../../../competitions/testdata/golden/"
 )
 
-// goldenParams are the sizes that the golden cases scale down.
-const goldenParams = `params={
-  "tabular-playground-series-may-2022" = { test_size = "67" }
-  "alaska2-image-steganalysis"         = { test_size = "71" }
-  "AI4Code"                            = { test_size = "37" }
-}`
+// goldenParams returns the sizes that the golden cases scale down, as a flag's
+// value.
+func goldenParams(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(golden + "params.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "params=" + string(data)
+}
 
 // goldenCases unpacks the golden cases as DIR/<id>/ and returns their ids.
 func goldenCases(t *testing.T, dir string) (ids []string) {
@@ -121,7 +125,7 @@ func applySet(t *testing.T, cache, name, raw string) (events, again string) {
 	t.Helper()
 	p := &place{t: t, cache: cache, file: pipelines + name + ".hcl"}
 	args := []string{"apply", p.file, "-var", "raw=" + raw, "-var", "seeds=1", "-var", "timeout=1h", "-var", "on_mismatch=warn",
-		"-var", goldenParams, "-var", "cpus=1", "-var", "memory=256MiB"}
+		"-var", goldenParams(t), "-var", "cpus=1", "-var", "memory=256MiB"}
 	events, errs, code := p.run(append(args, "--json")...)
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, events, errs)

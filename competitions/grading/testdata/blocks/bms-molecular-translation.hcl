@@ -1,9 +1,0 @@
-metric  = "levenshtein"
-id      = "image_id"
-targets = ["InChI"]
-cells   = "text"
-require {
-  same_rows = true
-  columns   = ["image_id", "InChI"]
-  same_ids  = true
-}

@@ -1,8 +1,0 @@
-metric  = "accuracy"
-id      = "image_id"
-targets = ["label"]
-require {
-  same_rows = true
-  columns   = ["label", "image_id"]
-  same_ids  = true
-}

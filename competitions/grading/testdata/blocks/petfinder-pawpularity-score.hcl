@@ -1,8 +1,0 @@
-metric  = "rmse"
-id      = "Id"
-targets = ["Pawpularity"]
-require {
-  columns  = ["Id", "Pawpularity"]
-  between  = [1, 100]
-  same_ids = true
-}

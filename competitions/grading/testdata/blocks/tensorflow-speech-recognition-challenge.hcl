@@ -1,8 +1,0 @@
-metric  = "accuracy"
-id      = "fname"
-targets = ["label"]
-require {
-  same_rows = true
-  columns   = ["label", "fname"]
-  same_ids  = true
-}
