@@ -30,7 +30,7 @@ competition "statoil-iceberg-classifier-challenge" {
     extract = ["train.json.7z", "test.json.7z"]
     locals {
       parts = train_test_split(json("data/processed/train.json"), { test_size = 0.2, random_state = 0 })
-      given = json("data/processed/test.json")
+      given = json("data/processed/test.json", { head = 1 })
       answers = table({
         id         = local.parts.test.id
         is_iceberg = integer(local.parts.test.is_iceberg)

@@ -72,13 +72,14 @@ func JSONCell(v pyjson.Value) (table.Value, error) {
 // JSONOptions are the options of json.
 type JSONOptions struct {
 	Encoding string `verb:"encoding"`
+	Head     *int   `verb:"head"`
 }
 
 var jsonVerb = Verb{
 	Name: "json", Params: []string{"path", "options"},
 	Summary: "The value in a JSON file of the raw folder; a list is rows of records.",
 	Detail: "Read as Python's json reads it: members keep their order, whole numbers every digit. records.name is the column of a member. " +
-		"Option encoding = \"latin1\" takes every byte as one character.",
+		"Options: encoding = \"latin1\" takes every byte as one character; head = n reads only the first n items of a list and does not look at the rest of the file.",
 	Source: "json.load",
 	Func:   readJSON,
 }
@@ -97,7 +98,13 @@ func readJSON(in *Input, path string, o *JSONOptions) (pyjson.Value, error) {
 	default:
 		return pyjson.Value{}, fmt.Errorf("json %s: encoding = %q: write \"utf-8\" or \"latin1\"", path, o.Encoding)
 	}
-	v, err := pyjson.Read(text)
+	head := 0
+	if o.Head != nil {
+		if head = *o.Head; head < 1 {
+			return pyjson.Value{}, fmt.Errorf("json %s: head = %d: write a number from 1 on", path, head)
+		}
+	}
+	v, err := pyjson.ReadHead(text, head)
 	if err != nil {
 		return v, fmt.Errorf("json %s: %w", path, err)
 	}

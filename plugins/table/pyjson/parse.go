@@ -21,8 +21,13 @@ func Parse(data []byte) (Value, error) { return newParser().parse(data) }
 
 // Read reads one value as Parse does from r, of which it holds a part at a
 // time.
-func Read(r io.Reader) (Value, error) {
+func Read(r io.Reader) (Value, error) { return ReadHead(r, 0) }
+
+// ReadHead reads as Read does, but of a list no more than the first count
+// items, unless that is 0; what follows them is not looked at.
+func ReadHead(r io.Reader, count int) (Value, error) {
 	p := newParser()
+	p.head = count
 	p.window = window{src: r, first: firstWindow}
 	return p.whole()
 }
@@ -54,6 +59,8 @@ type parser struct {
 	stack  []Value // the items of the arrays and objects that are open
 	shapes shapes
 	room   room
+	head   int  // so many items of the outermost list are enough; 0: all
+	headed bool // and they were read
 }
 
 func newParser() *parser {
@@ -73,7 +80,7 @@ func (p *parser) document() (Value, error) {
 		return Value{}, errors.New("a byte order mark comes before the value")
 	}
 	v, err := p.value(0)
-	if err != nil {
+	if err != nil || p.headed {
 		return v, err
 	}
 	p.peek()
@@ -151,6 +158,9 @@ func (p *parser) array(depth int) (Value, error) {
 			return v, err
 		}
 		p.stack = append(p.stack, v)
+		if p.headed = depth == 0 && p.head > 0 && len(p.stack)-start == p.head; p.headed {
+			return p.close(Array, nil, start), nil
+		}
 		if more, err = p.next(']'); err != nil {
 			return v, err
 		} else if !more {

@@ -93,3 +93,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadHead reads the first items of a list, and nothing that follows.
+func TestReadHead(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		head int
+		want string
+	}{
+		{`[1, [2, 3], 4]`, 1, "[1]"},
+		{`[1, [2, 3], 4]`, 2, "[1, [2, 3]]"},
+		{`[1, [2, 3], 4]`, 3, "[1, [2, 3], 4]"},
+		{`[1, [2, 3], 4]`, 9, "[1, [2, 3], 4]"},
+		{`[{"a": [1, 2]}, wrong`, 1, `[{"a": [1, 2]}]`},
+		{`[] x`, 1, "parse JSON: line 1, byte 4: more text after the value"},
+		{`{"a": [1, 2]}`, 1, `{"a": [1, 2]}`},
+	} {
+		if got := outcome(ReadHead(strings.NewReader(tt.text), tt.head)); got != tt.want {
+			t.Errorf("%s, %d: got %s, want %s", tt.text, tt.head, got, tt.want)
+		}
+	}
+}

@@ -21,6 +21,7 @@ RAW = {
         '  {"id":" 3 ","n":-0.0,"x":null,"flag":null,"list":[],"twice":[],"more":"x"}\t',
         '{"id":"1_0","x":2,"n":9,"flag":true,"a/b":{"c":[{"~":7.25}]},"list":null,"twice":null}',
     ]) + "\n",
+    "list.json": '[{"n": 5}, {"n": 6}, {"n": 7}]',
     "counts.csv": "k,n\na,2\nb,0\nc,3\n",
     "chunks.jsonl": "".join('{"key":%s,"v":%d}\n' % (k, i) for i, k in enumerate(["1", "2.0", "null", "3", '"x"', "4", '"5"'])),
 }
@@ -91,6 +92,7 @@ case("json_pointers", f'json_pointers({ROWS}, {{ first = "/a~1b/c/0/~0", id = "/
 case("json_pointers of records", 'json_pointers(json_lines("typed.jsonl"), { id = "/id", item = "/list/1" })',
      pd.DataFrame({"id": [json.loads(t)["id"] for t in RAW["typed.jsonl"].splitlines()],
                    "item": [pointer(json.loads(t), "list", 1) for t in RAW["typed.jsonl"].splitlines()]}))
+case("json head", 'table({ n = json("list.json", { head = 2 }).n })', pd.DataFrame(json.loads(RAW["list.json"])[:2]))
 exploded = frame[["id", "list", "twice"]][frame["list"].map(lambda x: x != [])].explode(["list", "twice"])
 exploded["list"] = exploded["list"].astype(float)
 case("explode", f'explode(select_fields({ROWS}, ["id", "list", "twice"]), ["list", "twice"])', exploded)
