@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -300,6 +301,24 @@ func TestRank(t *testing.T) {
 		got := m.Rank(score)
 		if got != want {
 			t.Errorf("Rank(%v) = %+v, want %+v", score, got, want)
+		}
+	}
+}
+
+// TestShippedAreFormatted sees that mleflow fmt would leave every definition
+// as it is.
+func TestShippedAreFormatted(t *testing.T) {
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range cat.IDs() {
+		def, err := cat.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(hclwrite.Format(def.Source())), string(def.Source())); diff != "" {
+			t.Errorf("%s: run mleflow fmt (-formatted +got):\n%s", id, diff)
 		}
 	}
 }

@@ -71,7 +71,7 @@ competition "aerial-cactus-identification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "14c675bde0de98994efafac8e008277e"
       "train.csv"             = "4f5f752b84f8836c852f4f70e988a545"
     }

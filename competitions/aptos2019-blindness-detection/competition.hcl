@@ -61,7 +61,7 @@ competition "aptos2019-blindness-detection" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "4a80cd1603bdd3423b602b609cc074c2"
       "test.csv"              = "395258c0476fa058de79fa8691a12723"
       "train.csv"             = "1a1f11fbeb7f20afd334e28421825725"

@@ -38,7 +38,7 @@ competition "cdiscount-image-classification-challenge" {
       bson "train.bson" { rows = local.train }
       bson "test.bson" { rows = drop(local.test, "category_id") }
       bson "train_example.bson" { rows = head(local.train, 100) }
-      table "sample_submission.csv" { rows = with(local.answers, { category_id = 1000010653 }) }
+      table "sample_submission.csv" { rows = fill(local.answers, ["category_id"], 1000010653) }
       copy "category_names.csv" { from = "category_names.csv" }
     }
     private {

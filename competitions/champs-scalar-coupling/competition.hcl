@@ -59,7 +59,7 @@ competition "champs-scalar-coupling" {
       }
       files "structures/{molecule_name}.xyz" {
         from = "structures/{molecule_name}.xyz"
-        each = table({ molecule_name = local.placed })
+        each = local.placed
       }
     }
     private {

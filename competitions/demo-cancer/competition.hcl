@@ -27,7 +27,7 @@ competition "demo-cancer" {
     }
     public {
       table "train.csv" { rows = local.parts.train }
-      table "test.csv"  { rows = drop(local.parts.test, "malignant") }
+      table "test.csv" { rows = drop(local.parts.test, "malignant") }
       table "sample_submission.csv" { rows = table({ id = local.parts.test.id, malignant = 0.5 }) }
       copy "LICENCE.txt" { from = "LICENCE.txt" }
     }

@@ -27,7 +27,7 @@ competition "demo-digits" {
     }
     public {
       table "train.csv" { rows = local.parts.train }
-      table "test.csv"  { rows = drop(local.parts.test, "digit") }
+      table "test.csv" { rows = drop(local.parts.test, "digit") }
       table "sample_submission.csv" { rows = table({ id = local.parts.test.id, digit = 0 }) }
       copy "LICENCE.txt" { from = "LICENCE.txt" }
     }

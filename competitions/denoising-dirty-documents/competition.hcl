@@ -75,7 +75,7 @@ competition "denoising-dirty-documents" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sampleSubmission.csv" = "b9ae2607ee98bd6b9903de500a53bf90"
     }
     private = {

@@ -55,7 +55,7 @@ competition "detecting-insults-in-social-commentary" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission_null.csv" = "a0dcbebb9f3aa642325ec3b83dacafa1"
       "test.csv"                   = "6dd3e4189309b7b513fcf124be21c790"
       "train.csv"                  = "60f8ff55967759d144efd4f055f37673"

@@ -66,7 +66,7 @@ competition "dog-breed-identification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "labels.csv"            = "0ab1a234cd6b80e9efd617e305a4eda5"
       "sample_submission.csv" = "30c85225fcd6e22dc51a7d94a333575f"
     }

@@ -79,7 +79,7 @@ competition "dogs-vs-cats-redux-kernels-edition" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "cfe8f41567220b6fcbbdc4eb4df7230f"
     }
     private = {

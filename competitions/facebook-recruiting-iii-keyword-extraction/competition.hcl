@@ -35,7 +35,7 @@ competition "facebook-recruiting-iii-keyword-extraction" {
     public {
       table "train.csv" { rows = local.parts.train }
       table "test.csv" { rows = local.questions }
-      table "sample_submission.csv" { rows = with(local.questions, { Tags = "javascript c# python php java" }) }
+      table "sample_submission.csv" { rows = fill(local.questions, ["Tags"], "javascript c# python php java") }
     }
     private {
       table "test.csv" { rows = local.parts.test }
@@ -55,7 +55,7 @@ competition "facebook-recruiting-iii-keyword-extraction" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "e4ea6ff928dff4bf2d2a5c3b0089402c"
       "test.csv"              = "10335b0f34418bb6a523506290aff802"
       "train.csv"             = "3e16dc3e4df1697f70c93cf6bb473eaf"

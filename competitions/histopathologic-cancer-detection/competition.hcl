@@ -64,7 +64,7 @@ competition "histopathologic-cancer-detection" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "8016b8be0087d487ff38ac46f646a01d"
       "train_labels.csv"      = "806d8b128caeeaf4d0091bd6034cd0fb"
     }

@@ -61,7 +61,7 @@ competition "jigsaw-toxic-comment-classification-challenge" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "2af5ed06d19b00c13c0573b474edb165"
       "test.csv"              = "d21e68ec9e3728be456aa0f477be230c"
       "train.csv"             = "7ed6a529f1671bd558cf581831d3462b"

@@ -41,7 +41,7 @@ competition "kuzushiji-recognition" {
     }
     public {
       table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = with(local.test, { labels = "U+003F 1 1 U+FF2F 2 2" }) }
+      table "sample_submission.csv" { rows = fill(local.test, ["labels"], "U+003F 1 1 U+FF2F 2 2") }
       copy "unicode_translation.csv" { from = "unicode_translation.csv" }
       archive "train_images.zip" {
         files "{image_id}.jpg" {

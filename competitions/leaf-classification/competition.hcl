@@ -65,7 +65,7 @@ competition "leaf-classification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "e9fbff4eafce74b4905feffdaa9e5859"
       "test.csv"              = "52a1b1a2b6fb392986b9579dd52036c7"
       "train.csv"             = "02920a969976f89192a3d1c03a30cd2c"

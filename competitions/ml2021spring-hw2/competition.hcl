@@ -54,7 +54,7 @@ competition "ml2021spring-hw2" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sampleSubmission.csv" = "4fe69a042cfe9e066c088e603917eec4"
     }
     private = {

@@ -50,7 +50,7 @@ competition "mlsp-2013-birds" {
       labels      = with(local.old_labels, { rec_id = map_values(local.old_labels.rec_id, local.old.rec_id, local.numbers) })
       shown       = is_in(local.labels.rec_id, local.test_ids) ? "?" : local.labels.labels
 
-      pairs   = cross(where_in(local.labels, "rec_id", local.test_ids), "species", range(19))
+      pairs = cross(where_in(local.labels, "rec_id", local.test_ids), "species", range(19))
       answers = table({
         Id          = local.pairs.rec_id * 100 + local.pairs.species
         Probability = list_holds(local.pairs.labels, ",", local.pairs.species) ? 1 : 0
@@ -129,7 +129,7 @@ competition "mlsp-2013-birds" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "6c0430ab5959d2e718911c3bd7a26a2f"
     }
     private = {

@@ -59,7 +59,7 @@ competition "movie-review-sentiment-analysis-kernels-only" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sampleSubmission.csv" = "2da66116279038cc280e8cafcb27a6ea"
     }
     private = {

@@ -56,7 +56,7 @@ competition "new-york-city-taxi-fare-prediction" {
   }
 
   checksums {
-    public  = {
+    public = {
       "labels.csv"            = "b1aa60e8d6ca817c18b23bd00e4a2500"
       "sample_submission.csv" = "10c791174db974943c1c80f38fc86391"
       "test.csv"              = "a7b9d9b7208e9b7cff6891cfd56a0053"

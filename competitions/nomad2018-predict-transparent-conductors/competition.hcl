@@ -67,7 +67,7 @@ competition "nomad2018-predict-transparent-conductors" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "f6ca859f7a81041cad0594cf31f171d9"
       "test.csv"              = "be4e478c19d962eae8ffde95163fe8b1"
       "train.csv"             = "27ef5faad359d2dd4ac872fab5c9010d"

@@ -49,11 +49,11 @@ competition "osic-pulmonary-fibrosis-progression" {
       }
       copy "train/{Patient}" {
         from = "train/{Patient}"
-        each = table({ Patient = local.patients.train })
+        each = local.patients.train
       }
       copy "test/{Patient}" {
         from = "train/{Patient}"
-        each = table({ Patient = local.patients.test })
+        each = local.patients.test
       }
     }
     private {

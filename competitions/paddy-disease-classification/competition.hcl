@@ -56,7 +56,7 @@ competition "paddy-disease-classification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "c14ec25b7d3d20715830e2b34b3c0d4a"
       "train.csv"             = "893609e41711931bc46caadb00327a49"
     }

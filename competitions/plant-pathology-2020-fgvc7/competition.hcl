@@ -65,7 +65,7 @@ competition "plant-pathology-2020-fgvc7" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "7a67fc684abd73d9d1afc554e8d5cf07"
       "test.csv"              = "4a6cc8292989880ba253a124634efff1"
       "train.csv"             = "f99c8adb1be7d3f0a5c96fe804fcf3f3"

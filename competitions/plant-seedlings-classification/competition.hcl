@@ -57,7 +57,7 @@ competition "plant-seedlings-classification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "e993f1a8a6b576a5401e027154a5cbac"
     }
     private = {

@@ -58,7 +58,7 @@ competition "playground-series-s3e18" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "9bb782a52ccbfd6873f9a1e9cc3e97d3"
       "test.csv"              = "1a77aa7922b712e3085a771b8fe73c5f"
       "train.csv"             = "e19b27b614d5a3bb74b930c52d659799"

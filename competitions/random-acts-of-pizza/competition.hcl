@@ -39,7 +39,7 @@ competition "random-acts-of-pizza" {
       parts    = train_test_split(local.requests, { test_size = local.share, random_state = 0 })
       train    = drop_fields(local.parts.train, local.hidden)
       test     = drop_fields(select_fields(local.parts.test, names_of(local.given[0])), local.hidden)
-      answers  = table({
+      answers = table({
         request_id               = local.parts.test.request_id
         requester_received_pizza = integer(local.parts.test.requester_received_pizza)
       })
@@ -94,7 +94,7 @@ competition "random-acts-of-pizza" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sampleSubmission.csv" = "6d7556c9a2f353b5d83ab0424a1bc914"
       "test.json"            = "f86bbac7e5eb9658632ac51ccef06042"
       "train.json"           = "67a72ab0b01bb8fabb81f8406cc485f1"

@@ -87,7 +87,7 @@ competition "ranzcr-clip-catheter-line-classification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "fade90160bce8a12138711b20fa89584"
       "train.csv"             = "620fa6759729f96539ed66ae860a84f9"
       "train_annotations.csv" = "1929aab17c1206719cc7edf6d7e9e57b"

@@ -41,7 +41,7 @@ competition "rsna-breast-cancer-detection" {
       table "test.csv" {
         rows = select(local.test, "site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id")
       }
-      table "sample_submission.csv" { rows = with(local.answers, { cancer = mean(local.train.cancer) }) }
+      table "sample_submission.csv" { rows = fill(local.answers, ["cancer"], mean(local.train.cancer)) }
       files "train_images/{patient_id}/{image_id}.dcm" {
         from = "train_images/{patient_id}/{image_id}.dcm"
         each = local.train

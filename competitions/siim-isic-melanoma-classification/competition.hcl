@@ -100,7 +100,7 @@ competition "siim-isic-melanoma-classification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "c8fa2aaa934d434e5b87e148ca91d42e"
       "test.csv"              = "faeb3cdaf1ee9c47120bcbf46787fe81"
       "train.csv"             = "dc473826f850a25d5e62f981b5e62d54"

@@ -49,7 +49,7 @@ competition "spaceship-titanic" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "5414b5da6ebcff454de1c9ed39b73774"
       "test.csv"              = "8186bd4048aece25f1ed45708f8f34e1"
       "train.csv"             = "564a1614ecef9d9611cec4efdce4c412"

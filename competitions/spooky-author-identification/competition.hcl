@@ -62,7 +62,7 @@ competition "spooky-author-identification" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "3b754ff50b2b4416150bb00c86c34889"
       "test.csv"              = "2ea5096a8e8cf340b13a7a18d9bdd914"
       "train.csv"             = "1124166bf7b8b1e337a32fe568732447"

@@ -58,7 +58,7 @@ competition "tabular-playground-series-dec-2021" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "d7b1e1f35677df7cce6942a8c053633f"
       "test.csv"              = "3427fd7ec4244230795e37dac986916a"
       "train.csv"             = "f5b8080079184e0eb10ef7b6b2f1fec7"

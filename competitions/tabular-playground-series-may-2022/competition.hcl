@@ -69,7 +69,7 @@ competition "tabular-playground-series-may-2022" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sample_submission.csv" = "353457517aa847e701141e00a7a774eb"
       "test.csv"              = "a15b39583b2c38e02f986251d0292851"
       "train.csv"             = "40ef2671fc5bde862789ff7cfcc48c20"

@@ -77,7 +77,7 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   }
 
   checksums {
-    public  = {
+    public = {
       "sampleSubmission.csv" = "76160a892fbd2db6d847bd444f576cee"
     }
     private = {

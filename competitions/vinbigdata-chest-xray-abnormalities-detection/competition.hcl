@@ -51,11 +51,11 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
       table "sample_submission.csv" { rows = table({ image_id = local.pictures.test, PredictionString = "14 1 0 0 1 1" }) }
       files "train/{image_id}.dicom" {
         from = "train/{image_id}.dicom"
-        each = table({ image_id = local.pictures.train })
+        each = local.pictures.train
       }
       files "test/{image_id}.dicom" {
         from = "train/{image_id}.dicom"
-        each = table({ image_id = local.pictures.test })
+        each = local.pictures.test
       }
     }
     private {

@@ -46,7 +46,7 @@ competition "whale-categorization-playground" {
     }
     public {
       table "train.csv" { rows = local.train }
-      table "sample_submission.csv" { rows = with(local.test, { Id = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46" }) }
+      table "sample_submission.csv" { rows = fill(local.test, ["Id"], "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46") }
       files "train/{Image}" {
         from = "train/{Image}"
         each = local.train
