@@ -2,6 +2,7 @@ package ujson
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,15 +23,10 @@ func floatOf(s string) (f float64, ok bool) {
 		digits = unsigned
 	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil && !isRange(err) {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
 	}
 	return f, true
-}
-
-func isRange(err error) bool {
-	n, ok := err.(*strconv.NumError)
-	return ok && n.Err == strconv.ErrRange
 }
 
 // Strip returns a line without white space at its ends, as str.strip.
