@@ -20,9 +20,15 @@ variable "competitions" {
   type        = list(string)
   description = "Competitions that have a version v2."
   default = [
-    "aerial-cactus-identification", "jigsaw-toxic-comment-classification-challenge", "random-acts-of-pizza",
-    "ranzcr-clip-catheter-line-classification", "siim-isic-melanoma-classification", "tabular-playground-series-dec-2021",
-    "tabular-playground-series-may-2022",
+    "3d-object-detection-for-autonomous-vehicles", "aerial-cactus-identification", "cassava-leaf-disease-classification",
+    "champs-scalar-coupling", "google-quest-challenge", "h-and-m-personalized-fashion-recommendations",
+    "hms-harmful-brain-activity-classification", "hubmap-kidney-segmentation", "inaturalist-2019-fgvc6",
+    "jigsaw-toxic-comment-classification-challenge", "learning-agency-lab-automated-essay-scoring-2",
+    "multi-modal-gesture-recognition", "osic-pulmonary-fibrosis-progression", "random-acts-of-pizza",
+    "ranzcr-clip-catheter-line-classification", "siim-isic-melanoma-classification", "smartphone-decimeter-2022",
+    "stanford-covid-vaccine", "tabular-playground-series-dec-2021", "tabular-playground-series-may-2022",
+    "tensorflow-speech-recognition-challenge", "tgs-salt-identification-challenge",
+    "vinbigdata-chest-xray-abnormalities-detection",
   ]
 }
 

@@ -1,31 +1,72 @@
 package e2e
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions"
 )
 
 // TestVersions applies pipelines/versions.hcl on miniature raw data: one run
 // reports v1 and v2 of every competition that has both, downloads each once,
-// and marks crowded leaderboards in v2 alone.
+// and marks crowded leaderboards in v2 alone. The miniature of
+// multi-modal-gesture-recognition has stand-ins for the archives that v2 opens.
 func TestVersions(t *testing.T) {
 	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "versions.hcl"}
-	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", goldenParams(t), "--json")
+	ids := slices.DeleteFunc(mended(t), func(id string) bool { return id == "multi-modal-gesture-recognition" })
+	only, err := json.Marshal(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", goldenParams(t),
+		"-var", "competitions="+string(only), "--json")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
 	}
-	want := map[string]int{"download": 7, "prepare": 14, "checksum": 14, "agent-run": 14, "grade": 14, "aggregate": 2}
+	n := len(ids)
+	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2 * n, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
 	if diff := cmp.Diff(want, finished(t, out)); diff != "" {
 		t.Errorf("steps that ran (-want +got):\n%s", diff)
 	}
 	v1, v2, _ := strings.Cut(leaderboard(t, out), "Version v2")
-	if strings.Count(v1, "1/1") != 7 || strings.Count(v2, "1/1") != 7 {
-		t.Errorf("not 7 valid submissions in each version:\n%s\n%s", v1, v2)
+	if len(valid.FindAllString(v1, -1)) != n || len(valid.FindAllString(v2, -1)) != n {
+		t.Errorf("not %d valid submissions in each version:\n%s\n%s", n, v1, v2)
 	}
-	if strings.Contains(v1, "crowded") || strings.Count(v2, "(crowded)") != 4 {
+	if strings.Contains(v1, "crowded") || strings.Count(v2, "(crowded)") != 5 {
 		t.Errorf("crowded leaderboards are not marked in v2 alone:\n%s\n%s", v1, v2)
 	}
+}
+
+// mended returns the competitions that have a version v2, and sees that the
+// pipeline names them all.
+func mended(t *testing.T) (ids []string) {
+	t.Helper()
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline, err := os.ReadFile(pipelines + "versions.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range catalog.IDs() {
+		def, err := catalog.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(def.Versions(), "v2") {
+			continue
+		}
+		ids = append(ids, id)
+		if !strings.Contains(string(pipeline), `"`+id+`"`) {
+			t.Errorf("versions.hcl lacks %s", id)
+		}
+	}
+	return ids
 }
