@@ -117,7 +117,7 @@ func (f *frameFile) lines(file fs.File, pass func(*lot) error) error {
 	for end := false; !end; {
 		start := len(now.text)
 		size, err := readLine(r, &now.text)
-		if end = err == io.EOF; err != nil && !end {
+		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return err
 		}
 		if size == 0 {
