@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -87,11 +88,35 @@ func (f *Form) spelled() (*table.Table, error) {
 	if cells == nil {
 		return nil, fmt.Errorf("answers are spelled as submissions are")
 	}
+	rows, err := f.asked()
+	if err != nil {
+		return nil, err
+	}
 	columns := make([]*table.Column, len(f.plan.Truth))
 	for i, name := range f.plan.Truth {
-		columns[i] = inTurn(name, cells, f.sample.Len())
+		columns[i] = inTurn(name, cells, rows.Len())
 	}
-	return f.sample.With(columns...)
+	return rows.With(columns...)
+}
+
+// asked returns the sample's rows with the ids of the answers: one for those
+// that differ in their ends.
+func (f *Form) asked() (*table.Table, error) {
+	if len(f.plan.Metric.Ends) == 0 {
+		return f.sample, nil
+	}
+	ids, err := f.sample.Column(f.plan.ID)
+	if err != nil {
+		return nil, err
+	}
+	var rows []int
+	var names []string
+	for i := range ids.Len() {
+		if name, ok := strings.CutSuffix(ids.Text(i), f.plan.Metric.Ends[0]); ok {
+			rows, names = append(rows, i), append(names, name)
+		}
+	}
+	return f.sample.Take(rows).With(table.FromTexts(f.plan.ID, names, nil))
 }
 
 // words returns the sample with a text in each row, of three in turn, if it

@@ -15,6 +15,8 @@ var answerSpans = Metric{
 The answers have the columns of the id and of the annotations (the JSON of a list, of which the first element counts). The submission has two rows a question, "<id>_long" and "<id>_short" in any order (align = "position"). A prediction is "start:end", YES, NO or nothing. It is right if it is among the valid answers: the long answer, unless its start is -1; the short answers and a yes_no_answer other than NONE. Nothing is right if there is no valid answer. Missing cells are nothing.
 Another number of rows, other or repeated ids, and any other prediction have no score.`,
 	Source: "metric of the TensorFlow 2.0 question answering competition; scikit-learn 1.5 f1_score(average=\"micro\")",
+	Stand:  Stand{"": {`[{"long_answer": {"start_token": 1, "end_token": 2}, "short_answers": [], "yes_no_answer": "NONE"}]`}},
+	Ends:   []string{"_long", "_short"},
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreAnswerSpans), nil },
 }
 
