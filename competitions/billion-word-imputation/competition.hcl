@@ -3,8 +3,8 @@ competition "billion-word-imputation" {
   category     = "training-llms"
   complexity   = "medium"
   kind         = "simple"
-  opened       = "2014-08-05"
-  closed       = "2015-01-05"
+  opened       = "2014-05-08"
+  closed       = "2015-05-01"
   size_gb      = 1.7
   metric_name  = "levenshtein-distance"
   sample_score = 5.56118

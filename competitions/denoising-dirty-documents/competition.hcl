@@ -3,8 +3,8 @@ competition "denoising-dirty-documents" {
   category     = "image-to-image"
   complexity   = "low"
   kind         = "simple"
-  opened       = "2015-01-06"
-  closed       = "2015-05-10"
+  opened       = "2015-06-01"
+  closed       = "2015-10-05"
   size_gb      = 0.06
   metric_name  = "root_mean_squared_error"
   sample_score = 0.28616

@@ -3,8 +3,8 @@ competition "dogs-vs-cats-redux-kernels-edition" {
   category     = "image-classification"
   complexity   = "low"
   kind         = "code"
-  opened       = "2016-02-09"
-  closed       = "2017-02-03"
+  opened       = "2016-09-02"
+  closed       = "2017-03-02"
   size_gb      = 0.85
   metric_name  = "log-loss"
   sample_score = 0.69315

@@ -3,8 +3,8 @@ competition "icecube-neutrinos-in-deep-ice" {
   category     = "tabular"
   complexity   = "medium"
   kind         = "code"
-  opened       = "2023-19-01"
-  closed       = "2023-19-04"
+  opened       = "2023-01-19"
+  closed       = "2023-04-19"
   size_gb      = 117.18
   metric_name  = "mean-angular-error"
   sample_score = 1.55139
