@@ -66,6 +66,8 @@ func TestDiagnostics(t *testing.T) {
 		{"missing attribute", `title       = "Small"`, "", `Missing attribute; Write title = "…".`},
 		{"misspelt block", "medals {", "medal {", "small/competition.hcl:21,3-8: Unknown block medal; Did you mean medals?"},
 		{"unknown complexity", `"low"`, `"easy"`, "Unknown complexity; Write one of [low medium high dev demo]."},
+		{"month and day swapped", `title       = "Small"`, "title = \"Small\"\nopened = \"2019-25-03\"", `Not a day; Write year, month and day, such as "2019-03-25".`},
+		{"closed before opened", `title       = "Small"`, "title = \"Small\"\nopened = \"2019-03-25\"\nclosed = \"2018-03-25\"", "Closed before it opened; Opened on 2019-03-25."},
 		{"path outside", `"private/test.csv"`, `"../test.csv"`, `Not a prepared path; Write a path below public/ or private/`},
 		{"wrong type", `title       = "Small"`, "title = [1]", "Wrong value for title; Expected a string: string required"},
 		{"unknown source", `source "kaggle"`, `source "kagle"`, "Unknown source kagle; Did you mean kaggle?"},

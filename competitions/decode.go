@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -144,8 +145,10 @@ func (d *decoder) facts(body *hclsyntax.Body) {
 	}
 	def.Description = strings.TrimSpace(d.text(body, "description", true))
 	def.Facts.Kind = d.text(body, "kind", false)
-	def.Facts.Opened = d.text(body, "opened", false)
-	def.Facts.Closed = d.text(body, "closed", false)
+	def.Facts.Opened, def.Facts.Closed = d.date(body, "opened"), d.date(body, "closed")
+	if def.Facts.Opened != "" && def.Facts.Closed != "" && def.Facts.Closed < def.Facts.Opened {
+		d.fail(body.Attributes["closed"].Expr.Range(), "Closed before it opened", "Opened on %s. Dates are year, month, day.", def.Facts.Opened)
+	}
 	def.Facts.MetricName = d.text(body, "metric_name", false)
 	if size := d.number(body, "size_gb"); size != nil {
 		def.Facts.SizeGB = *size
@@ -179,6 +182,19 @@ func (d *decoder) text(body *hclsyntax.Body, name string, required bool) string 
 		return ""
 	}
 	return v.AsString()
+}
+
+// date reads a day as YYYY-MM-DD; "" when absent or wrong.
+func (d *decoder) date(body *hclsyntax.Body, name string) string {
+	text := d.text(body, name, false)
+	if text == "" {
+		return ""
+	}
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		d.fail(body.Attributes[name].Expr.Range(), "Not a day", "Write year, month and day, such as \"2019-03-25\".")
+		return ""
+	}
+	return text
 }
 
 func (d *decoder) number(body *hclsyntax.Body, name string) *float64 {
