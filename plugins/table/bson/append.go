@@ -31,7 +31,7 @@ func appendDocument(dst []byte, d Document, depth int, without []string) ([]byte
 	if err != nil {
 		return dst, err
 	}
-	order(elements, depth == 0)
+	elements = order(elements, depth == 0)
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	for _, e := range elements {
@@ -91,20 +91,39 @@ func (d Document) distinct() ([]Element, error) {
 }
 
 // order moves the fields that pymongo writes first to the front: _id of a
-// whole document, and $ref, $id and $db of a reference.
-func order(elements []Element, whole bool) {
+// whole document, and $ref, $id and $db of a reference, without a $db of null.
+func order(elements []Element, whole bool) []Element {
 	first := []string{"_id"}
 	if !whole {
 		first = []string{"$ref", "$id", "$db"}
-		has := func(name string) bool {
-			return slices.ContainsFunc(elements, func(e Element) bool { return string(e.Name) == name })
+		if !isReference(elements) {
+			return elements
 		}
-		if !has("$ref") || !has("$id") {
-			return
-		}
+		elements = slices.DeleteFunc(elements, func(e Element) bool { return string(e.Name) == "$db" && e.isNull() })
 	}
 	slices.SortStableFunc(elements, func(a, b Element) int { return rank(first, a) - rank(first, b) })
+	return elements
 }
+
+// isReference reports whether pymongo reads a document as a DBRef: the texts
+// $ref and, where there is one that is not null, $db, and an $id.
+func isReference(elements []Element) bool {
+	collection, id, database := false, false, true
+	for _, e := range elements {
+		text := slices.Contains([]Type{String, Symbol, Code, CodeScope}, e.Type)
+		switch string(e.Name) {
+		case "$ref":
+			collection = text
+		case "$id":
+			id = true
+		case "$db":
+			database = text || e.isNull()
+		}
+	}
+	return collection && id && database
+}
+
+func (e Element) isNull() bool { return e.Type == Null || e.Type == Undefined }
 
 func rank(first []string, e Element) int {
 	if at := slices.Index(first, string(e.Name)); at >= 0 {
