@@ -2,8 +2,11 @@ package competitions
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
@@ -89,18 +92,36 @@ func (d *decoder) reference(body *hclsyntax.Body) {
 //	  private  = { "test.csv" = "<md5>" }
 //	  manifest = "<sha256>"
 //	}
-func (d *decoder) checksums(body *hclsyntax.Body) {
-	d.check(body, bodySchema{attrs: []string{"public", "private", "manifest"}})
-	c := &d.def.Checksums
+//
+// The pin of a Parquet file may be "content:<sha256>", or "content:" when it is
+// not known.
+func (d *decoder) checksums(body *hclsyntax.Body) (c Checksums) {
+	d.check(body, checksumsSchema)
 	c.Public, c.Private = d.texts(body, "public"), d.texts(body, "private")
 	for _, name := range []string{"public", "private"} {
 		sums := map[string]map[string]string{"public": c.Public, "private": c.Private}[name]
 		for _, file := range slices.Sorted(maps.Keys(sums)) {
-			d.checkHex(body.Attributes[name].Expr.Range(), "MD5 of "+file, sums[file], 32)
+			d.checkPin(body.Attributes[name].Expr.Range(), file, sums[file])
 		}
 	}
 	if c.Manifest = d.text(body, "manifest", false); c.Manifest != "" {
 		d.checkHex(body.Attributes["manifest"].Expr.Range(), "SHA-256", c.Manifest, 64)
+	}
+	return c
+}
+
+var checksumsSchema = bodySchema{attrs: []string{"public", "private", "manifest"}}
+
+// checkPin checks the pin of a file.
+func (d *decoder) checkPin(r hcl.Range, file, pin string) {
+	content, ok := strings.CutPrefix(pin, ContentPin)
+	switch {
+	case !ok:
+		d.checkHex(r, "MD5 of "+file, pin, 32)
+	case path.Ext(file) != ".parquet":
+		d.fail(r, "Wrong pin of "+file, "Only Parquet files are pinned by content; write the MD5 of the file.")
+	case content != "":
+		d.checkHex(r, "SHA-256 of the content of "+file, content, 64)
 	}
 }
 

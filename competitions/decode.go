@@ -112,7 +112,7 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 		d.reference(one.Body)
 	}
 	for _, one := range blocks["checksums"] {
-		d.checksums(one.Body)
+		d.def.Checksums = d.checksums(one.Body)
 	}
 	for _, one := range blocks["medals"] {
 		d.medals(one.Body)

@@ -155,12 +155,17 @@ type Param struct {
 // Checksums are the pins of a competition's prepared files.
 type Checksums struct {
 	// Public and Private map a file's path below that folder to the MD5 of
-	// the reference's file.
+	// the reference's file, or to ContentPin and a digest of what it holds.
 	Public, Private map[string]string
 	// Manifest is the SHA-256 of the manifest of every prepared file on the
 	// full data, or empty when not known.
 	Manifest string
 }
+
+// ContentPin begins a pin of what a Parquet file holds (table.ParquetContent),
+// whose bytes hang on the library that writes it and its version. With nothing
+// after it, what the file should hold is not known yet.
+const ContentPin = "content:"
 
 // Erratum is a known defect of v1 and how v2 mends it.
 type Erratum struct {

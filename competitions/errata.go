@@ -18,6 +18,7 @@ type change struct {
 	prepare *hclsyntax.Block
 	grade   *hclsyntax.Block
 	flags   []Flag
+	pins    *Checksums
 }
 
 // remakes reports whether the change can make other prepared files.
@@ -26,7 +27,7 @@ func (c change) remakes() bool { return len(c.locals) > 0 || c.prepare != nil }
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
 	attrs:  []string{"reason", "reference", "flags", "mends"},
-	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
+	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}, "checksums": {}},
 }
 
 // errata decodes
@@ -39,6 +40,7 @@ var errataSchema = bodySchema{
 //	  locals  { … }             # each replaces the local of that name
 //	  prepare { … }             # replaces the block
 //	  grade   { … }             # replaces the block
+//	  checksums { … }           # the pins of this version
 //	}
 func (d *decoder) errata(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
@@ -57,6 +59,9 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 				c.prepare = inner
 			case "grade":
 				c.grade = inner
+			case "checksums":
+				pins := d.checksums(inner.Body)
+				c.pins = &pins
 			}
 		}
 		d.def.Errata = append(d.def.Errata, Erratum{
@@ -86,7 +91,8 @@ func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
 
 // At returns the definition in another version: v1, or one that an errata
 // block makes. Later versions build on the earlier ones. The pins of v1 say
-// nothing about other versions and are dropped.
+// nothing about versions that prepare in another way and are dropped there,
+// unless the version has its own.
 func (d *Definition) At(version string) (*Definition, error) {
 	if version == d.Version {
 		return d, nil
@@ -118,6 +124,9 @@ func (d *Definition) apply(c change) {
 	d.Flags = append(slices.Clip(d.Flags), c.flags...)
 	if c.remakes() {
 		d.Checksums = Checksums{}
+	}
+	if c.pins != nil {
+		d.Checksums = *c.pins
 	}
 	if c.prepare != nil {
 		d.Prepare = blockOf(c.prepare)

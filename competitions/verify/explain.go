@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/mleflow/mleflow/plugins/compare"
 )
@@ -26,6 +27,9 @@ func (v *verification) explain(ctx context.Context) error {
 			d.Text = fmt.Sprintf("no more is known: %v", err)
 		}
 		m.SameContent, m.Explanation = d.Same, d.Text
+		if d.Text == "" && path.Ext(m.Path) == ".parquet" {
+			m.Explanation = v.parquet(ctx, m)
+		}
 	}
 	return nil
 }
@@ -65,22 +69,22 @@ func (v *verification) difference(ctx context.Context, m *Mismatch) (compare.Dif
 // that is not the pinned one either.
 func (v *verification) withExpected(ctx context.Context, m *Mismatch, expected folder, got compare.Opener) (compare.Difference, error) {
 	pin, pinned := v.Definition.Checksums.Pinned()[m.Path]
-	sum := summed{md5: pin}
+	sum := summed{sum: pin}
 	if pinned {
 		var err error
-		if sum, err = md5Of(ctx, expected, m.Path); err != nil {
+		if sum, err = sumOf(ctx, expected, m.Path, pin); err != nil {
 			return compare.Difference{}, err
 		}
 		if sum.missing {
 			return compare.Difference{}, fs.ErrNotExist
 		}
 	}
-	if sum.md5 == m.Got {
+	if sum.sum == m.Got {
 		return compare.Difference{Text: "the file to compare with has these bytes too, so it is not the pinned one"}, nil
 	}
 	d, err := compare.Files(ctx, m.Path, expected.open(m.Path), got)
-	if pinned && sum.md5 != pin {
-		d.Text = fmt.Sprintf("the file to compare with is not the pinned one either (MD5 %s); %s", sum.md5, d.Text)
+	if pinned && sum.sum != pin {
+		d.Text = fmt.Sprintf("the file to compare with is not the pinned one either (%s); %s", sum, d.Text)
 	} else if pinned {
 		m.WantBytes = sum.size
 	}

@@ -115,13 +115,13 @@ func newSums(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	sums := competitions.Checksums{Public: map[string]string{}, Private: map[string]string{}}
 	paths, err := toPin(ctx, def, data, o)
 	for _, name := range paths {
-		got, sumErr := md5Of(ctx, data.folder, name)
+		got, sumErr := sumOf(ctx, data.folder, name, def.Checksums.Pinned()[name])
 		if sumErr != nil {
 			return sums, fmt.Errorf("read %s: %w", name, sumErr)
 		}
 		half, below, _ := strings.Cut(name, "/")
 		if into := map[string]map[string]string{"public": sums.Public, "private": sums.Private}[half]; !got.missing {
-			into[below] = got.md5
+			into[below] = got.sum
 		}
 	}
 	return sums, err
