@@ -20,8 +20,8 @@ import (
 // testdata/reference.py with pandas and scikit-learn, in turns on the same
 // files, as whole processes, and report how many times faster and smaller
 // mleflow is. Both must give the same files and scores. They need a Python
-// with pandas >= 2.2, scikit-learn >= 1.5, pycocotools, shapely and
-// pyquaternion in MLEFLOW_BENCH_PYTHON;
+// with pandas >= 2.2, scikit-learn >= 1.5, pycocotools, shapely, pyquaternion
+// and pymongo in MLEFLOW_BENCH_PYTHON;
 // MLEFLOW_BENCH_SCALE is the share of the full sizes, 0.02 by default.
 // See .ci/bench-reference.
 
@@ -97,6 +97,8 @@ func BenchmarkReferencePrepare(b *testing.B) {
 		{"taxi", "new-york-city-taxi-fare-prediction", "taxi", 5_000_000, writeTaxi},
 		{"text", "text-normalization-challenge-english-language", "text", 2_000_000, writeTokens},
 		{"images", "histopathologic-cancer-detection", "images", 100_000, writeImages},
+		{"bson", "cdiscount-image-classification-challenge", "bson", 1_000_000, writeDocuments},
+		{"lines", "billion-word-imputation", "lines", 13_000_000, writeSentences},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			interpreter, dir := python(b), b.TempDir()
@@ -133,7 +135,7 @@ func sameFiles(b *testing.B, ours, theirs string) {
 		}
 		for _, e := range entries {
 			a, c := filepath.Join(ours, half, e.Name()), filepath.Join(theirs, half, e.Name())
-			if filepath.Ext(a) != ".csv" {
+			if ext := filepath.Ext(a); ext != ".csv" && ext != ".bson" {
 				if _, err := os.Stat(a); err != nil {
 					b.Error(err)
 				}

@@ -1,6 +1,6 @@
 """The reference's way of preparing and grading, to be measured against.
 
-    python reference.py taxi|text|images RAW OUT
+    python reference.py taxi|text|images|bson|lines RAW OUT
     python reference.py auc|logloss|accuracy|masks|boxes|cuboids SUBMISSION ANSWERS
 
 It does with pandas and scikit-learn, and for boxes with pycocotools, for
@@ -89,6 +89,75 @@ def images(raw, out):
         (public / name).mkdir()
         for i in part["id"]:
             shutil.copyfile(raw / "train" / f"{i}.tif", public / name / f"{i}.tif")
+
+
+def some_documents(path):
+    import bson
+
+    with open(path, "rb") as f:
+        yield from bson.decode_file_iter(f)
+
+
+def pick(path, ids, into, without=(), most=None):
+    import bson
+
+    n = 0
+    with open(into, "wb") as f:
+        for d in some_documents(path):
+            if d["_id"] not in ids:
+                continue
+            for name in without:
+                d.pop(name, None)
+            f.write(bson.encode(d))
+            n += 1
+            if n == most:
+                return
+
+
+def bson(raw, out):
+    public, private = folders(out)
+    source = Path(raw) / "train.bson"
+    whole = pd.DataFrame([{"_id": d["_id"], "category_id": d["category_id"]} for d in some_documents(source)])
+    train, test = train_test_split(whole, test_size=0.1, random_state=0)
+    test = test.sort_values(by="_id")
+    test.to_csv(private / "answers.csv", index=False)
+    test.assign(category_id=1000010653).to_csv(public / "sample_submission.csv", index=False)
+    train_ids, test_ids = set(train["_id"]), set(test["_id"])
+    pick(source, train_ids, public / "train.bson")
+    pick(source, test_ids, public / "test.bson", without=["category_id"])
+    pick(source, train_ids, public / "train_example.bson", most=100)
+    shutil.copy(Path(raw) / "category_names.csv", public)
+
+
+def lines(raw, out):
+    public, private = folders(out)
+    with zipfile.ZipFile(Path(raw) / "train_v2.txt.zip") as z:
+        z.extractall(out)
+    rng, n = np.random.RandomState(0), 0
+    with (
+        open(Path(out) / "train_v2.txt", encoding="utf-8") as source,
+        open(public / "train_v2.txt", "w", encoding="utf-8") as train,
+        open(public / "test_v2.txt", "w", encoding="utf-8") as test,
+        open(private / "test.csv", "w", encoding="utf-8") as answers,
+    ):
+        for f in (test, answers):
+            f.write('"id","sentence"\n')
+        for line in source:
+            if rng.uniform() > 0.01 or len(line.strip().split()) < 3:
+                train.write(line)
+                continue
+            line = line.strip().replace('"', '""')
+            words = line.split()
+            del words[rng.randint(1, len(words) - 1)]
+            answers.write(f'{n},"{line}"\n')
+            test.write(f'{n},"{" ".join(words)}"\n')
+            n += 1
+    shutil.copy(public / "test_v2.txt", private / "sample_submission.csv")
+    for name in ("train_v2", "test_v2"):
+        with zipfile.ZipFile(public / f"{name}.txt.zip", "w", zipfile.ZIP_DEFLATED) as z:
+            z.write(public / f"{name}.txt", arcname=f"{name}.txt")
+        (public / f"{name}.txt").unlink()
+    (Path(out) / "train_v2.txt").unlink()
 
 
 def aligned(submission, answers, key, columns):
