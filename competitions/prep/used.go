@@ -1,7 +1,9 @@
 package prep
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -38,6 +40,68 @@ func Uses(def *competitions.Definition) (verbs, outputs []string) {
 		return nil
 	})
 	return sortedSet(verbs), sortedSet(outputs)
+}
+
+// Draws says what is random in the prepare block of a definition: the calls
+// of verbs that take a random_state, in the order of the file and each once, as
+// the name and the options as they are written. It is empty where the data fix
+// the parts.
+func Draws(def *competitions.Definition) (draws []string) {
+	body, ok := def.Prepare.Body.(*hclsyntax.Body)
+	if !ok {
+		return nil
+	}
+	random := map[string]bool{}
+	for _, v := range transform.Verbs() {
+		random[v.Name] = takesOption(v, "random_state")
+	}
+	type draw struct {
+		line int
+		text string
+	}
+	var found []draw
+	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		if x, ok := n.(*hclsyntax.FunctionCallExpr); ok && random[x.Name] {
+			found = append(found, draw{line: x.NameRange.Start.Line, text: x.Name + writtenOptions(def, x)})
+		}
+		return nil
+	})
+	slices.SortStableFunc(found, func(a, b draw) int { return a.line - b.line })
+	for _, d := range found {
+		if !slices.Contains(draws, d.text) {
+			draws = append(draws, d.text)
+		}
+	}
+	return draws
+}
+
+// takesOption reports whether the last parameter of a verb has the option.
+func takesOption(v transform.Verb, option string) bool {
+	f := reflect.TypeOf(v.Func)
+	if f.NumIn() == 0 || !isOptions(f.In(f.NumIn()-1)) {
+		return false
+	}
+	options := f.In(f.NumIn() - 1).Elem()
+	for i := range options.NumField() {
+		if options.Field(i).Tag.Get("verb") == option {
+			return true
+		}
+	}
+	return false
+}
+
+// writtenOptions returns the options of a call as they are written, without
+// the braces and after a blank, or nothing.
+func writtenOptions(def *competitions.Definition, x *hclsyntax.FunctionCallExpr) string {
+	if len(x.Args) == 0 {
+		return ""
+	}
+	options, ok := x.Args[len(x.Args)-1].(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return ""
+	}
+	text := string(options.Range().SliceBytes(def.Source()))
+	return " " + strings.Join(strings.Fields(strings.Trim(text, "{}")), " ")
 }
 
 func sortedSet(names []string) []string {

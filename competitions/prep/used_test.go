@@ -19,3 +19,18 @@ func TestUses(t *testing.T) {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
 }
+
+func TestDraws(t *testing.T) {
+	tests := map[string][]string{
+		"siim-isic-melanoma-classification": nil,
+		"spaceship-titanic":                 {"train_test_split test_size = 0.1, random_state = 0"},
+		"whale-categorization-playground": {
+			"sample_each count = 2, random_state = 0", "random_uniform random_state = 0", "train_test_split test_size = 0.1, random_state = 0",
+		},
+	}
+	for id, want := range tests {
+		if diff := cmp.Diff(want, prep.Draws(shipped(t, id))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}

@@ -41,14 +41,14 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 		rows[def.Complexity] = append(rows[def.Complexity], row)
 	}
 	p := newPage("The competitions")
-	p.textf("The %d competitions that ship with the program, by split. Sizes are those of the download. `mleflow competition show ID` says more of one.", len(all))
+	p.textf("The %d competitions that ship with the program, by split. Sizes are those of the download. Split and draws are the verbs that draw at random, with their options, in v1. `mleflow competition show ID` says more of one.", len(all))
 	for _, s := range splits {
 		if len(rows[s.of]) == 0 {
 			continue
 		}
 		p.heading(2, s.title)
 		p.textf("%d, `competitions(\"%s\")` in a pipeline.", len(rows[s.of]), s.of)
-		p.table([]string{"Competition", "Category", "Size", "Metric", "Split", "Verbs", "Outputs", "Versions"}, rows[s.of])
+		p.table([]string{"Competition", "Category", "Size", "Metric", "Split and draws", "Verbs", "Outputs", "Versions"}, rows[s.of])
 	}
 	p.usage("Verbs by use", "Verb", u.verbs)
 	p.textf("Used by no definition, and there for yours: %s.", names(unusedVerbs(u.verbs)))
@@ -82,8 +82,21 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 	for _, s := range scores {
 		u.metrics[s] = append(u.metrics[s], def.ID)
 	}
-	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), string(def.Complexity), names(verbs), names(outputs),
+	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), draws(def), names(verbs), names(outputs),
 		strings.Join(def.Versions(), ", ")}, nil
+}
+
+// draws writes how a competition's parts are drawn.
+func draws(def *competitions.Definition) string {
+	list := prep.Draws(def)
+	if len(list) == 0 {
+		return "as the data say"
+	}
+	for i, d := range list {
+		verb, options, _ := strings.Cut(d, " ")
+		list[i] = strings.TrimSpace(code(verb) + " " + options)
+	}
+	return strings.Join(list, "; ")
 }
 
 func set(list []string) []string {
