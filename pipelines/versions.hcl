@@ -22,8 +22,8 @@ variable "competitions" {
   default = [
     "3d-object-detection-for-autonomous-vehicles", "aerial-cactus-identification", "cassava-leaf-disease-classification",
     "champs-scalar-coupling", "google-quest-challenge", "h-and-m-personalized-fashion-recommendations",
-    "hms-harmful-brain-activity-classification", "hubmap-kidney-segmentation", "inaturalist-2019-fgvc6",
-    "jigsaw-toxic-comment-classification-challenge", "learning-agency-lab-automated-essay-scoring-2",
+    "hms-harmful-brain-activity-classification", "hubmap-kidney-segmentation", "icecube-neutrinos-in-deep-ice",
+    "inaturalist-2019-fgvc6", "jigsaw-toxic-comment-classification-challenge", "learning-agency-lab-automated-essay-scoring-2",
     "multi-modal-gesture-recognition", "osic-pulmonary-fibrosis-progression", "random-acts-of-pizza",
     "ranzcr-clip-catheter-line-classification", "siim-isic-melanoma-classification", "smartphone-decimeter-2022",
     "stanford-covid-vaccine", "tabular-playground-series-dec-2021", "tabular-playground-series-may-2022",
