@@ -223,14 +223,65 @@ func (f *ParquetRows) Table() (*table.Table, error) {
 	if !f.chosen.ordered() {
 		return f.reordered()
 	}
-	var parts []*table.Table
-	if err := f.Each(func(t *table.Table) error {
-		parts = append(parts, t)
+	var cells []gathered
+	err := f.Each(func(t *table.Table) error {
+		if cells == nil {
+			cells = make([]gathered, len(t.Columns()))
+		}
+		for i, c := range t.Columns() {
+			cells[i].add(c, f.chosen.n)
+		}
 		return nil
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	return table.Concat(parts...)
+	cols := make([]*table.Column, len(cells))
+	for i := range cells {
+		if cols[i], err = cells[i].column(f.names[i]); err != nil {
+			return nil, err
+		}
+	}
+	return table.New(cols...)
+}
+
+// gathered is a column that is put together from parts of one kind, numbers
+// without holding the parts too.
+type gathered struct {
+	kind   table.Kind
+	ints   []int64
+	floats []float64
+	parts  []*table.Table
+	err    error
+}
+
+// add adds a part of a column that will have n cells.
+func (g *gathered) add(c *table.Column, n int) {
+	switch g.kind = c.Kind(); g.kind {
+	case table.Int64:
+		g.ints = append(slices.Grow(g.ints, n-len(g.ints)), c.Ints()...)
+	case table.Float64:
+		g.floats = append(slices.Grow(g.floats, n-len(g.floats)), c.Floats()...)
+	default:
+		t, err := table.New(c)
+		g.parts, g.err = append(g.parts, t), errors.Join(g.err, err)
+	}
+}
+
+func (g *gathered) column(name string) (*table.Column, error) {
+	switch {
+	case g.err != nil:
+		return nil, g.err
+	case g.kind == table.Int64:
+		return table.FromInts(name, g.ints), nil
+	case g.kind == table.Float64:
+		return table.FromFloats(name, g.floats), nil
+	}
+	t, err := table.Concat(g.parts...)
+	if err != nil {
+		return nil, err
+	}
+	return t.Column(name)
 }
 
 // reordered reads each row once and puts them into their order.
