@@ -166,8 +166,10 @@ func (l *Lines) scan(visit func(row int, line []byte, ended bool) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	ahead := newReadAhead(f)
+	defer ahead.Close()
 	row := 0
-	err = ScanLines(f, func(line []byte, ended bool) error {
+	err = ScanLines(ahead, func(line []byte, ended bool) error {
 		if row == l.limit {
 			return errStop
 		}
