@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,10 +172,18 @@ const (
 // put writes an object of a known size, which fill gives. Unless it replaces,
 // an object of the name that is there already is left alone: errExists.
 func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
-	err := b.do(ctx, "write", key, true, func(ctx context.Context, conn *blob.Bucket, dog *watchdog) error {
+	tried := false
+	return b.do(ctx, "write", key, true, func(ctx context.Context, conn *blob.Bucket, dog *watchdog) error {
+		// A server may refuse a conditional write before it has read all of it
+		// and hang up, which looks here as if the connection were lost.
+		if tried && !replace {
+			if there, err := conn.Exists(ctx, key); there || err != nil {
+				return cmp.Or(err, errExists)
+			}
+		}
+		tried = true
 		return b.write(ctx, conn, dog, key, size, replace, fill)
 	})
-	return err
 }
 
 func (b *bucket) write(ctx context.Context, conn *blob.Bucket, dog *watchdog, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {

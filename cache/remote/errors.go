@@ -79,6 +79,8 @@ func classify(ctx context.Context, err error) (outcome, error) {
 		return final, context.Cause(ctx)
 	case errors.As(err, &local):
 		return final, local.err
+	case errors.Is(err, errExists):
+		return final, errExists
 	case errors.Is(err, cache.ErrCorrupt):
 		return suspect, err
 	case errors.As(err, &api) && deniedCodes[api.ErrorCode()]:

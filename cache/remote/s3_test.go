@@ -94,6 +94,27 @@ func TestManyWriters(t *testing.T) {
 	b.wantTree(recs[0].Outputs["tree"].Ref, dir)
 }
 
+// TestLostWrites stores where the connection is lost after every write, as it
+// is to a server that refuses a conditional write without reading it.
+func TestLostWrites(t *testing.T) {
+	s := s3test.Start(t)
+	p := s3test.StartProxy(t, s.Addr, 7)
+	a := newMachine(t, s3test.Address(p.Addr, "lost"), quick)
+	dir := sample(t, 9, 40, 1)
+	rec := a.made("a", dir, []byte("text"))
+	p.Set(1, s3test.LosePut)
+	a.mustPush(rec)
+	if made, _ := p.Made(); made == 0 {
+		t.Error("no write was lost")
+	}
+	p.Set(0)
+	b := newMachine(t, s3test.Address(s.Addr, "lost"), quick)
+	if b.take(rec.Action) == nil {
+		t.Fatalf("a miss: %v", b.said())
+	}
+	b.wantTree(rec.Outputs["tree"].Ref, dir)
+}
+
 // TestFaults stores and fetches through a network that fails, until it has
 // failed several hundred times. What comes through is right; what does not is a
 // miss.

@@ -71,6 +71,7 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 type copies struct {
 	ctx   context.Context
 	group errgroup.Group
+	alone bool // copies are made by who begins them
 	begun int
 
 	mu     sync.Mutex
@@ -78,8 +79,10 @@ type copies struct {
 	err    error
 }
 
+// newCopies allows limit copies at once. One alone is made by who begins it, so
+// that nothing else happens to its sink meanwhile.
 func newCopies(ctx context.Context, limit int) *copies {
-	c := &copies{ctx: ctx}
+	c := &copies{ctx: ctx, alone: limit == 1}
 	c.group.SetLimit(limit)
 	return c
 }
@@ -98,16 +101,23 @@ func (c *copies) begin(do func() error) {
 	}
 	n := c.begun
 	c.begun++
+	if c.alone {
+		c.note(n, do())
+		return
+	}
 	c.group.Go(func() error {
-		if err := do(); err != nil {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.err == nil || n < c.failed {
-				c.failed, c.err = n, err
-			}
-		}
+		c.note(n, do())
 		return nil
 	})
+}
+
+// note takes the end of copy n.
+func (c *copies) note(n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil && (c.err == nil || n < c.failed) {
+		c.failed, c.err = n, err
+	}
 }
 
 // wait returns the first failure, or next, for which no copy was begun.

@@ -23,6 +23,8 @@ const (
 	ResetRequest Fault = "reset request"
 	// LoseAnswer lets the server do the work and ends the connection.
 	LoseAnswer Fault = "lose answer"
+	// LosePut is LoseAnswer for what is put and nothing else.
+	LosePut Fault = "lose put"
 	// ResetAnswer ends the connection at a random byte of the answer.
 	ResetAnswer Fault = "reset answer"
 	// Truncate ends the answer's body early, without a reset.
@@ -102,7 +104,7 @@ func (p *Proxy) pick(r *http.Request) (f Fault, where float64) {
 		return "", 0
 	}
 	f = p.faults[p.rng.IntN(len(p.faults))]
-	if f == Stale && !isList(r) || f == Flip && r.Method != http.MethodGet {
+	if f == Stale && !isList(r) || f == Flip && r.Method != http.MethodGet || f == LosePut && r.Method != http.MethodPut {
 		return "", 0
 	}
 	p.counts[f]++
@@ -133,7 +135,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reset(w)
 		return
 	}
-	if f == LoseAnswer {
+	if f == LoseAnswer || f == LosePut {
 		reset(w)
 		return
 	}
@@ -185,9 +187,11 @@ func deliver(w http.ResponseWriter, f Fault, where float64, body []byte) {
 	switch {
 	case f == ResetAnswer:
 		_, _ = w.Write(body[:at])
+		_ = http.NewResponseController(w).Flush()
 		reset(w)
 	case f == Truncate && len(body) > 0:
 		_, _ = w.Write(body[:at])
+		_ = http.NewResponseController(w).Flush()
 		hangUp(w)
 	case f == Flip && len(body) > 0:
 		body = append([]byte(nil), body...)
@@ -212,15 +216,14 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, code, strings.ToLower(code))
 }
 
-// reset ends a connection with a TCP reset, hangUp with an ordinary end.
+// reset ends a connection with a TCP reset, before any answer unless what was
+// written has been flushed; hangUp does so with an ordinary end.
 func reset(w http.ResponseWriter) { end(w, true) }
 
 func hangUp(w http.ResponseWriter) { end(w, false) }
 
 func end(w http.ResponseWriter, abort bool) {
-	control := http.NewResponseController(w)
-	_ = control.Flush()
-	conn, _, err := control.Hijack()
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}

@@ -30,7 +30,9 @@ func TestVersions(t *testing.T) {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
 	}
 	n := len(ids)
-	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2 * n, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
+	// icecube's data are the same in both versions and checked once, against
+	// the pins of v2.
+	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2*n - 1, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
 	if diff := cmp.Diff(want, finished(t, out)); diff != "" {
 		t.Errorf("steps that ran (-want +got):\n%s", diff)
 	}
