@@ -56,6 +56,12 @@ variable "params" {
   description = "Parameters of competitions, by competition and name."
 }
 
+variable "pins" {
+  type        = map(string)
+  default     = { icecube-neutrinos-in-deep-ice = "v2" }
+  description = "Competitions of which every version is checked against the pins of one."
+}
+
 variable "on_mismatch" {
   type        = string
   default     = "fail"
@@ -101,7 +107,7 @@ step "prepare" "data" {
 step "checksum" "data" {
   for_each    = local.data
   competition = each.value.competition
-  version     = each.value.version
+  version     = try(var.pins[each.value.competition], each.value.version)
   prepared    = step.prepare.data[each.key]
   on_mismatch = var.on_mismatch
 }
