@@ -80,6 +80,7 @@ func TestDiagnostics(t *testing.T) {
 		{"null pin", "medals {", "checksums { public = { \"train.csv\" = null } }\n medals {", "Wrong value for public"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
+		{"no version", `errata "v2"`, `errata "../v2"`, "Wrong version ../v2; Versions are named v2, v3, …"},
 		{"no grade", "grade {", "grad {", "Unknown block grad; Did you mean grade?"},
 		{"second local", "unused  = 1", "unused  = 1\n }\n locals {\n base = 2", "Second local base; The first is at line 10."},
 		{"parameter without default", "default = 10", "", "Missing default"},

@@ -30,7 +30,7 @@ func LoadOne(folder fs.FS, id string) (*Definition, hcl.Diagnostics) {
 // Parse decodes the text of one competition.hcl. id is the name of its folder,
 // which must be the name in the file; folder holds the files it names.
 func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
-	def := &Definition{ID: id, folder: folder, Version: "v1"}
+	def := &Definition{ID: id, folder: folder, Version: "v1", pinsVersion: "v1"}
 	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags

@@ -12,11 +12,6 @@ import (
 // FileName is the name of a definition in its competition's folder.
 const FileName = "competition.hcl"
 
-// ManifestName is the name of the file beside it that says what the prepared
-// files were when they were pinned; see package competitions/verify. No output
-// depends on it.
-const ManifestName = "manifest.json"
-
 // Definition is one competition as its competition.hcl declares it, in one
 // version. It is read-only after loading.
 type Definition struct {
@@ -41,10 +36,11 @@ type Definition struct {
 	Prepare Block
 	Grade   Block
 
-	locals  locals
-	folder  fs.FS
-	file    *hcl.File
-	changes []change
+	locals      locals
+	folder      fs.FS
+	file        *hcl.File
+	changes     []change
+	pinsVersion string
 }
 
 // Complexity is how much work a competition is for an experienced engineer,
@@ -210,6 +206,24 @@ func (d *Definition) Versions() []string {
 		}
 	}
 	return out
+}
+
+// PinsVersion returns the version whose prepared files the checksums are of: an
+// earlier one than the definition's if nothing since then prepares in another
+// way.
+func (d *Definition) PinsVersion() string { return d.pinsVersion }
+
+// ManifestName returns the name of the file beside the definition that says what
+// the prepared files of PinsVersion were when they were pinned: manifest.json,
+// of later versions such as manifest.v2.json. See package competitions/verify.
+// No output depends on it.
+func (d *Definition) ManifestName() string { return manifestName(d.pinsVersion) }
+
+func manifestName(version string) string {
+	if version == "v1" {
+		return "manifest.json"
+	}
+	return "manifest." + version + ".json"
 }
 
 // Folder returns the competition's own folder, for the data files that the

@@ -2,6 +2,7 @@ package competitions
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -23,6 +24,8 @@ type change struct {
 
 // remakes reports whether the change can make other prepared files.
 func (c change) remakes() bool { return len(c.locals) > 0 || c.prepare != nil }
+
+var versionName = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
 
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
@@ -48,6 +51,10 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 		version := b.Labels[0]
 		if slices.Contains(d.def.Versions(), version) {
 			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Name the version that this block makes: v2, v3, …")
+			continue
+		}
+		if !versionName.MatchString(version) {
+			d.fail(b.LabelRanges[0], "Wrong version "+version, "Versions are named v2, v3, …")
 			continue
 		}
 		c := change{version: version, locals: locals{}, flags: d.flags(b.Body)}
@@ -122,8 +129,8 @@ func (d *Definition) apply(c change) {
 	}
 	d.locals = merged
 	d.Flags = append(slices.Clip(d.Flags), c.flags...)
-	if c.remakes() {
-		d.Checksums = Checksums{}
+	if c.remakes() || c.pins != nil {
+		d.Checksums, d.pinsVersion = Checksums{}, c.version
 	}
 	if c.pins != nil {
 		d.Checksums = *c.pins

@@ -14,7 +14,7 @@
 // folder that is known to be right; the bytes of the right file, if the cache
 // still holds them; the summary of it in the competition's manifest file.
 //
-// The manifest file lies beside the definition under competitions.ManifestName.
+// The manifest file lies beside the definition under its ManifestName.
 // It holds the tree of each folder, and a summary of each file in folders of at
 // most MaxListed entries. A folder of more entries is known by its tree, with
 // summaries of its tables and archives only, and what is below it not at all, so

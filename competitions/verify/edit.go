@@ -18,32 +18,39 @@ import (
 )
 
 // edit returns the text of a definition with other pins. Only the checksums
-// block changes, and in it only what has to.
+// block of its version changes, and in it only what has to.
 func edit(def *competitions.Definition, sums competitions.Checksums) ([]byte, error) {
 	src := def.Source()
 	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	outer := blockNamed(file.Body.(*hclsyntax.Body), "competition")
+	outer, indent := blockNamed(file.Body.(*hclsyntax.Body), "competition"), "  "
+	if outer != nil && def.Version != "v1" {
+		outer, indent = blockNamed(outer.Body, "errata", def.Version), "    "
+	}
 	if outer == nil {
-		return nil, errors.New("there is no competition block")
+		return nil, errors.New("there is no block of version " + def.Version)
 	}
 	var e edits
 	block := blockNamed(outer.Body, "checksums")
 	switch {
 	case block == nil:
-		e.put(outer.CloseBraceRange.Start.Byte, "\n"+newBlock(sums, "  ")+"\n")
+		at := outer.CloseBraceRange.Start.Byte
+		for at > 0 && src[at-1] == ' ' {
+			at--
+		}
+		e.put(at, "\n"+newBlock(sums, indent)+"\n")
 	case len(block.Body.Attributes) == 0 || block.OpenBraceRange.Start.Line == block.CloseBraceRange.Start.Line:
-		e.replace(hcl.RangeBetween(block.TypeRange, block.CloseBraceRange), strings.TrimLeft(newBlock(sums, "  "), " "))
+		e.replace(hcl.RangeBetween(block.TypeRange, block.CloseBraceRange), strings.TrimLeft(newBlock(sums, indent), " "))
 	default:
-		e.block(src, block, sums)
+		e.block(src, block, sums, indent+"  ")
 	}
 	return checkEdit(def, e.apply(src), sums)
 }
 
-func blockNamed(body *hclsyntax.Body, kind string) *hclsyntax.Block {
-	at := slices.IndexFunc(body.Blocks, func(b *hclsyntax.Block) bool { return b.Type == kind })
+func blockNamed(body *hclsyntax.Body, kind string, labels ...string) *hclsyntax.Block {
+	at := slices.IndexFunc(body.Blocks, func(b *hclsyntax.Block) bool { return b.Type == kind && slices.Equal(b.Labels[:len(labels)], labels) })
 	if at < 0 {
 		return nil
 	}
@@ -103,8 +110,8 @@ func (e edits) apply(src []byte) []byte {
 	return append(out, src[at:]...)
 }
 
-// block edits a checksums block that has attributes, one a line.
-func (e *edits) block(src []byte, block *hclsyntax.Block, sums competitions.Checksums) {
+// block edits a checksums block that has attributes, one a line and indented so.
+func (e *edits) block(src []byte, block *hclsyntax.Block, sums competitions.Checksums, indent string) {
 	attrs := block.Body.Attributes
 	var added string
 	for _, half := range []struct {
@@ -114,11 +121,11 @@ func (e *edits) block(src []byte, block *hclsyntax.Block, sums competitions.Chec
 		if attr := attrs[half.name]; attr != nil {
 			e.pins(src, attr, half.pins)
 		} else if len(half.pins) > 0 {
-			added += "    " + half.name + " = " + newMap(half.pins, "    ") + "\n"
+			added += indent + half.name + " = " + newMap(half.pins, indent) + "\n"
 		}
 	}
 	if attr := attrs["manifest"]; attr == nil {
-		added += "    manifest = " + quote(sums.Manifest) + "\n"
+		added += indent + "manifest = " + quote(sums.Manifest) + "\n"
 	} else if text(attr.Expr) != sums.Manifest {
 		e.replace(attr.Expr.Range(), quote(sums.Manifest))
 	}
@@ -170,6 +177,10 @@ func checkEdit(def *competitions.Definition, src []byte, sums competitions.Check
 	again, diags := competitions.LoadOne(&edited{def.Folder(), def.ID, src}, def.ID)
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("the definition cannot be edited: %w", diags)
+	}
+	again, err := again.At(def.Version)
+	if err != nil {
+		return nil, err
 	}
 	got := again.Checksums
 	if !maps.Equal(got.Pinned(), sums.Pinned()) || got.Manifest != sums.Manifest {

@@ -79,8 +79,12 @@ type LockOptions struct {
 // NewLock pins data that are taken to be right. Of a competition of the
 // reference the files that it pins are pinned, of any other the tables at the
 // top of public and private and what was pinned before. A pin of the reference
-// that would change is a *ReferenceError. Nothing is written.
+// that would change is a *ReferenceError. Pins of a later version than v1 go
+// into its errata block. Nothing is written.
 func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (*Lock, error) {
+	if of := def.PinsVersion(); of != def.Version {
+		return nil, fmt.Errorf("lock %s: %s has the prepared files of %s, so lock that one", def.ID, def.Version, of)
+	}
 	sums, err := newSums(ctx, def, data, o)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
@@ -99,7 +103,7 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	if l.Manifest, err = manifest.encode(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
-	old, err := fs.ReadFile(def.Folder(), competitions.ManifestName)
+	old, err := fs.ReadFile(def.Folder(), def.ManifestName())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
@@ -170,4 +174,12 @@ func changedReference(reference, now map[string]string) []Change {
 		}
 	}
 	return out
+}
+
+// lockCommand is how a user pins a definition anew.
+func lockCommand(def *competitions.Definition) string {
+	if v := def.PinsVersion(); v != "v1" {
+		return "mleflow competition lock " + def.ID + " --version " + v
+	}
+	return "mleflow competition lock " + def.ID
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
 )
 
@@ -155,5 +157,78 @@ func TestPinsThatAreNoPlainTexts(t *testing.T) {
 	}
 	if !strings.Contains(string(l.Definition), "(\"a.csv\") = \""+md5Y+"\"\n      (\"b.csv\") = \""+md5X+"\"\n") {
 		t.Errorf("edited to:\n%s", l.Definition)
+	}
+}
+
+// The pins of a later version stand in its errata block, and its manifest file
+// has a name of its own.
+func TestPinsOfAVersion(t *testing.T) {
+	const errata = `  checksums { public = { "a.csv" = "` + md5One + `" } }
+
+  errata "v2" {
+    reason    = "a.csv was wrong"
+    reference = "https://example.org/1"
+    locals { x = 1 }
+  }
+  errata "v3" {
+    reason    = "a crowded board"
+    reference = "https://example.org/2"
+    flags     = ["crowded"]
+  }
+`
+	v1 := definition(t, errata, nil)
+	v2, err := v1.At("v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := verify.NewLock(t.Context(), v2, small.onDisk(), verify.LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(errata, "    locals { x = 1 }\n  }\n", `    locals { x = 1 }
+
+    checksums {
+      public = {
+        "a.csv" = "`+md5Y+`"
+        "b.csv" = "`+md5X+`"
+      }
+      private = {
+        "test.csv" = "`+md5X+`"
+      }
+      manifest = "`+treeOfSmall(t)+`"
+    }
+  }
+`, 1)
+	if diff := cmp.Diff(head+want+"}\n", string(l.Definition)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	files := fstest.MapFS{"toy/competition.hcl": {Data: l.Definition}, "toy/manifest.v2.json": {Data: l.Manifest}}
+	again, diags := competitions.LoadOne(files, "toy")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	for _, version := range []string{"v2", "v3"} { // v3 has the files of v2
+		def, err := again.At(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.onDisk()})
+		if err != nil || report.Verdict != verify.Verified || report.Note != "" {
+			t.Errorf("%s: %v, %+v", version, err, report)
+		}
+		wrong, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.with(prepared{"public/a.csv": "id\n1\n"}).onDisk()})
+		if err != nil || wrong.Verdict != verify.Differs || len(wrong.Mismatches) != 1 || wrong.Mismatches[0].Path != "public/a.csv" {
+			t.Errorf("%s: %v, %+v", version, err, wrong)
+		}
+		l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
+		switch {
+		case version == "v2" && (err != nil || l.Changed()):
+			t.Errorf("a second lock: %v, %+v", err, l)
+		case version == "v3" && (err == nil || !strings.Contains(err.Error(), "v3 has the prepared files of v2, so lock that one")):
+			t.Errorf("locking v3: %v", err)
+		}
+	}
+	if report, err := verify.Run(t.Context(), verify.Request{Definition: again, Data: small.onDisk()}); err != nil || report.Verdict != verify.Differs {
+		t.Errorf("v1: %v, %+v", err, report)
 	}
 }

@@ -43,13 +43,9 @@ type Folder struct {
 	Listed bool `json:"listed,omitempty"`
 }
 
-// ReadManifest reads a competition's manifest file; nil when it has none or is
-// of another version than v1.
+// ReadManifest reads a competition's manifest file; nil when it has none.
 func ReadManifest(def *competitions.Definition) (*Manifest, error) {
-	if def.Version != "v1" {
-		return nil, nil
-	}
-	data, err := fs.ReadFile(def.Folder(), competitions.ManifestName)
+	data, err := fs.ReadFile(def.Folder(), def.ManifestName())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -61,7 +57,7 @@ func ReadManifest(def *competitions.Definition) (*Manifest, error) {
 		return nil, fmt.Errorf("read manifest of %s: %w", def.ID, err)
 	}
 	if m.Format != manifestFormat {
-		return nil, fmt.Errorf("read manifest of %s: it is of format %q, this version reads %q; write it anew with mleflow competition lock", def.ID, m.Format, manifestFormat)
+		return nil, fmt.Errorf("read manifest of %s: it is of format %q, this version reads %q; write it anew with %s", def.ID, m.Format, manifestFormat, lockCommand(def))
 	}
 	return m, nil
 }

@@ -229,7 +229,7 @@ func TestOtherFilesBeside(t *testing.T) {
 
 func TestStaleManifestIsNotUsed(t *testing.T) {
 	old := locked(t, right().onDisk())
-	manifest, err := fs.ReadFile(old.Folder(), competitions.ManifestName)
+	manifest, err := fs.ReadFile(old.Folder(), old.ManifestName())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (c *check) Fingerprint(h *digest.Hasher) error {
 		return err
 	}
 	h.Content("pins", digest.Of(pins))
-	known, err := fs.ReadFile(c.def.Folder(), competitions.ManifestName)
+	known, err := fs.ReadFile(c.def.Folder(), c.def.ManifestName())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 type competitionLockOptions struct {
 	folder       folderFlag
 	data         dataFlags
-	run          string
+	run, version string
 	check, force bool
 }
 
@@ -36,7 +36,7 @@ to be right: those below DIR/<id>/prepared, or those that a checksum step of a r
 through. They must be those of the default parameters.
 
 Only the checksums block of DIR/<id>/competition.hcl changes, and manifest.json
-beside it. For a competition of the reference the reference's MD5 are facts: when a
+beside it; with --version v2 that of the errata block, and manifest.v2.json. For a competition of the reference the reference's MD5 are facts: when a
 file has another, nothing is written without --force. --check writes nothing; the
 exit status is 3 when something would be written.`,
 		Args: takes(1, -1),
@@ -47,6 +47,7 @@ exit status is 3 when something would be written.`,
 	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: competitions, if there is such a folder)")
 	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data below the cache folder)")
 	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` let through; latest for the newest run")
+	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
 	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
 	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run")
@@ -56,6 +57,7 @@ exit status is 3 when something would be written.`,
 // lockedJSON is one competition in competition lock --json.
 type lockedJSON struct {
 	Competition string          `json:"competition"`
+	Version     string          `json:"version"`
 	Path        string          `json:"path"`
 	Changed     bool            `json:"changed"`
 	Written     bool            `json:"written"`
@@ -74,6 +76,11 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 	if err != nil {
 		return err
 	}
+	for i, def := range defs {
+		if defs[i], err = def.At(o.version); err != nil {
+			return usagef("%w", err)
+		}
+	}
 	data, err := a.dataToLock(ctx, o)
 	if err != nil {
 		return err
@@ -87,7 +94,7 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 	}
 	var done []lockedJSON
 	for i, def := range defs {
-		one, err := o.write(def.ID, locks[i])
+		one, err := o.write(def, locks[i])
 		if err != nil {
 			return err
 		}
@@ -104,7 +111,7 @@ type lockable struct {
 
 func (a *app) dataToLock(ctx context.Context, o competitionLockOptions) (lockable, error) {
 	if o.run != "" {
-		return a.checkedByRun(ctx, o.run)
+		return a.checkedByRun(ctx, o.run, o.version)
 	}
 	layout, err := o.data.layout(a)
 	return lockable{close: func() {}, of: func(_ context.Context, id string) (*verify.Data, error) {
@@ -118,8 +125,9 @@ func (a *app) dataToLock(ctx context.Context, o competitionLockOptions) (lockabl
 	}}, err
 }
 
-// checkedByRun returns what the checksum steps of a run let through.
-func (a *app) checkedByRun(ctx context.Context, run string) (lockable, error) {
+// checkedByRun returns what the checksum steps of a run let through, checking
+// against the pins of a version.
+func (a *app) checkedByRun(ctx context.Context, run, version string) (lockable, error) {
 	past, err := a.findRun([]string{run})
 	if err != nil {
 		return lockable{}, err
@@ -141,14 +149,14 @@ func (a *app) checkedByRun(ctx context.Context, run string) (lockable, error) {
 		if err != nil {
 			continue
 		}
-		if rec, err := store.Lookup(ctx, id); err == nil && field(rec, "version") == "v1" {
+		if rec, err := store.Lookup(ctx, id); err == nil && field(rec, "version") == version {
 			found[field(rec, "competition")] = rec.Outputs
 		}
 	}
 	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, id string) (*verify.Data, error) {
 		out, ok := found[id]
 		if !ok {
-			return nil, usagef("no checksum step of run %s let through data of %s that the cache still holds", past.Info.ID, id)
+			return nil, usagef("no checksum step of run %s let through data of version %s of %s that the cache still holds", past.Info.ID, version, id)
 		}
 		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
 	}}, nil
@@ -170,7 +178,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 	if err != nil {
 		return nil, err
 	}
-	reference, err := referencePins(def.ID)
+	reference, err := referencePins(def)
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +191,15 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 }
 
 // write writes a lock, unless that changes nothing or is not asked for.
-func (o competitionLockOptions) write(id string, lock *verify.Lock) (lockedJSON, error) {
-	folder := filepath.Join(o.folder.dir, id)
-	out := lockedJSON{Competition: id, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
+func (o competitionLockOptions) write(def *competitions.Definition, lock *verify.Lock) (lockedJSON, error) {
+	folder := filepath.Join(o.folder.dir, def.ID)
+	out := lockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
 	if o.check || !lock.Changed() {
 		return out, nil
 	}
 	// A manifest file of another digest than the pinned one is not used, so
 	// that a crash between the two does no harm.
-	if err := replaceFile(filepath.Join(folder, competitions.ManifestName), lock.Manifest); err != nil {
+	if err := replaceFile(filepath.Join(folder, def.ManifestName()), lock.Manifest); err != nil {
 		return out, err
 	}
 	out.Written = true
@@ -199,16 +207,19 @@ func (o competitionLockOptions) write(id string, lock *verify.Lock) (lockedJSON,
 }
 
 // referencePins returns the reference's own pins of a competition, nil if it
-// is not one of its.
-func referencePins(id string) (map[string]string, error) {
+// is not one of its. It knows none of later versions than v1.
+func referencePins(def *competitions.Definition) (map[string]string, error) {
+	if def.Version != "v1" {
+		return nil, nil
+	}
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		return nil, err
 	}
-	if c := catalog.Complexity(id); c == "" || c == competitions.Demo {
+	if c := catalog.Complexity(def.ID); c == "" || c == competitions.Demo {
 		return nil, nil
 	}
-	def, err := catalog.Get(id)
+	def, err = catalog.Get(def.ID)
 	if err != nil {
 		return nil, err
 	}
