@@ -55,7 +55,9 @@ func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl
 		path, text := mismatch(v, want)
 		return v, diag.List{diag.Error(e.Range(), "Wrong type of argument", "%s%s of an agent %s.", name, path, text)}
 	}
-	switch plain, _ := out.Unmark(); {
+	switch plain, marks := out.Unmark(); {
+	case plain.IsNull() && name != "command":
+		return emptyOf(want).WithMarks(marks), diags // as if it were not written
 	case plain.IsNull(), name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0:
 		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
 	case name == "secrets":

@@ -73,3 +73,44 @@ func TestAgentImagePrivate(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentNull sees that null is as if the argument were not written, and that
+// the command must be.
+func TestAgentNull(t *testing.T) {
+	const pipeline = `
+variable "contained" { default = false }
+step "source" "raw" { id = "a" }
+step "split" "data" { raw = step.source.raw.tree }
+agent "a" {
+  command = ["true"]
+  image   = var.contained ? "local:x" : null
+  secrets = null
+}
+step "solve" "x" {
+  data  = step.split.data.public
+  agent = agent["a"]
+}
+`
+	for contained, want := range map[string]string{"false": "", "true": "local:x"} {
+		g, diags := load(t, pipeline, Inputs{Environ: []string{"MLEFLOW_VAR_contained=" + contained}})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		for i := range g.Instances[:len(g.Instances)-1] {
+			ref := cache.Ref{ID: digest.Of(nil)}
+			g.SetOutputs(i, cache.Outputs{"tree": {Ref: ref}, "public": {Ref: ref}, "private": {Ref: ref}, "rest": {Ref: ref}, "count": {JSON: []byte("1")}})
+		}
+		args, diags := g.Args(len(g.Instances) - 1)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		agent := args.Value.GetAttr("agent")
+		if got := agent.GetAttr("image"); !got.RawEquals(cty.StringVal(want)) || agent.GetAttr("secrets").LengthInt() != 0 {
+			t.Errorf("contained = %s: the agent is %#v", contained, agent)
+		}
+	}
+	_, diags := load(t, strings.Replace(pipeline, `["true"]`, "null", 1), Inputs{})
+	if text := diags.Error(); !strings.Contains(text, "command of an agent must not be empty") {
+		t.Error(text)
+	}
+}
