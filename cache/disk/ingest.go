@@ -65,7 +65,10 @@ func (in *ingest) Write(p []byte) (int, error) {
 			in.n += len(p)
 			return len(p), nil
 		}
-		if err := in.spill(in.c.path(tmpName)); err != nil {
+		if err := in.create(in.c.path(tmpName)); err != nil {
+			return 0, in.fail(err)
+		}
+		if err := in.append(in.small[:in.n]); err != nil {
 			return 0, in.fail(err)
 		}
 	}
@@ -75,24 +78,28 @@ func (in *ingest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill moves the bytes from memory to a file.
-func (in *ingest) spill(home string) (err error) {
-	if in.file, in.named, err = in.c.tempFile(home); err != nil {
-		return err
-	}
-	return in.append(in.small[:in.n])
+// create makes the file.
+func (in *ingest) create(home string) (err error) {
+	in.file, in.named, err = in.c.tempFile(home)
+	return err
 }
 
 // append writes to the file.
 func (in *ingest) append(p []byte) error {
-	if err := in.c.take(in.ctx, &in.charge, int64(len(p))); err != nil {
-		return err
-	}
-	if _, err := in.c.hooks.write(in.file, p); err != nil {
+	if err := in.write(p); err != nil {
 		return err
 	}
 	_, _ = in.hash.Write(p)
 	return nil
+}
+
+// write is append of bytes whose digest is known.
+func (in *ingest) write(p []byte) error {
+	if err := in.c.take(in.ctx, &in.charge, int64(len(p))); err != nil {
+		return err
+	}
+	_, err := in.c.hooks.write(in.file, p)
+	return err
 }
 
 func (in *ingest) fail(err error) error {
@@ -188,11 +195,10 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 			return err
 		}
 		in.ctx = ctx
-		hash := in.hash
-		in.hash = digest.NewWriter()
-		err = in.spill(in.c.shardPath(ref.ID[0]))
-		in.hash = hash
-		if err != nil {
+		if err := in.create(in.c.shardPath(ref.ID[0])); err != nil {
+			return err
+		}
+		if err := in.write(in.small[:in.n]); err != nil {
 			return err
 		}
 	}
