@@ -3,6 +3,10 @@ package containerd
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	cgroup1 "github.com/containerd/cgroups/v3/cgroup1/stats"
@@ -29,7 +33,34 @@ func measure(ctx context.Context, task client.Task) (usage, error) {
 	if err != nil {
 		return usage{}, fmt.Errorf("read what the container used: %w", err)
 	}
-	return usageOf(data)
+	u, err := usageOf(data)
+	if _, unified := data.(*cgroup2.Metrics); unified {
+		u.peak = max(u.peak, unifiedPeak(int(task.Pid())))
+	}
+	return u, err
+}
+
+// unifiedPeak returns the peak of a process's cgroup of version 2, which daemons
+// before containerd 1.7 do not tell, and 0 where it is not known: kernels before
+// 5.19 do not keep it.
+func unifiedPeak(pid int) int64 {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(groups)) {
+		group, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::/")
+		if !ok || group == "" {
+			continue // of version 1, or no group of its own
+		}
+		text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.peak"))
+		if err != nil {
+			return 0
+		}
+		peak, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		return peak
+	}
+	return 0
 }
 
 // usageOf knows the counters of both versions of cgroups.
@@ -42,7 +73,6 @@ func usageOf(data any) (usage, error) {
 			oomKills: int(m.GetMemoryOomControl().GetOomKill()),
 		}, nil
 	case *cgroup2.Metrics:
-		// Kernels before 5.19 do not keep the peak.
 		peak := max(m.GetMemory().GetMaxUsage(), m.GetMemory().GetUsage())
 		return usage{
 			cpu:      time.Duration(m.GetCPU().GetUsageUsec()) * time.Microsecond,

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,13 +213,24 @@ func testResume(t *testing.T, b *bench) {
 
 // testRestart restarts the daemon under a running command.
 func testRestart(t *testing.T, b *bench) {
-	time.AfterFunc(time.Second, func() { b.daemon.Restart(t) })
 	var logs bytes.Buffer
-	exit, err := b.e.Run(t.Context(), b.resumable(t, 30), &logs)
+	exit, err := b.e.Run(t.Context(), b.resumable(t, 30), &onFirst{w: &logs, do: func() { b.daemon.Restart(t) }})
 	if err != nil || !exit.OK() {
 		t.Errorf("got %+v, %v", exit, err)
 	}
 	wantTicks(t, logs.String(), 30)
+}
+
+// onFirst does something beside the first write, once.
+type onFirst struct {
+	w    io.Writer
+	do   func()
+	once sync.Once
+}
+
+func (o *onFirst) Write(p []byte) (int, error) {
+	o.once.Do(func() { go o.do() })
+	return o.w.Write(p)
 }
 
 // testGuard kills the owner of a command that then exceeds its time with
