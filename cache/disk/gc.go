@@ -167,6 +167,7 @@ func (g *collector) markAll() error {
 // can have changed them meanwhile.
 func (g *collector) recount() error {
 	c := g.c
+	before, still := c.room.still()
 	used, mine := c.state.used.Load(), c.lease.counted()
 	t, err := c.count()
 	if err != nil {
@@ -178,7 +179,7 @@ func (g *collector) recount() error {
 	}
 	g.total = t
 	there := t.bytes + keyed
-	if g.live.alone() && c.lease.counted() == mine {
+	if after, _ := c.room.still(); g.live.alone() && still && before == after && c.lease.counted() == mine {
 		if c.state.used.CompareAndSwap(used, there+mine.sum()) {
 			c.state.objects.Store(t.objects)
 			used = there + mine.sum()

@@ -202,6 +202,7 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 			return err
 		}
 	}
+	defer in.c.room.change()()
 	fresh, err := in.c.publishOnce(in.file, in.named, ref)
 	if err == nil && fresh {
 		in.c.landed(&in.charge)

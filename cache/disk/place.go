@@ -95,6 +95,7 @@ func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
 	}
 	defer func() { c.giveBack(&held, held.bytes) }()
 	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
+		defer c.room.change()()
 		fresh, err := c.publish(f, named, id, true)
 		if err == nil && fresh {
 			c.landed(&held)

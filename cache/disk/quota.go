@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -20,6 +21,23 @@ type room struct {
 	mu   sync.Mutex
 	// futile is when an attempt to make room last found nothing to remove.
 	futile time.Time
+	// begun and ended count the changes of counters and files that belong
+	// together. A recount believes itself only if there were none meanwhile.
+	begun, ended atomic.Int64
+}
+
+// change begins a change; the function that it returns ends it.
+func (r *room) change() (end func()) {
+	r.begun.Add(1)
+	return func() { r.ended.Add(1) }
+}
+
+// still returns a number that stays the same as long as nothing changes, and
+// whether nothing is changing now.
+func (r *room) still() (int64, bool) {
+	ended := r.ended.Load()
+	begun := r.begun.Load()
+	return begun, begun == ended
 }
 
 // charge is what an unfinished ingest counts for: bytes in flight, of which
@@ -34,14 +52,16 @@ type charge struct {
 // reserved as far as that goes, and makes room for the rest when it exceeds
 // the quota. They are in flight until landed or given back.
 func (c *Cache) take(ctx context.Context, held *charge, n int64) error {
+	end := c.room.change()
 	drawn := c.room.pool.Draw(held.account, n)
 	c.lease.inflight.Add(n)
 	held.bytes += n
 	held.drawn += drawn
+	used := c.state.used.Add(n - drawn)
+	end()
 	if drawn == n {
 		return nil
 	}
-	used := c.state.used.Add(n - drawn)
 	if c.opts.Quota <= 0 || used <= c.opts.Quota {
 		return nil
 	}
@@ -62,6 +82,7 @@ func (c *Cache) giveBack(held *charge, n int64) {
 }
 
 func (c *Cache) uncharge(held *charge, n charge) {
+	defer c.room.change()()
 	held.bytes -= n.bytes
 	held.drawn -= n.drawn
 	c.state.used.Add(-(n.bytes - c.room.pool.Return(held.account, n.drawn)))
@@ -96,11 +117,11 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 	if c.state.used.Load() <= c.opts.Quota {
 		return nil // another ingest has made room meanwhile
 	}
-	if since := time.Since(c.room.futile); since > futileFor {
+	for time.Since(c.room.futile) > futileFor {
 		if err := c.reap(); err != nil {
 			return err
 		}
-		_, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
+		res, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
 			room := c.opts.Quota - (used - t.bytes)
 			return room - room/20
 		})
@@ -113,7 +134,9 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 		if c.state.used.Load() <= c.opts.Quota {
 			return nil
 		}
-		c.room.futile = time.Now()
+		if res.Bytes == 0 { // else others took what was found
+			c.room.futile = time.Now()
+		}
 	}
 	return fmt.Errorf("%w: %s of %s are in use, reserved or pinned, and %s more are needed; raise the quota, unpin something or wait for other runs to end",
 		cache.ErrQuota, sizeText(c.state.used.Load()-n), sizeText(c.opts.Quota), sizeText(n))

@@ -46,8 +46,10 @@ func (c *Cache) reserve(ctx context.Context, bytes int64) error {
 	// What is asked for is in flight until it is granted, so that ingests do
 	// not take it meanwhile.
 	held := charge{bytes: bytes}
+	end := c.room.change()
 	c.lease.inflight.Add(bytes)
 	c.state.used.Add(bytes)
+	end()
 	if err := c.findRoom(ctx, bytes); err != nil {
 		c.giveBack(&held, bytes)
 		return err
