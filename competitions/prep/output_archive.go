@@ -70,6 +70,7 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 type archiveSink struct {
 	packer  archive.Packer
 	folders map[string]bool // folders that have an entry; nil if none is to have one
+	buf     []byte          // what members are copied through
 }
 
 // create starts a member, after its folders.
@@ -112,7 +113,11 @@ func (s *archiveSink) Copy(_ context.Context, name string, from Source) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, in); err != nil {
+	if s.buf == nil {
+		s.buf = make([]byte, 64<<10)
+	}
+	// Hidden, a file's own WriteTo cannot ask for a buffer for each member.
+	if _, err := io.CopyBuffer(w, struct{ io.Reader }{in}, s.buf); err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return nil

@@ -34,9 +34,7 @@ func NewPacker(w io.Writer, format Format, o PackOptions) (Packer, error) {
 	g := &guard{limits: DefaultLimits(), seen: map[string]bool{}}
 	switch format {
 	case Zip:
-		z := zip.NewWriter(w)
-		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, 6) })
-		return &zipPacker{z: z, store: o.Store, guard: g}, nil
+		return newZipPacker(w, o, g)
 	case Tar:
 		return &tarPacker{z: nopCloser{w}, t: tar.NewWriter(w), guard: g}, nil
 	case TarGzip:
@@ -62,6 +60,22 @@ type zipPacker struct {
 	z     *zip.Writer
 	store bool
 	guard *guard
+}
+
+// newZipPacker returns a packer with one compressor for all members: a new one
+// takes far longer to set up than a small file to compress. A reset one gives
+// the same bytes.
+func newZipPacker(w io.Writer, o PackOptions, g *guard) (Packer, error) {
+	deflate, err := flate.NewWriter(nil, 6)
+	if err != nil {
+		return nil, fmt.Errorf("pack zip archive: %w", err)
+	}
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		deflate.Reset(w)
+		return deflate, nil
+	})
+	return &zipPacker{z: z, store: o.Store, guard: g}, nil
 }
 
 // Create implements Packer.
