@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // deltaReader undoes the Delta filter, which 7-Zip puts before the compression
@@ -48,8 +49,11 @@ type branchReader struct {
 	branch           branchFilter
 }
 
-func newBranchReader(r io.Reader) io.Reader {
-	return &branchReader{r: r, buf: make([]byte, 1<<16)}
+var branchBuffers = sync.Pool{New: func() any { return new([1 << 16]byte) }}
+
+func openBranch(r io.Reader) (io.Reader, func()) {
+	buf := branchBuffers.Get().(*[1 << 16]byte)
+	return &branchReader{r: r, buf: buf[:]}, func() { branchBuffers.Put(buf) }
 }
 
 // Read implements io.Reader.

@@ -148,7 +148,9 @@ func (s *lzmaState) setProps(b byte) error {
 		return errLZMA
 	}
 	s.lc, s.lp, s.pb = uint(b%9), uint(b/9%5), uint(b/45)
-	s.literal = make([]uint16, 0x300<<(s.lc+s.lp))
+	if n := 0x300 << (s.lc + s.lp); n != len(s.literal) {
+		s.literal = make([]uint16, n)
+	}
 	s.reset()
 	return nil
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ func newLZMAReader(src io.Reader, props []byte, size int64) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &lzmaReader{s: lzmaState{w: w, rc: rangeDecoder{src: src, buf: make([]byte, 1<<16)}}, left: size}
+	r := &lzmaReader{s: lzmaState{w: w, rc: rangeDecoder{src: bufio.NewReaderSize(src, 1<<12)}}, left: size}
 	if err := r.s.setProps(props[0]); err != nil {
 		return nil, err
 	}
@@ -51,9 +52,11 @@ func (r *lzmaReader) Read(p []byte) (int, error) {
 
 // lzma2Reader reads a raw LZMA2 stream: chunks that are plain or LZMA.
 type lzma2Reader struct {
-	src   io.Reader
-	s     lzmaState
-	chunk [1 << 16]byte
+	src *bufio.Reader
+	s   lzmaState
+	// packed is the length of the current chunk, which lies in src's buffer
+	// until the next begins.
+	packed int
 	// left is what the current chunk still gives; plain says that it is not
 	// compressed.
 	left  int64
@@ -63,6 +66,9 @@ type lzma2Reader struct {
 	done              bool
 	err               error
 }
+
+// maxChunk is how long a packed chunk may be.
+const maxChunk = 1 << 16
 
 // newLZMA2Reader takes the properties byte, which says the dictionary size.
 func newLZMA2Reader(src io.Reader, props []byte, size int64) (io.Reader, error) {
@@ -77,7 +83,7 @@ func newLZMA2Reader(src io.Reader, props []byte, size int64) (io.Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &lzma2Reader{src: src, s: lzmaState{w: w}}, nil
+	return &lzma2Reader{src: bufio.NewReaderSize(src, maxChunk), s: lzmaState{w: w}}, nil
 }
 
 // Read implements io.Reader.
@@ -125,6 +131,10 @@ func (r *lzma2Reader) fill() error {
 
 // nextChunk reads a chunk's header: see the LZMA2 part of the xz format.
 func (r *lzma2Reader) nextChunk() error {
+	if _, err := r.src.Discard(r.packed); err != nil {
+		return fmt.Errorf("%w: %w", errLZMA, err)
+	}
+	r.packed = 0
 	var head [6]byte
 	if _, err := io.ReadFull(r.src, head[:1]); err != nil {
 		return fmt.Errorf("%w: %w", errLZMA, err)
@@ -148,14 +158,15 @@ func (r *lzma2Reader) nextChunk() error {
 	}
 	r.plain = false
 	r.left = int64(control&0x1f)<<16 + int64(binary.BigEndian.Uint16(head[1:])) + 1
-	packed := int(binary.BigEndian.Uint16(head[3:])) + 1
+	r.packed = int(binary.BigEndian.Uint16(head[3:])) + 1
 	if err := r.resets(control, head[5]); err != nil {
 		return err
 	}
-	if _, err := io.ReadFull(r.src, r.chunk[:packed]); err != nil {
+	chunk, err := r.src.Peek(r.packed)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errLZMA, err)
 	}
-	r.s.rc = rangeDecoder{src: eofReader{}, buf: r.chunk[:packed], n: packed}
+	r.s.rc = rangeDecoder{buf: chunk}
 	return r.s.rc.start()
 }
 
@@ -193,9 +204,3 @@ func (r *lzma2Reader) resets(control, props byte) error {
 	}
 	return nil
 }
-
-// eofReader has no bytes: a chunk's bytes are in the decoder's buffer.
-type eofReader struct{}
-
-// Read implements io.Reader.
-func (eofReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -1,31 +1,45 @@
 package archive
 
-import "io"
+import (
+	"bufio"
+	"io"
+)
 
-// rangeDecoder is LZMA's arithmetic decoder.
+// rangeDecoder is LZMA's arithmetic decoder. It reads where the bytes lie: buf
+// is a part of src's buffer, or all there is if there is no src.
 type rangeDecoder struct {
-	src  io.Reader
+	src  *bufio.Reader
 	buf  []byte
-	i, n int
+	i    int
 	rng  uint32
 	code uint32
 	err  error
 }
 
 func (r *rangeDecoder) next() byte {
-	if r.i == r.n {
-		if r.err != nil {
-			return 0
-		}
-		r.i = 0
-		if r.n, r.err = io.ReadAtLeast(r.src, r.buf, 1); r.n == 0 {
-			return 0
-		}
-		r.err = nil
+	if r.i == len(r.buf) && !r.fill() {
+		return 0
 	}
 	b := r.buf[r.i]
 	r.i++
 	return b
+}
+
+// fill goes on to the next bytes, if there are any.
+func (r *rangeDecoder) fill() bool {
+	if r.src == nil {
+		r.err = io.ErrUnexpectedEOF
+	}
+	if r.err != nil {
+		return false
+	}
+	_, _ = r.src.Discard(len(r.buf)) // they are buffered
+	r.buf, r.i = nil, 0
+	if _, r.err = r.src.Peek(1); r.err != nil {
+		return false
+	}
+	r.buf, r.err = r.src.Peek(r.src.Buffered())
+	return true
 }
 
 func (r *rangeDecoder) start() error {

@@ -1,17 +1,13 @@
 package archive
 
 import (
-	"bufio"
 	"cmp"
-	"compress/bzip2"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-
-	"github.com/klauspost/compress/flate"
 )
 
 const (
@@ -107,6 +103,7 @@ func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, i
 		return err
 	}
 	r := szReader{a: a}
+	defer r.close()
 	clean := cleaner()
 	return a.each(func(_ int, e *Entry, stream int) error {
 		if err := cmp.Or(ctx.Err(), clean.admit(e)); err != nil {
@@ -132,6 +129,7 @@ type szReader struct {
 	a      *sevenZip
 	folder int
 	plain  io.Reader
+	done   func() // gives back what plain uses
 	// next is the stream that plain gives next.
 	next int
 }
@@ -141,15 +139,16 @@ type szReader struct {
 func (r *szReader) give(stream int, name string, use func(io.Reader) error) error {
 	s := &r.a.streams
 	for stream >= s.folders[r.folder].first+s.folders[r.folder].streams {
-		r.folder, r.plain = r.folder+1, nil
+		r.close()
+		r.folder++
 	}
 	f := &s.folders[r.folder]
 	if r.plain == nil {
-		plain, err := openFolder7z(r.a.src, r.a.packAt[r.folder], s.packSizes[r.folder], s, f)
+		plain, done, err := openFolder7z(r.a.src, r.a.packAt[r.folder], s.packSizes[r.folder], s, f)
 		if err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
-		r.plain, r.next = plain, f.first
+		r.plain, r.done, r.next = plain, done, f.first
 	}
 	for ; r.next < stream; r.next++ {
 		if err := r.use(name, func(io.Reader) error { return nil }); err != nil {
@@ -159,6 +158,14 @@ func (r *szReader) give(stream int, name string, use func(io.Reader) error) erro
 	err := r.use(name, use)
 	r.next++
 	return err
+}
+
+// close ends the folder that is open, if one is.
+func (r *szReader) close() {
+	if r.plain != nil {
+		r.done()
+		r.plain = nil
+	}
 }
 
 func (r *szReader) use(name string, use func(io.Reader) error) error {
@@ -172,20 +179,30 @@ func (r *szReader) use(name string, use func(io.Reader) error) error {
 }
 
 // openFolder7z returns the plain bytes of a folder.
-func openFolder7z(src Source, at, size int64, s *szStreams, f *szFolder) (io.Reader, error) {
-	var r io.Reader = bufio.NewReaderSize(io.NewSectionReader(src, at, size), 1<<18)
-	sizes := s.coderSizes(f)
-	for _, i := range f.spec.order {
-		var err error
-		if r, err = openCoder(r, f.spec.coders[i], sizes[i]); err != nil {
-			return nil, err
+func openFolder7z(src Source, at, size int64, s *szStreams, f *szFolder) (io.Reader, func(), error) {
+	packed, donePacked := openPacked(src, at, size)
+	used := []func(){donePacked}
+	done := func() {
+		for _, give := range used {
+			give()
 		}
 	}
-	return r, nil
+	var r io.Reader = packed
+	sizes := s.coderSizes(f)
+	for _, i := range f.spec.order {
+		plain, give, err := openCoder(r, f.spec.coders[i], sizes[i])
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		r, used = plain, append(used, give)
+	}
+	return r, done, nil
 }
 
-func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, error) {
+func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, func(), error) {
 	var err error
+	done := func() {}
 	switch c.method {
 	case "\x00":
 	case "\x03\x01\x01":
@@ -195,20 +212,20 @@ func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, error) {
 	case "\x03":
 		r, err = newDeltaReader(r, c.props)
 	case "\x03\x03\x01\x03":
-		r = newBranchReader(r)
+		r, done = openBranch(r)
 	case "\x04\x01\x08":
-		r = flate.NewReader(r)
+		r, done, err = openDeflate(r)
 	case "\x04\x02\x02":
-		r = bzip2.NewReader(r)
+		r = openBzip2(r, size)
 	case "\x06\xf1\x07\x01":
-		return nil, fmt.Errorf("%w: it is encrypted", ErrFormat)
+		return nil, nil, fmt.Errorf("%w: it is encrypted", ErrFormat)
 	default:
-		return nil, fmt.Errorf("%w: compression method %x is not supported", ErrFormat, c.method)
+		return nil, nil, fmt.Errorf("%w: compression method %x is not supported", ErrFormat, c.method)
 	}
 	if err != nil && !errors.Is(err, ErrUnsafe) {
 		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	return r, err
+	return r, done, err
 }
 
 // readSevenZipHeader reads the header, which may itself be compressed.
@@ -276,10 +293,11 @@ func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
 	if at < 0 || packed < 0 || at > src.Size-packed || stream.size < 0 || stream.size > min(maxSevenZipHeader, max(4<<20, 64*packed)) {
 		return nil, errHeader
 	}
-	r, err := openFolder7z(src, at, packed, &s, &s.folders[0])
+	r, done, err := openFolder7z(src, at, packed, &s, &s.folders[0])
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	header := make([]byte, stream.size)
 	plain := &checkedReader{r: r, name: "header", left: stream.size, want: stream, sum: crc32.NewIEEE()}
 	if _, err := io.ReadFull(plain, header); err != nil {

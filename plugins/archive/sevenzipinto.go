@@ -118,6 +118,7 @@ func (u *unpacker) sevenZipFolder(a *sevenZip, folder, first int) error {
 	}
 	clean := cleaner()
 	r := szReader{a: a, folder: folder}
+	defer r.close()
 	for i, k := first, 0; k < todo; i++ {
 		if a.files.empty.has(int64(i)) {
 			continue

@@ -14,7 +14,7 @@ import (
 
 // walkTar gives the entries in order with their number.
 func walkTar(ctx context.Context, src Source, format Format, g *guard, visit func(int64, Entry, io.Reader) error) error {
-	packed := &tarFile{src: src, buf: make([]byte, 1<<20)}
+	packed := &tarFile{src: src, buf: make([]byte, max(1, min(1<<20, src.Size)))}
 	plain, closePlain, err := decompress(packed, format)
 	if err != nil {
 		return err

@@ -177,7 +177,7 @@ type dirReader struct {
 }
 
 func (d *zipDir) entries() *dirReader {
-	return &dirReader{dir: d, buf: make([]byte, 0, 1<<18), next: d.at}
+	return &dirReader{dir: d, buf: make([]byte, 0, min(1<<18, d.size)), next: d.at}
 }
 
 // need makes n bytes available, unless the directory ends before them.

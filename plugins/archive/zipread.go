@@ -1,9 +1,7 @@
 package archive
 
 import (
-	"bufio"
 	"bytes"
-	"compress/bzip2"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Compression methods of zip entries.
@@ -130,25 +127,21 @@ func (h *zipHeader) openStream(src Source) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	packed := bufferedReaders.Get().(*bufio.Reader)
-	packed.Reset(io.NewSectionReader(src, at, h.packed))
-	plain, closePlain, err := openZipMethod(h, packed)
+	packed, donePacked := openPacked(src, at, h.packed)
+	plain, donePlain, err := openZipMethod(h, packed)
 	if err != nil {
-		bufferedReaders.Put(packed)
+		donePacked()
 		return nil, err
 	}
 	return &zipStream{checked: checkedReader{
 		r: plain, name: h.Name, left: h.Size, want: szStream{h.Size, h.crc, true}, sum: crc32.NewIEEE(), end: true,
-	}, closePlain: closePlain, packed: packed}, nil
+	}, done: func() { donePlain(); donePacked() }}, nil
 }
-
-var bufferedReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 
 // zipStream is an entry that is read as a stream.
 type zipStream struct {
-	checked    checkedReader
-	closePlain func()
-	packed     *bufio.Reader
+	checked checkedReader
+	done    func() // nil once closed
 }
 
 // Read implements io.Reader.
@@ -156,43 +149,11 @@ func (s *zipStream) Read(p []byte) (int, error) { return s.checked.Read(p) }
 
 // Close implements io.Closer.
 func (s *zipStream) Close() error {
-	if s.packed != nil {
-		s.closePlain()
-		s.packed.Reset(nil)
-		bufferedReaders.Put(s.packed)
-		s.packed = nil
+	if s.done != nil {
+		s.done()
+		s.done = nil
 	}
 	return nil
-}
-
-var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
-
-// openZipMethod returns the plain bytes of packed ones.
-func openZipMethod(h *zipHeader, packed *bufio.Reader) (io.Reader, func(), error) {
-	nothing := func() {}
-	switch h.method {
-	case methodStore:
-		return packed, nothing, nil
-	case methodDeflate:
-		r := inflaters.Get().(io.ReadCloser)
-		if err := r.(flate.Resetter).Reset(packed, nil); err != nil {
-			return nil, nil, err
-		}
-		return r, func() { inflaters.Put(r) }, nil
-	case methodBzip2:
-		return bzip2.NewReader(packed), nothing, nil
-	case methodZstd:
-		r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDictionary), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
-		}
-		return r, r.Close, nil
-	}
-	r, err := openZipLZMA(h, packed)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
-	}
-	return r, nothing, nil
 }
 
 // openZipLZMA reads the header of LZMA data in a zip file: two bytes of
