@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -135,24 +134,22 @@ func (c *Catalog) Get(id string) (*Definition, error) {
 
 // Filter selects competitions; its zero value selects all.
 type Filter struct {
-	// Set restricts to a named set.
-	Set Set
+	// IDs are those to choose from; nil is all.
+	IDs []string
 	// Category restricts to one category, such as image-classification.
 	Category string
 }
 
-// List returns the competitions that match, sorted by identifier.
+// List returns the competitions that match, in the order of the filter's
+// identifiers, or sorted.
 func (c *Catalog) List(f Filter) ([]*Definition, error) {
-	var members []Complexity
-	if f.Set != "" {
-		var err error
-		if members, err = lookupSet(f.Set); err != nil {
-			return nil, err
-		}
+	ids := f.IDs
+	if ids == nil {
+		ids = c.ids
 	}
 	var out []*Definition
-	for _, id := range c.members(members) {
-		if f.Category != "" && c.byID[id].category != f.Category {
+	for _, id := range ids {
+		if f.Category != "" && c.Category(id) != f.Category {
 			continue
 		}
 		def, err := c.Get(id)
@@ -162,34 +159,4 @@ func (c *Catalog) List(f Filter) ([]*Definition, error) {
 		out = append(out, def)
 	}
 	return out, nil
-}
-
-// members returns the identifiers of those complexities; nil is all.
-func (c *Catalog) members(of []Complexity) []string {
-	var ids []string
-	for _, id := range c.ids {
-		if of == nil || slices.Contains(of, c.byID[id].complexity) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// Set returns the identifiers of a named set, sorted.
-func (c *Catalog) Set(name Set) ([]string, error) {
-	members, err := lookupSet(name)
-	if err != nil {
-		return nil, err
-	}
-	return c.members(members), nil
-}
-
-func lookupSet(name Set) ([]Complexity, error) {
-	if members, ok := setMembers[name]; ok {
-		return members, nil
-	}
-	if near := diag.Nearest(string(name), SetNames()); near != "" {
-		return nil, fmt.Errorf("no set %q; did you mean %q?", name, near)
-	}
-	return nil, fmt.Errorf("no set %q; the sets are %s", name, strings.Join(SetNames(), ", "))
 }

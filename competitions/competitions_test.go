@@ -238,7 +238,7 @@ func TestSets(t *testing.T) {
 		}
 		sizes[competitions.Set(name)] = len(ids)
 	}
-	if sizes["low"] != 22 || sizes["lite"] != 22 || sizes["dev"] != 7 || sizes["demo"] != 2 {
+	if sizes["low"] != 22 || sizes["lite"] != 22 || sizes["dev"] != 7 || sizes["demo"] != 2 || sizes["systemcard"] != 30 {
 		t.Errorf("sets have %v members", sizes)
 	}
 	if sizes["all"] != sizes["low"]+sizes["medium"]+sizes["high"] {

@@ -13,7 +13,7 @@
 //   - An erratum makes version v2 of a competition beside v1, mending a defect
 //     of the reference without changing published scores.
 //   - A set is a named list of competitions: low, medium, high, dev, lite, all,
-//     demo.
+//     systemcard, demo.
 //
 // # Invariants
 //

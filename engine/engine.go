@@ -62,18 +62,18 @@ type Program struct {
 // Load reads, checks and expands the pipeline file at path. The program is
 // usable only without errors; its Pipeline is never nil, for snippets.
 func (e *Engine) Load(path string, in config.Inputs) (*Program, diag.List) {
-	p, diags := config.Load(path, e.language())
+	p, diags := config.Load(path, e.language(in))
 	return e.expand(p, diags, in)
 }
 
 // Parse is Load for a text already read; path is the name shown in ranges.
 func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, diag.List) {
-	p, diags := config.Parse(path, src, e.language())
+	p, diags := config.Parse(path, src, e.language(in))
 	return e.expand(p, diags, in)
 }
 
-func (e *Engine) language() config.Options {
-	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version}
+func (e *Engine) language(in config.Inputs) config.Options {
+	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Files: in.Files}
 }
 
 func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {

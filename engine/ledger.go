@@ -59,6 +59,8 @@ func (r *run) open() error {
 	if past := r.e.opts.Ledger.Unfinished(r.pl.memory.state); past != nil {
 		r.resumed = past.Info.ID
 	}
+	sources := r.p.Pipeline.FilesRead()
+	sources[filepath.Base(path)] = r.p.Pipeline.Source
 	c := r.e.opts.Capacity
 	r.journal, err = r.e.opts.Ledger.Begin(ledger.Opening{
 		Info: ledger.Info{
@@ -66,7 +68,7 @@ func (r *run) open() error {
 			CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: c.Devices, Started: r.started, Resumed: r.resumed,
 		},
 		Plan:    &r.pl.Plan,
-		Sources: map[string][]byte{filepath.Base(path): r.p.Pipeline.Source},
+		Sources: sources,
 		Secrets: secret.New(r.p.hidden...),
 	})
 	if err != nil {

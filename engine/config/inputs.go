@@ -34,6 +34,9 @@ type Assignment struct {
 type Inputs struct {
 	Environ     []string
 	Assignments []Assignment
+	// Files are the files that the pipeline reads, by path below its folder, as
+	// a past run read them; nil reads the folder.
+	Files map[string][]byte
 }
 
 // given is a value on its way to a variable.

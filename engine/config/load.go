@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,7 +20,7 @@ import (
 func Load(path string, opts Options) (*Pipeline, diag.List) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		p := &Pipeline{Path: path}
+		p := &Pipeline{Path: path, files: &localFiles{}}
 		return p, diag.List{diag.General("Pipeline file cannot be read", "%s", err)}
 	}
 	return Parse(path, src, opts)
@@ -34,7 +35,9 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
 		byAddr: map[addr.Step]*Step{},
 		funcs:  functions(opts.Functions),
+		files:  &localFiles{folder: filepath.Dir(path), given: opts.Files},
 	}
+	p.funcs["file"] = p.files.function()
 	if diags.HasErrors() {
 		return p, diags
 	}

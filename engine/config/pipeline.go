@@ -34,6 +34,7 @@ type Pipeline struct {
 
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
+	files  *localFiles
 	order  []node
 }
 
@@ -137,4 +138,7 @@ type Options struct {
 	Functions map[string]function.Function
 	// Version is checked against required_version.
 	Version string
+	// Files are the files that the pipeline reads, by path below its folder;
+	// nil reads the folder.
+	Files map[string][]byte
 }

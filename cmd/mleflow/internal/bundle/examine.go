@@ -36,8 +36,8 @@ type Examined struct {
 
 	// Summary is the run as the ledger would tell it.
 	Summary *ledger.Summary `json:"-"`
-	// Source is the text of the pipeline.
-	Source []byte `json:"-"`
+	// Sources are the text of the pipeline and the files it read, by name.
+	Sources map[string][]byte `json:"-"`
 	// Competitions are those that were graded.
 	Competitions []string `json:"-"`
 }
@@ -114,10 +114,24 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 	if x.Run.ID != b.Run {
 		return damage(runFile, "it tells of run %q in place of %q", x.Run.ID, b.Run)
 	}
-	if x.Source, err = b.Read(path); err != nil {
-		return err
+	if !b.Has(path) {
+		return damage(path, "it is missing")
 	}
-	if digest.Of(x.Source) != x.Run.Text {
+	x.Sources = map[string][]byte{}
+	total := int64(0)
+	for _, f := range b.Files {
+		name, below := strings.CutPrefix(f.Path, "pipeline/")
+		if !below {
+			continue
+		}
+		if total += f.Size; total > maxFile {
+			return damage(f.Path, "the files of the pipeline are larger than %d MiB", maxFile>>20)
+		}
+		if x.Sources[name], err = b.Read(f.Path); err != nil {
+			return err
+		}
+	}
+	if digest.Of(x.Sources[x.Run.Pipeline]) != x.Run.Text {
 		return damage(path, "it is not the text that %s names", runFile)
 	}
 	return nil

@@ -80,11 +80,7 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 	if err != nil {
 		return err
 	}
-	text, found := sources[filepath.Base(past.Info.Pipeline)]
-	if !found {
-		return fmt.Errorf("run %s has no text of its pipeline", past.Info.ID)
-	}
-	p, hidden, err := a.recordedProgram(b.engine, past.Info.ID, past.Info.Pipeline, text, past.Info.Variables, in)
+	p, hidden, err := a.recordedProgram(b.engine, past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, in)
 	if err != nil {
 		return err
 	}
@@ -96,15 +92,20 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 	})
 }
 
-// recordedProgram is the pipeline of a run with its variables. Sensitive ones,
+// recordedProgram is the pipeline of a run with its variables and the files it
+// read. Sensitive ones,
 // which are recorded nowhere, come from the command line and the environment,
 // or else are given any value: nothing that is stored depends on them.
-func (a *app) recordedProgram(e *engine.Engine, run, path string, text []byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
+func (a *app) recordedProgram(e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
+	text, found := sources[filepath.Base(path)]
+	if !found {
+		return nil, nil, fmt.Errorf("run %s has no text of its pipeline", run)
+	}
 	given, err := recorded(run, variables)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs := config.Inputs{Environ: a.environ, Assignments: append(given, in.assignments...)}
+	inputs := config.Inputs{Environ: a.environ, Assignments: append(given, in.assignments...), Files: sources}
 	p, diags := e.Parse(path, text, inputs)
 	if diags.HasErrors() && p.Pipeline != nil {
 		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {

@@ -80,9 +80,10 @@ func newCompetitionLint(a *app) *cobra.Command {
 	var folder folderFlag
 	var data dataFlags
 	cmd := &cobra.Command{
-		Use:   "lint [ID]...",
-		Short: "Look for mistakes in competitions",
-		Long:  lintHelp(),
+		Use:               "lint [ID]...",
+		Short:             "Look for mistakes in competitions",
+		Long:              lintHelp(),
+		ValidArgsFunction: completeIDs,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			defs, err := folder.definitions(args)
 			if err != nil {

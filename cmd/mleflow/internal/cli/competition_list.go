@@ -10,7 +10,8 @@ import (
 )
 
 func newCompetitionList(a *app) *cobra.Command {
-	var split, category string
+	var set setFlags
+	var category string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the competitions",
@@ -20,14 +21,20 @@ func newCompetitionList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defs, err := catalog.List(competitions.Filter{Set: competitions.Set(split), Category: category})
+			filter := competitions.Filter{Category: category}
+			if set.given() {
+				if filter.IDs, err = set.ids(catalog); err != nil {
+					return usageError{err}
+				}
+			}
+			defs, err := catalog.List(filter)
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			return a.showCompetitions(defs)
 		}),
 	}
-	cmd.Flags().StringVar(&split, "split", "", "only this `SET`: low, medium, high, dev, demo, lite or all")
+	set.register(cmd, "list")
 	cmd.Flags().StringVar(&category, "category", "", "only this `CATEGORY`, such as image-classification")
 	return cmd
 }

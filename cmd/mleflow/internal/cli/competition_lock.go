@@ -39,7 +39,8 @@ Only the checksums block of DIR/<id>/competition.hcl changes, and manifest.json
 beside it; with --version v2 that of the errata block, and manifest.v2.json. For a competition of the reference the reference's MD5 are facts: when a
 file has another, nothing is written without --force. --check writes nothing; the
 exit status is 3 when something would be written.`,
-		Args: takes(1, -1),
+		Args:              takes(1, -1),
+		ValidArgsFunction: completeIDs,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.lockCompetitions(cmd.Context(), o, args)
 		}),

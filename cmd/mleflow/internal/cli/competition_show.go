@@ -12,9 +12,10 @@ import (
 
 func newCompetitionShow(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a competition: task, metric, medals, parameters, known defects",
-		Args:  takes(1, 1),
+		Use:               "show ID",
+		Short:             "Show a competition: task, metric, medals, parameters, known defects",
+		Args:              takes(1, 1),
+		ValidArgsFunction: completeIDs,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			catalog, err := competitions.Shipped()
 			if err != nil {

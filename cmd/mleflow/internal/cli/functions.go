@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -15,10 +16,12 @@ func functions(catalog *competitions.Catalog) map[string]function.Function {
 }
 
 // competitionsFunc returns competitions("low", …): the identifiers of the
-// competitions in the named sets, sorted, each once; of all 75 without a name.
+// competitions in the named sets and lists, sorted, each once; of all 75
+// without an argument. An argument of one line is the name of a set, unless it
+// is a competition's; one of several lines is a list, as file("my.txt") gives.
 func competitionsFunc(catalog *competitions.Catalog) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns the identifiers of the competitions in the given sets, sorted: low (also called lite), medium, high, all (those three), dev, demo. Without a set, all.",
+		Description: "Returns the identifiers of the competitions in the given sets, sorted, each once: low (also called lite), medium, high, all (those three), dev, systemcard, demo. Without a set, all. A set may also be the text of a list of identifiers, one a line: competitions(file(\"my.txt\")). In a list, blank lines and what follows a # are passed over.",
 		VarParam:    &function.Parameter{Name: "sets", Type: cty.String},
 		Type:        function.StaticReturnType(cty.List(cty.String)),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -27,7 +30,7 @@ func competitionsFunc(catalog *competitions.Catalog) function.Function {
 			}
 			var ids []string
 			for i, arg := range args {
-				members, err := catalog.Set(competitions.Set(arg.AsString()))
+				members, err := setOrList(catalog, arg.AsString())
 				if err != nil {
 					return cty.NilVal, function.NewArgError(i, err)
 				}
@@ -37,6 +40,13 @@ func competitionsFunc(catalog *competitions.Catalog) function.Function {
 			return listOf(slices.Compact(ids)), nil
 		},
 	})
+}
+
+func setOrList(catalog *competitions.Catalog, text string) ([]string, error) {
+	if strings.Contains(text, "\n") || slices.Contains(catalog.IDs(), text) {
+		return catalog.ParseList(text)
+	}
+	return catalog.Set(competitions.Set(text))
 }
 
 func listOf(texts []string) cty.Value {

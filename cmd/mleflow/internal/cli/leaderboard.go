@@ -12,7 +12,7 @@ import (
 )
 
 type leaderboardOptions struct {
-	split      string
+	set        setFlags
 	seeds      int
 	padMissing bool
 	agent      string
@@ -51,7 +51,7 @@ several agents need --agent, and two of them are compared by --against-agent.
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.split, "split", "", "only this `SPLIT`: low, medium, high or all")
+	o.set.register(cmd, "aggregate")
 	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
 	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
 	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
@@ -112,17 +112,17 @@ func (o *leaderboardOptions) check(a *app) error {
 }
 
 func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]grading.SplitIDs, error) {
-	names := []string{"low", "medium", "high", "all"}
-	if o.split != "" {
-		names = []string{o.split}
+	sets := []setFlags{o.set}
+	if !o.set.given() {
+		sets = []setFlags{{split: "low"}, {split: "medium"}, {split: "high"}, {split: "all"}}
 	}
 	var splits []grading.SplitIDs
-	for _, name := range names {
-		ids, err := catalog.Set(competitions.Set(name))
+	for _, set := range sets {
+		ids, err := set.ids(catalog)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		splits = append(splits, grading.SplitIDs{Name: name, IDs: ids})
+		splits = append(splits, grading.SplitIDs{Name: set.name(), IDs: ids})
 	}
 	return splits, nil
 }

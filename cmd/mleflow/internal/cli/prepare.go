@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +24,8 @@ import (
 
 type prepareOptions struct {
 	data             dataFlags
-	id, split, list  string
+	set              setFlags
+	id               string
 	lite, all        bool
 	raw              string
 	keepRaw          bool
@@ -54,15 +53,15 @@ The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.id, "competition", "c", "", "prepare the competition `ID`")
-	flags.StringVar(&o.split, "split", "", "prepare a `SET`: low, medium, high, dev, demo or all")
+	o.set.register(cmd, "prepare")
 	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
 	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
-	flags.StringVarP(&o.list, "list", "l", "", "prepare the competitions that `FILE` lists, one a line")
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
 	flags.BoolVar(&o.keepRaw, "keep-raw", false, "keep DIR/<id>/raw afterwards, or write it")
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
 	o.data.register(cmd)
 	a.network.register(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("competition", completeIDs)
 	return cmd
 }
 
@@ -121,7 +120,7 @@ func (o prepareOptions) selected() ([]*competitions.Definition, error) {
 
 func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 	ways := 0
-	for _, given := range []bool{o.id != "", o.split != "", o.lite, o.all, o.list != ""} {
+	for _, given := range []bool{o.id != "", o.set.split != "", o.lite, o.all, o.set.list != ""} {
 		if given {
 			ways++
 		}
@@ -131,33 +130,12 @@ func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 		return nil, errors.New("choose competitions by one of -c ID, --split SET, --lite, --all, --list FILE")
 	case o.id != "":
 		return []string{o.id}, nil
-	case o.list != "":
-		return readList(o.list)
 	case o.lite:
 		return catalog.Set("lite")
 	case o.all:
 		return catalog.Set("all")
 	}
-	return catalog.Set(competitions.Set(o.split))
-}
-
-// readList reads a file with one identifier a line; blank lines and lines that
-// begin with # are skipped.
-func readList(path string) ([]string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read list: %w", err)
-	}
-	var ids []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			ids = append(ids, line)
-		}
-	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("read list: %s names no competition", path)
-	}
-	return ids, nil
+	return o.set.ids(catalog)
 }
 
 // rawOf returns the raw folder of one of n competitions.

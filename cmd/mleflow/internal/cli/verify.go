@@ -97,7 +97,7 @@ func (a *app) pastProgram(b *backend, in inputFlags, past *ledger.Past) (*engine
 	if err != nil {
 		return nil, err
 	}
-	p, diags := b.engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.assignments...)})
+	p, diags := b.engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.assignments...), Files: sources})
 	return p, a.settle(diags, p)
 }
 

@@ -117,7 +117,7 @@ func (a *app) derive(ctx context.Context, o verifyOptions, b *bundle.Bundle, x *
 		return nil, err
 	}
 	e := engine.New(engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Cache: store, Capacity: sched.Machine()})
-	p, _, err := a.recordedProgram(e, x.Run.ID, x.Run.Pipeline, x.Source, x.Run.Variables, o.in)
+	p, _, err := a.recordedProgram(e, x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ func Language(added map[string]function.Function) []byte {
 		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`."},
 	})
 	p.heading(2, "Functions of mleflow")
+	added = maps.Clone(added)
+	added["file"] = config.FileFunc()
 	p.functions(added)
 	p.heading(2, "Standard functions")
 	p.functions(config.Functions())

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// setFlags choose competitions by a set or by a list of one's own.
+type setFlags struct{ split, list string }
+
+// register adds the flags; verb is what becomes of the competitions.
+func (f *setFlags) register(cmd *cobra.Command, verb string) {
+	cmd.Flags().StringVar(&f.split, "split", "", verb+" a `SET`: low (or lite), medium, high, all, dev, systemcard or demo")
+	cmd.Flags().StringVarP(&f.list, "list", "l", "", verb+" the competitions that `FILE` lists, one a line")
+	completeSets(cmd, "split")
+}
+
+// completeSets lets shells complete a flag that names a set.
+func completeSets(cmd *cobra.Command, flag string) {
+	// It fails only if there is no such flag, which a test would see.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(competitions.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeIDs lets shells complete identifiers of competitions.
+func completeIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return catalog.IDs(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// given reports whether a choice was made.
+func (f setFlags) given() bool { return f.split != "" || f.list != "" }
+
+// ids returns the competitions that were chosen; what is wrong with the choice
+// is wrong usage.
+func (f setFlags) ids(catalog *competitions.Catalog) ([]string, error) {
+	switch {
+	case f.split != "" && f.list != "":
+		return nil, errors.New("choose competitions by --split or by --list, not both")
+	case f.list == "":
+		return catalog.Set(competitions.Set(f.split))
+	}
+	text, err := os.ReadFile(f.list)
+	if err != nil {
+		return nil, fmt.Errorf("read list: %w", err)
+	}
+	ids, err := catalog.ParseList(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read list %s: %w", f.list, err)
+	}
+	return ids, nil
+}
+
+// name is what the chosen competitions are called: the set, or the list's file
+// without its suffix.
+func (f setFlags) name() string {
+	if f.list == "" {
+		return f.split
+	}
+	base := filepath.Base(f.list)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
