@@ -6,6 +6,8 @@
 //	                {"result":"Submission is valid."} or
 //	                {"result":"Submission invalid! …"}
 //	GET  /budget    {"limit_seconds":…,"elapsed_seconds":…,"remaining_seconds":…}
+//	POST /evidence  what the package mlebench of the sandbox refused (package
+//	                shim), where it is there
 //
 // The first two are what agents of the reference know. /budget says how much
 // time is left; limit and remainder are null without a limit.

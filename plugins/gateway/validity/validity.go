@@ -49,6 +49,8 @@ type Options struct {
 	Budget func() Budget
 	// Record is told of every request to /validate.
 	Record func(Call)
+	// Evidence answers POST /evidence; nil is 404.
+	Evidence http.Handler
 }
 
 // Call is one request to /validate.
@@ -98,6 +100,9 @@ func New(o Options) *Server {
 	})
 	s.mux.HandleFunc("GET /budget", s.budget)
 	s.mux.HandleFunc("POST /validate", s.validate)
+	if o.Evidence != nil {
+		s.mux.Handle("POST /evidence", o.Evidence)
+	}
 	return s
 }
 
