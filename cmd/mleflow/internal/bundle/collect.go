@@ -74,7 +74,7 @@ func (c *collector) addDocument(path string, v any) error {
 }
 
 func (c *collector) omit(what, id, why string) {
-	c.omitted = append(c.omitted, Omission{what, id, why})
+	c.omitted = append(c.omitted, Omission{What: what, Digest: id, Why: why})
 }
 
 // newCollector reads what the ledger says of the run.

@@ -28,6 +28,8 @@
 //	records.jsonl     what the steps gave, by digest
 //	outputs/          what agents gave, grading reports and leaderboards
 //	trees/            directories of these outputs, as the cache keeps them
+//	packs/            outputs of many files, each with its directories and
+//	                  files as blobs of a tar in the order of their digests
 //	competitions.json the definitions that were used, by digest
 //	disclosure.json, disclosure.md
 //	omitted.json      what is not in it, and why
@@ -44,5 +46,7 @@
 // in the ledger and not in the cache; whatever credentials the environment holds
 // are looked for all the same, and a bundle that would hold one is not written.
 // Names of hosts and folders of the machine are masked in what mleflow wrote.
-// What agents wrote is taken as it is, since its digest is the result.
+// What agents wrote is taken as it is, since its digest is the result. Of the
+// names of their files, bytes that are not UTF-8, control characters, backslash
+// and percent sign are written as %XX.
 package bundle

@@ -61,7 +61,9 @@ type Environment struct {
 type Omission struct {
 	What   string `json:"what"`
 	Digest string `json:"sha256,omitempty"`
-	Why    string `json:"why"`
+	// Files is how many files of a packed output it speaks of.
+	Files int64  `json:"files,omitempty"`
+	Why   string `json:"why"`
 }
 
 // Record is a line of records.jsonl: what a step gave.

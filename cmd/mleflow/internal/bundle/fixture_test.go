@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -161,5 +162,5 @@ func examine(path string, key *PublicKey) (*Examined, error) {
 		return nil, err
 	}
 	defer b.Close()
-	return b.Examine(key)
+	return b.Examine(context.Background(), key)
 }

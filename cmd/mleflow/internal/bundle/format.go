@@ -179,7 +179,7 @@ func parseDigest(text string) (digest.ContentID, error) {
 
 // checkPath refuses what is no path of a file below a folder.
 func checkPath(path string) error {
-	if path == "" || len(path) > 4096 || strings.ContainsAny(path, "\\\x00\n") {
+	if path == "" || len(path) > 2*maxLoosePaths || path != escapeBytes(path) {
 		return fmt.Errorf("%.80q is not a path in a bundle", path)
 	}
 	for part := range strings.SplitSeq(path, "/") {

@@ -1,11 +1,14 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -51,24 +54,42 @@ func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 		c.content(at, ref)
 		return nil
 	}
+	refuse := func(e tree.Entry) string { return c.refuse(e, submitted) }
+	if loose, err := c.loose(at, ref); err != nil || !loose {
+		return cmp.Or(err, c.packed(at, ref, refuse))
+	}
 	if err := c.directory(ref.ID); err != nil {
 		return err
 	}
 	return tree.Walk(c.ctx, c.src.Cache, ref, func(name string, e tree.Entry) error {
-		path := at + "/" + escapePath(name)
-		switch {
-		case e.IsDir():
+		if e.IsDir() {
 			return c.directory(e.ID)
-		case c.answers[e.ID]:
-			c.omit(path, e.ID.String(), "it is a file of the answers")
-		case c.data[e.ID] && !(submitted && c.names[e.Name]):
-			c.omit(path, e.ID.String(), "it is a file of the competition's data")
-		default:
-			c.content(path, e.Ref())
 		}
+		path := at + "/" + escapePath(name)
+		if why := refuse(e); why != "" {
+			c.omit(path, e.ID.String(), why)
+			return nil
+		}
+		c.content(path, e.Ref())
 		return nil
 	})
 }
+
+// refuse says why a file of an output is not taken; "" if it is.
+func (c *collector) refuse(e tree.Entry, submitted bool) string {
+	switch {
+	case c.answers[e.ID]:
+		return "it is a file of the answers"
+	case c.data[e.ID] && !(submitted && c.names[e.Name]):
+		return "it is a file of the competition's data"
+	case e.Size > maxBlob-block:
+		return tooLarge
+	}
+	return ""
+}
+
+// tooLarge says why a file of this size is not taken.
+const tooLarge = "it is larger than a bundle holds in one file"
 
 // directory adds the encoding of a directory.
 func (c *collector) directory(id digest.ContentID) error {
@@ -86,8 +107,8 @@ func (c *collector) directory(id digest.ContentID) error {
 
 // content adds an object of the cache.
 func (c *collector) content(path string, ref cache.Ref) {
-	if ref.Size > maxBlob {
-		c.omit(path, ref.ID.String(), "it is larger than a bundle holds in one file")
+	if ref.Size > maxBlob-block {
+		c.omit(path, ref.ID.String(), tooLarge)
 		return
 	}
 	c.items[path] = item{File{path, ref.ID, ref.Size}, func() (io.ReadCloser, error) { return c.src.Cache.Open(c.ctx, ref.ID) }}
@@ -113,7 +134,24 @@ func (r rule) why(output string) string {
 	return "only what agents, grades and leaderboards gave is taken"
 }
 
-// escapePath makes a path of a tree one of a bundle.
-func escapePath(path string) string {
-	return strings.NewReplacer("%", "%25", "\\", "%5C", "\n", "%0A").Replace(path)
+// escapePath makes a path of a tree one of a bundle. Names of files are bytes,
+// paths in a bundle are UTF-8 without control characters: what is neither, and
+// the percent sign, is written as %XX. Different paths stay different.
+func escapePath(path string) string { return escapeBytes(strings.ReplaceAll(path, "%", "%25")) }
+
+// escapeBytes writes as %XX every byte that cannot be in a path of a bundle.
+func escapeBytes(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); {
+		r, n := utf8.DecodeRuneInString(path[i:])
+		if r != '\\' && !unicode.IsControl(r) && (r != utf8.RuneError || n > 1) {
+			b.WriteString(path[i : i+n])
+		} else {
+			for _, c := range []byte(path[i : i+n]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		}
+		i += n
+	}
+	return b.String()
 }

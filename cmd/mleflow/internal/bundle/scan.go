@@ -41,6 +41,7 @@ type Bundle struct {
 	Files []File
 
 	f       *os.File
+	size    int64
 	blobs   map[digest.ContentID]span
 	byPath  map[string]File
 	listing []byte
@@ -71,7 +72,8 @@ func (b *Bundle) check() error {
 	if !info.Mode().IsRegular() {
 		return damage("the file", "it is no regular file")
 	}
-	fixed, err := b.walk(info.Size())
+	b.size = info.Size()
+	fixed, err := b.walk(b.size)
 	if err != nil {
 		return err
 	}
@@ -135,19 +137,56 @@ func readHeader(head []byte, n int, last string) (string, span, error) {
 		return "", span{}, damage("the file", "it has more than %d entries", maxEntries)
 	case n < len(order) && name != order[n]:
 		return "", span{}, damage(where, "it names %.90q in place of %s", name, order[n])
-	case n >= len(order) && (!strings.HasPrefix(name, blobFolder) || len(name) != len(blobFolder)+2*digest.Size):
+	case n < len(order):
+		return name, span{size: size}, checkHeader(head, where, name, size)
+	case n == len(order):
+		last = ""
+	}
+	return readBlobHeader(head, where, last)
+}
+
+// readBlobHeader reads the header of a blob, which comes after the one called
+// last.
+func readBlobHeader(head []byte, where, last string) (string, span, error) {
+	name := headerName(head)
+	size, ok := headerSize(head)
+	switch {
+	case !ok || size > maxBlob:
+		return "", span{}, damage(where, "it gives no size that a bundle can have")
+	case !strings.HasPrefix(name, blobFolder) || len(name) != len(blobFolder)+2*digest.Size:
 		return "", span{}, damage(where, "it names %.90q, which is no blob", name)
-	case n > len(order) && name <= last:
+	case name <= last:
 		return "", span{}, damage(where, "%s is not in its place", name)
 	}
+	return name, span{size: size}, checkHeader(head, where, name, size)
+}
+
+// checkHeader compares a header with its one form.
+func checkHeader(head []byte, where, name string, size int64) error {
 	want, err := header(name, size)
 	if err != nil {
-		return "", span{}, damage(where, "%w", err)
+		return damage(where, "%w", err)
 	}
 	if at := differ(want, head); at >= 0 {
-		return "", span{}, damage(fmt.Sprintf("%s (%s)", where, name), "byte %d is not as mleflow writes it", at)
+		return damage(fmt.Sprintf("%s (%s)", where, name), "byte %d is not as mleflow writes it", at)
 	}
-	return name, span{size: size}, nil
+	return nil
+}
+
+// checkBlob reads a blob and compares it with the digest that is its name.
+func (b *Bundle) checkBlob(where, name string, s span) (digest.ContentID, error) {
+	want, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
+	if err != nil {
+		return want, damage(where, "%s has no digest for a name", name)
+	}
+	id, _, err := digest.Copy(io.Discard, io.NewSectionReader(b.f, s.offset, s.size))
+	switch {
+	case err != nil:
+		return want, fmt.Errorf("read %s: %w", where, err)
+	case id != want:
+		return want, damage(where, "the content of %s is not what its digest says", name)
+	}
+	return want, nil
 }
 
 // differ returns where two texts differ first, or -1.

@@ -79,7 +79,7 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) er
 		return damaged(err)
 	}
 	defer b.Close()
-	x, err := b.Examine(key)
+	x, err := b.Examine(ctx, key)
 	if err != nil {
 		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}

@@ -1,0 +1,193 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// checkContent sees that what lies below outputs, packs and trees is what the
+// records say: nothing else, nothing under another name, and nothing missing.
+func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []Record, omitted []Omission) error {
+	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
+	for _, o := range omitted {
+		if o.Files > 0 {
+			p.files[o.What] += o.Files
+		} else {
+			p.left[o.What] = true
+		}
+	}
+	for _, r := range records {
+		for name, o := range r.Outputs {
+			if o.Digest == nil || p.left[r.Address+" "+name] {
+				continue
+			}
+			if err := p.output("outputs/"+folder(r.Address)+"/"+folder(name), name, o.cached().Ref); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range b.Files {
+		top, _, _ := strings.Cut(f.Path, "/")
+		if (top == "outputs" || top == "packs" || top == "trees") && !p.seen[f.Path] {
+			return damage(f.Path, "no step gave it")
+		}
+	}
+	return nil
+}
+
+// usageFile is what a leaderboard reads of an attempt's logs.
+const usageFile = "usage.json"
+
+// graded are the paths of files that are read again, by the tree that they are
+// in.
+func graded(records []Record) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, r := range records {
+		if r.Kind != kindGrade {
+			continue
+		}
+		tree := r.field("submission")
+		if all[tree] == nil {
+			all[tree] = map[string]bool{}
+		}
+		all[tree][path.Clean(r.field("file"))] = true
+	}
+	return all
+}
+
+// placed is what of the content was found in its place.
+type placed struct {
+	ctx context.Context
+	b   *Bundle
+	// left are the files and outputs that are left out; files is how many of
+	// a packed output are.
+	left   map[string]bool
+	files  map[string]int64
+	seen   map[string]bool
+	wanted map[string]map[string]bool
+	// entries is how many were looked at: a few directories that hold each
+	// other many times are many. The limit follows the size of the bundle.
+	entries int
+}
+
+// deepest is how deep directories may be.
+const deepest = 200
+
+func (p *placed) output(at, name string, ref cache.Ref) error {
+	if ref.Kind != cache.Tree {
+		return p.file(at, ref.ID)
+	}
+	pack, paths, err := p.b.openPacks(p.ctx, at)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		p.seen[path] = true
+	}
+	if pack != nil {
+		err = p.packed(pack, at, name, ref)
+	} else {
+		err = p.loose(at, ref)
+	}
+	var bad *Damage
+	if err != nil && !errors.As(err, &bad) && p.ctx.Err() == nil {
+		return damage(at, "its directories cannot be read: %w", err)
+	}
+	return err
+}
+
+// count refuses trees that are too large to be looked at.
+func (p *placed) count(at, path string) error {
+	if p.entries++; p.entries > 4*maxEntries+int(p.b.size/8) || strings.Count(path, "/") > deepest {
+		return damage(at, "its directories are too many or too deep")
+	}
+	return nil
+}
+
+func (p *placed) loose(at string, ref cache.Ref) error {
+	if err := p.file("trees/"+ref.ID.String(), ref.ID); err != nil {
+		return err
+	}
+	return tree.Walk(p.ctx, &Store{Cache: memory.New(), b: p.b}, ref, func(path string, e tree.Entry) error {
+		switch err := p.count(at, path); {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return p.file("trees/"+e.ID.String(), e.ID)
+		}
+		return p.file(at+"/"+escapePath(path), e.ID)
+	})
+}
+
+// packed checks an output that is packed, and keeps in mind where the files
+// are that are read again.
+func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
+	var above []digest.ContentID
+	var absent int64
+	used := map[digest.ContentID]bool{ref.ID: true}
+	err := tree.Walk(p.ctx, pack, ref, func(path string, e tree.Entry) error {
+		if err := p.count(at, path); err != nil {
+			return err
+		}
+		s, found := pack.spans[e.ID]
+		switch {
+		case !found && !e.IsDir():
+			absent++
+			return nil
+		case !found || !e.IsDir() && s.size != e.Size:
+			return damage(at, "%.200q is not what the step gave", path)
+		}
+		used[e.ID] = true
+		above = above[:strings.Count(path, "/")]
+		if e.IsDir() {
+			above = append(above, e.ID)
+			return nil
+		}
+		if p.again(name, path, ref) {
+			for _, id := range append(above, ref.ID, e.ID) {
+				p.b.blobs[id] = pack.spans[id]
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case absent != p.files[at]:
+		return damage(at, "%d of its files are missing, and %s tells of %d", absent, omittedFile, p.files[at])
+	case len(used) != len(pack.spans):
+		return damage(packPath(at, 0), "it holds what the step did not give")
+	}
+	return nil
+}
+
+// again reports whether a file of an output is read again: what was graded,
+// snapshots, and what a leaderboard takes from logs.
+func (p *placed) again(name, path string, ref cache.Ref) bool {
+	switch name {
+	case "snapshots":
+		return strings.Count(path, "/") == 1
+	case "logs":
+		return path == usageFile
+	}
+	return p.wanted[ref.ID.String()][path]
+}
+
+func (p *placed) file(at string, id digest.ContentID) error {
+	f, found := p.b.byPath[at]
+	switch {
+	case !found && p.left[at]:
+		return nil
+	case !found || f.Digest != id:
+		return damage(at, "it is not what the step gave")
+	}
+	p.seen[at] = true
+	return nil
+}
