@@ -35,6 +35,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if err != nil {
 		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
+	p.SetConditions(i, step.Conditions(args, s))
 	d := &decision{id: h.Sum(), fields: h.Fields()}
 	if fresh {
 		d.estimate = estimate(s, inst)

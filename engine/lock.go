@@ -80,7 +80,7 @@ func (l *locker) step(n int) lockfile.Step {
 // argument depends on a small value of another step, any of them may.
 func (l *locker) vary(inputs map[string]string, from []int, any bool) {
 	for label, value := range inputs {
-		if strings.HasPrefix(label, "kind") {
+		if strings.HasPrefix(label, "kind") || step.IsCondition(label) {
 			continue
 		}
 		for _, a := range from {

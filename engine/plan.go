@@ -113,7 +113,10 @@ func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, t
 // decideStep decides a step if everything it depends on is known.
 func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int) (diags diag.List) {
 	s, i := &pl.Steps[n], pl.instance[n]
-	defer func() { p.Expect(i, pl.estimates[n].CacheBytes) }()
+	defer func() {
+		p.Expect(i, pl.estimates[n].CacheBytes)
+		s.Conditions = p.Conditions(i)
+	}()
 	s.Reasons = pl.undecided(s)
 	if len(s.Reasons) == 0 {
 		fresh := pl.forced[i] || p.Instances[i].Step.Kind.Volatile
@@ -125,7 +128,11 @@ func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int)
 	}
 	var made step.Step
 	if p.Known(i) {
-		made, _, diags = construct(p, i) // so that a mistake is found now
+		var args step.Args
+		made, args, diags = construct(p, i) // so that a mistake is found now
+		p.SetConditions(i, step.Conditions(args, made))
+	} else {
+		p.SetConditions(i, p.Consumed(i))
 	}
 	pl.estimates[n] = estimate(made, p.Instances[i])
 	return diags

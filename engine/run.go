@@ -280,6 +280,7 @@ func (r *run) ended(n int, status event.Status, res sched.Result) {
 	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
+		ev.Conditions = r.p.Conditions(r.pl.instance[n])
 		r.remember(n, status)
 	}
 	r.sink.Emit(ev)

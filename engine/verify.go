@@ -157,6 +157,7 @@ func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) 
 		return nil, Verified{Verdict: Missing, Error: "its result is no longer in the cache"}
 	}
 	v.p.SetOutputs(i, rec.Outputs)
+	v.p.SetConditions(i, step.RecordedConditions(rec.Fields))
 	verdict := Verified{}
 	for name, was := range past.Outputs {
 		if is := shownOutputs(rec.Outputs)[name]; is != was {

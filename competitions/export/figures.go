@@ -12,6 +12,8 @@ type Group struct {
 	Figures      grading.Split
 	Seeds        int
 	Competitions int
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string
 }
 
 type figure struct {
@@ -40,5 +42,6 @@ func Figures(groups []Group) (*table.Table, error) {
 	r.number("ci_upper", func(f figure) *float64 { return known(f.CIUpper) })
 	r.whole("seeds", func(f figure) int { return f.Seeds })
 	r.whole("competitions", func(f figure) int { return f.Competitions })
+	r.text("isolation", func(f figure) string { return f.Isolation })
 	return table.New(r.columns...)
 }

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -17,14 +18,17 @@ type Row struct {
 	Hours string
 	// Date is that of the newest report.
 	Date string
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
-// ± standard error of the mean.
-func Markdown(list []Row) string {
+// ± standard error of the mean; and a column that it does not have, the
+// isolation. Notes are paragraphs below the table.
+func Markdown(list []Row, notes []string) string {
 	var out strings.Builder
-	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date |\n")
-	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|\n")
+	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation |\n")
+	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|\n")
 	for _, r := range list {
 		cells := []string{r.Agent, r.Models}
 		for _, split := range []string{"low", "medium", "high", "all"} {
@@ -35,10 +39,13 @@ func Markdown(list []Row) string {
 			cells = append(cells, cell)
 		}
 		out.WriteString("|")
-		for _, cell := range append(cells, r.Hours, r.Date) {
+		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation) {
 			out.WriteString(" " + markdownCell(cell) + " |")
 		}
 		out.WriteString("\n")
+	}
+	for _, note := range notes {
+		out.WriteString("\n" + MarkdownText(note) + "\n")
 	}
 	return out.String()
 }
@@ -48,5 +55,25 @@ func markdownCell(text string) string {
 	if text == "" {
 		return "-"
 	}
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(text)
+	return MarkdownText(text)
 }
+
+// MarkdownText returns a text from outside for a line or cell of Markdown, where
+// it is shown as it is: no HTML, link, image, emphasis, code or further cell
+// comes of it. Control characters, line ends among them, become blanks.
+func MarkdownText(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.C, r) && r != '\u200d' || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+	return markdown.Replace(text)
+}
+
+// markdown escapes what starts a construct; the last three, with the escapes of
+// brackets, keep addresses from becoming links by themselves.
+var markdown = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`, "[", `\[`, "]", `\]`, "|", `\|`, "#", `\#`, "!", `\!`, "$", `\$`,
+	"<", "&lt;", ">", "&gt;", "&", "&amp;", "://", `\://`, "www.", `www\.`, "@", `\@`,
+)

@@ -1,6 +1,9 @@
 package export
 
 import (
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -73,5 +76,7 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.truth("medal_on_non_finite", func(r Run) bool { return r.Report.MedalOnNonFinite() })
 	r.truth("non_finite", func(r Run) bool { return r.Report.HasNonFinite() })
 	attemptColumns(&r)
+	r.text("isolation", func(r Run) string { return conditions.Shown(r.Report.Conditions) })
+	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
 	return table.New(r.columns...)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -98,6 +99,16 @@ type Detail struct {
 	// crowd. v1 has neither.
 	Flagged []competitions.Flag `json:"flags,omitempty"`
 	Crowd   *Crowd              `json:"crowd,omitempty"`
+	// Isolation says for people how the attempt was isolated; it follows from
+	// Conditions, those that the submission was made under. Only the step grade
+	// knows them.
+	Isolation  string   `json:"isolation,omitempty"`
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// MadeUnder enters the conditions that the submission was made under.
+func (r *Report) MadeUnder(set []string) {
+	r.Isolation, r.Conditions = conditions.Shown(set), set
 }
 
 // newReport returns a report without a score.

@@ -91,12 +91,14 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 	marks := map[any]struct{}{}
 	more := g.limits(inst, child, marks)
 	diags = append(diags, more...)
+	inst.consumes = g.dependsOn(append(origins, originsOf(marks)...))
+	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
 		v, more := g.evaluate(e, child)
 		diags = append(diags, more...)
 		unmark(v, marks)
+		inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
 	}
-	inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
 	return diags
 }
 

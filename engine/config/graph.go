@@ -58,6 +58,11 @@ type Instance struct {
 	Dynamic bool
 
 	index int
+	// consumes are the indexes of the instances whose outputs go into it:
+	// those of Deps that it does not merely wait for.
+	consumes []int
+	// conditions are those of its outputs.
+	conditions []string
 	// each is each.value; its key is that of the address.
 	each cty.Value
 	// args are the values of arguments and blocks, in the order of the kind.
@@ -148,6 +153,33 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 	}
 }
 
+// SetConditions notes the conditions of the outputs of instance i. Like
+// SetOutputs it must be called before a dependent asks for its Args.
+func (g *Graph) SetConditions(i int, conditions []string) {
+	inst := g.Instances[i]
+	inst.conditions = conditions
+	for _, a := range inst.artifacts {
+		if a != nil {
+			a.Conditions = conditions
+		}
+	}
+}
+
+// Conditions returns what SetConditions noted.
+func (g *Graph) Conditions(i int) []string { return g.Instances[i].conditions }
+
+// Consumed returns the conditions of what instance i consumes, as far as they
+// were noted.
+func (g *Graph) Consumed(i int) []string {
+	var all []string
+	for _, d := range g.Instances[i].consumes {
+		if c := g.Instances[d].conditions; !slices.Equal(all, c) {
+			all = step.UnionConditions(all, c)
+		}
+	}
+	return all
+}
+
 // Expect notes how large the content that instance i makes is expected to be,
 // where it makes one, for the estimates of what depends on it.
 func (g *Graph) Expect(i int, bytes int64) {
@@ -170,15 +202,16 @@ func (g *Graph) Expect(i int, bytes int64) {
 // of all its dependencies are known.
 func (g *Graph) Args(i int) (step.Args, diag.List) {
 	inst := g.Instances[i]
+	conditions := g.Consumed(i)
 	if !inst.Dynamic {
-		return step.Args{Value: object(inst.Step.Kind, inst.args), Limits: inst.Limits}, nil
+		return step.Args{Value: object(inst.Step.Kind, inst.args), Limits: inst.Limits, Conditions: conditions}, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refresh()
 	scope := g.scope(inst.Step.expressions())
 	args, _, diags := g.evaluateArgs(inst, inst.context(scope))
-	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits}, diags
+	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits, Conditions: conditions}, diags
 }
 
 // Known reports whether every argument of i was known when the pipeline was

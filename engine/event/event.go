@@ -190,6 +190,8 @@ type StepFinished struct {
 	Error string `json:"error,omitempty"`
 	// Outputs maps output names to digests (content) or JSON (values).
 	Outputs map[string]string `json:"outputs,omitempty"`
+	// Conditions are those that the outputs were obtained under, "key=value".
+	Conditions []string `json:"conditions,omitempty"`
 }
 
 // RunFinished closes every run that ended by itself; a run without it was

@@ -38,6 +38,7 @@ type StepSummary struct {
 	Devices        []string
 	Error          string
 	Outputs        map[string]string
+	Conditions     []string
 	Retries        []event.StepRetry
 }
 
@@ -89,7 +90,7 @@ func (b *summariser) add(e event.Event) {
 		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
 		s.Attempts = max(s.Attempts, e.Attempts)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
-		s.Error, s.Outputs = e.Error, e.Outputs
+		s.Error, s.Outputs, s.Conditions = e.Error, e.Outputs, e.Conditions
 	case event.OutputValue:
 		b.sum.Outputs = append(b.sum.Outputs, e)
 	case event.Warning:

@@ -45,6 +45,9 @@ type Step struct {
 	After []int `json:"after,omitempty"`
 	// ExpectedMillis is how long it took last time, 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+	// Conditions are those of its results, as far as they are known before it
+	// runs; see step.Conditioned.
+	Conditions []string `json:"conditions,omitempty"`
 	// Estimate is the room it needs if it runs; nil if that is none.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }

@@ -14,6 +14,9 @@ type Args struct {
 	Value cty.Value
 	// Limits are the instance's limits, for kinds that enforce or report them.
 	Limits Limits
+	// Conditions are those of everything that the instance consumes; see
+	// Conditioned.
+	Conditions []string
 }
 
 // Decode stores the arguments in the struct that dst points to, whose fields

@@ -29,7 +29,7 @@ func TestDecodeNullArtifact(t *testing.T) {
 	if err := args.Decode(&dst); err != nil {
 		t.Fatal(err)
 	}
-	if dst.Absent != nil || dst.Given == nil || *dst.Given != *content || dst.Name != nil || dst.Block == nil || dst.Block.Data != nil || dst.None != nil {
+	if dst.Absent != nil || dst.Given == nil || dst.Given.From != content.From || dst.Given.Output != content.Output || dst.Name != nil || dst.Block == nil || dst.Block.Data != nil || dst.None != nil {
 		t.Errorf("decoded %+v", dst)
 	}
 }

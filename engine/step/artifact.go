@@ -19,6 +19,8 @@ type Artifact struct {
 	// Expected is how large its step expects it to be while there is no Ref,
 	// 0 when that cannot be told. It only serves estimates.
 	Expected int64
+	// Conditions are those that it was obtained under; see Conditioned.
+	Conditions []string
 }
 
 // ArtifactType is the type of content in the language.

@@ -11,7 +11,8 @@
 //
 // The kind's name and version; every argument in schema order, content by its
 // digest, but those marked Cosmetic; then whatever the step adds itself by
-// implementing Fingerprinter (the definition of a competition, say). An
+// implementing Fingerprinter (the definition of a competition, say); and the
+// conditions, one field a key, where there are any. An
 // argument that changes bytes must never be Cosmetic. Bump Version when the
 // same inputs give other bytes than before.
 //
@@ -20,6 +21,12 @@
 // An Output is Private, Public or inherits: private if anything the instance
 // consumed is private. An Untrusted kind may not consume a private value; the
 // engine refuses such a pipeline before anything runs.
+//
+// # Conditions
+//
+// A step that is Conditioned says under what conditions its results are
+// obtained. The engine passes them on to everything that is made from them, so
+// that no author of a pipeline can forget or lose them.
 //
 // # Failure
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Key hashes what decides an instance's bytes: the kind, its arguments and
-// what the step adds. Every artifact among the arguments must be known.
+// Key hashes what decides an instance's bytes: the kind, its arguments, what the
+// step adds and the conditions. Every artifact among the arguments must be known.
 // An argument that is null is not hashed, so that adding an optional argument
 // to a kind leaves old keys as they are.
 func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
@@ -36,6 +36,7 @@ func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 			return nil, fmt.Errorf("fingerprint step: %w", err)
 		}
 	}
+	hashConditions(h, Conditions(args, s))
 	return h, nil
 }
 

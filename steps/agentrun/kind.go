@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
@@ -68,7 +69,7 @@ var statsType = cty.Object(map[string]cty.Type{
 func Kind(deps Deps) step.Kind {
 	tidied := &sync.Once{}
 	return step.Kind{
-		Name:    "agent-run",
+		Name:    conditions.AttemptKind,
 		Version: "3",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
@@ -180,6 +181,9 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 	}
 	return a, nil
 }
+
+// Conditions implements step.Conditioned.
+func (a *attempt) Conditions() []string { return conditions.Of(a.runtime.Name, a.runtime.Isolates) }
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
 // binary, an image's name is not what it holds, and instructions and

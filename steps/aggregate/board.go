@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -62,6 +63,8 @@ type Group struct {
 	Seeds int `json:"seeds"`
 	// Percentages are by the reference's names.
 	Percentages grading.Split `json:"percentages"`
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string `json:"isolation"`
 }
 
 // Result is an agent's runs at one competition.
@@ -90,6 +93,8 @@ type Result struct {
 	// on a score that is no finite number.
 	Uncertain int   `json:"uncertain"`
 	Used      *Used `json:"used,omitempty"`
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string `json:"isolation"`
 }
 
 // Grouping says how competitions are grouped and seeds arranged.
@@ -173,13 +178,9 @@ func compareAgents(a, b Agent) int {
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
 	a := Agent{Name: own[0].Agent, Missing: gaps(own, all)}
-	flags := make([]grading.Flags, len(own))
-	for i, e := range own {
-		flags[i] = e.Report.Flags()
-	}
-	a.Overall = newGroup("all", all, flags, pad)
+	a.Overall = newGroup("all", all, own, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		a.Groups = append(a.Groups, newGroup(name, groups[name], flags, pad))
+		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))
 	}
 	for runs := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {
 		a.Competitions = append(a.Competitions, newResult(runs))
@@ -217,8 +218,14 @@ func gaps(own []Entry, all []string) []Gap {
 
 // newGroup computes percentages over complete seeds, or over padded ones.
 // Where there are none, there are no percentages; padded, they are 0.
-func newGroup(name string, ids []string, flags []grading.Flags, pad bool) Group {
+func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
+	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })
+	flags := make([]grading.Flags, len(own))
+	for i, e := range own {
+		flags[i] = e.Report.Flags()
+	}
+	g.Isolation = conditions.Shown(conditionsOf(own)...)
 	seeds, err := grading.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
@@ -232,7 +239,7 @@ func newGroup(name string, ids []string, flags []grading.Flags, pad bool) Group 
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...)}
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report

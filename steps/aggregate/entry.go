@@ -57,6 +57,15 @@ func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Med
 	return &def.Medals
 }
 
+// conditionsOf are the conditions of the entries' attempts.
+func conditionsOf(entries []Entry) [][]string {
+	sets := make([][]string, len(entries))
+	for i, e := range entries {
+		sets[i] = e.Report.Conditions
+	}
+	return sets
+}
+
 // Run returns the entry as a row of the table of runs.
 func (e Entry) Run() export.Run {
 	r := export.Run{Agent: e.Agent, Seed: e.Seed, Report: e.Report, Margins: e.Margins}
@@ -109,6 +118,9 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 		if a.args.Version != nil && report.CompetitionVersion != *a.args.Version {
 			continue
 		}
+		// The engine knows under what conditions the report was made; what the
+		// report itself says of them could have been written by anybody.
+		report.MadeUnder(r.Conditions)
 		e := NewEntry(report, a.catalog)
 		e.Agent = cmp.Or(a.args.Labels[e.Agent], e.Agent)
 		if len(a.args.Attempts) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
@@ -59,7 +60,7 @@ func (b *Board) tables(files map[string][]byte) error {
 	var runs []export.Run
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions)})
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation})
 		}
 	}
 	for _, e := range b.Entries {
@@ -96,7 +97,7 @@ func (a *aggregation) markdown(board *Board) (string, error) {
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
-		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}}
+		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}, Isolation: agent.Overall.Isolation}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages
@@ -109,7 +110,7 @@ func (a *aggregation) markdown(board *Board) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return export.Markdown(rows), nil
+	return export.Markdown(rows, conditions.Notes(b.underConditions())), nil
 }
 
 // shown are the agent's groups, and all competitions where there are several.

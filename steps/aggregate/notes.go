@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -58,7 +59,7 @@ func (b *Board) anyUsed(c usedColumn) bool {
 
 // notes say what to beware of.
 func (b *Board) notes() []string {
-	var notes []string
+	notes := conditions.Notes(b.underConditions())
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.")
 	}
@@ -85,6 +86,15 @@ func (b *Board) notes() []string {
 		}
 	}
 	return notes
+}
+
+// underConditions are the conditions of the agents' attempts.
+func (b *Board) underConditions() []conditions.Attempts {
+	var all []conditions.Attempts
+	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
+		all = append(all, conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)})
+	}
+	return all
 }
 
 // flagged reports whether some competition of the board has a flag.

@@ -39,7 +39,7 @@ type Report struct {
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "grade",
-		Version: "2",
+		Version: "3",
 		Doc: "Scores a submission with the competition's metric and compares it with the human leaderboard. A missing or invalid submission " +
 			"is a result without a score.",
 		Args: []step.Attr{
@@ -81,10 +81,12 @@ type gradeStep struct {
 	params     map[string]cty.Value
 	metrics    *metric.Registry
 	definition digest.ContentID
+	// conditions are those of all that is graded.
+	conditions []string
 }
 
 func newGrading(args step.Args, deps Deps) (step.Step, error) {
-	g := &gradeStep{metrics: deps.Metrics}
+	g := &gradeStep{metrics: deps.Metrics, conditions: args.Conditions}
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
@@ -134,6 +136,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	}
 	// Where the file lay on this machine is no part of the result.
 	report.Reason = strings.ReplaceAll(report.Reason, submission, g.args.File)
+	report.MadeUnder(g.conditions)
 	curve, err := g.curve(ctx, env, answers)
 	if err != nil {
 		return nil, err
@@ -205,7 +208,8 @@ func summary(r grading.Report) string {
 	if r.Outcome != grading.Scored {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
 	}
-	return fmt.Sprintf("%s: score %v, place %d among %d teams, medal: %s", r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, medal(r))
+	return fmt.Sprintf("%s: score %v, place %d among %d teams, medal: %s, isolation: %s",
+		r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, medal(r), r.Isolation)
 }
 
 func medal(r grading.Report) string {

@@ -110,7 +110,7 @@ func TestGrades(t *testing.T) {
 // last bronze.
 func TestReport(t *testing.T) {
 	b := newBench(t, "private/deep/test.csv")
-	out, err := b.Run(t, values(t, b, b.Blob(t, "id,y\n4,b\n1,a\n2,b\n3,b\n")))
+	out, err := b.Run(t, values(t, b, steptest.Under(b.Blob(t, "id,y\n4,b\n1,a\n2,b\n3,b\n"), "isolation=none", "runtime=process")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +138,11 @@ func TestReport(t *testing.T) {
   "teams": 10,
   "competition_version": "v1",
   "non_finite": false,
+  "isolation": "not isolated",
+  "conditions": [
+    "isolation=none",
+    "runtime=process"
+  ],
   "labels": {
     "agent": "x",
     "seed": "3"

@@ -64,7 +64,26 @@ func (b *Bench) Args(t testing.TB, values map[string]cty.Value) step.Args {
 			t.Fatalf("kind %s has no argument %q", b.Kind.Name, name)
 		}
 	}
-	return step.Args{Value: cty.ObjectVal(object), Limits: b.Limits}
+	value := cty.ObjectVal(object)
+	return step.Args{Value: value, Limits: b.Limits, Conditions: conditionsOf(value)}
+}
+
+// conditionsOf are the conditions of all content in a value.
+func conditionsOf(v cty.Value) (all []string) {
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == step.ArtifactType && !v.IsNull() {
+			all = step.UnionConditions(all, v.EncapsulatedValue().(*step.Artifact).Conditions)
+		}
+		return true, nil
+	})
+	return all
+}
+
+// Under returns content as if it was obtained under conditions.
+func Under(v cty.Value, conditions ...string) cty.Value {
+	a := *v.EncapsulatedValue().(*step.Artifact)
+	a.Conditions = conditions
+	return step.NewArtifact(&a)
 }
 
 func attr(t testing.TB, a *step.Attr, values map[string]cty.Value) cty.Value {

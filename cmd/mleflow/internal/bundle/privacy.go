@@ -110,7 +110,7 @@ func (r rule) fields(fields []digest.Field) []digest.Field {
 	}
 	out := slices.Clone(fields)
 	for i, f := range out {
-		if _, err := digest.ParseContentID(f.Value); err != nil && !strings.HasPrefix(f.Label, "kind") {
+		if _, err := digest.ParseContentID(f.Value); err != nil && !strings.HasPrefix(f.Label, "kind") && !step.IsCondition(f.Label) {
 			out[i].Value = withheld
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/table"
@@ -58,7 +59,8 @@ type leaderboardResult struct {
 // boardJSON is the leaderboard as JSON: the fields of the first agent's board,
 // which are fixed, and what goes beyond.
 type boardJSON struct {
-	Agent string `json:"agent"`
+	Agent     string `json:"agent"`
+	Isolation string `json:"isolation"` // see conditions.Shown
 	grading.Board
 	Failures   []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
 	Against    *boardJSON        `json:"against,omitempty"`
@@ -100,7 +102,7 @@ func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) erro
 	case "json":
 		return writeJSON(out, r.json())
 	case "markdown":
-		out.WriteString(export.Markdown(r.rows(o)))
+		out.WriteString(export.Markdown(r.rows(o), r.notes()))
 		return nil
 	}
 	t, err := r.table(o.table)
@@ -111,7 +113,9 @@ func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) erro
 }
 
 func (r leaderboardResult) json() boardJSON {
-	of := func(s standing) boardJSON { return boardJSON{Agent: s.name, Board: s.board, Failures: s.file.Failures} }
+	of := func(s standing) boardJSON {
+		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Board: s.board, Failures: s.file.Failures}
+	}
 	out := of(r.agents[0])
 	if len(r.agents) > 1 {
 		other := of(r.agents[1])
@@ -123,7 +127,7 @@ func (r leaderboardResult) json() boardJSON {
 func (r leaderboardResult) rows(o showOptions) []export.Row {
 	var rows []export.Row
 	for i, s := range r.agents {
-		row := export.Row{Agent: s.name, Splits: s.board.Splits, Hours: o.hours}
+		row := export.Row{Agent: s.name, Splits: s.board.Splits, Hours: o.hours, Isolation: s.isolation(nil)}
 		for _, g := range s.file.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -146,11 +150,34 @@ func (r leaderboardResult) table(name string) (*table.Table, error) {
 	for _, s := range r.agents {
 		for _, split := range r.splits {
 			if figures, ok := s.board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs)})
+				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.isolation(split.IDs)})
 			}
 		}
 	}
 	return export.Figures(groups)
+}
+
+// isolation says how the attempts at competitions were isolated; none are all.
+func (s standing) isolation(ids []string) string { return conditions.Shown(s.conditions(ids)...) }
+
+// conditions are those of the attempts at competitions; none are all.
+func (s standing) conditions(ids []string) [][]string {
+	var sets [][]string
+	for _, g := range s.file.Reports {
+		if ids == nil || slices.Contains(ids, g.CompetitionID) {
+			sets = append(sets, g.Conditions)
+		}
+	}
+	return sets
+}
+
+// notes say what a reader of the scores must know.
+func (r leaderboardResult) notes() []string {
+	var all []conditions.Attempts
+	for _, s := range r.agents {
+		all = append(all, conditions.Attempts{Agent: s.name, Sets: s.conditions(nil)})
+	}
+	return conditions.Notes(all)
 }
 
 // runs returns the runs at the competitions of the splits, in report order.
@@ -173,12 +200,15 @@ func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
 		if len(r.agents) > 1 {
 			fmt.Fprintf(out, "%s\n\n", a.outStyle().Bold(view.Text(s.name)))
 		}
-		if err := a.renderBoard(out, s.board, r.splits); err != nil {
+		if err := a.renderBoard(out, s, r.splits); err != nil {
 			return err
 		}
 		if len(r.agents) > 1 {
 			out.WriteString("\n")
 		}
+	}
+	for _, note := range r.notes() {
+		fmt.Fprintf(out, "%s\n", a.outStyle().Warn(view.OneLine(note)))
 	}
 	for _, split := range r.splits {
 		if c, ok := r.comparisons[split.Name]; ok {
@@ -220,17 +250,19 @@ func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split strin
 	return nil
 }
 
-func (a *app) renderBoard(out *bytes.Buffer, b grading.Board, splits []grading.SplitIDs) error {
+func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitIDs) error {
+	b := s.board
 	if len(b.Splits) == 0 {
 		out.WriteString("No split is complete.\n")
 		return nil
 	}
-	columns := []string{"Percent"}
+	columns, isolation := []string{"Percent"}, []string{"isolation"}
 	var shown []string
-	for _, s := range splits {
-		if _, ok := b.Splits[s.Name]; ok {
-			shown = append(shown, s.Name)
-			columns = append(columns, ">"+s.Name)
+	for _, split := range splits {
+		if _, ok := b.Splits[split.Name]; ok {
+			shown = append(shown, split.Name)
+			columns = append(columns, ">"+split.Name)
+			isolation = append(isolation, s.isolation(split.IDs))
 		}
 	}
 	t := view.NewTable(columns...)
@@ -242,6 +274,7 @@ func (a *app) renderBoard(out *bytes.Buffer, b grading.Board, splits []grading.S
 		}
 		t.Row(row...)
 	}
+	t.Row(isolation...)
 	if err := t.Write(out, a.outStyle()); err != nil {
 		return err
 	}
@@ -251,7 +284,7 @@ func (a *app) renderBoard(out *bytes.Buffer, b grading.Board, splits []grading.S
 
 // renderRuns shows every run with how far it is from the next medal.
 func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
-	t := view.NewTable("Agent", "Competition", "Seed", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
+	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
 	for _, run := range r.runs() {
 		score, place := "-", "-"
 		if run.Report.Score != nil {
@@ -260,7 +293,7 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 		if run.Report.Rank != nil {
 			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)
 		}
-		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), score, export.Medal(run.Report), place}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), score, export.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
 			row = append(row, marginText(run.Margins, name))
 		}

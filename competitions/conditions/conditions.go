@@ -1,0 +1,121 @@
+// Package conditions has the words for the conditions that an attempt was made
+// under, which travel from it to reports and leaderboards; see
+// step.Conditioned.
+//
+// A condition is "key=value". Isolation says what kept the agent from the
+// machine: "container", or "none" where it could read the answers.
+package conditions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// The keys of conditions.
+const (
+	// Isolation is what kept the agent from the files, processes and network
+	// of the machine.
+	Isolation = "isolation"
+	// Runtime is the runtime that ran it.
+	Runtime = "runtime"
+)
+
+// AttemptKind is the kind of the steps that run agents.
+const AttemptKind = "agent-run"
+
+// The values of Isolation.
+const (
+	None      = "none"
+	Container = "container"
+)
+
+// What is shown for an isolation.
+const (
+	NotIsolated = "not isolated"
+	Unknown     = "unknown"
+)
+
+// Of returns the conditions of an attempt under a runtime.
+func Of(runtime string, isolates bool) []string {
+	isolation := None
+	if isolates {
+		isolation = Container
+	}
+	return []string{Isolation + "=" + isolation, Runtime + "=" + runtime}
+}
+
+// Shown returns for people how attempts were isolated: "not isolated", the one
+// isolation, "mixed: …" where there are several, and "unknown" where no
+// condition says it.
+func Shown(sets ...[]string) string {
+	return shown(Isolation, sets, func(v string) string {
+		if v == None {
+			return NotIsolated
+		}
+		return v
+	})
+}
+
+// shown puts the values of a key together. A set that has none is unknown.
+func shown(key string, sets [][]string, word func(string) string) string {
+	var words []string
+	for _, set := range sets {
+		values := step.ConditionValues(set, key)
+		if len(values) == 0 {
+			words = append(words, Unknown)
+		}
+		for _, v := range values {
+			words = append(words, word(v))
+		}
+	}
+	words = step.UnionConditions(words)
+	switch len(words) {
+	case 0:
+		return Unknown
+	case 1:
+		return words[0]
+	}
+	return "mixed: " + strings.Join(words, ", ")
+}
+
+// Isolated reports whether nothing says that an attempt was not isolated.
+func Isolated(set []string) bool {
+	for _, v := range step.ConditionValues(set, Isolation) {
+		if v == None {
+			return false
+		}
+	}
+	return true
+}
+
+// Runtimes lists the runtimes of the sets, sorted.
+func Runtimes(sets ...[]string) []string {
+	return step.ConditionValues(step.UnionConditions(sets...), Runtime)
+}
+
+// Attempts are the conditions that the attempts of an agent were made under.
+type Attempts struct {
+	Agent string
+	// Sets has one set an attempt.
+	Sets [][]string
+}
+
+// Notes say, one sentence an agent, what a reader of its scores must know.
+func Notes(all []Attempts) []string {
+	var notes []string
+	for _, a := range all {
+		var open [][]string
+		for _, set := range a.Sets {
+			if !Isolated(set) {
+				open = append(open, set)
+			}
+		}
+		if len(open) > 0 {
+			notes = append(notes, fmt.Sprintf("Not isolated: %d of %d attempts of %s (runtime %s). The agent could read whatever its user can, the answers included.",
+				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
+		}
+	}
+	return notes
+}
