@@ -36,6 +36,11 @@ competition "nomad2018-predict-transparent-conductors" {
       parts = train_test_split(csv("train.csv/train.csv"), { test_size = 0.1, random_state = 0 })
       train = with(local.parts.train, { id = sequence(local.parts.train, { start = 1 }) })
       test  = with(local.parts.test, { id = sequence(local.parts.test, { start = 1 }) })
+
+      # A structure's folder may hold several files, as train/757 does: the last by name is its geometry.
+      listed     = files("train/train/*/*.xyz")
+      visible    = filter(local.listed, !starts_with(local.listed.name, "."))
+      structures = with(local.visible, { id = integer(local.visible.folder) })
     }
     public {
       table "train.csv" { rows = local.train }
@@ -44,12 +49,12 @@ competition "nomad2018-predict-transparent-conductors" {
         rows = table({ id = local.test.id, formation_energy_ev_natom = 0.1779, bandgap_energy_ev = 1.8892 })
       }
       files "train/{new}/geometry.xyz" {
-        from = "train/train/{old}/geometry.xyz"
-        each = table({ new = local.train.id, old = local.parts.train.id })
+        from = "{path}"
+        each = table({ new = local.train.id, path = map_values(local.parts.train.id, local.structures.id, local.structures.path) })
       }
       files "test/{new}/geometry.xyz" {
-        from = "train/train/{old}/geometry.xyz"
-        each = table({ new = local.test.id, old = local.parts.test.id })
+        from = "{path}"
+        each = table({ new = local.test.id, path = map_values(local.parts.test.id, local.structures.id, local.structures.path) })
       }
     }
     private {

@@ -180,7 +180,7 @@ var oneHotVerb = Verb{
 var mapValuesVerb = Verb{
 	Name: "map_values", Params: []string{"column", "from", "to"},
 	Summary: "The column with each cell that is the n-th value of from replaced by the n-th value of to.",
-	Detail:  "All cells are replaced at once, so a new value that equals another old one stays. A cell that is not in from becomes missing. The first of equal values in from counts.",
+	Detail:  "All cells are replaced at once, so a new value that equals another old one stays. A cell that is not in from becomes missing. The last of equal values in from counts.",
 	Source:  "pandas.Series.map(dict(zip(from, to)))",
 	Func: func(c *table.Column, from, to []table.Value) (*table.Column, error) {
 		if len(from) != len(to) {
@@ -188,9 +188,7 @@ var mapValuesVerb = Verb{
 		}
 		place := map[key]int{}
 		for i, v := range from {
-			if _, ok := place[keyOf(v)]; !ok {
-				place[keyOf(v)] = i
-			}
+			place[keyOf(v)] = i
 		}
 		cells := make([]table.Value, c.Len())
 		for i := range cells {

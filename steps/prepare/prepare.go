@@ -20,7 +20,7 @@ import (
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "prepare",
-		Version: "1",
+		Version: "2",
 		Doc: "Makes a competition's raw data into public files, which agents see, and private ones, which hold the answers, as the " +
 			"competition's prepare block says.",
 		Args: []step.Attr{

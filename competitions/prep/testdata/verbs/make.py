@@ -98,6 +98,8 @@ case("map_values", 'table({ g = map_values(csv("a.csv").group, ["alpha", "gamma"
      pd.DataFrame({"g": a.group.map({"alpha": "gamma", "gamma": "alpha"})}))
 case("map_values numbers", 'table({ g = map_values(csv("a.csv").id, csv("a.csv").id, sequence(csv("a.csv"), { start = 100 })) })',
      pd.DataFrame({"g": a.id.map(dict(zip(a.id, range(100, 200))))}))
+case("map_values of equal values", 'table({ g = map_values(csv("a.csv").group, csv("b.csv").group, csv("b.csv").name) })',
+     pd.DataFrame({"g": a.group.map(dict(zip(b.group, b.name)))}))
 case("number_groups", 'table({ g = number_groups(csv("a.csv").group, { start = 1 }) })', pd.DataFrame({"g": pd.factorize(a.group)[0] + 1}))
 case("count_within", 'table({ g = count_within(csv("a.csv").group) })', pd.DataFrame({"g": a.groupby("group").cumcount()}))
 case("random_integers", 'table({ r = random_integers(csv("a.csv"), 1, 7, { random_state = 42 }) })',
