@@ -28,6 +28,9 @@ type Options struct {
 	Kinds *step.Registry
 	// Functions are added to the language.
 	Functions map[string]function.Function
+	// Private are folders whose content must not reach untrusted code, such as
+	// the cache.
+	Private []string
 	// Version is the version of the program.
 	Version string
 	Cache   Cache
@@ -73,7 +76,7 @@ func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, dia
 }
 
 func (e *Engine) language(in config.Inputs) config.Options {
-	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Files: in.Files}
+	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Files: in.Files}
 }
 
 func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {

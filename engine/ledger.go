@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
@@ -59,8 +60,10 @@ func (r *run) open() error {
 	if past := r.e.opts.Ledger.Unfinished(r.pl.memory.state); past != nil {
 		r.resumed = past.Info.ID
 	}
-	sources := r.p.Pipeline.FilesRead()
-	sources[filepath.Base(path)] = r.p.Pipeline.Source
+	sources := map[string][]byte{filepath.Base(path): r.p.Pipeline.Source}
+	if sources[local.RecordName], err = local.Encode(r.p.Pipeline.LocalFiles().Answers()); err != nil {
+		return err
+	}
 	c := r.e.opts.Capacity
 	r.journal, err = r.e.opts.Ledger.Begin(ledger.Opening{
 		Info: ledger.Info{

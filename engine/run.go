@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -169,6 +171,9 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := storeLocal(ctx, r.e.opts.Cache, args); err != nil {
+		return err
+	}
 	started := time.Now()
 	outputs, err := protect(ctx, s, env)
 	if err != nil {
@@ -178,6 +183,19 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 		return err
 	}
 	return r.record(ctx, n, outputs, started)
+}
+
+// storeLocal puts the local files among the arguments into the store.
+func storeLocal(ctx context.Context, store cache.Store, args step.Args) error {
+	return cty.Walk(args.Value, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() != step.ArtifactType || v.IsNull() {
+			return true, nil
+		}
+		if a := v.EncapsulatedValue().(*step.Artifact); a.Local != nil {
+			return false, a.Local.Store(ctx, store)
+		}
+		return false, nil
+	})
 }
 
 // protect turns a panic of a step into its failure, so that one broken kind

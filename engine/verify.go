@@ -225,6 +225,9 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 		ctx, cancel = context.WithTimeout(ctx, args.Limits.Timeout)
 		defer cancel()
 	}
+	if err := storeLocal(ctx, v.e.opts.Cache, args); err != nil {
+		return nil, err
+	}
 	return protect(ctx, s, &step.Env{
 		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
 		Progress: func(step.Progress) {}, Warn: func(string) {}, Limits: args.Limits, RunID: "verify",

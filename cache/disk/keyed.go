@@ -168,19 +168,7 @@ func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
 	return cp, true
 }
 
-func (in *keyedIngest) checkpointPath() string { return in.file.Name() + stateSuffix }
-
-// The ends of the names of a checkpoint, and of one that is being written.
-const (
-	stateSuffix = ".state"
-	newSuffix   = ".new"
-)
-
-// dropCheckpoint removes the checkpoint of the ingest at path, and what a
-// process that died left of a newer one.
-func dropCheckpoint(path string) error {
-	return errors.Join(ignoreMissing(os.Remove(path+stateSuffix)), ignoreMissing(os.Remove(path+stateSuffix+newSuffix)))
-}
+func (in *keyedIngest) checkpointPath() string { return in.file.Name() + ".state" }
 
 // save writes a checkpoint; sync makes it hold when the machine goes down.
 func (in *keyedIngest) save(sync bool) error {
@@ -201,14 +189,11 @@ func (in *keyedIngest) save(sync bool) error {
 	if sync {
 		return writeFileAtomic(in.checkpointPath(), data)
 	}
-	tmp := in.checkpointPath() + newSuffix
-	if err = os.WriteFile(tmp, data, 0o600); err == nil {
-		err = os.Rename(tmp, in.checkpointPath())
+	tmp := in.checkpointPath() + ".new"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
 	}
-	if err != nil { // a full disk takes the name, and not the bytes
-		_ = os.Remove(tmp)
-	}
-	return err
+	return os.Rename(tmp, in.checkpointPath())
 }
 
 // Write implements io.Writer.
@@ -281,7 +266,7 @@ func (in *keyedIngest) restart() error {
 	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return dropCheckpoint(in.file.Name())
+	return ignoreMissing(os.Remove(in.checkpointPath()))
 }
 
 // cut shortens the file.
@@ -333,7 +318,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	in.c.hooks.at("keyed linked")
 	in.gone = true
 	// The checkpoint goes first: it must not meet the next file of the name.
-	err = errors.Join(dropCheckpoint(in.file.Name()), os.Remove(in.file.Name()))
+	err = errors.Join(ignoreMissing(os.Remove(in.checkpointPath())), os.Remove(in.file.Name()))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
 		in.c.published(ref.Size)
@@ -385,7 +370,7 @@ func (c *Cache) unlinkKeyed(f *os.File) error {
 		return err
 	}
 	// The checkpoint goes first: it must not meet the next file of the name.
-	if err := dropCheckpoint(f.Name()); err != nil {
+	if err := ignoreMissing(os.Remove(f.Name() + ".state")); err != nil {
 		return err
 	}
 	c.state.used.Add(-info.Size())

@@ -24,6 +24,9 @@ type ImportOptions struct {
 	// SkipSpecial leaves out symbolic links, devices, sockets and pipes;
 	// without it the first one is an error. They are never followed or read.
 	SkipSpecial bool
+	// Skip, when set, leaves out the files and folders it is true of, by their
+	// path below the folder.
+	Skip func(path string) bool
 	// Workers is the number of files read at once; 0 is one a processor.
 	Workers int
 	// Progress, when set, is told the files and bytes stored so far, by one
@@ -103,6 +106,7 @@ func (im *importer) scanDir(dir string) (below []string, err error) {
 	err = eachIn(filepath.Join(im.root, dir), func(d fs.DirEntry) error {
 		path := prefix + d.Name()
 		switch {
+		case im.opts.Skip != nil && im.opts.Skip(path):
 		case d.IsDir():
 			below = append(below, path)
 		case d.Type().IsRegular():

@@ -42,13 +42,51 @@ func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
 			}
 		}
 	}
+	if !diags.HasErrors() {
+		command := append(stringsIn(attrs["command"]), stringsIn(attrs["args"])...)
+		diags = append(diags, g.checkCommand(a.Attrs["command"].Range(), command, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
+	}
 	return cty.ObjectVal(attrs), diags
+}
+
+// localFiles reads a map of content to be laid where a command runs: a string
+// is the path of a file or folder, and one folder for all is the folder itself.
+func (g *Graph) localFiles(v cty.Value) (cty.Value, error) {
+	plain, marks := v.Unmark()
+	if plain.Type() == step.ArtifactType && !plain.IsNull() {
+		return cty.MapVal(map[string]cty.Value{".": plain}).WithMarks(marks), nil
+	}
+	if plain.IsNull() || !plain.IsKnown() || !plain.Type().IsObjectType() && !plain.Type().IsMapType() {
+		return v, nil
+	}
+	all := plain.AsValueMap()
+	for name, e := range all {
+		text, own := e.Unmark()
+		if text.Type() != cty.String || text.IsNull() || !text.IsKnown() {
+			continue
+		}
+		content, err := artifactValue(g.Pipeline.local.Any(text.AsString()))
+		if err != nil {
+			return v, err
+		}
+		all[name] = content.WithMarks(own)
+	}
+	if len(all) == 0 {
+		return cty.MapValEmpty(step.ArtifactType).WithMarks(marks), nil
+	}
+	return cty.ObjectVal(all).WithMarks(marks), nil
 }
 
 func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	v, diags := g.evaluate(e, ctx)
 	if diags.HasErrors() || name == "image" && v.Type() == step.ArtifactType {
 		return v, diags
+	}
+	if name == "files" {
+		var err error
+		if v, err = g.localFiles(v); err != nil {
+			return v, diag.List{diag.Error(e.Range(), "Invalid files", "%s", diag.Sentence(err.Error()))}
+		}
 	}
 	out, err := convert.Convert(v, want)
 	if err != nil {

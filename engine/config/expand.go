@@ -86,6 +86,7 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 	args, origins, diags := g.evaluateArgs(inst, child)
 	inst.args = args
 	if !diags.HasErrors() {
+		diags = append(diags, g.checkCommands(inst, args)...)
 		inst.Dynamic = slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsWhollyKnown() })
 	}
 	marks := map[any]struct{}{}
@@ -224,6 +225,13 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 		return cty.UnknownVal(a.Type)
 	}
 	clear(e.marks)
+	if a.Files {
+		var err error
+		if v, err = e.g.localFiles(v); err != nil {
+			e.diags = append(e.diags, diag.Error(expr.Range(), "Invalid "+a.Name, "%s: %s", e.inst.Addr, diag.Sentence(err.Error())))
+			return cty.UnknownVal(a.Type)
+		}
+	}
 	v = unmark(v, e.marks)
 	e.consume(a, expr)
 	out, err := convert.Convert(v, a.Type)
@@ -308,6 +316,11 @@ func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
 			e.refusePrivate(a, expr, m)
 		}
 	}
+	for m := range e.marks {
+		if path, ok := m.(privateFile); ok {
+			e.consumePrivateFile(a, expr, path)
+		}
+	}
 	if _, found := e.marks[sensitive]; found {
 		e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
 			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
@@ -323,6 +336,17 @@ func (g *Graph) private(m origin) bool {
 		return false
 	default:
 		return from.Private
+	}
+}
+
+// consumePrivateFile is for content among private files what consume is for
+// private outputs.
+func (e *argEval) consumePrivateFile(a *step.Attr, expr hcl.Expression, path privateFile) {
+	e.inst.Private = true
+	if e.inst.Step.Kind.Untrusted {
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Private file in an untrusted step",
+			"%s of %s is made from %s, which lies in the cache or among a competition's private files. A step of kind %q runs code that must not see them.",
+			a.Name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
 	}
 }
 

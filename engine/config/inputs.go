@@ -34,8 +34,8 @@ type Assignment struct {
 type Inputs struct {
 	Environ     []string
 	Assignments []Assignment
-	// Files are the files that the pipeline reads, by path below its folder, as
-	// a past run read them; nil reads the folder.
+	// Files are the files that a past run recorded, by name, for a pipeline
+	// that is expanded again; nil reads the pipeline's folder.
 	Files map[string][]byte
 }
 

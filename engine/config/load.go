@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
 )
 
 // Load reads and checks the pipeline file at path. The pipeline is usable
@@ -20,7 +22,7 @@ import (
 func Load(path string, opts Options) (*Pipeline, diag.List) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		p := &Pipeline{Path: path, files: &localFiles{}}
+		p := &Pipeline{Path: path, local: local.Recorded(filepath.Dir(path), nil)}
 		return p, diag.List{diag.General("Pipeline file cannot be read", "%s", err)}
 	}
 	return Parse(path, src, opts)
@@ -35,9 +37,16 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
 		byAddr: map[addr.Step]*Step{},
 		funcs:  functions(opts.Functions),
-		files:  &localFiles{folder: filepath.Dir(path), given: opts.Files},
 	}
-	p.funcs["file"] = p.files.function()
+	p.local = local.Folder(p.folder(), opts.Private)
+	if opts.Files != nil {
+		answers, err := local.Decode(opts.Files[local.RecordName])
+		if err != nil {
+			return p, append(diags, diag.Failure("Recorded files cannot be read", err))
+		}
+		p.local = local.Recorded(p.folder(), answers)
+	}
+	maps.Copy(p.funcs, localFunctions(p.local, opts.Functions))
 	if diags.HasErrors() {
 		return p, diags
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -34,9 +35,12 @@ type Pipeline struct {
 
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
-	files  *localFiles
+	local  *local.Files
 	order  []node
 }
+
+// LocalFiles is what expanding the pipeline asked of its folder.
+func (p *Pipeline) LocalFiles() *local.Files { return p.local }
 
 // folder is where the file lies, whatever the working directory is by then of
 // those who use it; the name as it is if that cannot be told.
@@ -138,7 +142,10 @@ type Options struct {
 	Functions map[string]function.Function
 	// Version is checked against required_version.
 	Version string
-	// Files are the files that the pipeline reads, by path below its folder;
-	// nil reads the folder.
+	// Private are folders whose content must not reach untrusted code, such as
+	// the cache.
+	Private []string
+	// Files are the files that a past run recorded, by name, for a pipeline
+	// that is expanded again; nil reads the pipeline's folder.
 	Files map[string][]byte
 }

@@ -37,6 +37,7 @@ var Blocks = []BlockDoc{
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
 		{"command", true, "Program and leading arguments; \"mleflow\" as the program stands for the running binary."},
 		{"args", false, "Further arguments."},
+		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are laid into AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
 		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. Not used by the process runtime."},
 		{"env", false, "Environment variables, a map of texts. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
@@ -78,7 +79,7 @@ var validationSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 }}
 
 var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "command", Required: true}, {Name: "args"}, {Name: "image"}, {Name: "env"}, {Name: "secrets"},
+	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "env"}, {Name: "secrets"},
 }}
 
 var outputSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{

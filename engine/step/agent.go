@@ -21,6 +21,9 @@ type Agent struct {
 	// "mleflow", which stands for the running binary.
 	Command []string `cty:"command"`
 	Args    []string `cty:"args"`
+	// Files are laid where the command runs, by their path there; "." is the
+	// folder itself.
+	Files map[string]*Artifact `cty:"files"`
 	// Env is the environment, by name.
 	Env map[string]string `cty:"env"`
 	// Secrets maps names of environment variables to where their values
@@ -35,6 +38,7 @@ var AgentType = cty.Object(map[string]cty.Type{
 	"built":   ArtifactType,
 	"command": cty.List(cty.String),
 	"args":    cty.List(cty.String),
+	"files":   cty.Map(ArtifactType),
 	"env":     cty.Map(cty.String),
 	"secrets": cty.Map(cty.String),
 })

@@ -1,6 +1,9 @@
 package step
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,7 +15,8 @@ import (
 // language it is opaque. While the pipeline is expanded it only says where it
 // comes from; when a step runs, Ref says what it is.
 type Artifact struct {
-	// From and Output name the producing instance and its output.
+	// From and Output name the producing instance and its output; empty for a
+	// local file.
 	From, Output string
 	// Ref is the content; zero until it is known.
 	Ref cache.Ref
@@ -21,10 +25,53 @@ type Artifact struct {
 	Expected int64
 	// Conditions are those that it was obtained under; see Conditioned.
 	Conditions []string
+	// Local is set for a file or folder of the pipeline, whose Ref is known
+	// from the start.
+	Local Local
 }
 
-// ArtifactType is the type of content in the language.
-var ArtifactType = cty.Capsule("artifact", reflect.TypeFor[Artifact]())
+// Local is a file or folder of the pipeline.
+type Local interface {
+	// Path is relative to the pipeline's folder.
+	Path() string
+	// Executable says that a file may be executed by its owner.
+	Executable() bool
+	// Text returns a file as a string.
+	Text() (string, error)
+	// Store puts the content into the store. It fails if the content is no
+	// longer what the artifact's Ref says.
+	Store(ctx context.Context, store cache.Store) error
+}
+
+// Name says where the artifact comes from, for messages.
+func (a *Artifact) Name() string {
+	if a.Local != nil {
+		return a.Local.Path()
+	}
+	return fmt.Sprintf("output %s of %s", a.Output, a.From)
+}
+
+// ArtifactType is the type of content in the language. A local file converts
+// to a string; nothing else does.
+var ArtifactType = cty.CapsuleWithOps("artifact", reflect.TypeFor[Artifact](), &cty.CapsuleOps{
+	ConversionFrom: func(want cty.Type) func(any, cty.Path) (cty.Value, error) {
+		if want != cty.String {
+			return nil
+		}
+		return func(v any, _ cty.Path) (cty.Value, error) { return textOf(v.(*Artifact)) }
+	},
+})
+
+func textOf(a *Artifact) (cty.Value, error) {
+	if a.Local == nil {
+		return cty.NilVal, errors.New("a string is needed, and the content of a step's output is not known as one")
+	}
+	text, err := a.Local.Text()
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return cty.StringVal(text), nil
+}
 
 // NewArtifact wraps an artifact as a value of the language.
 func NewArtifact(a *Artifact) cty.Value { return cty.CapsuleVal(ArtifactType, a) }

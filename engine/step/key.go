@@ -81,6 +81,9 @@ func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 			return fmt.Errorf("output %q of %s is not known", a.Output, a.From)
 		}
 		h.String(label, a.Ref.ID.String())
+		if a.Local != nil && a.Local.Executable() {
+			h.Bool(label+" executable", true)
+		}
 	case plain:
 		h.String(label, v.AsString())
 	case holdsContent(ty):

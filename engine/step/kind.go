@@ -71,6 +71,12 @@ type Attr struct {
 	// Cosmetic arguments do not change bytes and are not in the key; Doc
 	// says why.
 	Cosmetic bool
+	// Command marks a program and its arguments, which run where the
+	// arguments files and inputs are laid and not in the pipeline's folder.
+	Command bool
+	// Files marks a map of content in which a string is the path of a file or
+	// folder of the pipeline, and for which one folder stands for { "." = … }.
+	Files bool
 	// OneOf lists the allowed texts, if limited.
 	OneOf []string
 	// Doc is one sentence for the reference pages, units included.

@@ -17,6 +17,9 @@ import (
 
 func (a *attempt) checkAgent() error {
 	who := a.args.Agent
+	if err := step.CheckFiles(who.Files); err != nil {
+		return fmt.Errorf("files of agent %q: %w", who.Name, err)
+	}
 	command := append(slices.Clone(who.Command), who.Args...)
 	switch {
 	case len(command) == 0 || command[0] == "":

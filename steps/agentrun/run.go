@@ -158,7 +158,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		ImageEnv: s.runtime.Images,
 		Command:  s.command(),
 		Env:      s.environment(),
-		Dir:      s.at(""),
+		Dir:      s.at(s.start()),
 		Mounts:   s.mounts(),
 		Limits: executor.Limits{
 			Timeout: l.Timeout, Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,

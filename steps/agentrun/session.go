@@ -225,6 +225,9 @@ func (s *session) fill(ctx context.Context) error {
 	if err := s.makeFolders(); err != nil {
 		return fmt.Errorf("make agent's folders: %w", err)
 	}
+	if err := s.placeFiles(ctx); err != nil {
+		return err
+	}
 	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) {
 		s.env.Progress(step.Progress{What: "placing data", Done: r.Bytes, Total: s.args.Data.Ref.Size, Unit: "bytes"})
 	}}

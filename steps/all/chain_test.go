@@ -126,6 +126,6 @@ func agentValue(name string) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"name": word(name), "image": word(""), "command": cty.ListVal([]cty.Value{word("mleflow"), word("agent"), word(name)}),
 		"args": cty.ListValEmpty(cty.String), "env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String),
-		"built": cty.NullVal(step.ArtifactType),
+		"built": cty.NullVal(step.ArtifactType), "files": cty.MapValEmpty(step.ArtifactType),
 	})
 }

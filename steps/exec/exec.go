@@ -26,11 +26,12 @@ func Kind(ex executor.Executor) step.Kind {
 	return step.Kind{
 		Name:    "exec",
 		Version: "1",
-		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in an empty folder, sees its " +
-			"inputs below inputs/ and leaves its outputs at the paths that are declared. It is not isolated from the machine.",
+		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in a folder that holds only its " +
+			"files and, below inputs/, its inputs, and leaves its outputs at the paths that are declared. It is not isolated from the machine.",
 		Args: []step.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Doc: "The program and its arguments; no shell reads them. Write [\"sh\", \"-c\", \"…\"] for one."},
-			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps by the name they get below inputs/."},
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments; no shell reads them. Write [\"sh\", \"-c\", \"…\"] for one."},
+			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders that are laid where the command runs, by their path there: a path of the pipeline's folder, file(…), dir(…) or an output of a step; or one dir(…) for all."},
+			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps, or content of the pipeline's folder, by the name they get below inputs/."},
 			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command copies of the inputs that it may write to, instead of read-only links."},
 			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob that the command gets on standard input."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "The environment, besides PATH, HOME and TMPDIR."},
@@ -47,6 +48,7 @@ func Kind(ex executor.Executor) step.Kind {
 // arguments are the block's arguments.
 type arguments struct {
 	Command        []string                  `cty:"command"`
+	Files          map[string]*step.Artifact `cty:"files"`
 	Inputs         map[string]*step.Artifact `cty:"inputs"`
 	WritableInputs bool                      `cty:"writable_inputs"`
 	Stdin          *step.Artifact            `cty:"stdin"`
@@ -66,6 +68,7 @@ func newCommand(args step.Args, ex executor.Executor) (step.Step, error) {
 	}
 	return c, errors.Join(
 		step.WrongArg("command", c.args.checkCommand()),
+		step.WrongArg("files", step.CheckFiles(c.args.Files, "inputs")),
 		step.WrongArg("inputs", c.args.checkInputs()),
 		step.WrongArg("outputs", c.args.checkOutputs()),
 		step.WrongArg("env", c.args.checkEnv()))
@@ -119,6 +122,9 @@ func (c *command) Run(ctx context.Context, env *step.Env) (cache.Outputs, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.placeFiles(ctx, env, dirs.work); err != nil {
+		return nil, err
+	}
 	watch, err := c.placeInputs(ctx, env, filepath.Join(dirs.work, "inputs"))
 	if err != nil {
 		return nil, err
@@ -169,7 +175,7 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	maps.Copy(spec.Env, c.args.Env)
 	if c.args.Stdin != nil {
 		if c.args.Stdin.Ref.Kind != cache.Blob {
-			return cache.Ref{}, fmt.Errorf("open standard input: %s of %s is a tree, and standard input takes one file; use inputs", c.args.Stdin.Output, c.args.Stdin.From)
+			return cache.Ref{}, fmt.Errorf("open standard input: %s is a tree, and standard input takes one file; use inputs", c.args.Stdin.Name())
 		}
 		stdin, err := env.Store.Open(ctx, c.args.Stdin.Ref.ID)
 		if err != nil {

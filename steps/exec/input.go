@@ -18,6 +18,18 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
+// placeFiles lays the files into the empty folder dir, as copies.
+func (c *command) placeFiles(ctx context.Context, env *step.Env, dir string) error {
+	if len(c.args.Files) == 0 {
+		return nil
+	}
+	ref, err := step.FilesTree(ctx, env.Store, c.args.Files)
+	if err == nil {
+		_, err = tree.Materialise(ctx, env.Store, ref, dir, tree.Options{Mode: tree.Copy, Writable: true})
+	}
+	return err
+}
+
 // placeInputs puts the inputs below dir and returns a watch over those that
 // may share bytes with the store.
 func (c *command) placeInputs(ctx context.Context, env *step.Env, dir string) (*inputWatch, error) {

@@ -126,6 +126,7 @@ var homes = []struct {
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
 	{"gonum.org/v1", []string{"cmd/mleflow/internal/report"}},
 	{"github.com/hashicorp/go-version", []string{"engine/config"}},
+	{"github.com/bmatcuk/doublestar", []string{"engine/local"}},
 	{"github.com/dustin/go-humanize", []string{"engine/config"}},
 	{"github.com/agext/levenshtein", []string{"engine/diag"}},
 	{"github.com/rogpeppe/go-internal", []string{"cmd"}},

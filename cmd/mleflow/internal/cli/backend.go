@@ -54,7 +54,7 @@ func (b *backend) wire(a *app) error {
 	}
 	b.options = engine.Options{
 		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
-		Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Private: []string{b.cache.Dir()}, Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
 	b.engine = engine.New(b.options)

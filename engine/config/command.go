@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// checkCommand looks for files of the pipeline's folder that a command names
+// but does not get: it runs elsewhere, and an edit of them would run nothing.
+// That is an error where the name can mean nothing else, and a warning where
+// it may be a file of an image or one that the command makes. declared are the
+// paths that it does get or makes.
+func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool) (diags diag.List) {
+	for i, word := range command {
+		for _, name := range g.Pipeline.local.Named(word) {
+			if isDeclared(name, declared) {
+				continue
+			}
+			mend := fmt.Sprintf("Declare it, and name it as it is laid where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
+			const why = "Its content is no input, so that an edit of it would run nothing."
+			if filepath.IsAbs(word) || strings.Contains(word, g.Pipeline.folder()) || !image && i < 2 && word == name {
+				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s of the pipeline's folder. %s %s", name, mend, why))
+			} else {
+				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",
+					"The command names %q, and there is such a file in the pipeline's folder. If that is meant: %s%s", name, mend, why))
+			}
+		}
+	}
+	return diags
+}
+
+// isDeclared reports whether a path is one of those declared or lies in one.
+func isDeclared(name string, declared []string) bool {
+	return slices.ContainsFunc(declared, func(d string) bool {
+		d = path.Clean(d)
+		return d == "." || name == d || path.Base(name) == d || strings.HasPrefix(name, d+"/")
+	})
+}
+
+// checkCommands checks the arguments of an instance that are commands.
+func (g *Graph) checkCommands(inst *Instance, args []cty.Value) (diags diag.List) {
+	var declared []string
+	for i := range inst.Step.Kind.Args {
+		switch a := &inst.Step.Kind.Args[i]; a.Name {
+		case "files", "outputs":
+			declared = append(declared, namesIn(args[i])...)
+		}
+	}
+	for i := range inst.Step.Kind.Args {
+		a := &inst.Step.Kind.Args[i]
+		if e := inst.Step.Args[a.Name]; a.Command && e != nil {
+			diags = append(diags, g.checkCommand(e.Range(), stringsIn(args[i]), declared, false)...)
+		}
+	}
+	return diags
+}
+
+// stringsIn returns the known strings of a list.
+func stringsIn(v cty.Value) (list []string) {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
+		return nil
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		if _, e := it.Element(); e.IsKnown() && !e.IsNull() && e.Type() == cty.String {
+			list = append(list, e.AsString())
+		}
+	}
+	return list
+}
+
+// namesIn returns the keys of a map, or the strings of a list.
+func namesIn(v cty.Value) (list []string) {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsMapType() {
+		return stringsIn(v)
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, _ := it.Element()
+		list = append(list, key.AsString())
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// privateFile marks content that lies among private files, by its path.
+type privateFile string
+
+// localFunctions are the functions that read the pipeline's folder. others are
+// what a template may call besides.
+func localFunctions(files *local.Files, others map[string]function.Function) map[string]function.Function {
+	funcs := map[string]function.Function{
+		"file":       fileFunc(files),
+		"dir":        dirFunc(files),
+		"filesha256": sumFunc(files),
+		"fileset":    setFunc(files),
+	}
+	inner := functions(others)
+	for name, f := range funcs {
+		inner[name] = f
+	}
+	funcs["templatefile"] = templateFunc(files, inner)
+	return funcs
+}
+
+// LocalFunctions lists the functions that read the pipeline's folder, for the
+// reference pages.
+func LocalFunctions() map[string]function.Function {
+	return localFunctions(local.Recorded("", nil), nil)
+}
+
+func artifactValue(a *step.Artifact, err error) (cty.Value, error) {
+	if err != nil {
+		return cty.NilVal, err
+	}
+	v := step.NewArtifact(a)
+	if local.IsPrivate(a) {
+		v = v.Mark(privateFile(a.Local.Path()))
+	}
+	return v, nil
+}
+
+var pathParam = function.Parameter{Name: "path", Type: cty.String}
+
+func fileFunc(files *local.Files) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns a file as content, which goes wherever an output of a step does; where a string is needed, its text (UTF-8, at most 1 MiB). Paths start at the pipeline's folder; keys hold the digest.",
+		Params:      []function.Parameter{pathParam},
+		Type:        function.StaticReturnType(step.ArtifactType),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return artifactValue(files.File(args[0].AsString()))
+		},
+	})
+}
+
+func dirFunc(files *local.Files) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns a folder as content, a tree. options is { exclude = […] } with patterns such as \"*.log\" or \"data/**\"; a pattern without a slash is of a name anywhere. .git, __pycache__, *.pyc, .ipynb_checkpoints, .DS_Store and the cache are always left out.",
+		Params:      []function.Parameter{pathParam},
+		VarParam:    &function.Parameter{Name: "options", Type: cty.DynamicPseudoType},
+		Type:        function.StaticReturnType(step.ArtifactType),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			exclude, err := excluded(args[1:])
+			if err != nil {
+				return cty.NilVal, function.NewArgError(1, err)
+			}
+			return artifactValue(files.Dir(args[0].AsString(), exclude))
+		},
+	})
+}
+
+// excluded reads the options of dir.
+func excluded(options []cty.Value) ([]string, error) {
+	const want = "options must be an object such as { exclude = [\"*.log\"] }"
+	switch {
+	case len(options) == 0:
+		return nil, nil
+	case len(options) > 1 || options[0].IsNull() || !options[0].Type().IsObjectType():
+		return nil, fmt.Errorf(want)
+	}
+	for name := range options[0].Type().AttributeTypes() {
+		if name != "exclude" {
+			return nil, fmt.Errorf("there is no option %q; %s", name, want)
+		}
+	}
+	list := options[0].GetAttr("exclude")
+	if list.IsNull() || !list.CanIterateElements() {
+		return nil, fmt.Errorf(want)
+	}
+	var patterns []string
+	for _, v := range list.AsValueSlice() {
+		if v.IsNull() || v.Type() != cty.String {
+			return nil, fmt.Errorf(want)
+		}
+		patterns = append(patterns, v.AsString())
+	}
+	return patterns, nil
+}
+
+func sumFunc(files *local.Files) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns the SHA-256 of a file, in hexadecimal.",
+		Params:      []function.Parameter{pathParam},
+		Type:        function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			a, err := files.File(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return cty.StringVal(a.Ref.ID.String()), nil
+		},
+	})
+}
+
+func setFunc(files *local.Files) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns the paths, relative to path, of the files below it that match a pattern, such as \"**/*.py\".",
+		Params:      []function.Parameter{pathParam, {Name: "pattern", Type: cty.String}},
+		Type:        function.StaticReturnType(cty.Set(cty.String)),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			list, err := files.List(args[0].AsString(), args[1].AsString())
+			if err != nil || len(list) == 0 {
+				return cty.SetValEmpty(cty.String), err
+			}
+			values := make([]cty.Value, len(list))
+			for i, path := range list {
+				values[i] = cty.StringVal(path)
+			}
+			return cty.SetVal(values), nil
+		},
+	})
+}
+
+func templateFunc(files *local.Files, inner map[string]function.Function) function.Function {
+	return function.New(&function.Spec{
+		Description: "Returns a file in which ${…} and %{…} are replaced, with the attributes of vars as names.",
+		Params:      []function.Parameter{pathParam, {Name: "vars", Type: cty.DynamicPseudoType}},
+		Type:        function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			path, vars := args[0].AsString(), args[1]
+			if vars.IsNull() || !vars.Type().IsObjectType() && !vars.Type().IsMapType() {
+				return cty.NilVal, function.NewArgErrorf(1, "vars must be an object or a map")
+			}
+			text, err := files.Text(path)
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return renderTemplate(path, text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
+		},
+	})
+}
+
+func renderTemplate(path, text string, ctx *hcl.EvalContext) (cty.Value, error) {
+	expr, diags := hclsyntax.ParseTemplate([]byte(text), path, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, function.NewArgError(0, diags)
+	}
+	v, diags := expr.Value(ctx)
+	if diags.HasErrors() {
+		return cty.NilVal, function.NewArgError(0, diags)
+	}
+	return v, nil
+}

@@ -1,0 +1,230 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// RecordName is the name of the file with the answers of a run, a JSON list,
+// beside its pipeline.
+const RecordName = "files.json"
+
+// Encode writes answers as JSON.
+func Encode(answers []Answer) ([]byte, error) {
+	text, err := json.MarshalIndent(answers, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Decode reads what Encode wrote; nothing are no answers.
+func Decode(text []byte) (answers []Answer, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(text, &answers); err != nil {
+		return nil, fmt.Errorf("read %s: %w", RecordName, err)
+	}
+	return answers, nil
+}
+
+// Answer is one thing that was asked of a pipeline's folder, and what it held.
+type Answer struct {
+	// Op is "file", "dir", "text" or "list".
+	Op string `json:"op"`
+	// Path is as it was written, relative to the folder.
+	Path string `json:"path"`
+	// Patterns are what a folder leaves out, or what a list is of.
+	Patterns []string `json:"patterns,omitempty"`
+
+	// Ref is the content of a file or folder, and Executable whether a file
+	// may be executed.
+	Ref        cache.Ref `json:"ref,omitzero"`
+	Executable bool      `json:"executable,omitempty"`
+	// Private says that it lies among private files.
+	Private bool `json:"private,omitempty"`
+	// Text is a file as a string.
+	Text string `json:"text,omitempty"`
+	// List are paths of files, relative to Path, sorted.
+	List []string `json:"list,omitempty"`
+}
+
+// Files answers what the language asks of a pipeline's folder, each question
+// once. It may be used by several goroutines.
+type Files struct {
+	// read finds the answer to a question; nil where all answers are given.
+	read func(*Answer) error
+	// dir is the folder, and private are folders of which the content must
+	// not reach untrusted code.
+	dir     string
+	private []string
+
+	mu      sync.Mutex
+	answers map[string]*answer
+	order   []string
+}
+
+type answer struct {
+	once sync.Once
+	Answer
+	err error
+}
+
+// Recorded returns Files that know these answers and touch no disk. dir is
+// the folder that they are about.
+func Recorded(dir string, answers []Answer) *Files {
+	f := &Files{dir: dir, answers: make(map[string]*answer, len(answers))}
+	for _, a := range answers {
+		known := &answer{Answer: a}
+		known.once.Do(func() {})
+		f.answers[a.key()] = known
+		f.order = append(f.order, a.key())
+	}
+	return f
+}
+
+func (a *Answer) key() string {
+	return a.Op + "\x00" + a.Path + "\x00" + strings.Join(a.Patterns, "\x00")
+}
+
+// Answers returns what was asked so far, in the order it was first asked.
+func (f *Files) Answers() []Answer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]Answer, 0, len(f.order))
+	for _, key := range f.order {
+		if a := f.answers[key]; a.err == nil {
+			list = append(list, a.Answer)
+		}
+	}
+	return list
+}
+
+func (f *Files) ask(op, path string, patterns ...string) (*Answer, error) {
+	question := Answer{Op: op, Path: f.clean(path), Patterns: patterns}
+	key := question.key()
+	f.mu.Lock()
+	a := f.answers[key]
+	if a == nil {
+		a = &answer{Answer: question}
+		f.answers[key] = a
+		f.order = append(f.order, key)
+	}
+	f.mu.Unlock()
+	a.once.Do(func() {
+		if f.read == nil {
+			a.err = fmt.Errorf("%s was not read by the recorded run", path)
+			return
+		}
+		a.err = f.read(&a.Answer)
+	})
+	return &a.Answer, a.err
+}
+
+// clean returns a path relative to the folder, or as it is outside of it.
+func (f *Files) clean(path string) string {
+	path = filepath.Clean(filepath.FromSlash(path))
+	if rel, err := filepath.Rel(f.dir, path); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}
+
+// File returns the file at path as content.
+func (f *Files) File(path string) (*step.Artifact, error) {
+	a, err := f.ask("file", path)
+	if err != nil {
+		return nil, err
+	}
+	return &step.Artifact{Ref: a.Ref, Local: &content{f, a}}, nil
+}
+
+// Dir returns the folder at path as content, without what matches one of the
+// patterns in exclude or DefaultExclude.
+func (f *Files) Dir(path string, exclude []string) (*step.Artifact, error) {
+	a, err := f.ask("dir", path, exclude...)
+	if err != nil {
+		return nil, err
+	}
+	return &step.Artifact{Ref: a.Ref, Local: &content{f, a}}, nil
+}
+
+// Any returns the file or folder at path as content.
+func (f *Files) Any(path string) (*step.Artifact, error) {
+	f.mu.Lock()
+	known := f.answers[(&Answer{Op: "dir", Path: f.clean(path)}).key()]
+	f.mu.Unlock()
+	if known != nil || f.read != nil && isDir(f.at(path)) {
+		return f.Dir(path, nil)
+	}
+	return f.File(path)
+}
+
+func isDir(at string) bool {
+	info, err := os.Stat(at)
+	return err == nil && info.IsDir()
+}
+
+// Text returns the file at path as a string.
+func (f *Files) Text(path string) (string, error) {
+	a, err := f.ask("text", path)
+	return a.Text, err
+}
+
+// List returns the files below path that match a pattern, sorted.
+func (f *Files) List(path, pattern string) ([]string, error) {
+	a, err := f.ask("list", path, pattern)
+	return a.List, err
+}
+
+// content is a file or folder as an artifact.
+type content struct {
+	files *Files
+	*Answer
+}
+
+func (c *content) Path() string     { return c.Answer.Path }
+func (c *content) Executable() bool { return c.Answer.Executable }
+
+// IsPrivate reports whether an artifact is a local one among private files.
+func IsPrivate(a *step.Artifact) bool {
+	c, ok := a.Local.(*content)
+	return ok && c.Private
+}
+
+func (c *content) Text() (string, error) {
+	if c.Op != "file" {
+		return "", fmt.Errorf("%s is a folder, and a string is needed; use file(…) or fileset(…)", c.Path())
+	}
+	return c.files.Text(c.Path())
+}
+
+// Store implements step.Local.
+func (c *content) Store(ctx context.Context, store cache.Store) error {
+	if _, err := store.Has(ctx, c.Ref.ID); err == nil && c.Op == "file" {
+		return nil
+	} else if err != nil && !errors.Is(err, cache.ErrNotFound) {
+		return err
+	}
+	if c.files.read == nil {
+		if c.Op == "dir" { // whoever reads the tree finds what is missing
+			return nil
+		}
+		return fmt.Errorf("%s of the recorded run: %w", c.Path(), cache.ErrNotFound)
+	}
+	ref, err := c.files.store(ctx, store, c.Answer)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store %s: %w", c.Path(), err)
+	case ref != c.Ref:
+		return fmt.Errorf("%s changed after the plan was made; apply again", c.Path())
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// maxText is the longest file that is taken as a string.
+const maxText = 1 << 20
+
+// DefaultExclude is what folders always leave out: what version control,
+// Python and notebooks leave behind by themselves.
+var DefaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".DS_Store"}
+
+// Folder returns the Files of the folder dir, an absolute path. Files below
+// one of the private folders are marked so, and a folder that holds one leaves
+// it out.
+func Folder(dir string, private []string) *Files {
+	f := &Files{dir: dir, answers: map[string]*answer{}}
+	for _, name := range private {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			f.private = append(f.private, real)
+		}
+	}
+	f.read = func(a *Answer) (err error) {
+		a.Private = isPrivate(f.at(a.Path), f.private)
+		switch a.Op {
+		case "text":
+			a.Text, err = f.text(a.Path)
+		case "list":
+			a.List, err = f.list(a.Path, a.Patterns[0])
+		default:
+			a.Ref, err = f.store(context.Background(), hashOnly{}, a)
+		}
+		return explain(a.Path, err)
+	}
+	return f
+}
+
+// at returns the absolute path.
+func (f *Files) at(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(f.dir, path)
+}
+
+// explain says in the user's words what is wrong with a path.
+func explain(path string, err error) error {
+	var wrong *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no %s in the pipeline's folder", path)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s cannot be read: %w", path, wrong.Err)
+	}
+	return err
+}
+
+// store puts what a is about into the store, and notes whether it may be
+// executed.
+func (f *Files) store(ctx context.Context, store cache.Store, a *Answer) (cache.Ref, error) {
+	at := f.at(a.Path)
+	info, err := os.Stat(at)
+	switch {
+	case err != nil:
+		return cache.Ref{}, err
+	case a.Op == "dir" && !info.IsDir():
+		return cache.Ref{}, fmt.Errorf("%s is a file; use file(…)", a.Path)
+	case a.Op == "file" && info.IsDir():
+		return cache.Ref{}, fmt.Errorf("%s is a folder; use dir(…)", a.Path)
+	case a.Op == "file" && !info.Mode().IsRegular():
+		return cache.Ref{}, fmt.Errorf("%s is not a regular file", a.Path)
+	case a.Op == "dir":
+		skip, err := f.skip(a)
+		if err != nil {
+			return cache.Ref{}, err
+		}
+		return tree.Import(ctx, store, at, tree.ImportOptions{Skip: skip})
+	}
+	a.Executable = info.Mode()&0o100 != 0
+	file, err := os.Open(at)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	defer file.Close()
+	return cache.Put(ctx, store, file, cache.Ref{})
+}
+
+// skip returns what tells the paths of a folder that are left out: those that
+// are excluded, and the cache. It marks a when private data are among the rest.
+func (f *Files) skip(a *Answer) (func(path string) bool, error) {
+	excluded, err := matcher(a.Patterns)
+	if err != nil {
+		return nil, err
+	}
+	root, err := filepath.EvalSymlinks(f.at(a.Path))
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) bool {
+		at := filepath.Join(root, name)
+		if excluded(name) || slices.Contains(f.private, at) {
+			return true
+		}
+		a.Private = a.Private || strings.HasSuffix(filepath.ToSlash(at), privateHalf)
+		return false
+	}, nil
+}
+
+// matcher returns what tells the paths that a folder leaves out. As in
+// .gitignore, a pattern without a slash is of a name, wherever it is.
+func matcher(exclude []string) (func(path string) bool, error) {
+	patterns := slices.Concat(DefaultExclude, exclude)
+	for i, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			return nil, fmt.Errorf("%q is not a valid pattern", p)
+		}
+		patterns[i] = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			if strings.Contains(p, "/") {
+				return doublestar.MatchUnvalidated(strings.TrimPrefix(p, "/"), name)
+			}
+			return doublestar.MatchUnvalidated(p, path.Base(name))
+		})
+	}, nil
+}
+
+func (f *Files) text(path string) (string, error) {
+	file, err := os.Open(f.at(path))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxText+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxText:
+		return "", fmt.Errorf("%s is larger than 1 MiB, too large for a string; pass it to a step as content", path)
+	case !utf8.Valid(data):
+		return "", fmt.Errorf("%s is not UTF-8 text; pass it to a step as content", path)
+	}
+	return string(data), nil
+}
+
+func (f *Files) list(path, pattern string) ([]string, error) {
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, fmt.Errorf("%q is not a valid pattern", pattern)
+	}
+	if _, err := os.Stat(f.at(path)); err != nil {
+		return nil, err
+	}
+	list, err := doublestar.Glob(os.DirFS(f.at(path)), pattern, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
+	slices.Sort(list)
+	return list, err
+}
+
+// privateHalf is what follows the name of a competition in the path of the
+// private half of its prepared data.
+const privateHalf = "/prepared/private"
+
+// isPrivate reports whether a path lies in a private folder: one of those
+// given, or the private half of prepared data.
+func isPrivate(at string, private []string) bool {
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		at = real
+	}
+	return strings.Contains(filepath.ToSlash(at)+"/", privateHalf+"/") ||
+		slices.ContainsFunc(private, func(dir string) bool { return below(at, dir) })
+}
+
+// below reports whether path is dir or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

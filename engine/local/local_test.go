@@ -1,0 +1,250 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// folder writes files, by path, and returns where.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// paths lists what an artifact's tree holds once it is in a store.
+func paths(t *testing.T, a *step.Artifact) (list []string) {
+	t.Helper()
+	store := memory.New()
+	if err := a.Local.Store(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	err := tree.Walk(t.Context(), store, a.Ref, func(path string, e tree.Entry) error {
+		if !e.IsDir() {
+			list = append(list, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestDirLeavesOut(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"a.py": "", "b.log": "", "sub/c.py": "", "sub/d.log": "", "data/raw/x": "", "data/keep": "",
+		".git/HEAD": "", "sub/__pycache__/c.pyc": "", "cache/objects/1": "",
+	})
+	f := local.Folder(dir, []string{filepath.Join(dir, "cache")})
+	for _, tt := range []struct {
+		name    string
+		exclude []string
+		want    []string
+	}{
+		{"nothing", nil, []string{"a.py", "b.log", "data/keep", "data/raw/x", "sub/c.py", "sub/d.log"}},
+		{"a name anywhere", []string{"*.log"}, []string{"a.py", "data/keep", "data/raw/x", "sub/c.py"}},
+		{"a path", []string{"data/raw"}, []string{"a.py", "b.log", "data/keep", "sub/c.py", "sub/d.log"}},
+		{"from the root", []string{"/b.log", "./data/"}, []string{"a.py", "sub/c.py", "sub/d.log"}},
+		{"any depth", []string{"**/*.log", "data/**"}, []string{"a.py", "sub/c.py"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := f.Dir(".", tt.exclude)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := paths(t, a)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if _, err := f.Dir(".", []string{"[a"}); err == nil {
+		t.Error("a broken pattern was taken")
+	}
+}
+
+func TestContentDecides(t *testing.T) {
+	one, two := folder(t, map[string]string{"x": "1", "d/y": "2"}), folder(t, map[string]string{"x": "1", "d/y": "2"})
+	refs := func(dir string) (list []cache.Ref) {
+		f := local.Folder(dir, nil)
+		for _, path := range []string{"x", "d"} {
+			a, err := f.Any(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, a.Ref)
+		}
+		return list
+	}
+	if diff := cmp.Diff(refs(one), refs(two)); diff != "" {
+		t.Errorf("equal folders differ: %s", diff)
+	}
+	before := refs(two)
+	if err := os.WriteFile(filepath.Join(two, "d/y"), []byte("3"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if after := refs(two); after[0] != before[0] || after[1] == before[1] {
+		t.Errorf("an edit of d/y changed %v to %v", before, after)
+	}
+}
+
+func TestChangedMeanwhile(t *testing.T) {
+	dir := folder(t, map[string]string{"x": "1"})
+	a, err := local.Folder(dir, nil).File("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("2"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Local.Store(t.Context(), memory.New()); err == nil || !strings.Contains(err.Error(), "changed after the plan") {
+		t.Errorf("storing a changed file: %v", err)
+	}
+}
+
+func TestExecutable(t *testing.T) {
+	dir := folder(t, map[string]string{"run.sh": "#!/bin/sh\n", "plain": ""})
+	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, store := local.Folder(dir, nil), memory.New()
+	files := map[string]*step.Artifact{}
+	for _, name := range []string{"run.sh", "plain"} {
+		a, err := f.File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Local.Store(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		files["bin/"+name] = a
+	}
+	ref, err := step.FilesTree(t.Context(), store, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]tree.Type{"bin/run.sh": tree.Executable, "bin/plain": tree.File} {
+		if e, err := tree.Find(t.Context(), store, ref, name); err != nil || e.Type != want {
+			t.Errorf("%s: %c, %v; want %c", name, e.Type, err, want)
+		}
+	}
+}
+
+// TestRecorded expands again from the answers alone.
+func TestRecorded(t *testing.T) {
+	dir := folder(t, map[string]string{"x": "text", "d/y": ""})
+	ask := func(f *local.Files) (got []any) {
+		for _, path := range []string{"x", filepath.Join(dir, "x"), "./d"} {
+			a, err := f.Any(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, a.Ref, a.Local.Path())
+		}
+		text, err := f.Text("x")
+		list, err2 := f.List(".", "**/*")
+		return append(got, text, err, list, err2)
+	}
+	f := local.Folder(dir, nil)
+	want := ask(f)
+	text, err := local.Encode(f.Answers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), dir) {
+		t.Errorf("the answers name this machine's folder:\n%s", text)
+	}
+	answers, err := local.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	again := local.Recorded(dir, answers)
+	if diff := cmp.Diff(want, ask(again)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := again.Text("other"); err == nil || !strings.Contains(err.Error(), "was not read by the recorded run") {
+		t.Errorf("an unknown file: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	dir := folder(t, map[string]string{"binary": "\xff", "long": strings.Repeat("a", 1<<20+1), "d/f": "", "l/f": ""})
+	if err := os.Symlink("f", filepath.Join(dir, "l", "link")); err != nil {
+		t.Fatal(err)
+	}
+	f := local.Folder(dir, nil)
+	text := func(path string) error { _, err := f.Text(path); return err }
+	file := func(path string) error { _, err := f.File(path); return err }
+	tree := func(path string) error { _, err := f.Dir(path, nil); return err }
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{text("binary"), "not UTF-8"}, {text("long"), "larger than 1 MiB"}, {text("none"), "there is no none"},
+		{file("d"), "use dir"}, {file("none"), "there is no none"}, {file(os.DevNull), "not a regular file"},
+		{tree("binary"), "use file"}, {tree("l"), "symbolic link"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("got %v, want %q", tt.err, tt.want)
+		}
+	}
+}
+
+func TestPrivate(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"cache/objects/1": "", "x/prepared/private/test.csv": "", "x/prepared/public/train.csv": "", "free/f": "",
+	})
+	f := local.Folder(dir, []string{filepath.Join(dir, "cache")})
+	for path, want := range map[string]bool{
+		"cache/objects/1": true, "x/prepared/private/test.csv": true, "x/prepared/private": true, "x": true, ".": true,
+		"x/prepared/public": false, "free": false, "free/f": false,
+	} {
+		a, err := f.Any(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := local.IsPrivate(a); got != want {
+			t.Errorf("%s: private %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	dir, outside := folder(t, map[string]string{"train.py": "", "src/lib.py": ""}), folder(t, map[string]string{"python": ""})
+	if err := os.Symlink(filepath.Join(outside, "python"), filepath.Join(dir, "python")); err != nil {
+		t.Fatal(err)
+	}
+	f := local.Folder(dir, nil)
+	for word, want := range map[string][]string{
+		"train.py": {"train.py"}, "./src/lib.py": {"src/lib.py"}, filepath.Join(dir, "train.py"): {"train.py"},
+		"python train.py --lib='src/lib.py'": {"train.py", "src/lib.py"},
+		"src":                                nil, "python": nil, "other.py": nil, "": nil, "-c": nil, filepath.Join(outside, "python"): nil,
+	} {
+		if diff := cmp.Diff(want, f.Named(word)); diff != "" {
+			t.Errorf("%q: %s", word, diff)
+		}
+	}
+}
