@@ -106,13 +106,7 @@ type Attempts struct {
 func Notes(all []Attempts) []string {
 	var notes []string
 	for _, a := range all {
-		var open [][]string
-		for _, set := range a.Sets {
-			if !Isolated(set) {
-				open = append(open, set)
-			}
-		}
-		if len(open) > 0 {
+		if open := open(a.Sets); len(open) > 0 {
 			notes = append(notes, fmt.Sprintf("Not isolated: %d of %d attempts of %s (runtime %s). The agent could read whatever its user can, the answers included.",
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
 	"github.com/mleflow/mleflow/plugins/gateway/validity"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -57,6 +58,9 @@ type Attempt struct {
 	ImageDigest  string   `json:"image_digest,omitempty"`
 	// Secrets are the names of those it was given.
 	Secrets []string `json:"secrets,omitempty"`
+
+	// Conditions are those that its results were obtained under, as its key says.
+	Conditions []string `json:"conditions"`
 
 	Saw      Sight    `json:"saw"`
 	Network  Traffic  `json:"network"`
@@ -245,9 +249,10 @@ func attemptOf(r Record) Attempt {
 			Time: r.field("timeout"), CPUs: r.field("resources.cpus"), MemoryBytes: r.field("resources.memory"),
 			GPUs: r.field("resources.gpus"), Processes: r.field("processes"),
 		},
-		Runtime: Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
-		Network: Traffic{Policy: "none", Hosts: []Host{}},
-		History: History{Run: r.Run},
+		Runtime:    Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
+		Conditions: append([]string{}, step.RecordedConditions(r.Fields)...),
+		Network:    Traffic{Policy: "none", Hosts: []Host{}},
+		History:    History{Run: r.Run},
 	}
 	for name := range agent.Secrets {
 		a.Secrets = append(a.Secrets, name)

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Examined is what a bundle says of itself, checked.
@@ -30,6 +32,8 @@ type Examined struct {
 	Masked []string `json:"masked"`
 	// Actions are the steps whose key was computed again from its inputs.
 	Actions int `json:"actions"`
+	// Isolation says how the attempts were isolated, by their keys.
+	Isolation string `json:"isolation"`
 
 	// Summary is the run as the ledger would tell it.
 	Summary *ledger.Summary `json:"-"`
@@ -137,7 +141,9 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 // checkRecords computes the keys of the actions from their inputs.
 func (x *Examined) checkRecords(records []Record) error {
 	last := ""
+	var attempts conditions.Tally
 	for _, r := range records {
+		attempts.Add(r.Kind, step.RecordedConditions(r.Fields))
 		if last != "" && compareAddresses(last, r.Address) >= 0 {
 			return damage(recordsFile, "%s is not in its place", r.Address)
 		}
@@ -155,6 +161,7 @@ func (x *Examined) checkRecords(records []Record) error {
 		}
 	}
 	slices.Sort(x.Competitions)
+	x.Isolation = attempts.String()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // Section is a table of the disclosure.
@@ -24,7 +25,7 @@ func (d *Disclosure) Sections() []Section {
 		d.about(), d.agents(),
 		{Title: "What agents could see", Columns: []string{"Attempt", "Competition", "Version", "Seed", "Data tree", "Files", "Size", "Description", "Instructions"}},
 		{Title: "What they could reach", Columns: []string{"Attempt", "Network", "Allowed places", "Connections", "Refused", "Sent", "Received", "Validity calls", "Valid", "Invalid"}},
-		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "Disk", "GPUs", "Runtime", "Isolated", "Outcome", "Took", "CPU time", "Peak memory"}},
+		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "Disk", "GPUs", "Runtime", "Isolation", "Outcome", "Took", "CPU time", "Peak memory"}},
 		{Title: "Attempts and earlier runs", Columns: []string{"Attempt", "Made in run", "Tries", "Earlier runs of it", "Different ones"}},
 	}
 	for _, a := range d.Attempts {
@@ -56,8 +57,17 @@ func (d *Disclosure) about() Section {
 	}
 	slices.SortFunc(facts, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	s.Rows = append(s.Rows, facts...)
-	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
+	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"isolation", d.isolation()}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
 	return s
+}
+
+// isolation says how the attempts were isolated.
+func (d *Disclosure) isolation() string {
+	var t conditions.Tally
+	for i := range d.Attempts {
+		t.Add(kindAgentRun, d.Attempts[i].Conditions)
+	}
+	return t.String()
 }
 
 // agents are the agents, each once.
@@ -113,10 +123,6 @@ func (a *Attempt) limits(name string) []string {
 	if a.Limits.DiskBytes > 0 {
 		disk = view.Bytes(a.Limits.DiskBytes)
 	}
-	isolated := "no"
-	if a.Runtime.Isolated {
-		isolated = "yes"
-	}
 	limit := a.Limits.Time
 	if limit == "0s" {
 		limit = "none"
@@ -126,7 +132,7 @@ func (a *Attempt) limits(name string) []string {
 		runtime += " (" + a.Runtime.Handler + ")"
 	}
 	return []string{
-		name, limit, a.Limits.CPUs, memory, disk, a.Limits.GPUs, runtime, isolated, a.Result.Outcome,
+		name, limit, a.Limits.CPUs, memory, disk, a.Limits.GPUs, runtime, conditions.Shown(a.Conditions), a.Result.Outcome,
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
 }

@@ -78,6 +78,7 @@ func (a *app) showRun(sum *ledger.Summary) error {
 	state := view.NewState()
 	state.Start.Run = sum.ID
 	for _, s := range sum.Steps {
+		state.Attempts.Add(s.Kind, s.Conditions)
 		if s.Status == event.Failed {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
@@ -136,13 +137,14 @@ type stepJSON struct {
 	DurationMillis int64             `json:"duration_ms"`
 	Error          string            `json:"error,omitempty"`
 	Outputs        map[string]string `json:"outputs,omitempty"`
+	Conditions     []string          `json:"conditions,omitempty"`
 }
 
 func showJSON(sum *ledger.Summary) runJSON {
 	out := runJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
-			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs})
+			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions})
 	}
 	if out.Outputs == nil {
 		out.Outputs = []event.OutputValue{}

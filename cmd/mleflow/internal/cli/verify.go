@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -79,7 +80,7 @@ func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past)
 	if err := a.settle(diags, p); err != nil {
 		return err
 	}
-	return a.showVerification(sum.ID, list)
+	return a.showVerification(sum, list)
 }
 
 // pastProgram is the pipeline of a run with the variables that it had.
@@ -130,28 +131,35 @@ func (a *app) showVerdict(v engine.Verified) {
 
 // verifyJSON is what verify --json prints.
 type verifyJSON struct {
-	Run    string                 `json:"run"`
-	OK     bool                   `json:"ok"`
-	Counts map[engine.Verdict]int `json:"counts"`
-	Steps  []engine.Verified      `json:"steps"`
+	Run string `json:"run"`
+	OK  bool   `json:"ok"`
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string                 `json:"isolation"`
+	Counts    map[engine.Verdict]int `json:"counts"`
+	Steps     []engine.Verified      `json:"steps"`
 }
 
-func (a *app) showVerification(run string, list []engine.Verified) error {
+func (a *app) showVerification(sum *ledger.Summary, list []engine.Verified) error {
+	var attempts conditions.Tally
+	for _, s := range sum.Steps {
+		attempts.Add(s.Kind, s.Conditions)
+	}
 	counts := map[engine.Verdict]int{}
 	for _, v := range list {
 		counts[v.Verdict]++
 	}
 	err := verificationError(counts)
 	if a.json {
-		return errors.Join(writeJSON(a.stdout, verifyJSON{run, err == nil, counts, list}), err)
+		return errors.Join(writeJSON(a.stdout, verifyJSON{sum.ID, err == nil, attempts.Shown(), counts, list}), err)
 	}
-	fmt.Fprintf(a.stdout, "Run %s: %d steps", run, len(list))
+	fmt.Fprintf(a.stdout, "Run %s: %d steps", sum.ID, len(list))
 	for _, v := range []engine.Verdict{engine.Same, engine.Intact, engine.Unrun, engine.Differs, engine.Missing, engine.Broken} {
 		if counts[v] > 0 {
 			fmt.Fprintf(a.stdout, ", %d %s", counts[v], v)
 		}
 	}
 	fmt.Fprintln(a.stdout, ".")
+	view.NotIsolated(a.stdout, attempts.NotIsolated("were not isolated"), a.outStyle())
 	return err
 }
 

@@ -164,6 +164,7 @@ func (a *app) showExamined(path string, out bundleJSON) error {
 	t.Row("bytes", fmt.Sprintf("every one is accounted for; %s, manifest sha256:%s", view.Plural(x.Files, "file"), x.Manifest))
 	t.Row("record", "lock, events, records and provenance agree; "+keysText(x))
 	t.Row("signature", signatureText(x))
+	t.Row("isolation", x.Isolation)
 	t.Row("leaderboards", derivedText(out.Boards, "made again from the reports"))
 	t.Row("grades", gradesText(out))
 	t.Row("left out", view.Plural(x.Omitted, "thing")+", listed in omitted.json: data, answers and what tells of them")

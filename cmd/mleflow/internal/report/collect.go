@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -43,6 +44,11 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 		return Data{}, err
 	}
 	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum)}}
+	var attempts conditions.Tally
+	for _, s := range sum.Steps {
+		attempts.Add(s.Kind, s.Conditions)
+	}
+	c.data.Run.NotIsolated = attempts.NotIsolated("were not isolated")
 	for _, o := range sum.Outputs {
 		c.data.Outputs = append(c.data.Outputs, Fact{o.Name, o.Value})
 	}
@@ -210,7 +216,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 }
 
 func scoreOf(r grading.Report, agent, seed string) Score {
-	s := Score{Agent: agent, Seed: seed, Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
+	s := Score{Agent: agent, Seed: seed, Isolation: conditions.Shown(r.Conditions), Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
 	switch {
 	case r.GoldMedal:
 		s.Medal = "gold"
@@ -275,7 +281,7 @@ func rowOf(agent string, g aggregate.Group) BoardRow {
 		e := g.Percentages[name]
 		return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
 	}
-	return BoardRow{Name: agent, Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

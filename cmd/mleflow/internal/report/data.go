@@ -1,8 +1,10 @@
 package report
 
 import (
+	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -25,6 +27,8 @@ type Run struct {
 	Started  time.Time
 	Duration time.Duration
 	Version  string
+	// NotIsolated says which attempts were not isolated, if any.
+	NotIsolated string
 }
 
 // Board is a leaderboard: one row an agent or another group.
@@ -39,10 +43,14 @@ type Board struct {
 // standard error over seeds.
 type BoardRow struct {
 	Name                           string
+	Isolation                      string // see conditions.Shown
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze Rate
 	AboveMedian, Valid             Rate
 }
+
+// Open reports whether attempts were not isolated.
+func (r BoardRow) Open() bool { return strings.Contains(r.Isolation, conditions.NotIsolated) }
 
 // Rate is a percentage: mean and standard error of the mean over seeds. A
 // standard error of one seed is not known and shown as such.
@@ -76,8 +84,12 @@ type Score struct {
 	AboveMedian bool
 	Rank, Teams int
 	// Reason says why there is no score.
-	Reason string
+	Reason    string
+	Isolation string // see conditions.Shown
 }
+
+// Open reports whether the attempt was not isolated.
+func (s Score) Open() bool { return strings.Contains(s.Isolation, conditions.NotIsolated) }
 
 // Step is one instance.
 type Step struct {

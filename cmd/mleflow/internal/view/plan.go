@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
 )
@@ -26,7 +27,32 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
+	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
+}
+
+// planIsolation says how many attempts would not be isolated, and how many of
+// those that are cached were not.
+func planIsolation(w io.Writer, p *plan.Plan, style Style) {
+	var fresh, cached conditions.Tally
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == plan.Cached {
+			cached.Add(s.Kind, s.Conditions)
+		} else {
+			fresh.Add(s.Kind, s.Conditions)
+		}
+	}
+	for _, text := range []string{fresh.NotIsolated("would not be isolated"), cached.NotIsolated("in the cache were not isolated")} {
+		NotIsolated(w, text, style)
+	}
+}
+
+// NotIsolated writes what a Tally says of attempts that were not isolated, if
+// anything.
+func NotIsolated(w io.Writer, text string, style Style) {
+	if text != "" {
+		fmt.Fprintf(w, "%s %s: agents can read whatever you can, the answers included.\n", style.Warn("Not isolated:"), OneLine(text))
+	}
 }
 
 func planLine(c plan.Counts, style Style) string {

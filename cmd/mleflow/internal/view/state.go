@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -25,6 +26,8 @@ type State struct {
 	// says that all of it is there.
 	Preflights  []event.Preflight
 	Preflighted bool
+	// Attempts are the attempts of agents that gave a result, now or before.
+	Attempts conditions.Tally
 
 	running map[string]*Running
 	tails   map[string][]string
@@ -100,6 +103,9 @@ func (s *State) log(e event.StepLog) {
 
 func (s *State) finish(e event.StepFinished) {
 	s.Counts[e.Status]++
+	if e.Status == event.Ran || e.Status == event.Cached {
+		s.Attempts.Add(e.Kind, e.Conditions)
+	}
 	if e.Status == event.Failed {
 		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: s.tails[e.Address]})
 	}

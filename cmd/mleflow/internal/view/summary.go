@@ -21,6 +21,7 @@ func Summary(w io.Writer, s *State, style Style) {
 		}
 		writeFailure(w, f, s.Start.Run, style)
 	}
+	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Finish != nil {
 		fmt.Fprintln(w, closingLine(s, style))
 	}

@@ -1,0 +1,48 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Tally counts attempts by how they were isolated. The zero Tally is of none.
+type Tally struct{ sets [][]string }
+
+// Add counts a step of a kind, if that runs agents.
+func (t *Tally) Add(kind string, set []string) {
+	if kind == AttemptKind {
+		t.sets = append(t.sets, set)
+	}
+}
+
+// Shown is Shown of the attempts.
+func (t Tally) Shown() string { return Shown(t.sets...) }
+
+// String says how the attempts were isolated, those that were not first.
+func (t Tally) String() string {
+	if len(t.sets) == 0 {
+		return "there are no attempts"
+	}
+	return cmp.Or(t.NotIsolated("were not isolated"), t.Shown())
+}
+
+// NotIsolated says how many attempts were not isolated, in the tense of the
+// verb: "6 of 6 attempts were not isolated (runtime process)"; "" for none.
+func (t Tally) NotIsolated(verb string) string {
+	open := open(t.sets)
+	if len(open) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d attempts %s (runtime %s)", len(open), len(t.sets), verb, strings.Join(Runtimes(open...), ", "))
+}
+
+// open are the sets of attempts that were not isolated.
+func open(sets [][]string) (list [][]string) {
+	for _, set := range sets {
+		if !Isolated(set) {
+			list = append(list, set)
+		}
+	}
+	return list
+}
