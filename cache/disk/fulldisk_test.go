@@ -99,7 +99,15 @@ func openOnFullDisk(t *testing.T, dir string) {
 		if !has(t, c, "3") {
 			t.Error("record 3 is missing")
 		}
-		_, err := c.TempDir("x")
+		in, err := c.Ingest(t.Context(), "key")
+		must(t, err)
+		_, err = in.Write(make([]byte, 1000))
+		wantErr(t, err, unix.ENOSPC)
+		must(t, in.Close())
+		if left := entriesOf(t, c.path(ingestName)); len(left) > 0 {
+			t.Errorf("the ingest left %q", left)
+		}
+		_, err = c.TempDir("x")
 		if err == nil || !strings.Contains(err.Error(), "full") {
 			t.Errorf("TempDir: %v", err)
 		}

@@ -168,7 +168,19 @@ func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
 	return cp, true
 }
 
-func (in *keyedIngest) checkpointPath() string { return in.file.Name() + ".state" }
+func (in *keyedIngest) checkpointPath() string { return in.file.Name() + stateSuffix }
+
+// The ends of the names of a checkpoint, and of one that is being written.
+const (
+	stateSuffix = ".state"
+	newSuffix   = ".new"
+)
+
+// dropCheckpoint removes the checkpoint of the ingest at path, and what a
+// process that died left of a newer one.
+func dropCheckpoint(path string) error {
+	return errors.Join(ignoreMissing(os.Remove(path+stateSuffix)), ignoreMissing(os.Remove(path+stateSuffix+newSuffix)))
+}
 
 // save writes a checkpoint; sync makes it hold when the machine goes down.
 func (in *keyedIngest) save(sync bool) error {
@@ -189,11 +201,14 @@ func (in *keyedIngest) save(sync bool) error {
 	if sync {
 		return writeFileAtomic(in.checkpointPath(), data)
 	}
-	tmp := in.checkpointPath() + ".new"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
+	tmp := in.checkpointPath() + newSuffix
+	if err = os.WriteFile(tmp, data, 0o600); err == nil {
+		err = os.Rename(tmp, in.checkpointPath())
 	}
-	return os.Rename(tmp, in.checkpointPath())
+	if err != nil { // a full disk takes the name, and not the bytes
+		_ = os.Remove(tmp)
+	}
+	return err
 }
 
 // Write implements io.Writer.
@@ -266,7 +281,7 @@ func (in *keyedIngest) restart() error {
 	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return ignoreMissing(os.Remove(in.checkpointPath()))
+	return dropCheckpoint(in.file.Name())
 }
 
 // cut shortens the file.
@@ -318,7 +333,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	in.c.hooks.at("keyed linked")
 	in.gone = true
 	// The checkpoint goes first: it must not meet the next file of the name.
-	err = errors.Join(ignoreMissing(os.Remove(in.checkpointPath())), os.Remove(in.file.Name()))
+	err = errors.Join(dropCheckpoint(in.file.Name()), os.Remove(in.file.Name()))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
 		in.c.published(ref.Size)
@@ -370,7 +385,7 @@ func (c *Cache) unlinkKeyed(f *os.File) error {
 		return err
 	}
 	// The checkpoint goes first: it must not meet the next file of the name.
-	if err := ignoreMissing(os.Remove(f.Name() + ".state")); err != nil {
+	if err := dropCheckpoint(f.Name()); err != nil {
 		return err
 	}
 	c.state.used.Add(-info.Size())

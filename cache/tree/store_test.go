@@ -383,25 +383,3 @@ func TestMaterialiseTellsProgress(t *testing.T) {
 		t.Errorf("last progress %+v, %v, want all of %+v", last, err, ref)
 	}
 }
-
-func TestRemove(t *testing.T) {
-	dir := t.TempDir()
-	outside := filepath.Join(dir, "outside")
-	must(t, os.Mkdir(outside, 0o755))
-	must(t, os.WriteFile(outside+"/keep", nil, 0o644))
-	ro := filepath.Join(dir, "ro")
-	must(t, os.MkdirAll(ro+"/a/b", 0o755))
-	must(t, os.WriteFile(ro+"/a/b/c", nil, 0o444))
-	must(t, os.Symlink(outside, ro+"/link"))
-	for _, d := range []string{"/a/b", "/a", ""} {
-		must(t, os.Chmod(ro+d, 0o555))
-	}
-	must(t, tree.Remove(ro))
-	must(t, tree.Remove(ro))
-	if _, err := os.Stat(ro); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("still there: %v", err)
-	}
-	if info, err := os.Stat(outside + "/keep"); err != nil || info.Mode().Perm() != 0o644 {
-		t.Errorf("what a link leads to was touched: %v, %v", info, err)
-	}
-}

@@ -12,7 +12,9 @@
 // the command starts. However often a descendant forks, changes its session or
 // drops its environment, it stays below the supervisor in the process tree, so
 // that the supervisor can kill all of it, collect its processor time, and know
-// when nothing is left.
+// when nothing is left. It kills until then, however many new ones a storm of
+// forks makes meanwhile, and gives up only processes that were killed and do not
+// die.
 //
 // The supervisor holds a pipe from mleflow. When mleflow ends in any way, kill
 // -9 included, the pipe closes and the supervisor kills the tree. When the
@@ -26,8 +28,10 @@
 // Time: SIGTERM to the whole tree, the grace, then SIGKILL. Memory: the tree's
 // resident memory is sampled ten times a second, counting shared pages once
 // when it matters, and the tree is killed above the limit; a faster burst can
-// overshoot it. Size of one file: RLIMIT_FSIZE. Core dumps are off. CPUs,
-// Processes, DiskBytes and Network are not enforced.
+// overshoot it. Size of one file: RLIMIT_FSIZE. Processes: RLIMIT_NPROC, above
+// those that the user has at the start, unless the user is root, whom the kernel
+// does not hold to it. Core dumps are off. CPUs, DiskBytes and Network are not
+// enforced.
 //
 // The environment is the Spec's, MarkerVariable, and variables for devices. Services listen on free
 // ports of the host's loopback interface, where every process of the machine

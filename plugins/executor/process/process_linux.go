@@ -121,7 +121,7 @@ func newOrder(spec executor.Spec, marker string) order {
 	return order{
 		Command: spec.Command, Env: raw, Dir: spec.Dir,
 		Timeout: spec.Limits.Timeout, Grace: grace,
-		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes,
+		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes, Processes: spec.Limits.Processes,
 	}
 }
 

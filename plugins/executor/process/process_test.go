@@ -8,11 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/executortest"
@@ -27,6 +31,10 @@ func TestMain(m *testing.M) {
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case "run-family":
 		runFamily(os.Args[2])
+	case "run-storm":
+		runStorm(os.Args[2])
+	case "storm":
+		storm(os.Args[2] == "sessions")
 	}
 	os.Exit(m.Run())
 }
@@ -95,6 +103,91 @@ func TestKilledSupervisor(t *testing.T) {
 		t.Errorf("got %v, want an error that the supervisor ended", err)
 	}
 	awaitStill(t, dir, "beat")
+}
+
+// stormProcesses is how many processes a storm may have, and stormSeconds after how
+// long it ends by itself, whatever becomes of it.
+const (
+	stormProcesses = 250
+	stormSeconds   = 15
+)
+
+// runStorm lets a storm rage for a while and prints how it ended, after a dot for
+// each process that was born.
+func runStorm(kind string) {
+	exit, err := process.New("").Run(context.Background(), executor.Spec{
+		Command: []string{"/proc/self/exe", "storm", kind}, Env: map[string]string{"PATH": "/bin"}, Dir: "/",
+		Limits: executor.Limits{Timeout: 2 * time.Second, Grace: 10 * time.Millisecond, Processes: stormProcesses},
+	}, os.Stderr)
+	fmt.Println(exit.Reason, err)
+	os.Exit(0)
+}
+
+// storm forks as fast as the kernel lets it, in every process again. With
+// sessions each process leads one of its own. Nothing of Go's is used after the
+// first fork.
+func storm(sessions bool) {
+	runtime.LockOSThread()
+	var own unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NPROC, &own)
+	own.Max = min(own.Max, stormProcesses+50)
+	own.Cur = own.Max
+	if err != nil || os.Geteuid() == 0 || unix.Setrlimit(unix.RLIMIT_NPROC, &own) != nil {
+		os.Exit(3)
+	}
+	pause, now, dot := syscall.Timespec{Nsec: 1e6}, syscall.Timespec{}, byte('.')
+	for deadline := time.Now().Unix() + stormSeconds; now.Sec < deadline; {
+		syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&now)), 0)
+		if sessions {
+			syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		}
+		switch pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0); {
+		case errno != 0:
+			syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
+		case pid == 0:
+			syscall.RawSyscall(syscall.SYS_WRITE, 1, uintptr(unsafe.Pointer(&dot)), 1)
+		}
+	}
+	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+}
+
+// TestForkStorm ends two storms, of which nothing is left. They run as another
+// user, whom the kernel holds to the limit of processes.
+func TestForkStorm(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be another user")
+	}
+	for _, kind := range []string{"group", "sessions"} {
+		t.Run(kind, func(t *testing.T) {
+			cmd := exec.Command("/proc/self/exe", "run-storm", kind)
+			cmd.Dir = "/"
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 64999, Gid: 64999}}
+			out, err := cmd.CombinedOutput()
+			left := stormPIDs(kind)
+			for _, pid := range left {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if err != nil || !strings.HasSuffix(string(out), "timed_out <nil>\n") {
+				t.Errorf("got %.100q…, %v", out, err)
+			}
+			if born := strings.Count(string(out), "."); len(left) > 0 || born < stormProcesses/2 {
+				t.Errorf("%d processes are left of %d that were born", len(left), born)
+			}
+		})
+	}
+}
+
+// stormPIDs lists the processes of a storm.
+func stormPIDs(kind string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && strings.HasSuffix(string(line), "\x00storm\x00"+kind+"\x00") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func awaitFile(t *testing.T, name string) {

@@ -36,6 +36,7 @@ type order struct {
 	Grace       time.Duration `json:"grace"`
 	MemoryBytes int64         `json:"memory_bytes"`
 	FileBytes   int64         `json:"file_bytes"`
+	Processes   int           `json:"processes"`
 }
 
 // report is what the supervisor says at the end.

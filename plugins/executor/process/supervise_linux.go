@@ -104,6 +104,31 @@ func setLimits(o order) error {
 	return nil
 }
 
+// limitProcesses lets what start starts have so many processes and threads more
+// than the user has now, and returns its pid. The supervisor itself must be able
+// to start threads when they are used up, so it has the limit only while it
+// forks. The kernel holds nobody with privileges to it.
+func limitProcesses(more int, start func() (int, error)) (int, error) {
+	if more == 0 || os.Geteuid() == 0 {
+		return start()
+	}
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
+		return 0, fmt.Errorf("limit processes: %w", err)
+	}
+	most := min(own.Cur, threadsOf(os.Getuid())+uint64(more))
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: own.Max}); err != nil {
+		return 0, fmt.Errorf("limit processes: %w", err)
+	}
+	pid, err := start()
+	_ = unix.Setrlimit(unix.RLIMIT_NPROC, &own)
+	if err == nil {
+		// It may have ended, or be another user's.
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
+	}
+	return pid, err
+}
+
 func (s *supervision) startCommand() (int, error) {
 	env := make([]string, len(s.order.Env))
 	for i, v := range s.order.Env {
@@ -115,18 +140,19 @@ func (s *supervision) startCommand() (int, error) {
 	}
 	s.own = ownPeakBytes()
 	s.started = time.Now()
-	p, err := os.StartProcess(path, s.order.Command, &os.ProcAttr{
-		Dir: s.order.Dir, Env: env,
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	pid, err := limitProcesses(s.order.Processes, func() (int, error) {
+		return syscall.ForkExec(path, s.order.Command, &syscall.ProcAttr{
+			Dir: s.order.Dir, Env: env, Files: []uintptr{0, 1, 2},
+			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		})
 	})
 	if err != nil {
-		return 0, err
+		return 0, &os.PathError{Op: "fork/exec", Path: path, Err: err}
 	}
 	letGoOfStreams()
 	s.reaped = make(chan reaped)
 	go reap(s.reaped)
-	return p.Pid, nil
+	return pid, nil
 }
 
 // letGoOfStreams leaves the standard streams to the command alone, so that
@@ -168,12 +194,10 @@ func (s *supervision) watch(pid int) {
 	}
 	sample := time.NewTimer(sampleEvery / 10)
 	kill := make(<-chan time.Time)
-	var killing time.Time
+	var end *killing
 	startKilling := func() {
-		if killing.IsZero() {
-			killing = time.Now()
-			freeze()
-			kill = time.After(0)
+		if end == nil {
+			end, kill = &killing{}, time.After(0)
 		}
 	}
 	for {
@@ -210,11 +234,12 @@ func (s *supervision) watch(pid int) {
 			}
 			sample.Reset(sampleEvery)
 		case <-kill:
-			if time.Since(killing) > killPatience {
-				s.report.Stuck = len(living())
+			// New ones may come for as long as they like; only some that were
+			// killed and do not die end this.
+			if seen, stuck := end.pass(killPatience); stuck > 0 && stuck == seen {
+				s.report.Stuck = stuck
 				return
 			}
-			signalAll(living(), unix.SIGKILL)
 			kill = time.After(killEvery)
 		}
 	}
