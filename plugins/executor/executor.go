@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -38,10 +40,15 @@ type Spec struct {
 	// Command is the program and its arguments. A program without a slash is
 	// looked up in the PATH of Env.
 	Command []string
-	// Env is the whole environment, but for ImageEnv and Services.
+	// Env is the whole environment, but for ImageEnv, Prepend and Services.
 	Env map[string]string
-	// Dir is the working directory as the guest sees it.
-	Dir string
+	// Prepend are search paths, such as PATH, each with the folder that is put
+	// before what Env or the image says of it.
+	Prepend map[string]string
+	// Dir is the working directory as the guest sees it. ImageDir says that the
+	// image's is taken instead where it lies below.
+	Dir      string
+	ImageDir bool
 	// Mounts are the folders and files of the host that the guest needs.
 	Mounts []Mount
 	// Stdin is the standard input; nil is empty. Stdout, when set, gets the
@@ -67,6 +74,27 @@ type Spec struct {
 	// OnStart, if it is set, is told when the command was started, by this
 	// process or, if it is resumed, by an earlier one.
 	OnStart func(time.Time)
+}
+
+// DefaultPath is what Environment takes for a PATH that nobody sets.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment is the environment of the command in an image that declares
+// these variables, but for Services.
+func (s Spec) Environment(image map[string]string) map[string]string {
+	env := map[string]string{}
+	if s.ImageEnv {
+		maps.Copy(env, image)
+	}
+	maps.Copy(env, s.Env)
+	for name, folder := range s.Prepend {
+		rest := env[name]
+		if rest == "" && name == "PATH" {
+			rest = DefaultPath
+		}
+		env[name] = strings.TrimSuffix(folder+":"+rest, ":")
+	}
+	return env
 }
 
 // Service is a server of the host that the guest reaches.

@@ -182,7 +182,7 @@ func TestContract(t *testing.T) {
 		"AGENT_DIR": "HOME/agent", "CODE_DIR": "HOME/code", "LOGS_DIR": "HOME/logs", "SUBMISSION_DIR": "HOME/submission", "DATA_DIR": "HOME/data",
 		"COMPETITION_ID": "toy", "INSTRUCTIONS_FILE": "HOME/instructions.txt", "MLEFLOW_SEED": "7", "MLEFLOW_SAMPLE": "HOME/data/sample_submission.csv",
 		"MLEFLOW_RUNTIME": "process",
-		"MLEFLOW_CPUS":    "1.5", "MLEFLOW_MEMORY_BYTES": "8589934592", "MLEFLOW_DEVICES": "", "MLEFLOW_TIMEOUT_SECONDS": "60",
+		"MLEFLOW_CPUS":    "1.5", "MLEFLOW_MEMORY_BYTES": "8589934592", "MLEFLOW_DEVICES": "", "MLEFLOW_TIMEOUT_SECONDS": "60", "TIME_LIMIT_SECS": "60",
 	}
 	if diff := cmp.Diff(want, env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -43,6 +43,10 @@ func (a *attempt) checkAgent() error {
 // contractNames are the variables that only the step itself sets.
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
+// defaultShm is the size of /dev/shm that the reference gives, without which
+// many a data loader fails. It counts as memory once it is used.
+const defaultShm = "4GiB"
+
 func (a *attempt) checkEnv() error {
 	if err := checkNames(a.args.Env); err != nil {
 		return step.WrongArg("env", err)
@@ -85,7 +89,7 @@ func (a *attempt) checkSandbox() error {
 	s.Capabilities = a.args.Caps
 	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
 	var err error
-	if s.ShmBytes, err = parseSize(text(a.args.Shm)); err != nil {
+	if s.ShmBytes, err = parseSize(cmp.Or(text(a.args.Shm), defaultShm)); err != nil {
 		return step.WrongArg("shm", err)
 	}
 	if _, _, err := ids(s.User); err != nil {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/plugins/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/executor/image"
 	"github.com/mleflow/mleflow/plugins/gateway/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -43,6 +41,7 @@ func TestContainerd(t *testing.T) {
 	made := containerdtest.Image(t)
 	t.Run("attempt", func(t *testing.T) { testContained(t, d, made) })
 	t.Run("reference", func(t *testing.T) { testReferenceShape(t, d) })
+	t.Run("shim", func(t *testing.T) { testContainedShim(t, d) })
 	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, made) })
 }
 
@@ -103,66 +102,6 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	}
 	if list := kept(t, b); len(list) > 0 {
 		t.Errorf("still kept: %v", list)
-	}
-}
-
-// startScript is a start script of the shape that agents of the reference have:
-// its own folder holds its files, it may write anywhere in /home, and knows the
-// folders by their variables or their names.
-const startScript = `#!/bin/bash
-set -e -x
-cd "$(dirname "$0")"
-${AGENT_DIR}/main act submit "$(cat /home/data/sample_submission.csv)" id ""
-: > "$CODE_DIR/code.py"; : > "$LOGS_DIR/run.log"; : > "$AGENT_DIR/agent_was_here.txt"; : > /home/anywhere
-[[ -s /home/instructions.txt && -s /home/data/description.md && -x /home/validate_submission.sh ]]
-[[ $SUBMISSION_DIR = /home/submission && $LOGS_DIR = /home/logs && $CODE_DIR = /home/code && $AGENT_DIR = /home/agent ]]
-[[ $FROM_IMAGE = yes && $1 = agent.steps=500 && ! -e /private ]]
-echo more >> /home/instructions.txt
-${AGENT_DIR}/main act validate /home/submission/submission.csv
-`
-
-// testReferenceShape runs an agent's image as the reference has it.
-func testReferenceShape(t *testing.T, d *containerdtest.Daemon) {
-	recipe, err := containerdtest.Recipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed, err := exec.CommandContext(t.Context(), "ldd", "/bin/bash", "/bin/cat", "/usr/bin/dirname").Output()
-	if err != nil {
-		t.Fatalf("list the libraries of bash: %v", err)
-	}
-	files := []string{"/bin/bash", "/bin/cat", "/usr/bin/dirname"}
-	for _, word := range strings.Fields(string(listed)) {
-		if strings.HasPrefix(word, "/lib") && !strings.HasSuffix(word, ":") {
-			files = append(files, word)
-		}
-	}
-	slices.Sort(files)
-	for _, file := range slices.Compact(files) {
-		recipe.Files = append(recipe.Files, image.File{Host: file, Guest: file})
-	}
-	recipe.Files = append(recipe.Files,
-		image.File{Text: startScript, Guest: "/home/agent/start.sh", Mode: 0o755},
-		image.File{Host: os.Args[0], Guest: "/home/agent/main"},
-		image.File{Text: "old text", Guest: "/home/instructions.txt"})
-	recipe.Config.Env = map[string]string{"PATH": "/usr/bin:/bin", "FROM_IMAGE": "yes"}
-	made, err := (&image.Builder{Dir: t.TempDir()}).Build(t.Context(), recipe, os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := containerd.New(d.Options)
-	t.Cleanup(func() { e.Close() })
-	b := newBench(t, e.Runtime())
-	args := values(b, t, who([]string{"bash", "/home/agent/start.sh"}, map[string]cty.Value{
-		"image": cty.StringVal(made.Path), "args": cty.ListVal([]cty.Value{cty.StringVal("agent.steps=500")}),
-	}))
-	args["runtime"] = cty.StringVal("containerd")
-	r := run(t, b, args)
-	if r.Outcome != "finished" || !strings.Contains(r.Logs["output.log"], validity.Valid) || !strings.Contains(r.Logs["output.log"], "id: 1000 1000") {
-		t.Errorf("outcome %s\n%s", r.Outcome, r.Logs["output.log"])
-	}
-	if _, ok := r.Code["code.py"]; !ok {
-		t.Errorf("code %v", r.Code)
 	}
 }
 

@@ -32,9 +32,11 @@ const (
 // gates are what the agent may talk to.
 type gates struct {
 	validations, connections *gateway.Journal
-	services                 []executor.Service
-	env                      map[string]string
-	stop                     []func()
+	// evidence is what the shim tells; nil without it.
+	evidence *gateway.Journal
+	services []executor.Service
+	env      map[string]string
+	stop     []func()
 }
 
 func (s *session) openGates(ctx context.Context) (*gates, error) {
@@ -47,12 +49,16 @@ func (s *session) openGates(ctx context.Context) (*gates, error) {
 	if g.connections, err = gateway.OpenJournal(filepath.Join(s.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
 		return g, err
 	}
+	evidence, err := s.openEvidence(g)
+	if err != nil {
+		return g, err
+	}
 	server := validity.New(validity.Options{
 		Check: s.form(ctx), Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
 		Budget: func() validity.Budget {
 			return validity.Budget{Limit: s.env.Limits.Timeout, Elapsed: s.elapsed()}
 		},
-		Record: func(c validity.Call) { g.validations.Add(c) },
+		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
 	})
 	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
 	if s.policy == nil {
@@ -101,7 +107,7 @@ func (g *gates) end() {
 func (g *gates) close() error {
 	g.end()
 	var all error
-	for _, j := range []*gateway.Journal{g.validations, g.connections} {
+	for _, j := range []*gateway.Journal{g.validations, g.connections, g.evidence} {
 		if j != nil {
 			all = errors.Join(all, j.Close())
 		}

@@ -62,6 +62,7 @@ var statsType = cty.Object(map[string]cty.Type{
 	"network":            cty.String,
 	"connections":        cty.Number,
 	"validations":        cty.Number,
+	"shim_calls":         cty.Number,
 	"left_out":           cty.List(cty.String),
 })
 
@@ -70,7 +71,7 @@ func Kind(deps Deps) step.Kind {
 	tidied := &sync.Once{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
-		Version: "3",
+		Version: "4",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
@@ -88,9 +89,10 @@ func Kind(deps Deps) step.Kind {
 			{Name: "handler", Type: cty.String, Doc: "What runs the container: runc (the default), runsc, nvidia or another that the runtime knows. Isolating runtimes only."},
 			{Name: "user", Type: cty.String, Doc: "User and group in numbers, \"1000:1000\" by default. Isolating runtimes only."},
 			{Name: "capabilities", Type: cty.List(cty.String), Doc: "Capabilities of Linux that the agent gets, such as \"CAP_SYS_PTRACE\"; none by default. Isolating runtimes only."},
-			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; \"64MiB\" by default. Isolating runtimes only."},
+			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; \"4GiB\" by default. Isolating runtimes only."},
 			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: "The most processes and threads. Isolating runtimes only."},
 			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long it may take until the agent runs: data, image, container. Longer is a failure of the machine, which may be tried again; timeout is the agent's own."},
+			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Puts a package and command mlebench on the agent's path: the registry and the validation of submissions work; what would grade, or read answers or the leaderboard, is refused and recorded in shim_log."},
 			{Name: "snapshot_every", Type: cty.String, Doc: "Keeps what lies at the submission's path so often, such as \"10m\", without telling the agent; see the output snapshots."},
 		},
 		Blocks: []step.Block{{
@@ -106,8 +108,9 @@ func Kind(deps Deps) step.Kind {
 			{Name: "logs", Type: step.ArtifactType, Doc: "What it left in LOGS_DIR, and output.log with what it printed, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that went through the proxy or was refused by it, JSON lines."},
 			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory or agent_failed."},
+			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, names of arguments, the caller's file and line, JSON lines. It is what the agent's side told."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "What snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. The step grade takes it."},
-			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, and what of its files was left_out."},
+			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, how many calls are in shim_log, and what of its files was left_out."},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What it left in SUBMISSION_DIR, a tree."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every question to the validity server, with size, digest and verdict, JSON lines."},
 		},
@@ -130,6 +133,7 @@ type arguments struct {
 	Shm         *string           `cty:"shm"`
 	Processes   int               `cty:"processes"`
 	Setup       string            `cty:"setup_timeout"`
+	Shim        bool              `cty:"shim"`
 	Every       *string           `cty:"snapshot_every"`
 	Network     *network          `cty:"network"`
 }
@@ -201,5 +205,5 @@ func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	}
 	h.Content("instructions", digest.Of([]byte(instructionsText)))
 	h.Content("description", digest.Of([]byte(a.description())))
-	return nil
+	return a.fingerprintShim(h)
 }

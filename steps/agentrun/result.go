@@ -29,6 +29,7 @@ type Stats struct {
 	Network           string   `json:"network"`
 	Connections       int      `json:"connections"`
 	Validations       int      `json:"validations"`
+	ShimCalls         int      `json:"shim_calls"`
 	LeftOut           []string `json:"left_out"`
 }
 
@@ -50,12 +51,17 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 		return nil, err
 	}
 	maps.Copy(h.out, logs)
+	calls, shimLog, err := s.shimLog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.out["shim_log"] = cache.Value{Ref: shimLog}
 	shots, err := s.shots.tree(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("keep snapshots: %w", err)
 	}
 	h.out["snapshots"] = cache.Value{Ref: shots}
-	return s.values(h, exit)
+	return s.values(h, exit, calls)
 }
 
 // harvest takes what lies in the kept folders; printed, unless it is zero, is
@@ -114,12 +120,12 @@ func (s *session) rescue(ctx context.Context) {
 }
 
 // values adds the small outputs.
-func (s *session) values(h harvested, exit executor.Exit) (cache.Outputs, error) {
+func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.Outputs, error) {
 	stats := Stats{
 		WallSeconds: exit.Wall.Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
 		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed, Devices: append([]string{}, s.env.Devices...),
-		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(),
+		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(), ShimCalls: shimCalls,
 		LeftOut: append([]string{}, h.left...),
 	}
 	for _, note := range h.left {

@@ -158,7 +158,9 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		ImageEnv: s.runtime.Images,
 		Command:  s.command(),
 		Env:      s.environment(),
+		Prepend:  s.searchPaths(),
 		Dir:      s.at(s.start()),
+		ImageDir: s.start() == "",
 		Mounts:   s.mounts(),
 		Limits: executor.Limits{
 			Timeout: l.Timeout, Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
@@ -211,7 +213,7 @@ func (s *session) environment() map[string]string {
 		vars["MLEFLOW_SAMPLE"] = s.at("data") + "/" + name
 	}
 	if !s.runtime.Images { // an image says itself where its programs are
-		vars["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+		vars["PATH"] = executor.DefaultPath
 		if path := os.Getenv("PATH"); path != "" {
 			vars["PATH"] = path
 		}
@@ -220,6 +222,7 @@ func (s *session) environment() map[string]string {
 		vars[strings.ToUpper(name)+"_DIR"] = s.at(name)
 	}
 	if limit := s.env.Limits.Timeout; limit > 0 {
+		vars["TIME_LIMIT_SECS"] = strconv.FormatInt(int64(limit/time.Second), 10)
 		vars["MLEFLOW_TIMEOUT_SECONDS"] = strconv.FormatFloat(limit.Seconds(), 'f', -1, 64)
 		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(time.Unix(0, s.started.Load()).Add(limit).Unix(), 10)
 	}

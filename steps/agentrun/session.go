@@ -171,8 +171,8 @@ type layout struct {
 	root string
 	// home is what the agent sees as /home, tmp as /tmp, data as /home/data.
 	home, tmp, data string
-	// host is for files that the agent does not see.
-	host string
+	// host is for files that the agent does not see, shim the package mlebench.
+	host, shim string
 	// volume is where a volume is mounted; empty without one.
 	volume string
 }
@@ -187,7 +187,7 @@ const (
 )
 
 func (a *attempt) layoutIn(root string) layout {
-	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host")}
+	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host"), shim: filepath.Join(root, "shim")}
 	l.data = filepath.Join(l.home, "data")
 	if a.runtime.MapsPaths {
 		// Beside the home, which may be a volume: data are links into the cache.
@@ -241,6 +241,9 @@ func (s *session) fill(ctx context.Context) error {
 	if _, err := tree.Materialise(ctx, s.env.Store, data, s.dirs.data, opts); err != nil {
 		return fmt.Errorf("place data: %w", err)
 	}
+	if err := s.placeShim(); err != nil {
+		return err
+	}
 	text, err := s.instructions().text()
 	if err != nil {
 		return fmt.Errorf("write instructions: %w", err)
@@ -292,11 +295,15 @@ func (s *session) at(name string) string {
 
 // mounts are what the agent sees of the host.
 func (s *session) mounts() []executor.Mount {
-	return []executor.Mount{
+	list := []executor.Mount{
 		{Host: s.dirs.home, Guest: "/home", CopyUp: true},
 		{Host: s.dirs.data, Guest: "/home/data", ReadOnly: true},
 		{Host: s.dirs.tmp, Guest: "/tmp"},
 	}
+	if s.args.Shim {
+		list = append(list, s.shimMount())
+	}
+	return list
 }
 
 // elapsed is how much of its time the agent has used.

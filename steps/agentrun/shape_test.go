@@ -3,7 +3,9 @@ package agentrun_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -34,6 +36,7 @@ func TestPlainShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t)
+	b.Limits.Timeout = 2 * time.Minute
 	texts := func(words ...string) cty.Value {
 		list := make([]cty.Value, len(words))
 		for i, w := range words {
@@ -43,8 +46,11 @@ func TestPlainShape(t *testing.T) {
 	}
 	r := run(t, b, values(b, t, who([]string{script}, map[string]cty.Value{
 		"args": texts("agent.steps=3", "agent.code.model=m"),
-		"env":  cty.MapVal(map[string]cty.Value{"TIME_LIMIT_SECS": cty.StringVal("60"), "STEP_LIMIT": cty.StringVal("3")}),
+		"env":  cty.MapVal(map[string]cty.Value{"STEP_LIMIT": cty.StringVal("3")}),
 	})))
+	if !strings.Contains(r.Logs["full_instructions.txt"], "\n120 s, 3 steps\n") {
+		t.Errorf("the limits are not told: %s", r.Logs["full_instructions.txt"])
+	}
 	if r.Outcome != "finished" || r.Code["arguments"] != "agent.steps=3 agent.code.model=m\n" || len(r.Logs["full_instructions.txt"]) < 500 {
 		t.Errorf("outcome %s, code %v, logs %v", r.Outcome, r.Code, r.Logs)
 	}

@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,25 +115,27 @@ func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Con
 	if err != nil {
 		return err
 	}
-	env := map[string]string{}
-	if b.spec.ImageEnv {
-		for _, v := range config.Config.Env {
-			name, value, _ := strings.Cut(v, "=")
-			env[name] = value
-		}
-	}
-	maps.Copy(env, b.spec.Env)
-	dir := b.spec.Dir
-	for _, d := range []string{config.Config.WorkingDir, "/"} {
-		if dir == "" {
-			dir = d
-		}
+	declared := map[string]string{}
+	for _, v := range config.Config.Env {
+		name, value, _ := strings.Cut(v, "=")
+		declared[name] = value
 	}
 	s.Process = &specs.Process{
-		Args: b.spec.Command, Cwd: dir, Env: pairs(env), User: user,
+		Args: b.spec.Command, Cwd: workingDir(b.spec, config.Config.WorkingDir), Env: pairs(b.spec.Environment(declared)), User: user,
 		NoNewPrivileges: true, Rlimits: rlimits(b.spec.Limits),
 	}
 	return nil
+}
+
+// workingDir is where the command starts in an image with this working
+// directory.
+func workingDir(spec executor.Spec, image string) string {
+	below := spec.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(spec.Dir)+"/")
+	switch {
+	case spec.Dir == "" || below:
+		return cmp.Or(image, "/")
+	}
+	return spec.Dir
 }
 
 func pairs(env map[string]string) []string {

@@ -162,6 +162,7 @@ func testArguments(t *testing.T, b bench) {
 
 func testEnvironment(t *testing.T, b bench) {
 	spec := b.spec("env")
+	spec.Prepend = map[string]string{"PATH": "/first", "NEW": "/only"}
 	spec.Env = map[string]string{"PATH": "/bin", "A": "1", "BYTES": "\xff\xfe", "EMPTY": "", "SPACED": " x\ty "}
 	if b.UTF8 {
 		if _, err := b.Runtime.Executor.Run(t.Context(), spec, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "BYTES") {
@@ -177,7 +178,7 @@ func testEnvironment(t *testing.T, b bench) {
 			got = append(got, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	want := []string{"A=1", "BYTES=" + spec.Env["BYTES"], "EMPTY=", "PATH=/bin", "SPACED= x\ty "}
+	want := []string{"A=1", "BYTES=" + spec.Env["BYTES"], "EMPTY=", "NEW=/only", "PATH=/first:/bin", "SPACED= x\ty "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}

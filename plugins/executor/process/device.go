@@ -35,6 +35,6 @@ func withDevices(spec executor.Spec) (map[string]string, error) {
 	if env["CUDA_VISIBLE_DEVICES"] != "" {
 		env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
 	}
-	maps.Copy(env, spec.Env)
+	maps.Copy(env, spec.Environment(nil))
 	return env, nil
 }

@@ -1,0 +1,162 @@
+package agentrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/gateway"
+	"github.com/mleflow/mleflow/plugins/shim"
+)
+
+const (
+	// evidenceFile is the shim's journal among the files that the agent does
+	// not see; it grows to evidenceBytes, what comes then is counted only.
+	evidenceFile  = "shim.jsonl"
+	evidenceBytes = 4 << 20
+	// shimGuest is where isolated agents see the shim.
+	shimGuest = "/home/.mlebench"
+)
+
+// shimTask is what the shim says of the benchmark. The sets are those that the
+// catalog has complete names for; nothing of it says anything of answers.
+func (a *attempt) shimTask() (shim.Task, error) {
+	name, _ := strings.CutPrefix(a.def.Layout.Sample, "public/")
+	if name == a.def.Layout.Sample {
+		name = ""
+	}
+	t := shim.Task{
+		Competition: shim.Competition{
+			ID: a.def.ID, Name: a.def.Title, Type: a.def.Facts.Kind, Metric: a.def.Facts.MetricName,
+			Sample: name, LowerIsBetter: a.def.Medals.LowerIsBetter,
+		},
+		IDs: a.deps.Catalog.IDs(), Sets: map[string][]string{},
+	}
+	for _, set := range competitions.SetNames() {
+		ids, err := a.deps.Catalog.Set(competitions.Set(set))
+		if err != nil {
+			return t, err
+		}
+		t.Sets[set] = ids
+	}
+	t.Sets["split75"] = t.Sets["all"]
+	return t, nil
+}
+
+func (a *attempt) fingerprintShim(h *digest.Hasher) error {
+	if !a.args.Shim {
+		return nil
+	}
+	t, err := a.shimTask()
+	if err != nil {
+		return err
+	}
+	id, err := t.Digest()
+	if err == nil {
+		h.Content("package mlebench", id)
+	}
+	return err
+}
+
+// placeShim writes the shim beside the agent's home, where it is not harvested.
+func (s *session) placeShim() error {
+	if !s.args.Shim {
+		return nil
+	}
+	t, err := s.shimTask()
+	if err != nil {
+		return err
+	}
+	return t.Write(s.dirs.shim)
+}
+
+func (s *session) shimMount() executor.Mount {
+	return executor.Mount{Host: s.dirs.shim, Guest: shimGuest, ReadOnly: true}
+}
+
+// searchPaths puts the shim before all else.
+func (s *session) searchPaths() map[string]string {
+	if !s.args.Shim {
+		return nil
+	}
+	root := s.runtime.Path(s.shimMount())
+	return map[string]string{"PYTHONPATH": filepath.Join(root, shim.Python), "PATH": filepath.Join(root, shim.Commands)}
+}
+
+// openEvidence opens the shim's journal and returns what fills it.
+func (s *session) openEvidence(g *gates) (http.Handler, error) {
+	if !s.args.Shim {
+		return nil, nil //nolint:nilnil // there is no shim and no handler
+	}
+	var err error
+	if g.evidence, err = gateway.OpenJournal(filepath.Join(s.dirs.host, evidenceFile), evidenceBytes, s.mask.JSON); err != nil {
+		return nil, err
+	}
+	return shim.Handler(func(r shim.Record) { g.evidence.Add(r) }), nil
+}
+
+// shimLog is what the shim told, and what it could not send and left in the
+// logs instead, as content.
+func (s *session) shimLog(ctx context.Context) (calls int, ref cache.Ref, err error) {
+	if s.gates.evidence == nil {
+		ref, err = cache.PutBytes(ctx, s.env.Store, nil)
+		return 0, ref, err
+	}
+	var late bytes.Buffer
+	n := 0
+	err = s.lateEvidence(func(r shim.Record) {
+		if line, err := json.Marshal(r); err == nil {
+			late.Write(append(s.mask.JSON(line), '\n'))
+			n++
+		}
+	})
+	if err != nil {
+		return 0, ref, err
+	}
+	sent, err := os.Open(filepath.Join(s.dirs.host, evidenceFile))
+	if err != nil {
+		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
+	}
+	defer sent.Close()
+	if ref, err = cache.Put(ctx, s.env.Store, io.MultiReader(sent, &late), cache.Ref{}); err != nil {
+		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
+	}
+	return s.gates.evidence.Lines() + n, ref, nil
+}
+
+// lateEvidence reads the file that the shim leaves where its server does not
+// answer. As all that agents leave, it may be a link, a pipe, or gone.
+func (s *session) lateEvidence(add func(shim.Record)) error {
+	home, err := os.OpenRoot(s.dirs.home)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", shim.Fallback, err)
+	}
+	defer home.Close()
+	f, err := home.OpenFile(filepath.Join("logs", shim.Fallback), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		fmt.Fprintf(s.env.Log, "note: %s in the logs is not read: %v\n", shim.Fallback, s.mask.Error(err))
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		fmt.Fprintf(s.env.Log, "note: %s in the logs is not a file\n", shim.Fallback)
+		return nil
+	}
+	return shim.Late(f, add)
+}
