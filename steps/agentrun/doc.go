@@ -17,8 +17,8 @@
 // TMPDIR, LANG, MLEFLOW_SAMPLE (the public sample submission, if there is one),
 // MLEFLOW_SEED, MLEFLOW_RUNTIME, MLEFLOW_CPUS, MLEFLOW_MEMORY_BYTES,
 // MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and, with a time limit,
-// MLEFLOW_TIMEOUT_SECONDS and MLEFLOW_DEADLINE (seconds since 1970), so that it
-// can plan; PATH is the image's or, without one, ours. Nothing else but what the
+// MLEFLOW_TIMEOUT_SECONDS, TIME_LIMIT_SECS and MLEFLOW_DEADLINE (seconds since
+// 1970), so that it can plan; PATH is the image's or, without one, ours. Nothing else but what the
 // image, its agent block, its secrets and the step's env say. The private files
 // of the competition are in none of this: the kind is Untrusted, so that the
 // engine refuses to give them.
@@ -35,6 +35,9 @@
 // (package proxy) that reaches the listed places and nothing else; it is all
 // there is of the network in runtimes that isolate. The process runtime cannot
 // keep an agent to it and says so.
+//
+// With shim the package mlebench (package shim) is on its path. What that
+// refused is the output shim_log.
 //
 // # When mleflow dies
 //

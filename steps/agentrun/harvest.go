@@ -257,6 +257,8 @@ func typeName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "a file"
+	case mode.IsDir():
+		return "a folder"
 	case mode&fs.ModeSymlink != 0:
 		return "a symbolic link"
 	case mode&fs.ModeNamedPipe != 0:

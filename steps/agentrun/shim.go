@@ -145,18 +145,28 @@ func (s *session) lateEvidence(add func(shim.Record)) error {
 		return fmt.Errorf("read %s: %w", shim.Fallback, err)
 	}
 	defer home.Close()
-	f, err := home.OpenFile(filepath.Join("logs", shim.Fallback), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	name := filepath.Join("logs", shim.Fallback)
+	info, err := home.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is %s", typeName(info.Mode()))
+	}
+	if err == nil {
+		err = readLate(home, name, add)
+	}
+	if err != nil {
 		fmt.Fprintf(s.env.Log, "note: %s in the logs is not read: %v\n", shim.Fallback, s.mask.Error(err))
-		return nil
+	}
+	return nil
+}
+
+func readLate(home *os.Root, name string, add func(shim.Record)) error {
+	f, err := home.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		fmt.Fprintf(s.env.Log, "note: %s in the logs is not a file\n", shim.Fallback)
-		return nil
-	}
 	return shim.Late(f, add)
 }

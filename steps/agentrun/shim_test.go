@@ -51,8 +51,8 @@ MLEFLOW_GATEWAY=http://127.0.0.1:9 mlebench grade --submission s.jsonl --output-
 
 // shimRecords are those of shimAgent, but for times and files.
 var shimRecords = []shim.Record{
-	{Kind: shim.Grade, Call: "mlebench.grade.grade_csv", Arguments: []string{"path_to_submission", "competition"}, Line: 10},
-	{Kind: shim.Answers, Call: "mlebench.registry.Competition.answers (open)", Line: 10},
+	{Kind: shim.Grade, Call: "mlebench.grade.grade_csv", Arguments: []string{"path_to_submission", "competition"}, Line: 9},
+	{Kind: shim.Answers, Call: "mlebench.registry.Competition.answers (open)", Line: 9},
 	{Kind: shim.Grade, Call: "mlebench grade-sample", Arguments: []string{"competition_id", "submission"}},
 	{Kind: shim.Grade, Call: "mlebench grade", Arguments: []string{"output_dir", "submission"}, Late: true},
 }
