@@ -3,8 +3,6 @@ package grading
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -31,6 +29,7 @@ import (
 type Form struct {
 	plan   *Plan
 	sample *table.Table
+	limits limits
 	// truth stands for the answers. The metric is tried on it unless the sample
 	// has no score against anything that could be made up.
 	truth *table.Table
@@ -49,6 +48,9 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
 	}
 	f := &Form{plan: plan, sample: t}
+	if f.limits, err = limitsBeside(sample, t); err != nil {
+		return nil, fmt.Errorf("form of %s: %w", def.ID, err)
+	}
 	f.truth, f.tried = f.inventTruth()
 	return f, nil
 }
@@ -60,19 +62,9 @@ func (f *Form) Check(submission string) error {
 		bad.Rule = "file"
 		return bad
 	}
-	src, err := os.Open(submission)
+	t, err := f.limits.read(submission)
 	if err != nil {
-		return fmt.Errorf("read submission: %w", err)
-	}
-	defer src.Close()
-	// Read by its content, so that no reason holds a path of this machine.
-	t, err := table.ReadCSV(src, table.ReadOptions{})
-	var disk *fs.PathError
-	if errors.As(err, &disk) {
-		return fmt.Errorf("read submission: %w", err)
-	}
-	if err != nil {
-		return &Invalid{Rule: "csv", Reason: fmt.Sprintf("the file cannot be read as a table: %v", err)}
+		return err
 	}
 	s, err := f.plan.checked(t, f.truth)
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,13 +79,13 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
-	submission, err := table.ReadCSVFile(q.Submission, table.ReadOptions{})
-	var disk *fs.PathError
-	if errors.As(err, &disk) { // the machine's fault, not the submission's
-		return metric.Score{}, fmt.Errorf("read submission: %w", err)
-	}
+	limits, err := limitsBeside(q.Answers, answers)
 	if err != nil {
-		return metric.Score{}, invalid("the file cannot be read as a table: %v", err)
+		return metric.Score{}, fmt.Errorf("read answers: %w", err)
+	}
+	submission, err := limits.read(q.Submission)
+	if err != nil {
+		return metric.Score{}, err
 	}
 	return p.Score(submission, answers)
 }

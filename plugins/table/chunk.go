@@ -28,6 +28,7 @@ type schema struct {
 	width   int      // columns read
 	forced  []Kind   // by column, Missing where the kind is inferred
 	rows    int      // records a chunk
+	limits  Limits
 
 	bytes, filled atomic.Int64 // read so far, and missing cells that filled up short records
 }
@@ -135,7 +136,7 @@ func (p *parser) build(c *chunk, builders []builder) {
 }
 
 func (p *parser) tokenizer(c *chunk) tokenizer {
-	return tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0}
+	return tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: p.limits.columns()}
 }
 
 // nextBatch cuts some more records; every one gets width fields.
@@ -146,6 +147,10 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		start := len(b.spans)
 		if !t.record(b) {
 			break
+		}
+		if t.wide {
+			c.err = p.limits.tooWide(c.firstLine + t.lines)
+			return false
 		}
 		n := len(b.spans) - start
 		if first {

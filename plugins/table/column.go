@@ -42,6 +42,19 @@ type vector struct {
 	mix    *tally // Mixed: of the chunks it was joined from, if it was
 }
 
+// size returns about how much memory the vector takes.
+func (v *vector) size() int64 {
+	const header = 512 // with its Arrow array
+	n := header + 8*(len(v.ints)+len(v.uints)+len(v.floats)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
+		len(v.bits) + len(v.text) + len(v.valid) + len(v.tags)
+	for _, part := range v.union {
+		if part != nil {
+			n += int(part.size())
+		}
+	}
+	return int64(n)
+}
+
 const oneVector = 31 // the shift of columns with a single vector
 
 func bit(b []byte, i int) bool { return b[i>>3]>>(i&7)&1 != 0 }

@@ -28,6 +28,7 @@ type ReadOptions struct {
 	AllText  bool            // dtype=str: every column is read as Text
 	NoQuotes bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
 	KeepNA   bool            // na_filter=False: no text stands for a missing value
+	Limits   Limits          // what the file may ask for
 
 	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
 }
@@ -36,6 +37,41 @@ type ReadOptions struct {
 const chunkCells = 1 << 20
 
 const maxColumns = 1 << 18
+
+// Limits bound what reading a file may take: a short file can ask for a large
+// table. Zero is no limit, of columns 2^18.
+type Limits struct {
+	Columns int   // fields of the header, and of any record
+	Memory  int64 // bytes of the columns in memory
+}
+
+func (l Limits) columns() int {
+	if l.Columns > 0 {
+		return min(l.Columns, maxColumns)
+	}
+	return maxColumns
+}
+
+// tooWide is the error of a line with too many fields.
+func (l Limits) tooWide(line int) error {
+	return fmt.Errorf("line %d: more than %d fields", line, l.columns())
+}
+
+// meter adds up what the columns take.
+type meter struct {
+	Limits
+	used int64
+}
+
+func (m *meter) add(c *chunk) error {
+	for _, v := range c.cols {
+		m.used += v.size()
+	}
+	if m.Memory > 0 && m.used > m.Memory {
+		return fmt.Errorf("line %d: the columns take more than %d bytes of memory", c.firstLine+c.rows, m.Memory)
+	}
+	return nil
+}
 
 // ReadCSV reads a table from r as pandas' C parser does: a column is typed
 // int64, uint64, float64 or bool if all its cells fit, text otherwise; the
@@ -102,9 +138,12 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	if sch.width == 0 {
 		return New()
 	}
-	g := gatherer{wide: sch.rows < tallRows}
+	g, m := gatherer{wide: sch.rows < tallRows}, meter{Limits: o.Limits}
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
+			return err
+		}
+		if err := m.add(c); err != nil {
 			return err
 		}
 		g.add(c)
@@ -132,12 +171,12 @@ func (o ReadOptions) start(r io.Reader) (*splitter, *schema, *ragged, error) {
 
 // schema reads the header and looks at the first record.
 func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
-	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}}
+	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}, limits: o.Limits}
 	header, inHeader, err := o.header(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	first, err := s.peekFields()
+	first, err := s.peekFields(o.Limits)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,8 +192,8 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	case o.NoHeader:
 		header = numberNames(first)
 	}
-	if sch.width > maxColumns {
-		return nil, nil, fmt.Errorf("line %d: %d fields are more than %d", s.lines, sch.width, maxColumns)
+	if sch.width > o.Limits.columns() {
+		return nil, nil, o.Limits.tooWide(s.lines)
 	}
 	sch.names = header
 	sch.leading = sch.width - len(header)
@@ -180,9 +219,12 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 	if at := invalidUTF8(p.raw); at >= 0 {
 		return nil, 0, fmt.Errorf("line %d: byte 0x%02x is not UTF-8", s.lines, p.raw[at])
 	}
-	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true}
+	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true, most: o.Limits.columns()}
 	b := batch{raw: p.raw}
 	t.record(&b)
+	if t.wide {
+		return nil, 0, o.Limits.tooWide(s.lines)
+	}
 	if t.open {
 		return nil, 0, fmt.Errorf("line %d: a quoted field of the header is not closed", s.lines)
 	}
@@ -194,7 +236,7 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 
 // peekFields returns the number of fields of the next record, 0 if there is
 // none.
-func (s *splitter) peekFields() (int, error) {
+func (s *splitter) peekFields(l Limits) (int, error) {
 	scan := scanner{dialect: s.dialect}
 	for {
 		scan.raw, scan.eof = s.buf, s.eof
@@ -209,10 +251,13 @@ func (s *splitter) peekFields() (int, error) {
 			return 0, err
 		}
 	}
-	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos]}
+	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos], most: l.columns()}
 	var b batch
 	if !t.record(&b) {
 		return 0, nil
+	}
+	if t.wide {
+		return 0, l.tooWide(s.lines + t.lines)
 	}
 	return len(b.spans), nil
 }

@@ -77,6 +77,8 @@ type tokenizer struct {
 	pos   int
 	nul   bool // raw holds a NUL byte: fields end there
 	open  bool // raw ended within quotes
+	most  int  // fields that a record may have
+	wide  bool // a record has more, of which most were read
 	lines int  // lines passed, records and blank ones
 }
 
@@ -100,7 +102,11 @@ func (t *tokenizer) record(b *batch) bool {
 		return false
 	}
 	t.lines++
-	for !t.field(b) {
+	for start := len(b.spans); !t.field(b); {
+		if len(b.spans)-start == t.most {
+			t.wide = true
+			return true
+		}
 	}
 	return true
 }

@@ -115,15 +115,15 @@ func (g *gates) close() error {
 	return all
 }
 
-// submissionBytes is the greatest submission that is checked: much larger than
-// the sample, and never so large that checking it would hurt.
+// submissionBytes is the greatest submission that is taken to be checked: what
+// is graded, unless it is so large that keeping it would hurt.
 func (s *session) submissionBytes() int64 {
-	const base, times, most = 64 << 20, 32, 2 << 30
+	const most = 2 << 30
 	info, err := os.Stat(filepath.Join(s.dirs.host, sampleFile))
 	if err != nil {
-		return base
+		return grading.MaxBytes(0)
 	}
-	return min(most, base+times*info.Size())
+	return min(most, grading.MaxBytes(info.Size()))
 }
 
 // form returns the check of the validity server. It needs nothing but what the

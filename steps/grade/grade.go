@@ -134,8 +134,6 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if err != nil {
 		return nil, err
 	}
-	// Where the file lay on this machine is no part of the result.
-	report.Reason = strings.ReplaceAll(report.Reason, submission, g.args.File)
 	report.MadeUnder(g.conditions)
 	curve, err := g.curve(ctx, env, answers)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestGrades(t *testing.T) {
 		{name: "no csv", submission: b.Tree(t, map[string]string{"submission.txt": right}), file: "submission.txt", score: "null", outcome: "missing", medals: "none", reason: ".csv"},
 		{name: "rows", submission: b.Blob(t, "id,y\n1,a\n"), score: "null", outcome: "invalid", medals: "none", reason: "rows"},
 		{name: "empty", submission: b.Blob(t, ""), score: "null", outcome: "invalid", medals: "none", reason: "missing"},
-		{name: "binary", submission: b.Blob(t, "\x00\xff\xfe\x01"), score: "null", outcome: "invalid", medals: "none", reason: "submission.csv"},
+		{name: "binary", submission: b.Blob(t, "\x00\xff\xfe\x01"), score: "null", outcome: "invalid", medals: "none", reason: "the file cannot be read as a table: read CSV: line 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

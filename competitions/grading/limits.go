@@ -1,0 +1,83 @@
+package grading
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// A submission comes from a stranger, so what reading it may take is bounded
+// before anything is built of it, in the same way when it is graded and when
+// its form is checked. The measure is a file that is trusted: the answers, or
+// the sample submission. The limits are fixed numbers beside it, so that the
+// verdict is the same on every machine, and far from what a submission is that
+// has a score: it may have columns and rows that nobody asks for, and longer
+// cells than the sample's.
+const (
+	// baseBytes and timesBytes bound the file. The largest sample submission of
+	// all competitions has some 270 MB.
+	baseBytes  = 256 << 20
+	timesBytes = 32
+	// baseColumns and timesColumns bound its columns. The widest has 121.
+	baseColumns  = 4096
+	timesColumns = 4
+	// baseMemory and timesMemory bound the table that is made of it: 1.5 GB of
+	// probabilities take 1 GB.
+	baseMemory  = 2 << 30
+	timesMemory = 16
+)
+
+// limits are what a submission may ask for.
+type limits struct {
+	bytes int64
+	table table.Limits
+}
+
+// limitsBeside returns the limits by the trusted file at path and its table.
+func limitsBeside(path string, t *table.Table) (limits, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return limits{}, err
+	}
+	return limits{MaxBytes(info.Size()), table.Limits{
+		Columns: max(baseColumns, timesColumns*len(t.Columns())),
+		Memory:  baseMemory + timesMemory*info.Size(),
+	}}, nil
+}
+
+// MaxBytes is how long a submission may be whose sample, or answers, have so
+// many bytes.
+func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
+
+// read reads a submission within the limits. What is wrong with the file is an
+// *Invalid, whose reason holds no path of this machine.
+func (l limits) read(path string) (*table.Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read submission: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read submission: %w", err)
+	}
+	if info.Size() > l.bytes {
+		return nil, unreadable("the file has %d bytes, more than the %d that a submission may have", info.Size(), l.bytes)
+	}
+	t, err := table.ReadCSV(f, table.ReadOptions{Limits: l.table})
+	var disk *fs.PathError
+	switch {
+	case errors.As(err, &disk): // the machine's fault, not the submission's
+		return nil, fmt.Errorf("read submission: %w", err)
+	case err != nil:
+		return nil, unreadable("the file cannot be read as a table: %v", err)
+	}
+	return t, nil
+}
+
+func unreadable(format string, args ...any) *Invalid {
+	return &Invalid{Rule: "csv", Reason: fmt.Sprintf(format, args...)}
+}
