@@ -431,3 +431,18 @@ func TestDigest(t *testing.T) {
 		t.Error("the digest is not stable")
 	}
 }
+
+func TestTally(t *testing.T) {
+	var tally shim.Tally
+	for i := range 300 {
+		tally.Add(shim.Record{Kind: shim.Grade, Call: "grade_csv", File: "a.py", Line: 7})
+		tally.Add(shim.Record{Kind: shim.Answers, Call: "made up", File: "b.py", Line: i})
+	}
+	groups := tally.Groups()
+	if len(groups) != 100 || tally.Others != 201 || groups[0].Times != 300 || groups[0].Place() != "a.py:7" || groups[1].Place() != "b.py" {
+		t.Errorf("%d groups, %d others, first %+v", len(groups), tally.Others, groups[:2])
+	}
+	if place := (shim.Group{}).Place(); place != "not known" {
+		t.Error(place)
+	}
+}

@@ -46,6 +46,7 @@ for refused in (lambda: grade_csv(out, c), lambda: open(c.answers)):
 EOP
 python3 $CODE_DIR/solve.py
 mlebench prepare -c toy && mlebench grade-sample $SUBMISSION_DIR/submission.csv toy || true
+echo 'mlebench dev download-leaderboard -c toy' > $AGENT_DIR/$TOKEN.sh; sh $AGENT_DIR/$TOKEN.sh || true
 MLEFLOW_GATEWAY=http://127.0.0.1:9 mlebench grade --submission s.jsonl --output-dir $TOKEN || true
 `
 
@@ -54,6 +55,7 @@ var shimRecords = []shim.Record{
 	{Kind: shim.Grade, Call: "mlebench.grade.grade_csv", Arguments: []string{"path_to_submission", "competition"}, Line: 9},
 	{Kind: shim.Answers, Call: "mlebench.registry.Competition.answers (open)", Line: 9},
 	{Kind: shim.Grade, Call: "mlebench grade-sample", Arguments: []string{"competition_id", "submission"}},
+	{Kind: shim.Leaderboard, Call: "mlebench dev download-leaderboard", Arguments: []string{"competition_id"}},
 	{Kind: shim.Grade, Call: "mlebench grade", Arguments: []string{"output_dir", "submission"}, Late: true},
 }
 
@@ -77,7 +79,7 @@ func checkShim(t *testing.T, b *steptest.Bench, args map[string]cty.Value) {
 	if stats := result2(t, out); stats.ShimCalls != len(shimRecords) || stats.Validations != 1 {
 		t.Errorf("%+v", stats)
 	}
-	if strings.Contains(text, "s3cr3t") || !strings.Contains(text, "solve.py") {
+	if strings.Contains(text, "s3cr3t") || !strings.Contains(text, "solve.py") || !strings.Contains(text, "***.sh") {
 		t.Errorf("shim_log:\n%s", text)
 	}
 	for _, name := range []string{"submission", "code", "logs"} {

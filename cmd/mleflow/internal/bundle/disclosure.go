@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
 	"github.com/mleflow/mleflow/plugins/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/shim"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
@@ -65,6 +66,7 @@ type Attempt struct {
 	Saw      Sight    `json:"saw"`
 	Network  Traffic  `json:"network"`
 	Validity Verdicts `json:"validity"`
+	Shim     Shim     `json:"shim"`
 	Limits   Limits   `json:"limits"`
 	Runtime  Runtime  `json:"runtime"`
 	Result   Result   `json:"result"`
@@ -104,6 +106,15 @@ type Verdicts struct {
 	Valid   int `json:"valid"`
 	Invalid int `json:"invalid"`
 	Failed  int `json:"failed"`
+}
+
+// Shim is what the package mlebench told, if the agent was given it. The agent
+// can have suppressed some of it, or made it up.
+type Shim struct {
+	Given bool `json:"given"`
+	// Calls is how many were refused or withheld; Groups are the most of them.
+	Calls  int          `json:"calls"`
+	Groups []shim.Group `json:"groups,omitempty"`
 }
 
 // Limits are what it was allowed to use, as the key says; none is empty.
@@ -252,6 +263,7 @@ func attemptOf(r Record) Attempt {
 		Runtime:    Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
 		Conditions: append([]string{}, step.RecordedConditions(r.Fields)...),
 		Network:    Traffic{Policy: "none", Hosts: []Host{}},
+		Shim:       Shim{Given: r.field("shim") == "true"},
 		History:    History{Run: r.Run},
 	}
 	for name := range agent.Secrets {
@@ -271,7 +283,7 @@ func (a *Attempt) read(r Record) {
 	if stats.Network != "" {
 		a.Network.Policy = stats.Network
 	}
-	a.Runtime.Isolated = stats.Isolated
+	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Devices = append(a.Runtime.Devices, stats.Devices...)
 	a.Result.WallSeconds, a.Result.CPUSeconds = stats.WallSeconds, stats.CPUSeconds
 	a.Result.PeakMemoryBytes, a.Result.Resumed = stats.PeakMemoryBytes, stats.Resumed
@@ -304,6 +316,9 @@ func readJournals(ctx context.Context, store cache.Store, r Record, a *Attempt) 
 		a.Network.Hosts = append(a.Network.Hosts, *h)
 	}
 	slices.SortFunc(a.Network.Hosts, func(x, y Host) int { return strings.Compare(x.Host, y.Host) })
+	var told shim.Tally
+	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], told.Add))
+	a.Shim.Groups = told.Groups()
 	return errors.Join(err, eachLine(ctx, store, r.Outputs["validation_log"], func(call validity.Call) {
 		a.Validity.Calls++
 		switch {

@@ -35,14 +35,35 @@ func (d *Disclosure) Sections() []Section {
 		list[4].Rows = append(list[4].Rows, a.limits(name))
 		list[5].Rows = append(list[5].Rows, []string{name, a.History.Run, unknown(a.History.Tries), strconv.Itoa(a.History.Before), strconv.Itoa(a.History.Distinct)})
 	}
-	if hosts := d.hosts(); len(hosts.Rows) > 0 {
-		list = slices.Insert(list, 4, hosts)
+	for _, extra := range []Section{d.shim(), d.hosts()} {
+		if len(extra.Rows) > 0 {
+			list = slices.Insert(list, 4, extra)
+		}
 	}
 	past := Section{Title: "Earlier runs of this pipeline", Columns: []string{"Run", "Started", "State", "Attempts", "Failed by the machine"}}
 	for _, e := range d.Earlier {
 		past.Rows = append(past.Rows, []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)})
 	}
 	return append(list, past)
+}
+
+// shim are the calls that the package mlebench refused.
+func (d *Disclosure) shim() Section {
+	s := Section{Title: "What the package mlebench refused, as the agent's side tells", Columns: []string{"Attempt", "After", "Call", "Where", "Times"}}
+	for _, a := range d.Attempts {
+		name, listed := short(a.Address), 0
+		for _, g := range a.Shim.Groups {
+			s.Rows = append(s.Rows, []string{name, string(g.Kind), g.Call, g.Place(), strconv.Itoa(g.Times)})
+			listed += g.Times
+		}
+		switch others := a.Shim.Calls - listed; {
+		case others > 0:
+			s.Rows = append(s.Rows, []string{name, "-", "others", "-", strconv.Itoa(others)})
+		case a.Shim.Given && a.Shim.Calls == 0:
+			s.Rows = append(s.Rows, []string{name, "-", "none", "-", "0"})
+		}
+	}
+	return s
 }
 
 func (d *Disclosure) about() Section {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/plugins/shim"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -159,7 +161,10 @@ func (c *collector) sizes(action string) map[string]int64 {
 // document reads an output that the report shows: the report of a grade step
 // or the leaderboard of an aggregate step.
 func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
-	read := map[string]func([]byte) error{"grade report": c.addReport, "aggregate board": c.addBoard}[s.Kind+" "+output]
+	read := map[string]func([]byte) error{
+		"grade report": c.addReport, "aggregate board": c.addBoard,
+		"agent-run shim_log": func(text []byte) error { return c.addRefused(s.Address, text) },
+	}[s.Kind+" "+output]
 	if read == nil {
 		return nil
 	}
@@ -177,6 +182,24 @@ func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 	}
 	if err := read(text); err != nil {
 		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
+	}
+	return nil
+}
+
+// addRefused adds what the package mlebench refused to an attempt.
+func (c *collector) addRefused(address string, text []byte) error {
+	var told shim.Tally
+	for line := range bytes.Lines(text) {
+		var r shim.Record
+		if json.Unmarshal(line, &r) == nil {
+			told.Add(r)
+		}
+	}
+	for _, g := range told.Groups() {
+		c.data.Refused = append(c.data.Refused, Refused{Address: address, Kind: string(g.Kind), Call: g.Call, Place: g.Place(), Times: g.Times})
+	}
+	if told.Others > 0 {
+		c.data.Refused = append(c.data.Refused, Refused{Address: address, Call: "others", Times: told.Others})
 	}
 	return nil
 }

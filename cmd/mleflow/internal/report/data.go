@@ -14,9 +14,11 @@ type Data struct {
 	Boards       []Board
 	Competitions []Competition
 	Steps        []Step
-	Outputs      []Fact
-	Environment  []Fact
-	Pins         []Pin
+	// Refused are calls of the package mlebench.
+	Refused     []Refused
+	Outputs     []Fact
+	Environment []Fact
+	Pins        []Pin
 }
 
 // Run is the head of a report.
@@ -29,6 +31,13 @@ type Run struct {
 	Version  string
 	// NotIsolated says which attempts were not isolated, if any.
 	NotIsolated string
+}
+
+// Refused are calls of one attempt that the package mlebench refused, as the
+// agent's side tells.
+type Refused struct {
+	Address, Kind, Call, Place string
+	Times                      int
 }
 
 // Board is a leaderboard: one row an agent or another group.

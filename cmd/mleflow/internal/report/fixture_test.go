@@ -19,6 +19,7 @@ func fixture() Data {
 			{Name: "dummy", Isolation: "not isolated", Seeds: 3, Competitions: 2, Valid: Rate{100, 0, true}, AnyMedal: Rate{Known: true}},
 			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: Rate{Mean: 0}},
 		}}},
+		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
 		Outputs:     []Fact{{"leaderboard", "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {"seeds", "3"}},
 		Environment: []Fact{{"mleflow", "0.1.0 (go1.26.8, linux/amd64)"}, {"processors", "2"}, {"memory", "23.5 GiB"}, {"cache", "~/.cache/mleflow"}, {"started with", "mleflow apply pipelines/demo.hcl"}},
 	}
