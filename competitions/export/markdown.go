@@ -3,9 +3,9 @@ package export
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Row is a row of the table in the reference's README.
@@ -62,13 +62,7 @@ func markdownCell(text string) string {
 // it is shown as it is: no HTML, link, image, emphasis, code or further cell
 // comes of it. Control characters, line ends among them, become blanks.
 func MarkdownText(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.C, r) && r != '\u200d' || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-	return markdown.Replace(text)
+	return markdown.Replace(plain.Line(text))
 }
 
 // markdown escapes what starts a construct; the last three, with the escapes of

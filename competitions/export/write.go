@@ -24,7 +24,11 @@ func Formats() []Format { return []Format{CSV, Parquet, Arrow} }
 func Write(w io.Writer, t *table.Table, f Format) error {
 	switch f {
 	case CSV:
-		return table.WriteCSV(w, t, table.WriteOptions{})
+		safe, err := forSpreadsheets(t)
+		if err != nil {
+			return err
+		}
+		return table.WriteCSV(w, safe, table.WriteOptions{})
 	case Parquet:
 		return table.WriteParquet(w, t)
 	case Arrow:

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Drawing is a graph to be drawn.
@@ -191,7 +192,7 @@ func printable(s string) string {
 		if r == '\t' {
 			return ' '
 		}
-		if r != '\n' && unicode.IsControl(r) {
+		if r != '\n' && plain.Control(r) {
 			return utf8.RuneError
 		}
 		return r

@@ -13,6 +13,8 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
+
+	printable "github.com/mleflow/mleflow/engine/plain"
 )
 
 // List holds diagnostics in the order they were found. It is an error when
@@ -117,8 +119,26 @@ type Sources = map[string]*hcl.File
 
 // WriteText writes the list for people, with source snippets, wrapped at
 // width columns (0: not wrapped).
+// What the files and the diagnostics hold cannot steer a terminal.
 func WriteText(w io.Writer, files Sources, list List, width uint, color bool) error {
-	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(plain(list))
+	shown := make(Sources, len(files))
+	for name, f := range files {
+		c := *f
+		c.Bytes = printable.Source(f.Bytes)
+		shown[name] = &c
+	}
+	return hcl.NewDiagnosticTextWriter(w, shown, width, color).WriteDiagnostics(fit(plain(list)))
+}
+
+// fit returns the list with its texts fit to be shown.
+func fit(list List) List {
+	out := make(List, len(list))
+	for i, d := range list {
+		c := *d
+		c.Summary, c.Detail = string(printable.Source([]byte(d.Summary))), string(printable.Source([]byte(d.Detail)))
+		out[i] = &c
+	}
+	return out
 }
 
 // JSON is the machine-readable form of one diagnostic.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Text returns the leaderboard as tables for a terminal: first every agent's
@@ -15,7 +16,7 @@ import (
 // to beware of.
 func (b *Board) Text(title string) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n\n", title)
+	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
 	shares := [][]string{{"agent", b.groupHeader(), "isolation", "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	used := b.usedColumns()
@@ -43,7 +44,7 @@ func (b *Board) Text(title string) string {
 		c.write(&out)
 	}
 	for _, note := range b.notes() {
-		fmt.Fprintf(&out, "\n%s\n", note)
+		fmt.Fprintf(&out, "\n%s\n", plain.Line(note))
 	}
 	return out.String()
 }
@@ -153,7 +154,8 @@ func writeTable(out *strings.Builder, rows [][]string, left int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for c, cell := range row {
-			widths[c] = max(widths[c], utf8.RuneCountInString(cell))
+			row[c] = plain.Line(cell)
+			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
 		}
 	}
 	for _, row := range rows {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 )
 
 // Section is a table of the disclosure.
@@ -176,7 +177,7 @@ func unknown(n int) string {
 // Markdown is the disclosure as a page.
 func (d *Disclosure) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Disclosure of run %s\n", d.Run)
+	fmt.Fprintf(&b, "# Disclosure of run %s\n", export.MarkdownText(d.Run))
 	for _, s := range d.Sections() {
 		fmt.Fprintf(&b, "\n## %s\n\n", s.Title)
 		if len(s.Rows) == 0 {
@@ -195,8 +196,7 @@ func (d *Disclosure) Markdown() string {
 func writeRow(b *strings.Builder, cells []string) {
 	b.WriteString("|")
 	for _, c := range cells {
-		c = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;").Replace(view.OneLine(c))
-		b.WriteString(" " + c + " |")
+		b.WriteString(" " + export.MarkdownText(c) + " |")
 	}
 	b.WriteString("\n")
 }

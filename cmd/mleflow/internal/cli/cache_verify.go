@@ -86,7 +86,7 @@ func (a *app) showVerified(r disk.VerifyResult) error {
 func damageText(d disk.Damage) string {
 	switch {
 	case d.Address != "":
-		return d.Address + ": " + view.OneLine(d.Text)
+		return view.OneLine(d.Address) + ": " + view.OneLine(d.Text)
 	case !d.Object.IsZero():
 		return "object " + d.Object.Short() + ": " + view.OneLine(d.Text)
 	}

@@ -62,10 +62,10 @@ func toDetailJSON(d *competitions.Definition) detailJSON {
 
 func (a *app) showCompetition(d *competitions.Definition) {
 	style := a.outStyle()
-	fmt.Fprintf(a.stdout, "%s (%s)\n\n%s\n\n", style.Bold(d.Title), d.ID, strings.TrimSpace(d.Description))
+	fmt.Fprintf(a.stdout, "%s (%s)\n\n%s\n\n", style.Bold(view.OneLine(d.Title)), d.ID, strings.TrimSpace(view.Text(d.Description)))
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.stdout, "%-12s %s\n", name, value)
+			fmt.Fprintf(a.stdout, "%-12s %s\n", name, view.OneLine(value))
 		}
 	}
 	better := "higher is better"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/lockfile"
@@ -156,7 +157,7 @@ func (a *app) showLocked(path string, old, lock *lockfile.File) error {
 		return json.NewEncoder(a.stdout).Encode(lockJSON{path, len(lock.Steps), changes})
 	}
 	for _, d := range changes {
-		fmt.Fprintln(a.stdout, d)
+		fmt.Fprintln(a.stdout, view.OneLine(d.String()))
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s pins %d steps.\n", path, len(lock.Steps))
 	return err

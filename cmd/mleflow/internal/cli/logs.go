@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +16,11 @@ import (
 
 func newLogs(a *app) *cobra.Command {
 	var attempt int
+	var raw bool
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.",
+		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
 		Args:  takes(1, 2),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
@@ -27,20 +28,21 @@ func newLogs(a *app) *cobra.Command {
 				return err
 			}
 			if len(args) == 1 {
-				return a.allLogs(past)
+				return a.allLogs(past, raw)
 			}
 			address, err := addr.Parse(args[1])
 			if err != nil {
 				return usageError{err}
 			}
-			return a.oneLog(past, address.String(), attempt)
+			return a.oneLog(past, address.String(), attempt, raw)
 		}),
 	}
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "print attempt `N` (0: the last)")
 	return cmd
 }
 
-func (a *app) oneLog(past *ledger.Past, address string, attempt int) error {
+func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) error {
 	attempts := past.Logs(address)
 	if len(attempts) == 0 {
 		sum, err := past.Summary()
@@ -50,24 +52,24 @@ func (a *app) oneLog(past *ledger.Past, address string, attempt int) error {
 		if sum.Step(address) == nil {
 			return usagef("no step %s in run %s; mleflow show %s -v lists its steps", address, past.Info.ID, past.Info.ID)
 		}
-		fmt.Fprintf(a.stderr, "%s printed nothing in run %s.\n", address, past.Info.ID)
+		fmt.Fprintf(a.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
 	}
 	if attempt == 0 {
 		attempt = attempts[len(attempts)-1]
 	}
-	return a.copyLog(past, address, attempt)
+	return a.copyLog(past, address, attempt, raw)
 }
 
-func (a *app) allLogs(past *ledger.Past) error {
+func (a *app) allLogs(past *ledger.Past, raw bool) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
 	for _, s := range sum.Steps {
 		for _, attempt := range past.Logs(s.Address) {
-			fmt.Fprintf(a.stdout, "==> %s (attempt %d) <==\n", s.Address, attempt)
-			if err := a.copyLog(past, s.Address, attempt); err != nil {
+			fmt.Fprintf(a.stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
+			if err := a.copyLog(past, s.Address, attempt, raw); err != nil {
 				return err
 			}
 		}
@@ -75,22 +77,22 @@ func (a *app) allLogs(past *ledger.Past) error {
 	return nil
 }
 
-func (a *app) copyLog(past *ledger.Past, address string, attempt int) error {
+func (a *app) copyLog(past *ledger.Past, address string, attempt int, raw bool) error {
 	r, err := past.OpenLog(address, attempt)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := a.printLog(r); err != nil {
+	if err := a.printLog(r, raw); err != nil {
 		return fmt.Errorf("print log of %s: %w", address, err)
 	}
 	return nil
 }
 
-// printLog prints a log as it is, but for a terminal without what would steer
-// it.
-func (a *app) printLog(r io.Reader) error {
-	if f, ok := a.stdout.(*os.File); !ok || !view.IsTerminal(f) {
+// printLog prints a log without what would steer a terminal, wherever it goes:
+// a pager or another program may pass it on. As it is it comes with --raw.
+func (a *app) printLog(r io.Reader, raw bool) error {
+	if raw {
 		_, err := io.Copy(a.stdout, r)
 		return err
 	}
@@ -98,14 +100,21 @@ func (a *app) printLog(r io.Reader) error {
 }
 
 // printClean prints a text without control characters, line by line; a line
-// that does not end goes in pieces.
+// that does not end goes in pieces, none of which ends within a character.
 func printClean(w io.Writer, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 1<<16)
+	var held []byte
 	for {
 		line, err := in.ReadSlice('\n')
-		if _, failed := io.WriteString(w, view.Text(string(line))); failed != nil {
+		piece := append(held, line...)
+		whole := len(piece)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			whole -= unfinished(piece)
+		}
+		if _, failed := io.WriteString(w, view.Text(string(piece[:whole]))); failed != nil {
 			return failed
 		}
+		held = append([]byte(nil), piece[whole:]...)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -113,4 +122,18 @@ func printClean(w io.Writer, r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// unfinished is how many bytes at the end of a text are the beginning of a
+// character or of an escape sequence that may go on.
+func unfinished(text []byte) int {
+	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) || tail[0] == '\x1b' {
+				return n
+			}
+			break
+		}
+	}
+	return 0
 }

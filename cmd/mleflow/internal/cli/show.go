@@ -64,10 +64,10 @@ func (a *app) findRun(args []string) (*ledger.Past, error) {
 func (a *app) showRun(sum *ledger.Summary) error {
 	style := a.outStyle()
 	fmt.Fprintf(a.stdout, "%s\n", style.Bold("Run "+sum.ID))
-	fmt.Fprintf(a.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", sum.Pipeline,
-		sum.Started.Local().Format("2006-01-02 15:04:05"), sum.Host, sum.Version, sum.State)
+	fmt.Fprintf(a.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
+		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
 	if sum.Resumed != "" {
-		fmt.Fprintf(a.stdout, "continues %s\n", sum.Resumed)
+		fmt.Fprintf(a.stdout, "continues %s\n", view.OneLine(sum.Resumed))
 	}
 	if err := a.showSteps(sum, style); err != nil {
 		return err

@@ -120,7 +120,7 @@ func (a *app) showVerdict(v engine.Verified) {
 		return
 	}
 	style := a.errStyle()
-	fmt.Fprintf(a.stderr, "%s %s\n", style.Bold(string(v.Verdict)), v.Address)
+	fmt.Fprintf(a.stderr, "%s %s\n", style.Bold(string(v.Verdict)), view.OneLine(v.Address))
 	for _, d := range v.Deviations {
 		fmt.Fprintf(a.stderr, "  %s was %s, is %s\n", view.OneLine(d.Field), view.OneLine(d.Was), view.OneLine(d.Is))
 	}

@@ -159,7 +159,7 @@ func (a *app) showExamined(path string, out bundleJSON) error {
 		return errors.Join(writeJSON(a.stdout, out), err)
 	}
 	x := out.Examined
-	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, x.Run.ID, x.Run.Version, x.Run.State)
+	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(x.Run.ID), view.OneLine(x.Run.Version), view.OneLine(string(x.Run.State)))
 	t := view.NewTable("Check", "Result")
 	t.Row("bytes", fmt.Sprintf("every one is accounted for; %s, manifest sha256:%s", view.Plural(x.Files, "file"), x.Manifest))
 	t.Row("record", "lock, events, records and provenance agree; "+keysText(x))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // rowsShown limits the tables of instances and pins, so that the report of a
@@ -80,7 +81,9 @@ func Write(w io.Writer, d Data) error {
 	if err := page().Execute(&b, lay(d)); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
+	// Escaping keeps texts from being tags; nothing else keeps them from turning
+	// the direction of what stands beside them.
+	if _, err := w.Write(plain.Source(b.Bytes())); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

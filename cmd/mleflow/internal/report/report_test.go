@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
 func render(t *testing.T, d Data) string {
@@ -84,5 +86,27 @@ func TestNoNonFiniteCoordinates(t *testing.T) {
 	}
 	if found := regexp.MustCompile(`(d|x|y|width)="[^"]*(NaN|Inf)`).FindString(render(t, d)); found != "" {
 		t.Errorf("a drawing holds %q", found)
+	}
+}
+
+// TestHostilePage puts hostile texts wherever somebody else has a say.
+func TestHostilePage(t *testing.T) {
+	for _, h := range hostiletest.Texts() {
+		x := h.Text
+		d := Data{
+			Run:     Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
+			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x}}}},
+			Outputs: []Fact{{x, x}}, Environment: []Fact{{x, x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
+			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
+			Competitions: []Competition{{ID: x, Title: x, Metric: x, Note: x, Human: []float64{1, 2}, Scores: []Score{
+				{Agent: x, Seed: x, Reason: x, Isolation: x}, {Agent: x, Seed: x, Value: 1, Scored: true, Medal: "gold"}}}},
+		}
+		var page strings.Builder
+		if err := Write(&page, d); err != nil {
+			t.Fatalf("%s: %v", h.Name, err)
+		}
+		if err := hostiletest.HTML(page.String()); err != nil {
+			t.Errorf("%s: %v", h.Name, err)
+		}
 	}
 }

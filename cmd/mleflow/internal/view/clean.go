@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Text drops terminal sequences from a text from outside and replaces control
@@ -13,7 +14,7 @@ import (
 // written before it or pass for something else. Line breaks and tabs stay.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && isControl(r) {
+		if r != '\n' && r != '\t' && plain.Control(r) {
 			return ' '
 		}
 		return r
@@ -26,17 +27,11 @@ func OneLine(s string) string { return strings.TrimSpace(cell(s)) }
 // cell is Text on a single line.
 func cell(s string) string {
 	return strings.Map(func(r rune) rune {
-		if isControl(r) {
+		if plain.Control(r) {
 			return ' '
 		}
 		return r
 	}, ansi.Strip(s))
-}
-
-// isControl tells control characters, the two separators of Unicode that break
-// lines, and what turns the direction of writing.
-func isControl(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // cleaned returns an event with all its texts fit to be shown.

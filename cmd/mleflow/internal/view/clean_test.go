@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/hostiletest"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 func TestText(t *testing.T) {
@@ -32,10 +36,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-const hostile = "x\x1b[2J\x1b]0;owned\a\r\x00\u009b1my\u202e"
-
 // spoil puts a hostile text into every text of an event.
-func spoil(e event.Event) event.Event {
+func spoil(e event.Event, hostile string) event.Event {
 	v := reflect.New(reflect.TypeOf(e)).Elem()
 	v.Set(reflect.ValueOf(e))
 	for i := range v.NumField() {
@@ -44,7 +46,7 @@ func spoil(e event.Event) event.Event {
 		case f.Kind() == reflect.String:
 			f.SetString(f.String() + hostile)
 		case f.Type() == reflect.TypeFor[[]string]():
-			f.Set(reflect.ValueOf([]string{"gpu0" + hostile}))
+			f.Set(reflect.ValueOf([]string{"runtime=" + hostile, "isolation=none"}))
 		}
 	}
 	return v.Interface().(event.Event)
@@ -53,6 +55,25 @@ func spoil(e event.Event) event.Event {
 // TestHostileTexts sees that no view passes on control characters, whichever
 // text of an event they are in.
 func TestHostileTexts(t *testing.T) {
+	for _, h := range hostiletest.Texts() {
+		for name, out := range everyView(t, h.Text) {
+			if err := hostiletest.Terminal(out); err != nil {
+				t.Errorf("%s: %s: %v", h.Name, name, err)
+			}
+			if !strings.Contains(out, hostiletest.Mark) && strings.Contains(Text(h.Text), hostiletest.Mark) {
+				t.Errorf("%s: %s does not show the text: %q", h.Name, name, out)
+			}
+		}
+	}
+	for _, text := range hostiletest.Good() {
+		if got := Text(text); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// everyView shows a text at every place of every view.
+func everyView(t *testing.T, hostile string) map[string]string {
 	shown := map[string]*bytes.Buffer{}
 	buffer := func(name string) *bytes.Buffer {
 		shown[name] = &bytes.Buffer{}
@@ -62,10 +83,10 @@ func TestHostileTexts(t *testing.T) {
 	live := &Live{state: NewState()}
 	screens, notices := buffer("screen"), buffer("notices")
 	for _, e := range storyEvents() {
-		e = spoil(e)
+		e = spoil(e, hostile)
 		plain.Emit(e)
 		live.Emit(e)
-		screens.WriteString(screen(live.state, Style{}, 200, 50, after(80_000).Time))
+		screens.WriteString(screen(live.state, Style{}, 400, 50, after(80_000).Time))
 		notices.WriteString(strings.Join(live.notices(), "\n"))
 	}
 	Summary(buffer("summary"), live.state, Style{})
@@ -77,14 +98,19 @@ func TestHostileTexts(t *testing.T) {
 	if err := table.Write(buffer("table"), Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for name, out := range shown {
-		if !strings.Contains(out.String(), "x") || !strings.Contains(out.String(), "y") {
-			t.Errorf("%s does not show the text: %q", name, out)
-		}
-		for line := range strings.Lines(out.String()) {
-			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), isControl) {
-				t.Errorf("%s passes on control characters: %q", name, line)
-			}
-		}
+	reasons := []plan.Reason{{Field: hostile, From: hostile, To: hostile, Text: hostile}, {Text: hostile}}
+	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "x"}, hostile)
+	step := plan.Step{Address: address, Name: address.String(), Kind: "agent-run", Action: plan.Run, Reasons: reasons, Conditions: []string{"isolation=none", "runtime=" + hostile}}
+	many := &plan.Plan{Pipeline: hostile}
+	for range rowsPerGroup + 1 {
+		many.Steps = append(many.Steps, step)
 	}
+	Plan(buffer("plan"), &plan.Plan{Pipeline: hostile, Steps: []plan.Step{step}}, Style{}, true)
+	Plan(buffer("long plan"), many, Style{}, false)
+	Explanation(buffer("explanation"), &engine.Explanation{Plan: step, Fields: []engine.Field{{Label: hostile, Value: hostile, Was: hostile}}}, Style{})
+	out := map[string]string{}
+	for name, b := range shown {
+		out[name] = b.String()
+	}
+	return out
 }

@@ -1,0 +1,51 @@
+package export
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// forSpreadsheets returns the table with every text made fit for a spreadsheet,
+// as OWASP has it: a text that would be a formula gets an apostrophe in front.
+// Texts that are numbers, and all other columns, stay as they are.
+func forSpreadsheets(t *table.Table) (*table.Table, error) {
+	columns := make([]*table.Column, 0, len(t.Columns()))
+	for _, c := range t.Columns() {
+		if c.Kind() == table.Text {
+			c = guarded(c)
+		}
+		columns = append(columns, c)
+	}
+	return table.New(columns...)
+}
+
+func guarded(c *table.Column) *table.Column {
+	texts, valid := make([]string, c.Len()), make([]bool, c.Len())
+	for i := range texts {
+		if valid[i] = !c.IsMissing(i); valid[i] {
+			texts[i] = guard(c.Text(i))
+		}
+	}
+	return table.FromTexts(c.Name(), texts, valid)
+}
+
+// number is a text that a spreadsheet takes for a number, whatever its sign.
+var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$`)
+
+// formula finds where a formula would begin: with the text, or behind what
+// separates cells where it is not a comma that does. The last four signs are
+// full-width, as some spreadsheets take them.
+var formula = regexp.MustCompile(`(^|;)(\s*)([=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])`)
+
+// guard returns a text for a cell of CSV. Control characters become blanks, so
+// that tabs and returns neither begin a formula nor end a row.
+func guard(text string) string {
+	line := plain.Line(text)
+	if number.MatchString(line) {
+		return line
+	}
+	return formula.ReplaceAllString(strings.TrimSpace(line), "$1'$2$3")
+}
