@@ -74,15 +74,31 @@ func (d *decoder) params(blocks []*hclsyntax.Block) {
 	}
 }
 
-// reference decodes what pins the reference's description:
+// reference decodes what pins the reference's descriptions:
 //
-//	reference { url = "https://…/description.md"  sha256 = "…" }
+//	reference { sha256 = "…"  obfuscated_sha256 = "…" }
+//
+// url and obfuscated_url are the addresses of texts that are not in the
+// reference's repository.
 func (d *decoder) reference(body *hclsyntax.Body) {
-	d.check(body, bodySchema{attrs: []string{"url", "sha256"}})
-	d.def.Facts.Description = Pin{URL: d.text(body, "url", true), SHA256: d.text(body, "sha256", true)}
-	if attr := body.Attributes["sha256"]; attr != nil {
-		d.checkHex(attr.Expr.Range(), "SHA-256", d.def.Facts.Description.SHA256, 64)
+	d.check(body, bodySchema{attrs: []string{"url", "sha256", "obfuscated_url", "obfuscated_sha256"}})
+	d.def.Facts.Description = d.pin(body, "", "description.md")
+	if body.Attributes["obfuscated_url"] != nil || body.Attributes["obfuscated_sha256"] != nil {
+		d.def.Facts.Obfuscated = d.pin(body, "obfuscated_", "description_obfuscated.md")
 	}
+}
+
+// pin decodes the attributes of one text. Without an address it is the
+// competition's file of that name in the reference's repository.
+func (d *decoder) pin(body *hclsyntax.Body, prefix, file string) Pin {
+	p := Pin{URL: d.text(body, prefix+"url", false), SHA256: d.text(body, prefix+"sha256", true)}
+	if p.URL == "" {
+		p.Path = path.Join("mlebench/competitions", d.def.ID, file)
+	}
+	if attr := body.Attributes[prefix+"sha256"]; attr != nil {
+		d.checkHex(attr.Expr.Range(), "SHA-256", p.SHA256, 64)
+	}
+	return p
 }
 
 // checksums decodes

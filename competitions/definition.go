@@ -70,16 +70,9 @@ type Facts struct {
 	// SampleScore is the score of the sample submission on the full data, as
 	// the reference rounds it; nil when it has none or it is not known.
 	SampleScore *float64
-	// Description pins the reference's description, fetched at run time.
-	Description Pin
-}
-
-// Pin names a text that is fetched when needed and never kept with us.
-type Pin struct {
-	// URL is where the text is, at a fixed commit.
-	URL string
-	// SHA256 is the digest of its bytes in hexadecimal.
-	SHA256 string
+	// Description pins the reference's description, Obfuscated the one that
+	// does not name the competition. They are fetched when they are needed.
+	Description, Obfuscated Pin
 }
 
 // Layout says where the files that grading needs lie, relative to the

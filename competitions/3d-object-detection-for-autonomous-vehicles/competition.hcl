@@ -23,8 +23,8 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/3d-object-detection-for-autonomous-vehicles/description.md"
-    sha256 = "262556662974970b89df73dbee1156af6ca9ac8dce450eb072da41ed289003f4"
+    sha256            = "262556662974970b89df73dbee1156af6ca9ac8dce450eb072da41ed289003f4"
+    obfuscated_sha256 = "c033154cdca2e69d380fa8519c614b1ff89288e34cb1ed53eb42516ef76cabeb"
   }
 
   locals {

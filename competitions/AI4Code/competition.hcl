@@ -22,8 +22,8 @@ competition "AI4Code" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/AI4Code/description.md"
-    sha256 = "586a80648f36df032feed42b6e397fb7d3db7c1465ef09e62b858e78855801d1"
+    sha256            = "586a80648f36df032feed42b6e397fb7d3db7c1465ef09e62b858e78855801d1"
+    obfuscated_sha256 = "f9fcf8d7836d07df14e4155316718b7882dfeb874bfb143203e72db2b506eb0e"
   }
 
   param "test_size" {

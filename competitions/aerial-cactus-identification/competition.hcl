@@ -22,8 +22,8 @@ competition "aerial-cactus-identification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/aerial-cactus-identification/description.md"
-    sha256 = "4d89ec66b6f100519a552c5be47b128b21d4b857ba076576970606d29e25c778"
+    sha256            = "4d89ec66b6f100519a552c5be47b128b21d4b857ba076576970606d29e25c778"
+    obfuscated_sha256 = "6000b7f8654f7f2e4fa663f5fb1ef459312c302b4836e310ae206b0ec06d8c05"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "alaska2-image-steganalysis" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/alaska2-image-steganalysis/description.md"
-    sha256 = "edccedf01290c15739135805c1a84ac88f2df2df98e2f4cebf6bc691740cbfa1"
+    sha256            = "edccedf01290c15739135805c1a84ac88f2df2df98e2f4cebf6bc691740cbfa1"
+    obfuscated_sha256 = "350e8ca0005723c4ca33dcb6265fd0fa4b95beaf0d75a82e493382e5e9e8b3d2"
   }
 
   param "test_size" {

@@ -22,8 +22,8 @@ competition "aptos2019-blindness-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/aptos2019-blindness-detection/description.md"
-    sha256 = "029b3e0cc59183f11c26950a7f1c84f28bfecca7e6bcf4147b4e4d348b103952"
+    sha256            = "029b3e0cc59183f11c26950a7f1c84f28bfecca7e6bcf4147b4e4d348b103952"
+    obfuscated_sha256 = "2a2685614077dae55709961d92acd77217705f7a35bc20e47640d64f9d6e0df4"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "billion-word-imputation" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/billion-word-imputation/description.md"
-    sha256 = "593910b0d4eede71130432258bbbdd58093696018df44336db4ee9cf7604e989"
+    sha256            = "593910b0d4eede71130432258bbbdd58093696018df44336db4ee9cf7604e989"
+    obfuscated_sha256 = "6b5508ef31825f3bc86f5192e6e82ccb0be98f5fe23c6acf3563ab47c05974b5"
   }
 
   param "lines" {

@@ -23,8 +23,8 @@ competition "bms-molecular-translation" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/bms-molecular-translation/description.md"
-    sha256 = "f8e2745a9b7ba2670066b59d908e6f8c89d9f46afdc400b636628d2a3bf662b4"
+    sha256            = "f8e2745a9b7ba2670066b59d908e6f8c89d9f46afdc400b636628d2a3bf662b4"
+    obfuscated_sha256 = "e2e04139f37710d3b22d5fb0e3f8fed6e9b5505b66a3fe75467d30f0904a4375"
   }
 
   prepare {

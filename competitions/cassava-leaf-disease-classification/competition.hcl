@@ -22,8 +22,8 @@ competition "cassava-leaf-disease-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/cassava-leaf-disease-classification/description.md"
-    sha256 = "8f99d10e9bb8c31776101de1411c5011177135fd43c513ae0bf50214362ea0b7"
+    sha256            = "8f99d10e9bb8c31776101de1411c5011177135fd43c513ae0bf50214362ea0b7"
+    obfuscated_sha256 = "3ce3dec9da64224b5b0e3e208e49a765e1825d7c1bf0930cdbd78ed2a2c518b8"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "cdiscount-image-classification-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/cdiscount-image-classification-challenge/description.md"
-    sha256 = "b6e9867bc21c9993bef59323d475d20eb0cc7dad548b865fd5bb0d74f810d173"
+    sha256            = "b6e9867bc21c9993bef59323d475d20eb0cc7dad548b865fd5bb0d74f810d173"
+    obfuscated_sha256 = "975a26e328e8f094bb0ee3a2985fcd98ba3b46e910229bedb917e4f208dc4f74"
   }
 
   prepare {

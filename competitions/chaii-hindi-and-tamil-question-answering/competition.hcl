@@ -22,8 +22,8 @@ competition "chaii-hindi-and-tamil-question-answering" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/chaii-hindi-and-tamil-question-answering/description.md"
-    sha256 = "744515f9f04e76873bb828c5da5ba5b494d0c118e59aed28e8fec19fe81c8a3b"
+    sha256            = "744515f9f04e76873bb828c5da5ba5b494d0c118e59aed28e8fec19fe81c8a3b"
+    obfuscated_sha256 = "7e588d4446e4f1b879aa719ffd40c2077b7cee25c961fdb612fbcf772ccb9cfd"
   }
 
   prepare {

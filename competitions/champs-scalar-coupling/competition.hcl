@@ -23,8 +23,8 @@ competition "champs-scalar-coupling" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/champs-scalar-coupling/description.md"
-    sha256 = "806e605a9b7ddedcae7f84577f86d6c7cee257e1894dc647298dee2b52e7273c"
+    sha256            = "806e605a9b7ddedcae7f84577f86d6c7cee257e1894dc647298dee2b52e7273c"
+    obfuscated_sha256 = "497f68fb41b276dad9ab3c185cc64877f5ba42e91cdd6d7e2806a5ede4fc8d15"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "denoising-dirty-documents" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/denoising-dirty-documents/description.md"
-    sha256 = "13082763ab3efc7e7b7702c8b0b83758ee897e0d51dc43758e405416644d5845"
+    sha256            = "13082763ab3efc7e7b7702c8b0b83758ee897e0d51dc43758e405416644d5845"
+    obfuscated_sha256 = "961af02cb099d4bb6e303719889c8043ef4437285977ee46a201eeac5bf7470c"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "detecting-insults-in-social-commentary" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/detecting-insults-in-social-commentary/description.md"
-    sha256 = "63773cd45967ba5e3b8fb78ba79ec071618e87e6e3f1752971e3c7a17913ffe5"
+    sha256            = "63773cd45967ba5e3b8fb78ba79ec071618e87e6e3f1752971e3c7a17913ffe5"
+    obfuscated_sha256 = "217ae836598fa01ade8576045bcbe02e9e834a7713db07f9aeedd5955f2e99ef"
   }
 
   prepare {

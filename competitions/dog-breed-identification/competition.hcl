@@ -22,8 +22,8 @@ competition "dog-breed-identification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/dog-breed-identification/description.md"
-    sha256 = "40d0cf3c4168a17f3196d4743316d363274942134cd291a28d7295da6b408bbe"
+    sha256            = "40d0cf3c4168a17f3196d4743316d363274942134cd291a28d7295da6b408bbe"
+    obfuscated_sha256 = "72ed2884ac65da0992dec606b0f028241e4c670e3897c19a21305f476d86983c"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "dogs-vs-cats-redux-kernels-edition" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/dogs-vs-cats-redux-kernels-edition/description.md"
-    sha256 = "9bdf6af7b3a740c9b360eebcb1d045760854a5e7f69b694ee66d50001c20b942"
+    sha256            = "9bdf6af7b3a740c9b360eebcb1d045760854a5e7f69b694ee66d50001c20b942"
+    obfuscated_sha256 = "e920760b471819ac75dfd6055aa410813ae1d8e1c9f4c50f5a42cc1c7ff0476e"
   }
 
   prepare {

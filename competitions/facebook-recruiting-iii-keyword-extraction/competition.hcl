@@ -22,8 +22,8 @@ competition "facebook-recruiting-iii-keyword-extraction" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/facebook-recruiting-iii-keyword-extraction/description.md"
-    sha256 = "ae9dbec83c9216b45657cf93c95c9b0456d69d5313a64d1dc64fae26f52c0923"
+    sha256            = "ae9dbec83c9216b45657cf93c95c9b0456d69d5313a64d1dc64fae26f52c0923"
+    obfuscated_sha256 = "df65b0482ca19321fbec4adc7b794bd69d9a6d514dd2e6e717241ef7c34dc4d1"
   }
 
   prepare {

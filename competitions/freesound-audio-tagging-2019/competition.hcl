@@ -29,8 +29,8 @@ competition "freesound-audio-tagging-2019" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/freesound-audio-tagging-2019/description.md"
-    sha256 = "2574ff9a10a0095fdea797b14f49bfef280938623abcafb104fdfc3c4201d142"
+    sha256            = "2574ff9a10a0095fdea797b14f49bfef280938623abcafb104fdfc3c4201d142"
+    obfuscated_sha256 = "25beb574246ddc4b9fa0519010a409499a95d4e8442bb1f805dcc1b09c8345b2"
   }
 
   locals {

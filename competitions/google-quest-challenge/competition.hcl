@@ -23,8 +23,8 @@ competition "google-quest-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/google-quest-challenge/description.md"
-    sha256 = "ffacc1b6f2d10a072ad110d378848d81dba2e175bf7d5464df8298e061e830d3"
+    sha256            = "ffacc1b6f2d10a072ad110d378848d81dba2e175bf7d5464df8298e061e830d3"
+    obfuscated_sha256 = "d359f5c0b4e1b0e85d6ebb1f279c08d040ddd4b8f9ed6c9b6beb766ea389018a"
   }
 
   locals {

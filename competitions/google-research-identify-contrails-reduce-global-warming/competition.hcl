@@ -23,8 +23,8 @@ competition "google-research-identify-contrails-reduce-global-warming" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/google-research-identify-contrails-reduce-global-warming/description.md"
-    sha256 = "8ed736890804fd6d6642080ce2638ef4ae8ccb7d37f35b627c7607cc1b6d3296"
+    sha256            = "8ed736890804fd6d6642080ce2638ef4ae8ccb7d37f35b627c7607cc1b6d3296"
+    obfuscated_sha256 = "da087ac8c65ad61e9ca6cd8eb282208b0c9c28abea258ec2814f06d0603f80d3"
   }
 
   prepare {

@@ -24,8 +24,8 @@ competition "h-and-m-personalized-fashion-recommendations" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/h-and-m-personalized-fashion-recommendations/description.md"
-    sha256 = "8552695dd6f4d7f384b18f7abf726d4db8cae47c2c758e6343d1f6744e81026c"
+    sha256            = "8552695dd6f4d7f384b18f7abf726d4db8cae47c2c758e6343d1f6744e81026c"
+    obfuscated_sha256 = "e36bab488c1f14c5f23d6fb20ebdc49f7394e943727542351a80391cb0b10e2f"
   }
 
   locals {

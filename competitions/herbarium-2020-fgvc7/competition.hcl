@@ -22,8 +22,8 @@ competition "herbarium-2020-fgvc7" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/herbarium-2020-fgvc7/description.md"
-    sha256 = "69e8607b9d0a0115441c15e1f6f4f27f0ebbdb09383f6720ad9fa072f1130759"
+    sha256            = "69e8607b9d0a0115441c15e1f6f4f27f0ebbdb09383f6720ad9fa072f1130759"
+    obfuscated_sha256 = "f190f65e0ae5f1720394d7f13180819adc8ec24763d52161a92033e1420fb31f"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "herbarium-2021-fgvc8" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/herbarium-2021-fgvc8/description.md"
-    sha256 = "fa0e30caeaa3eaff232c49e0fee3372fcd2c0a260702ba9944c6b7f13d74667d"
+    sha256            = "fa0e30caeaa3eaff232c49e0fee3372fcd2c0a260702ba9944c6b7f13d74667d"
+    obfuscated_sha256 = "f7aad01502a78d34e3578a4a9ed40948be81beda0a109e264f48a8dd116b8b84"
   }
 
   prepare {

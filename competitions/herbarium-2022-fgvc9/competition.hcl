@@ -23,8 +23,8 @@ competition "herbarium-2022-fgvc9" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/herbarium-2022-fgvc9/description.md"
-    sha256 = "2d8fdd1ecef0bac27954d7b93e90c9d948ca37ce72ea17505cbca37aa115e953"
+    sha256            = "2d8fdd1ecef0bac27954d7b93e90c9d948ca37ce72ea17505cbca37aa115e953"
+    obfuscated_sha256 = "d1fb962d8ff327573a6845cd8bc5e145ee79d4e0876b7f4a7752899026a5212a"
   }
 
   prepare {

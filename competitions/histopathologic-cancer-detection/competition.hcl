@@ -22,8 +22,8 @@ competition "histopathologic-cancer-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/histopathologic-cancer-detection/description.md"
-    sha256 = "00a703c776bba4215bbb8d45bcd3e27428e60f7a38b0e9444c9b6e64c69d59db"
+    sha256            = "00a703c776bba4215bbb8d45bcd3e27428e60f7a38b0e9444c9b6e64c69d59db"
+    obfuscated_sha256 = "024e3ec816d3ed7996982d3c1ec46020baf09b31c8aa84c8e7911f466bcbcfea"
   }
 
   prepare {

@@ -24,8 +24,8 @@ competition "hms-harmful-brain-activity-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hms-harmful-brain-activity-classification/description.md"
-    sha256 = "e76e5a4022380ddba6f2521852d88f57fe0f0200d3c507b6cc42975eb299cea8"
+    sha256            = "e76e5a4022380ddba6f2521852d88f57fe0f0200d3c507b6cc42975eb299cea8"
+    obfuscated_sha256 = "acd4df2e651042dc95689eb9f041a5fc0f1c841afc504026a377a02059696790"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "hotel-id-2021-fgvc8" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hotel-id-2021-fgvc8/description.md"
-    sha256 = "b787ccecacbc0293f7db4e91c57ab3aca7ed00ca5a7309d8cb81ebe2dcc99058"
+    sha256            = "b787ccecacbc0293f7db4e91c57ab3aca7ed00ca5a7309d8cb81ebe2dcc99058"
+    obfuscated_sha256 = "548dd290e11cb26b55995bacd6db11b936a490783e1ced817389029bbb174146"
   }
 
   prepare {

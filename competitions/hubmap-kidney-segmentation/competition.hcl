@@ -23,8 +23,8 @@ competition "hubmap-kidney-segmentation" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hubmap-kidney-segmentation/description.md"
-    sha256 = "506e9efb333cd64b55d38d587447d2f9ffb3ef452a03ae46aa30c7f64739b47d"
+    sha256            = "506e9efb333cd64b55d38d587447d2f9ffb3ef452a03ae46aa30c7f64739b47d"
+    obfuscated_sha256 = "2f1bc7ff58f41ac46fba8f3b784a29af3e1de4d04b9e58ad1a7abc938affe044"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "icecube-neutrinos-in-deep-ice" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/icecube-neutrinos-in-deep-ice/description.md"
-    sha256 = "9eb82d9fe0df33b8a82b45b8f0d2d9a0ab297b59a05ede6e93501bb3dbfb72df"
+    sha256            = "9eb82d9fe0df33b8a82b45b8f0d2d9a0ab297b59a05ede6e93501bb3dbfb72df"
+    obfuscated_sha256 = "8311180855562960ae1ff55f7fb272ff566cc70fff80a79b262c230d481d3555"
   }
 
   prepare {

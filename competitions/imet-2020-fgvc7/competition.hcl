@@ -23,8 +23,8 @@ competition "imet-2020-fgvc7" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/imet-2020-fgvc7/description.md"
-    sha256 = "474b3c138599cd54f84ad479789f705290288253ef9fd7b2ca4343c8e9bdd86a"
+    sha256            = "474b3c138599cd54f84ad479789f705290288253ef9fd7b2ca4343c8e9bdd86a"
+    obfuscated_sha256 = "5988e79fc345fc2b3c1b43b84ad9ef311f046a4c2e493574cd7af4a2cf650b8a"
   }
 
   prepare {

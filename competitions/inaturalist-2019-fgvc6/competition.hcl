@@ -22,8 +22,8 @@ competition "inaturalist-2019-fgvc6" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/inaturalist-2019-fgvc6/description.md"
-    sha256 = "d50a6cd729c288a62c4705fc6c73a450f9b800c9c58376e98f7a3ad8454c0ae8"
+    sha256            = "d50a6cd729c288a62c4705fc6c73a450f9b800c9c58376e98f7a3ad8454c0ae8"
+    obfuscated_sha256 = "674b972a0829ec568ef686a0f50e8e7bd5f725e7a019e021d88a97af1af648f3"
   }
 
   locals {

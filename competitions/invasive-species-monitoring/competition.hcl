@@ -18,8 +18,8 @@ competition "invasive-species-monitoring" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/invasive-species-monitoring/description.md"
-    sha256 = "316981109dd2e81be94aa7606c7f8865b27da9a15bdfdf4789307e89261b17c6"
+    sha256            = "316981109dd2e81be94aa7606c7f8865b27da9a15bdfdf4789307e89261b17c6"
+    obfuscated_sha256 = "f9156bd46f83b44a7f3e756487a1156d13a32a995ac05e21bc3ea12ce248c4ca"
   }
 
   prepare {

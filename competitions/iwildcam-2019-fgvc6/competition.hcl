@@ -22,8 +22,8 @@ competition "iwildcam-2019-fgvc6" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/iwildcam-2019-fgvc6/description.md"
-    sha256 = "56cb92ec619f6a93b15ec01ef863b1d145930d3ca4e666d2142238d0da21c6f8"
+    sha256            = "56cb92ec619f6a93b15ec01ef863b1d145930d3ca4e666d2142238d0da21c6f8"
+    obfuscated_sha256 = "3a2afa8995eccb977303ab1fe3df3796bb018207f0680c34dbe1535e9828ae70"
   }
 
   prepare {

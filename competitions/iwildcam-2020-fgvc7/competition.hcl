@@ -22,8 +22,8 @@ competition "iwildcam-2020-fgvc7" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/iwildcam-2020-fgvc7/description.md"
-    sha256 = "124b9b8b5ff6ffcd370360c4a9d3e55e80ea2a620293cb253bc021e21fd51370"
+    sha256            = "124b9b8b5ff6ffcd370360c4a9d3e55e80ea2a620293cb253bc021e21fd51370"
+    obfuscated_sha256 = "c3143ca4bf8b37bc3105114634a1dbd599f352b50fa17237594db35717dcc352"
   }
 
   prepare {

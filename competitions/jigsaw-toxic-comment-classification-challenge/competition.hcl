@@ -22,8 +22,8 @@ competition "jigsaw-toxic-comment-classification-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/jigsaw-toxic-comment-classification-challenge/description.md"
-    sha256 = "7eb0b4ccac0ded8aeefe02d148f1fdb9ad6fea2eff0552217fcaf07b5f0b5d65"
+    sha256            = "7eb0b4ccac0ded8aeefe02d148f1fdb9ad6fea2eff0552217fcaf07b5f0b5d65"
+    obfuscated_sha256 = "9b937b5bc22156e05c43be36b7051a3cb90405dfba1415b22d231a16d8298eee"
   }
 
   locals {

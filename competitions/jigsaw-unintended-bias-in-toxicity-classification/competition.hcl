@@ -23,8 +23,8 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/jigsaw-unintended-bias-in-toxicity-classification/description.md"
-    sha256 = "b594ee8a61dae656195c34aa9f8c15aaa4eaee4bbd1fc676321684a07fda1951"
+    sha256            = "b594ee8a61dae656195c34aa9f8c15aaa4eaee4bbd1fc676321684a07fda1951"
+    obfuscated_sha256 = "e0c4c0a78be386d83bd331f98822f6bee6757765f05535d84c8367f79bf0f53e"
   }
 
   prepare {

@@ -24,8 +24,8 @@ competition "kuzushiji-recognition" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/kuzushiji-recognition/description.md"
-    sha256 = "c8fa1a92aba3cab42c18d4db5399437a8bbd4c015f8a6d619935b149c9c48869"
+    sha256            = "c8fa1a92aba3cab42c18d4db5399437a8bbd4c015f8a6d619935b149c9c48869"
+    obfuscated_sha256 = "bd5817237980ebcf268590f87015a16b3fdb0548c5fc36c45956cf0a6fa14747"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "leaf-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/leaf-classification/description.md"
-    sha256 = "7b57af084dd30eb953dc8aacdf48372b2c190f5118fb2217a2390b82c98092b7"
+    sha256            = "7b57af084dd30eb953dc8aacdf48372b2c190f5118fb2217a2390b82c98092b7"
+    obfuscated_sha256 = "481490b6b321f95b1e1f67aa0b64890f9e0a0a6183915418dad7f01fd4a1a584"
   }
 
   locals {

@@ -22,8 +22,8 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/learning-agency-lab-automated-essay-scoring-2/description.md"
-    sha256 = "c11986179a042c909be5ab23275650f66160d7916ad229e133ca3f2af493cbed"
+    sha256            = "c11986179a042c909be5ab23275650f66160d7916ad229e133ca3f2af493cbed"
+    obfuscated_sha256 = "7864e1f560cc8e87e9426e848c68a6519bdb7d186c2fa8d9c7a1a768c2179aa3"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "lmsys-chatbot-arena" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/lmsys-chatbot-arena/description.md"
-    sha256 = "3d1a047d22934574db118a9da6aa6d6f25d90331f12a99e920a15a497df685f9"
+    sha256            = "3d1a047d22934574db118a9da6aa6d6f25d90331f12a99e920a15a497df685f9"
+    obfuscated_sha256 = "bdccbded81e6c11903be1268c981995cd96163717264bc23356bafe2804ed2ab"
   }
 
   prepare {

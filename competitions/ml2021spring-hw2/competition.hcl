@@ -18,8 +18,8 @@ competition "ml2021spring-hw2" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/ml2021spring-hw2/description.md"
-    sha256 = "4be55954d8f4f167b96c407bdcbf51889a599582c108a7b7e576206dbe15e6a8"
+    sha256            = "4be55954d8f4f167b96c407bdcbf51889a599582c108a7b7e576206dbe15e6a8"
+    obfuscated_sha256 = "e53230fd0f9e1764178adeb2014a847b7bc781ab1bfde95c4aee57bfdf0bf4cb"
   }
 
   prepare {

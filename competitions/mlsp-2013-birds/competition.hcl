@@ -22,8 +22,8 @@ competition "mlsp-2013-birds" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/mlsp-2013-birds/description.md"
-    sha256 = "73e2510bd4f663e2bc448fa20c30e424bb805dab5b53121d6b2a810ccd12235c"
+    sha256            = "73e2510bd4f663e2bc448fa20c30e424bb805dab5b53121d6b2a810ccd12235c"
+    obfuscated_sha256 = "60a657660851e7ee12588e028ed7007f5d14bf78f761da82e09494e876bdbd07"
   }
 
   locals {

@@ -18,8 +18,8 @@ competition "movie-review-sentiment-analysis-kernels-only" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/movie-review-sentiment-analysis-kernels-only/description.md"
-    sha256 = "46a6f4a12d74b7d1dd244a3ea4219ccd00ad8e1d9d58af79dd00db272d430d92"
+    sha256            = "46a6f4a12d74b7d1dd244a3ea4219ccd00ad8e1d9d58af79dd00db272d430d92"
+    obfuscated_sha256 = "b85fc94465bcb108b9be846e903c6b0a4f3c1d37088e510c2b739b1df7dfe9c7"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "multi-modal-gesture-recognition" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/multi-modal-gesture-recognition/description.md"
-    sha256 = "900df37432e8386fcbcc84d3df7d261688cdf07d8db4a75f83d79ae41fa76aa4"
+    sha256            = "900df37432e8386fcbcc84d3df7d261688cdf07d8db4a75f83d79ae41fa76aa4"
+    obfuscated_sha256 = "af8c6ab588ea8ad45901c95d08e2485f6bd7c1f8e6c6212a55ac51b2c6b8b0fb"
   }
 
   locals {

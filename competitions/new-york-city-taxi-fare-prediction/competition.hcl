@@ -22,8 +22,8 @@ competition "new-york-city-taxi-fare-prediction" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/new-york-city-taxi-fare-prediction/description.md"
-    sha256 = "2b03adead2ada103004b5a9a78b7b4d52d61c603b5d3dedc7ad180d7102e35e4"
+    sha256            = "2b03adead2ada103004b5a9a78b7b4d52d61c603b5d3dedc7ad180d7102e35e4"
+    obfuscated_sha256 = "62279b19a8846479f1dfc69b3d500dbf621a169ab50fe84bb7b9e9e5b1fb1cc4"
   }
 
   param "test_size" {

@@ -23,8 +23,8 @@ competition "nfl-player-contact-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/nfl-player-contact-detection/description.md"
-    sha256 = "9b781fc511e726067e9f141505a947a7afe0588af2157e6f1ed10ed624f2a11d"
+    sha256            = "9b781fc511e726067e9f141505a947a7afe0588af2157e6f1ed10ed624f2a11d"
+    obfuscated_sha256 = "16e8e85721de6dc6f2425aebe5a977a6f13493c77c9438985516666119579b39"
   }
 
   prepare {

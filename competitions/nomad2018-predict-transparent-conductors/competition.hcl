@@ -22,8 +22,8 @@ competition "nomad2018-predict-transparent-conductors" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/nomad2018-predict-transparent-conductors/description.md"
-    sha256 = "d70aa4ad5bd3c2d460b750ae26b7f3572271dcab50499f4c8de66f7d6c45e1ad"
+    sha256            = "d70aa4ad5bd3c2d460b750ae26b7f3572271dcab50499f4c8de66f7d6c45e1ad"
+    obfuscated_sha256 = "e78adb52177f18888c7c6dc8c8ea660e25c07417c2045a753248f6f5660692d1"
   }
 
   locals {

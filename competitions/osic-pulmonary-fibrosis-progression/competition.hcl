@@ -24,8 +24,8 @@ competition "osic-pulmonary-fibrosis-progression" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/osic-pulmonary-fibrosis-progression/description.md"
-    sha256 = "be3bdc04e941196db573902a9440bc082dbfd801105f500967a1ae70f6ea879d"
+    sha256            = "be3bdc04e941196db573902a9440bc082dbfd801105f500967a1ae70f6ea879d"
+    obfuscated_sha256 = "9d910f2f199437c4700171c0858f01ff52da79be8e2bd55c07f269d846ad87a7"
   }
 
   prepare {

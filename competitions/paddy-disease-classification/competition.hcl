@@ -18,8 +18,8 @@ competition "paddy-disease-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/paddy-disease-classification/description.md"
-    sha256 = "78ffdacc4c00657bfa5bee47c7ded00534ba7a88e1e5fd7874e1c7c72b889d81"
+    sha256            = "78ffdacc4c00657bfa5bee47c7ded00534ba7a88e1e5fd7874e1c7c72b889d81"
+    obfuscated_sha256 = "0751bb2a9ae253d86bd6d877949773e5069e4300d63eeda96924ce682ae4da14"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "petfinder-pawpularity-score" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/petfinder-pawpularity-score/description.md"
-    sha256 = "7276f65742c36492e0fe4a8c5065ae95ac75e3f38718091c1d236229da93c35b"
+    sha256            = "7276f65742c36492e0fe4a8c5065ae95ac75e3f38718091c1d236229da93c35b"
+    obfuscated_sha256 = "b3579677ddc268b5612b571d4eb5cb25467c6754cd6cf26e39aa02fc910a940f"
   }
 
   prepare {

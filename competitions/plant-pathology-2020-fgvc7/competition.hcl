@@ -22,8 +22,8 @@ competition "plant-pathology-2020-fgvc7" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/plant-pathology-2020-fgvc7/description.md"
-    sha256 = "7f8f8f91d7d67bfe28b7600765dda4e19fa3faccd256ded4877fff8fa493319e"
+    sha256            = "7f8f8f91d7d67bfe28b7600765dda4e19fa3faccd256ded4877fff8fa493319e"
+    obfuscated_sha256 = "c7bda0e71943239fcde1db1ee45df2870f74908c4f2c0af203d4ef061a4d2187"
   }
 
   locals {

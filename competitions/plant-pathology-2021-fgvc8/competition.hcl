@@ -22,8 +22,8 @@ competition "plant-pathology-2021-fgvc8" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/plant-pathology-2021-fgvc8/description.md"
-    sha256 = "6c081ebad6b60386f999315097acf37f379cce4a2b5d7c88ce8846f5c77aae6c"
+    sha256            = "6c081ebad6b60386f999315097acf37f379cce4a2b5d7c88ce8846f5c77aae6c"
+    obfuscated_sha256 = "903be9466f1b89ffc97165c3d899ae801ad4028bde9ecdc57fc5ef93187b5e12"
   }
 
   prepare {

@@ -18,8 +18,8 @@ competition "plant-seedlings-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/plant-seedlings-classification/description.md"
-    sha256 = "30639b1c5df8b1bced0e705cee666a54c458a1d5f42a4ff4d0a51e29ce1be39d"
+    sha256            = "30639b1c5df8b1bced0e705cee666a54c458a1d5f42a4ff4d0a51e29ce1be39d"
+    obfuscated_sha256 = "8034409abbde6360c80e919be91606299f6a78bf11a032641fb0c23e4c9f287b"
   }
 
   prepare {

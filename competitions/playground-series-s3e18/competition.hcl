@@ -18,8 +18,8 @@ competition "playground-series-s3e18" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/playground-series-s3e18/description.md"
-    sha256 = "9d7eb7d18b78cfaf7cf4befdb1dd903319861298bc32aca2dde5a035da478958"
+    sha256            = "9d7eb7d18b78cfaf7cf4befdb1dd903319861298bc32aca2dde5a035da478958"
+    obfuscated_sha256 = "44bbdec2028cbb11c8198d6382dc06610788d56e2c336348e2468df637e46ef8"
   }
 
   locals {

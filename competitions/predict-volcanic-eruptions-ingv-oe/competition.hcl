@@ -22,8 +22,8 @@ competition "predict-volcanic-eruptions-ingv-oe" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/predict-volcanic-eruptions-ingv-oe/description.md"
-    sha256 = "330e66952cc1249e83e65de93a9fc1815d0036e04d4ac133254b04d4b4df666e"
+    sha256            = "330e66952cc1249e83e65de93a9fc1815d0036e04d4ac133254b04d4b4df666e"
+    obfuscated_sha256 = "9ebd861fd47e857cfe9a32f241530dd727718a0a37b2f6872a149097379304a4"
   }
 
   prepare {

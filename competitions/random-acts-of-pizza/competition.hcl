@@ -22,8 +22,8 @@ competition "random-acts-of-pizza" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/random-acts-of-pizza/description.md"
-    sha256 = "0534f4d657a2fdff3c9ce68cc6625565cd7f7d092a92eff94745b930c6dc47ce"
+    sha256            = "0534f4d657a2fdff3c9ce68cc6625565cd7f7d092a92eff94745b930c6dc47ce"
+    obfuscated_sha256 = "0aff2b32d02a29be7227a28be96ecb4f3f2fcd346161c498007cd102913e50f8"
   }
 
   locals {

@@ -23,8 +23,8 @@ competition "ranzcr-clip-catheter-line-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/ranzcr-clip-catheter-line-classification/description.md"
-    sha256 = "9e44dcf23f08a1834d5b89cd784f1956a3c60c016be632e5499fb16319179d77"
+    sha256            = "9e44dcf23f08a1834d5b89cd784f1956a3c60c016be632e5499fb16319179d77"
+    obfuscated_sha256 = "b69a26e4fa6b63afecfc394de091a2d5a7f3e37be1b80a140787e96b4a293746"
   }
 
   locals {

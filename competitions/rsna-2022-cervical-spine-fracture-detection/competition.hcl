@@ -23,8 +23,8 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/rsna-2022-cervical-spine-fracture-detection/description.md"
-    sha256 = "bfb12ae0706a108c9c9014a14cadcbc0c93cb9900e2eb87b8af6e719f328669b"
+    sha256            = "bfb12ae0706a108c9c9014a14cadcbc0c93cb9900e2eb87b8af6e719f328669b"
+    obfuscated_sha256 = "1219f135ff60ccc807509cb8bb19a744f7c036bb043594d779bd77d79a1e488f"
   }
 
   locals {

@@ -23,8 +23,8 @@ competition "rsna-breast-cancer-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/rsna-breast-cancer-detection/description.md"
-    sha256 = "3d39c67fb0b6d321908d890ae0757dc0ab6f70ac0033be8505c32b722a1d18ae"
+    sha256            = "3d39c67fb0b6d321908d890ae0757dc0ab6f70ac0033be8505c32b722a1d18ae"
+    obfuscated_sha256 = "1c8b528ef3db5686b87d3ae8c889e9c344b81ce01a5d8e910a5809c4dbe43d94"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/rsna-miccai-brain-tumor-radiogenomic-classification/description.md"
-    sha256 = "df615804a3e93b0b5f854b8905afd148a6cbface3195e90898c38ca87ec2a679"
+    sha256            = "df615804a3e93b0b5f854b8905afd148a6cbface3195e90898c38ca87ec2a679"
+    obfuscated_sha256 = "0cf0bc06c6e69e7d5aec39c5989a3f8b2c0b1274d2e982369f6c2f101de51623"
   }
 
   prepare {

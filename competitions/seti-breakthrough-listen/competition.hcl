@@ -22,8 +22,8 @@ competition "seti-breakthrough-listen" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/seti-breakthrough-listen/description.md"
-    sha256 = "d0bb4e333607b9cc034d7a2fdef347517b914294d0f35c969c692766d29761d0"
+    sha256            = "d0bb4e333607b9cc034d7a2fdef347517b914294d0f35c969c692766d29761d0"
+    obfuscated_sha256 = "34c9f09c17b1c7a33848901d64de8126cf6253b5e7a0ae84c57e34a5bbe761fc"
   }
 
   prepare {

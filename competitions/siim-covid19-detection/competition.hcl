@@ -23,8 +23,8 @@ competition "siim-covid19-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-covid19-detection/description.md"
-    sha256 = "c494a0f53f5e760900cc418f7ff441b649a2f6e258398634cc9683f3397c57af"
+    sha256            = "c494a0f53f5e760900cc418f7ff441b649a2f6e258398634cc9683f3397c57af"
+    obfuscated_sha256 = "f37bf435388bafd8a3a94d0ead309ff5de6c4ff47517a1c00ca10bcbc6a6064f"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "siim-isic-melanoma-classification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-isic-melanoma-classification/description.md"
-    sha256 = "2b4e8a8e5d7416efc26f4206f3df9f62b49de9b470ded1f1ce21e652d2f7e9dd"
+    sha256            = "2b4e8a8e5d7416efc26f4206f3df9f62b49de9b470ded1f1ce21e652d2f7e9dd"
+    obfuscated_sha256 = "32dad6f5ba9147eeb8331b9c4955f2cc217e5914713a51f023173385d6e4a3fa"
   }
 
   locals {

@@ -23,8 +23,8 @@ competition "smartphone-decimeter-2022" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/smartphone-decimeter-2022/description.md"
-    sha256 = "7ab9cfc4cabebb98f7249d66a51209485d0d1b6783f228badab242d04087b16e"
+    sha256            = "7ab9cfc4cabebb98f7249d66a51209485d0d1b6783f228badab242d04087b16e"
+    obfuscated_sha256 = "f4608be7268265fafedc262eadbf9033c53631f1fe3420a9afc6ecfdcdbd7f21"
   }
 
   locals {

@@ -19,8 +19,8 @@ competition "spaceship-titanic" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/spaceship-titanic/description.md"
-    sha256 = "ee35380587404b263ef8b38d9a2fff4196563abb2e12bc086b02c9808b7f37cb"
+    sha256            = "ee35380587404b263ef8b38d9a2fff4196563abb2e12bc086b02c9808b7f37cb"
+    obfuscated_sha256 = "c7a980e086d8b4ceb7ac05405206ba0b8ce5dad25887978586caaf3ffef448e9"
   }
 
   prepare {

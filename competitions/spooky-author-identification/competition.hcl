@@ -22,8 +22,8 @@ competition "spooky-author-identification" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/spooky-author-identification/description.md"
-    sha256 = "35d7de46d74377f997bdc7f5859e36ca3311fb4ae2e37ab63491a9d7c72661bd"
+    sha256            = "35d7de46d74377f997bdc7f5859e36ca3311fb4ae2e37ab63491a9d7c72661bd"
+    obfuscated_sha256 = "9f436bf99717f3a726d429faa809e2b54651f8726ae3b4a663251625f652abe3"
   }
 
   locals {

@@ -23,8 +23,8 @@ competition "stanford-covid-vaccine" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/stanford-covid-vaccine/description.md"
-    sha256 = "be91b5ee222979bf83059a8d4691b6ca532ea6871f3d799ea14347c3a65833bb"
+    sha256            = "be91b5ee222979bf83059a8d4691b6ca532ea6871f3d799ea14347c3a65833bb"
+    obfuscated_sha256 = "5aef62bb01ad2708d4b26755d570d9ec09979030724b27f1330f9a57e77d95a6"
   }
 
   locals {

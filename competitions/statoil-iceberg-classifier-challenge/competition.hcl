@@ -22,8 +22,8 @@ competition "statoil-iceberg-classifier-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/statoil-iceberg-classifier-challenge/description.md"
-    sha256 = "d04b805efd6cf6e5f064ea14b2edc63a6b6b89a64780f2fba2cb658f70a96438"
+    sha256            = "d04b805efd6cf6e5f064ea14b2edc63a6b6b89a64780f2fba2cb658f70a96438"
+    obfuscated_sha256 = "bfbc9c9660770b75717956821b07a8bba442f2d8bbd28b397eaf39403774aed6"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "tabular-playground-series-dec-2021" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tabular-playground-series-dec-2021/description.md"
-    sha256 = "2e71be7051c006b63ae8bae4e1b0e6a620914d8cd9bf580d1f10871f95d043f6"
+    sha256            = "2e71be7051c006b63ae8bae4e1b0e6a620914d8cd9bf580d1f10871f95d043f6"
+    obfuscated_sha256 = "0f180dc1dbd353a2104fa6beac80f4f2ca35f83c324f91431de9226e2f219904"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "tabular-playground-series-may-2022" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tabular-playground-series-may-2022/description.md"
-    sha256 = "a64340a1c829f6e2c3ee8411cfa3089a4418571fee7186c91b5be2ef241bfcff"
+    sha256            = "a64340a1c829f6e2c3ee8411cfa3089a4418571fee7186c91b5be2ef241bfcff"
+    obfuscated_sha256 = "30fb66d54101a9f82c7eb1bc8c9d7764d218299d4d22b594c895cc19b482d009"
   }
 
   param "test_size" {

@@ -22,8 +22,8 @@ competition "tensorflow-speech-recognition-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tensorflow-speech-recognition-challenge/description.md"
-    sha256 = "5db75ce5e07e77b3e80917c485d14d4bd93e8eaf3e95bb82484e439e2a9f3123"
+    sha256            = "5db75ce5e07e77b3e80917c485d14d4bd93e8eaf3e95bb82484e439e2a9f3123"
+    obfuscated_sha256 = "becc17100d027b13889dfefdace11420d5a3c7f56aed51c3039e6cec07278551"
   }
 
   locals {

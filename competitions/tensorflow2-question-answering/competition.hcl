@@ -24,8 +24,8 @@ competition "tensorflow2-question-answering" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tensorflow2-question-answering/description.md"
-    sha256 = "ff384f41c6d8b48928125b6bb0317a355dad00c686a9394f40ed913d3e281ff3"
+    sha256            = "ff384f41c6d8b48928125b6bb0317a355dad00c686a9394f40ed913d3e281ff3"
+    obfuscated_sha256 = "194743b5f6b970df9ac8606962049c048ac028cf81f9acfa0c48c05d8606be19"
   }
 
   locals {

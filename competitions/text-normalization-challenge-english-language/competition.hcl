@@ -22,8 +22,8 @@ competition "text-normalization-challenge-english-language" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/text-normalization-challenge-english-language/description.md"
-    sha256 = "3877defc16e7a8c586d9a3e4166ca7e0591799302aea6e24d38b932654142e59"
+    sha256            = "3877defc16e7a8c586d9a3e4166ca7e0591799302aea6e24d38b932654142e59"
+    obfuscated_sha256 = "8b08268f08f136f31d9a9579cf1cbc25f73414917351a7248f6b521e40553da1"
   }
 
   prepare {

@@ -22,8 +22,8 @@ competition "text-normalization-challenge-russian-language" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/text-normalization-challenge-russian-language/description.md"
-    sha256 = "fb6eff07eae86287a6bf6d76bf7d79f3b3d2db4f2d1d6a2579bcaf1fbc602710"
+    sha256            = "fb6eff07eae86287a6bf6d76bf7d79f3b3d2db4f2d1d6a2579bcaf1fbc602710"
+    obfuscated_sha256 = "217e3b5d7f0b4540f1573d55944109da3c02aea255e3ac3bfc0528ed2a81a8bc"
   }
 
   prepare {

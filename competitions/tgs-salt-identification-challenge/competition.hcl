@@ -22,8 +22,8 @@ competition "tgs-salt-identification-challenge" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tgs-salt-identification-challenge/description.md"
-    sha256 = "4d06f0b27531a5e2800f57f2d1de4639030511403d8816a0bd234a7110ce2a52"
+    sha256            = "4d06f0b27531a5e2800f57f2d1de4639030511403d8816a0bd234a7110ce2a52"
+    obfuscated_sha256 = "7b28859395ec5ae4d3435ab4c95b9f412103900310519ecd428fef459ab73440"
   }
 
   locals {

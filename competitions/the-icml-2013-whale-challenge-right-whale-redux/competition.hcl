@@ -23,8 +23,8 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/the-icml-2013-whale-challenge-right-whale-redux/description.md"
-    sha256 = "ca33f11018e50c789f153f8b66f936cec035de916cc22ed823654b0d946fba2b"
+    sha256            = "ca33f11018e50c789f153f8b66f936cec035de916cc22ed823654b0d946fba2b"
+    obfuscated_sha256 = "0bb2dc5169abd3b43473dc986b1eadbb2cb71f90c1d1057dca9e6f8d14a0f0ee"
   }
 
   prepare {

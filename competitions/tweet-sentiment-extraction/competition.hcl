@@ -22,8 +22,8 @@ competition "tweet-sentiment-extraction" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tweet-sentiment-extraction/description.md"
-    sha256 = "8f415244b57ea9517a6ef676293c1b32335f351f886a23983e17a49f30895c15"
+    sha256            = "8f415244b57ea9517a6ef676293c1b32335f351f886a23983e17a49f30895c15"
+    obfuscated_sha256 = "5cf9ac50c81f19a4c130e21a9db0119f3458d7c2d0849adcb6b4e5c65a82db5d"
   }
 
   prepare {

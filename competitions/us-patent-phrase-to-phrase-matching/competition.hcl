@@ -21,8 +21,8 @@ competition "us-patent-phrase-to-phrase-matching" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/us-patent-phrase-to-phrase-matching/description.md"
-    sha256 = "c2cc3682177d64f12e3c4d651389d7d6ef50852eaf97ccbcee55f62ebe957f53"
+    sha256            = "c2cc3682177d64f12e3c4d651389d7d6ef50852eaf97ccbcee55f62ebe957f53"
+    obfuscated_sha256 = "bf215af4e76dc79efe67db4357332ac310070a794ea9089d0d0530a66122fbb2"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "uw-madison-gi-tract-image-segmentation" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/uw-madison-gi-tract-image-segmentation/description.md"
-    sha256 = "04a3589c340e6066ba742b84e4cf2a05618a78c2dc0f9e95c06307d44250c69a"
+    sha256            = "04a3589c340e6066ba742b84e4cf2a05618a78c2dc0f9e95c06307d44250c69a"
+    obfuscated_sha256 = "dd68487eb12e2334f8346058f6a14a1e6922dcd59f05422c838541b2239b36e2"
   }
 
   prepare {

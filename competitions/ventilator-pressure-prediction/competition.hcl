@@ -23,8 +23,8 @@ competition "ventilator-pressure-prediction" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/ventilator-pressure-prediction/description.md"
-    sha256 = "1ab40a54a4acabbfedcad897b9a8d0e349c309dec78a578e5a48b3ed5687dbf0"
+    sha256            = "1ab40a54a4acabbfedcad897b9a8d0e349c309dec78a578e5a48b3ed5687dbf0"
+    obfuscated_sha256 = "67869031432849de050dbf562d6052c5d28d76009fa461d356e1e61b9a401167"
   }
 
   prepare {

@@ -24,8 +24,8 @@ competition "vesuvius-challenge-ink-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/vesuvius-challenge-ink-detection/description.md"
-    sha256 = "29cf8b540d06c97ed115ce862ed3f8776bd1d590daea8e4c393077222d22f6cb"
+    sha256            = "29cf8b540d06c97ed115ce862ed3f8776bd1d590daea8e4c393077222d22f6cb"
+    obfuscated_sha256 = "d0462be5158fada757407d73a7a4f03002910f80d2a0cf732a691bb1e5827861"
   }
 
   prepare {

@@ -25,8 +25,8 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/vinbigdata-chest-xray-abnormalities-detection/description.md"
-    sha256 = "7b93e9621f502081f71c363cf1d7531a4d42964e024c93ddf60b4b863e6f96ab"
+    sha256            = "7b93e9621f502081f71c363cf1d7531a4d42964e024c93ddf60b4b863e6f96ab"
+    obfuscated_sha256 = "a25a6acfb162ca6d9a3d230cfe2e37ce9077e9a514bb73766de311eced310857"
   }
 
   prepare {

@@ -23,8 +23,8 @@ competition "whale-categorization-playground" {
   }
 
   reference {
-    url    = "https://raw.githubusercontent.com/openai/mle-bench/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/whale-categorization-playground/description.md"
-    sha256 = "52092294af74a25f38d8f959ece451b0a906a3a32cc993d938232086d2e28aaf"
+    sha256            = "52092294af74a25f38d8f959ece451b0a906a3a32cc993d938232086d2e28aaf"
+    obfuscated_sha256 = "9ab598d56524357a1f7067cf0c95247f1b2b38edf314a43113dd200a0f2ee651"
   }
 
   prepare {

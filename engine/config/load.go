@@ -56,6 +56,7 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	for _, block := range content.Blocks {
 		diags = append(diags, l.block(block)...)
 	}
+	diags = append(diags, l.makeSteps()...)
 	diags = append(diags, l.checkReferences()...)
 	if !diags.HasErrors() {
 		diags = append(diags, l.sortNodes()...)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -34,6 +35,56 @@ func (l *loader) step(b *hcl.Block) diag.List {
 	l.p.byAddr[a] = s
 	l.p.Steps = append(l.p.Steps, s)
 	return diags
+}
+
+// makeSteps adds the steps that give what other steps' arguments leave out.
+func (l *loader) makeSteps() (diags diag.List) {
+	for _, s := range slices.Clone(l.p.Steps) {
+		for i := range s.Kind.Args {
+			if a := &s.Kind.Args[i]; a.Made != nil {
+				diags = append(diags, l.makeStep(s, a)...)
+			}
+		}
+	}
+	return diags
+}
+
+func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
+	kind := l.opts.Kinds.Kind(a.Made.Kind)
+	if kind == nil || s.Args[a.Name] != nil || !s.asks(a.Made.When) {
+		return nil
+	}
+	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: s.Addr.Name}, Kind: kind, Range: s.Range,
+		Args: map[string]hcl.Expression{}, Blocks: map[string]map[string]hcl.Expression{}}
+	if old := l.p.byAddr[made.Addr]; old != nil {
+		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which is made where %s is not written, and one is declared at %s. Write %s = %s…, or give that step another name.",
+			s.Addr, made.Addr, a.Name, place(old.Range), a.Name, made.Addr)}
+	}
+	all := &combinations{of: s}
+	for _, name := range a.Made.Args {
+		if e := s.Args[name]; e != nil {
+			all.names, all.exprs = append(all.names, name), append(all.exprs, e)
+			made.Args[name] = &eachValue{name, s.Range}
+		}
+	}
+	// The expressions are pointers, since they are keys of maps.
+	made.ForEach = all
+	s.Args[a.Name] = &madeFor{all, made.Addr}
+	l.p.byAddr[made.Addr] = made
+	l.p.Steps = append(l.p.Steps, made)
+	return nil
+}
+
+// asks reports whether an argument is written, with something else than its
+// default.
+func (s *Step) asks(name string) bool {
+	e := s.Args[name]
+	if e == nil {
+		return false
+	}
+	i := slices.IndexFunc(s.Kind.Args, func(a step.Attr) bool { return a.Name == name })
+	v, diags := e.Value(nil)
+	return diags.HasErrors() || i < 0 || s.Kind.Args[i].Default == (cty.Value{}) || !v.RawEquals(s.Kind.Args[i].Default)
 }
 
 // checkDependsOn wants a list of step references, whatever their form.

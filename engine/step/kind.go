@@ -79,8 +79,25 @@ type Attr struct {
 	Files bool
 	// OneOf lists the allowed texts, if limited.
 	OneOf []string
+	// Made, when set, makes the argument where it is not written.
+	Made *Made
 	// Doc is one sentence for the reference pages, units included.
 	Doc string
+}
+
+// Made says which step gives an argument that is not written: one of another
+// kind, with an instance for each combination of the arguments that are handed
+// on to it. In the language it is an ordinary step of the same name, so that it
+// is planned, cached, locked and explained as if it had been written.
+type Made struct {
+	// Kind is the kind of the step; the argument is the object of its outputs.
+	Kind string
+	// When names the argument that asks for it: it must be written, and be
+	// something else than its default as far as that shows in the file.
+	When string
+	// Args are the arguments that are handed on under their own names. They
+	// must be known before anything runs.
+	Args []string
 }
 
 // Block is a nested block: a name and its arguments. In Args it is an object

@@ -31,10 +31,11 @@ type Objects interface {
 // from the storage's ordinary places.
 type OpenObjects func(ctx context.Context, base string) (Objects, error)
 
-// Mirror takes <slug>.zip from below a base address (Spec.URL): a folder, an
-// address of the web, or one of an object storage. Beside the archives there
-// may be a file SHA256SUMS as sha256sum writes it, which then must hold. Pins
-// must hold in any case; an archive with neither is taken on trust.
+// Mirror takes <slug>.zip, or the file Spec.Name, from below a base address
+// (Spec.URL): a folder, an address of the web, or one of an object storage.
+// Beside the archives there may be a file SHA256SUMS as sha256sum writes it,
+// which then must hold. Pins must hold in any case; an archive with neither is
+// taken on trust.
 type Mirror struct {
 	web  Source
 	open OpenObjects
@@ -65,12 +66,25 @@ func folderOf(base string) string { return strings.TrimPrefix(base, "file://") }
 // remote reports whether the base address is not on this machine.
 func (m *Mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
 
+// file is the path below a mirror's address.
+func (s Spec) file() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Slug + ".zip"
+}
+
 // Check implements Source.
 func (m *Mirror) Check(spec Spec) error {
 	switch {
+	case spec.Name != "":
+		if !fs.ValidPath(spec.Name) {
+			return fmt.Errorf("%q is not a path below a mirror", spec.Name)
+		}
 	case spec.Slug == "" || strings.ContainsAny(spec.Slug, `/\`):
 		return errors.New("a mirror source needs a slug, the name of its archive without .zip")
-	case spec.URL == "":
+	}
+	if spec.URL == "" {
 		return errors.New("a mirror source needs a url: a folder, or an address that begins with https:// or s3://")
 	}
 	switch s := scheme(spec.URL); s {
@@ -92,11 +106,13 @@ func (m *Mirror) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if !m.remote(spec) {
 		return File{}.Fingerprint(Spec{Path: m.path(spec)}, h)
 	}
-	h.String("source mirror", Redact(m.address(spec, spec.Slug+".zip")))
+	h.String("source mirror", Redact(m.address(spec, spec.file())))
 	return nil
 }
 
-func (m *Mirror) path(spec Spec) string { return filepath.Join(folderOf(spec.URL), spec.Slug+".zip") }
+func (m *Mirror) path(spec Spec) string {
+	return filepath.Join(folderOf(spec.URL), filepath.FromSlash(spec.file()))
+}
 
 // address is that of a file below the base, whose parameters stay.
 func (m *Mirror) address(spec Spec, name string) string {
@@ -118,7 +134,7 @@ func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 		spec.SHA256 = sum
 	}
 	if !spec.pinned() {
-		req.logf("the mirror has no %s and there is no pin: nothing proves that %s.zip is what it was", SumsName, spec.Slug)
+		req.logf("the mirror has no %s and there is no pin: nothing proves that %s is what it was", SumsName, spec.file())
 	}
 	var data Data
 	var err error
@@ -127,7 +143,7 @@ func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 		req.Spec = Spec{Path: m.path(spec), MD5: spec.MD5, SHA256: spec.SHA256}
 		data, err = File{}.Fetch(ctx, req)
 	case "http", "https":
-		req.Spec = Spec{URL: m.address(spec, spec.Slug+".zip"), MD5: spec.MD5, SHA256: spec.SHA256}
+		req.Spec = Spec{URL: m.address(spec, spec.file()), MD5: spec.MD5, SHA256: spec.SHA256}
 		data, err = m.web.Fetch(ctx, req)
 	default:
 		req.Spec = spec
@@ -155,7 +171,7 @@ func (m *Mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string,
 	for lines := bufio.NewScanner(io.LimitReader(r, maxSums)); lines.Scan(); {
 		sum, name, ok := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		name = strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")
-		if raw, err := hex.DecodeString(sum); ok && err == nil && len(raw) == 32 && name == spec.Slug+".zip" {
+		if raw, err := hex.DecodeString(sum); ok && err == nil && len(raw) == 32 && name == spec.file() {
 			return strings.ToLower(sum), nil
 		}
 	}
@@ -199,7 +215,7 @@ func (m *Mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 		return Data{}, err
 	}
 	defer objects.Close()
-	name := req.Spec.Slug + ".zip"
+	name := req.Spec.file()
 	size, err := objects.Size(ctx, name)
 	if err != nil {
 		return Data{}, absentObject(name, err)
@@ -275,7 +291,7 @@ func absentObject(name string, err error) error {
 
 // Inspect implements Inspector.
 func (m *Mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
-	name := spec.Slug + ".zip"
+	name := spec.file()
 	switch scheme(spec.URL) {
 	case "":
 		return inspectFile(m.path(spec))

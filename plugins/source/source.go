@@ -23,8 +23,11 @@ type Spec struct {
 	Base fs.FS
 	// URL is an address (http).
 	URL string
-	// Slug is a competition's name on Kaggle (kaggle).
+	// Slug is a competition's name on Kaggle (kaggle, mirror).
 	Slug string
+	// Name is a file's path below a mirror's address, where it is not the
+	// archive <slug>.zip (mirror).
+	Name string
 	// MD5 and SHA256 are pins in lower-case hexadecimal, or empty.
 	MD5, SHA256 string
 }

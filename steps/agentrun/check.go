@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/steps/task"
 )
 
 func (a *attempt) checkAgent() error {
@@ -129,6 +131,17 @@ func (a *attempt) checkTimes() error {
 		err = fmt.Errorf("every %v is too often; %v is the shortest", a.every, shortestInterval)
 	}
 	return step.WrongArg("snapshot_every", err)
+}
+
+// checkTask learns what the texts of the task must be.
+func (a *attempt) checkTask() (err error) {
+	if a.description, a.instructions, err = task.Digests(a.deps.Repository.Or(), a.def, a.args.Task); err != nil {
+		return step.WrongArg("task", err)
+	}
+	if a.args.Task != competitions.TaskOwn && a.args.Texts == nil {
+		return step.WrongArg("texts", fmt.Errorf("the task %q needs texts: a step of kind task, which is made where the argument is not written", a.args.Task))
+	}
+	return nil
 }
 
 func (a *attempt) checkSecrets() error {

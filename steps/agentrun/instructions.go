@@ -3,25 +3,35 @@ package agentrun
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/task"
 )
 
-//go:embed instructions.txt
-var instructionsText string
+// notesText is what an attempt is told beside the instructions of its task.
+//
+//go:embed notes.txt
+var notesText string
 
 //go:embed validate_submission.sh
 var validateScript string
 
-var instructionsTemplate = template.Must(template.New("instructions").Parse(instructionsText))
+var (
+	notesTemplate        = template.Must(template.New("notes").Parse(notesText))
+	instructionsTemplate = template.Must(template.New("instructions").Parse(task.OwnInstructions))
+)
 
-// instructions are the values of the text that an agent is given.
-type instructions struct {
+// facts are the values of our own texts.
+type facts struct {
 	Competition, Home, Data, Submission, Code, Logs, Agent string
 	// Server is the address of the validity server.
 	Server  string
@@ -31,25 +41,25 @@ type instructions struct {
 	Network string
 }
 
-func (i instructions) text() (string, error) {
+func (f facts) fill(t *template.Template) ([]byte, error) {
 	var b strings.Builder
-	err := instructionsTemplate.Execute(&b, i)
-	return b.String(), err
+	err := t.Execute(&b, f)
+	return []byte(b.String()), err
 }
 
-func (s *session) instructions() instructions {
-	in := instructions{
+func (s *session) facts() facts {
+	f := facts{
 		Competition: s.args.Competition, Seed: s.args.Seed, Home: s.at(""), Data: s.at("data"),
 		Submission: s.at("submission"), Code: s.at("code"), Logs: s.at("logs"), Agent: s.at("agent"),
 		Server: "$" + gatewayVariable, Network: s.networkText(),
 	}
 	if s.runtime.Isolates {
-		in.Server = fmt.Sprintf("http://localhost:%d", validityPort)
+		f.Server = fmt.Sprintf("http://localhost:%d", validityPort)
 	}
 	if limit := s.env.Limits.Timeout; limit > 0 {
-		in.Timeout = limit.String()
+		f.Timeout = limit.String()
 	}
-	return in
+	return f
 }
 
 func (s *session) networkText() string {
@@ -73,25 +83,78 @@ func (a *attempt) networkMode() string {
 	return "none"
 }
 
+// writeTexts writes what the agent reads beside the data. The reference's
+// instructions are written as they are, and ours beside them.
+func (s *session) writeTexts(ctx context.Context) error {
+	notes, err := s.facts().fill(notesTemplate)
+	if err != nil {
+		return fmt.Errorf("write notes: %w", err)
+	}
+	instructions, err := s.instructionsText(ctx)
+	if err != nil {
+		return fmt.Errorf("write instructions: %w", err)
+	}
+	return errors.Join(
+		s.own(filepath.Join(s.dirs.home, instructionsFile), instructions, 0o644),
+		s.own(filepath.Join(s.dirs.home, notesFile), notes, 0o644),
+		s.own(filepath.Join(s.dirs.home, validateFile), []byte(validateScript), 0o755),
+	)
+}
+
+// maxInstructions bounds the general instructions.
+const maxInstructions = 1 << 20
+
+func (s *session) instructionsText(ctx context.Context) ([]byte, error) {
+	if s.args.Task == competitions.TaskOwn {
+		return s.facts().fill(instructionsTemplate)
+	}
+	if err := s.checkTexts(); err != nil {
+		return nil, err
+	}
+	return cache.Get(ctx, s.env.Store, s.instructions, maxInstructions)
+}
+
+// checkTexts compares the texts that the step was given with the pins.
+func (s *session) checkTexts() error {
+	given := s.args.Texts
+	if got := given.Description.Ref.ID; got != s.description {
+		return step.Mismatch(fmt.Errorf("the description of %s by %s has SHA-256 %s, and the task %q wants %s", s.def.ID, given.Description.From, got, s.args.Task, s.description))
+	}
+	if got := given.Instructions.Ref.ID; got != s.instructions {
+		return step.Mismatch(fmt.Errorf("the instructions by %s have SHA-256 %s, and the task %q wants %s", given.Instructions.From, got, s.args.Task, s.instructions))
+	}
+	return nil
+}
+
 // descriptionFile is where agents look for the text of the competition.
 const descriptionFile = "description.md"
 
-// description is the competition's text in our words.
-func (a *attempt) description() string {
-	return fmt.Sprintf("# %s\n\n%s\n", a.def.Title, strings.TrimSpace(a.def.Description))
-}
-
 // describedData returns the data with the competition's description beside
-// them, unless they bring one.
-func (a *attempt) describedData(ctx context.Context, store cache.Store) (cache.Ref, error) {
-	data := a.args.Data.Ref
-	entries, err := tree.Read(ctx, store, data)
-	if err != nil || slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == descriptionFile }) {
-		return data, err
-	}
-	text, err := cache.PutBytes(ctx, store, []byte(a.description()))
+// them. One that they bring is left under the task own only: it may be what an
+// author wrote.
+func (s *session) describedData(ctx context.Context) (cache.Ref, error) {
+	data := s.args.Data.Ref
+	entries, err := tree.Read(ctx, s.env.Store, data)
 	if err != nil {
 		return data, err
 	}
-	return tree.Put(ctx, store, append(entries, tree.NewEntry(descriptionFile, text, false)))
+	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == descriptionFile })
+	var text cache.Ref
+	switch {
+	case s.args.Task != competitions.TaskOwn:
+		if err := s.checkTexts(); err != nil {
+			return data, err
+		}
+		text = s.args.Texts.Description.Ref
+	case i >= 0:
+		return data, nil
+	default:
+		if text, err = cache.PutBytes(ctx, s.env.Store, s.def.OwnDescription()); err != nil {
+			return data, err
+		}
+	}
+	if i >= 0 {
+		entries = slices.Delete(entries, i, i+1)
+	}
+	return tree.Put(ctx, s.env.Store, append(entries, tree.NewEntry(descriptionFile, text, false)))
 }

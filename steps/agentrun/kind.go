@@ -28,6 +28,9 @@ type Deps struct {
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.
 	Self string
+	// Repository is where the texts of tasks are; nil is that of the
+	// reference.
+	Repository *competitions.Repository
 }
 
 // Outcome is how an attempt ended, for people and for grading.
@@ -84,6 +87,8 @@ func Kind(deps Deps) step.Kind {
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
 			{Name: "seed", Type: cty.Number, Default: cty.Zero, Doc: "Whole number that the agent gets as MLEFLOW_SEED."},
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
+			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "What the agent is told: the reference's description and instructions to the byte, its obfuscated ones, which do not name Kaggle or the competition, or our own short text. Scores can be compared with published ones only under the task that those had."},
+			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task with the texts of the task; where it is not written it is made. Not in the key: the texts' digests are."},
 			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "What runs the agent. The runtime \"process\" does not isolate it."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables besides those of the agent block, which they override."},
 			{Name: "handler", Type: cty.String, Doc: "What runs the container: runc (the default), runsc, nvidia or another that the runtime knows. Isolating runtimes only."},
@@ -125,6 +130,8 @@ type arguments struct {
 	Version     string            `cty:"version"`
 	Seed        int64             `cty:"seed"`
 	Data        *step.Artifact    `cty:"data"`
+	Task        competitions.Task `cty:"task"`
+	Texts       *texts            `cty:"texts"`
 	Runtime     string            `cty:"runtime"`
 	Env         map[string]string `cty:"env"`
 	Handler     *string           `cty:"handler"`
@@ -137,6 +144,14 @@ type arguments struct {
 	Every       *string           `cty:"snapshot_every"`
 	Network     *network          `cty:"network"`
 }
+
+// texts are the outputs of a step of kind task.
+type texts struct {
+	Description  *step.Artifact `cty:"description"`
+	Instructions *step.Artifact `cty:"instructions"`
+}
+
+var textsType = cty.Object(map[string]cty.Type{"description": step.ArtifactType, "instructions": step.ArtifactType})
 
 type network struct {
 	Allow []string `cty:"allow"`
@@ -153,6 +168,8 @@ type attempt struct {
 	raw step.Args
 	// builtIn is the version of the built-in agent that runs, if one does.
 	builtIn string
+	// description and instructions are the digests of the task's texts.
+	description, instructions digest.ContentID
 	// policy is what the agent may reach through the proxy; nil if nothing.
 	policy *proxy.Policy
 	// sandbox, setup and every are arguments, read.
@@ -179,7 +196,7 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 	if a.def, err = def.At(a.args.Version); err != nil {
 		return nil, step.WrongArg("version", err)
 	}
-	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkTimes())
+	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkTimes(), a.checkTask())
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +207,8 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 func (a *attempt) Conditions() []string { return conditions.Of(a.runtime.Name, a.runtime.Isolates) }
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
-// binary, an image's name is not what it holds, and instructions and
-// description are part of what the agent is told.
+// binary, an image's name is not what it holds, and instructions, description
+// and notes are what the agent is told.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
@@ -203,7 +220,8 @@ func (a *attempt) Fingerprint(h *digest.Hasher) error {
 		}
 		h.String("image digest", image)
 	}
-	h.Content("instructions", digest.Of([]byte(instructionsText)))
-	h.Content("description", digest.Of([]byte(a.description())))
+	h.Content("instructions", a.instructions)
+	h.Content("description", a.description)
+	h.Content("notes", digest.Of([]byte(notesText)))
 	return a.fingerprintShim(h)
 }

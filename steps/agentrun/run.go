@@ -203,6 +203,8 @@ func (s *session) environment() map[string]string {
 		"INSTRUCTIONS_FILE": s.at(instructionsFile),
 		"DATA_DIR":          s.at("data"),
 
+		"MLEFLOW_TASK":         string(s.args.Task),
+		"MLEFLOW_NOTES":        s.at(notesFile),
 		"MLEFLOW_SEED":         strconv.FormatInt(s.args.Seed, 10),
 		"MLEFLOW_RUNTIME":      s.runtime.Name,
 		"MLEFLOW_CPUS":         strconv.FormatFloat(s.env.Limits.CPUs, 'g', -1, 64),

@@ -183,6 +183,7 @@ var homeFolders = []string{"agent", "code", "logs", "submission"}
 const (
 	volumeFolder     = "volume"
 	instructionsFile = "instructions.txt"
+	notesFile        = "mleflow.txt"
 	validateFile     = "validate_submission.sh"
 )
 
@@ -234,7 +235,7 @@ func (s *session) fill(ctx context.Context) error {
 	if s.runtime.Isolates {
 		opts.Mode = tree.Link
 	}
-	data, err := s.describedData(ctx, s.env.Store)
+	data, err := s.describedData(ctx)
 	if err != nil {
 		return fmt.Errorf("place data: %w", err)
 	}
@@ -244,14 +245,7 @@ func (s *session) fill(ctx context.Context) error {
 	if err := s.placeShim(); err != nil {
 		return err
 	}
-	text, err := s.instructions().text()
-	if err != nil {
-		return fmt.Errorf("write instructions: %w", err)
-	}
-	return errors.Join(
-		s.own(filepath.Join(s.dirs.home, instructionsFile), []byte(text), 0o644),
-		s.own(filepath.Join(s.dirs.home, validateFile), []byte(validateScript), 0o755),
-	)
+	return s.writeTexts(ctx)
 }
 
 // makeFolders makes the folders that the agent may write to.

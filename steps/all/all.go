@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/image"
 	"github.com/mleflow/mleflow/steps/prepare"
+	"github.com/mleflow/mleflow/steps/task"
 )
 
 // Deps are what the kinds need. Only the program's main packages fill it.
@@ -34,8 +35,12 @@ type Deps struct {
 	// Self is the program that serves the built-in agents; empty is the
 	// running binary.
 	Self string
-	// Adopt is a data directory of the reference to take data from, or empty.
+	// Adopt is a data directory of the reference to take data from, or empty;
+	// for texts it may be a checkout of the reference, too.
 	Adopt string
+	// Mirror is the address of a mirror to take texts from, or empty. Sources
+	// know it for data.
+	Mirror string
 }
 
 // Kinds returns the step kinds, sorted by name.
@@ -49,5 +54,6 @@ func Kinds(d Deps) []step.Kind {
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Metrics: d.Metrics}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
+		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }

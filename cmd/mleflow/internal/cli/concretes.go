@@ -51,6 +51,7 @@ func (a *app) concretes() (*parts, error) {
 			Metrics:  metric.All(),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
+			Mirror:   a.mirror(),
 			Runtimes: executor.NewRegistry(process.Runtime(self), containers.Runtime()),
 			Builds:   containers.Machine(),
 			Private:  []string{folder},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -26,8 +27,8 @@ type networkFlags struct {
 func (f *networkFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.offline, "offline", false, "use no network; what would need it fails, what is cached needs no credential")
-	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip from below `URL` (a folder, https://… or s3://…) before asking Kaggle, or the address of a zip file (env MLEFLOW_MIRROR)")
-	flags.StringVar(&f.adopt, "adopt", "", "take competitions from `DIR`, a data directory of the MLE-bench reference, as far as it has them")
+	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip, and the texts of tasks in the layout of the reference's repository, from below `URL` (a folder, https://… or s3://…) before asking Kaggle, or the address of a file (env MLEFLOW_MIRROR)")
+	flags.StringVar(&f.adopt, "adopt", "", "take competitions from `DIR`, a data directory of the MLE-bench reference, as far as it has them; the texts of tasks also from a checkout of its repository")
 	flags.StringVar(&f.maxRate, "max-rate", "", "download no more than `SIZE` a second in all, such as 20MB")
 	flags.IntVar(&f.connections, "connections", 0, "fetch a file by `N` connections at once (0: 8)")
 }
@@ -49,12 +50,11 @@ func (a *app) sources() ([]source.Entry, error) {
 	case f.connections > 0:
 		options = append(options, source.Connections(f.connections))
 	}
-	mirror := f.mirror
-	if mirror == "" {
-		mirror = a.env("MLEFLOW_MIRROR")
-	}
-	return source.With(source.All(options...), source.Places{Offline: f.offline, Mirror: mirror, Open: openObjects}), nil
+	return source.With(source.All(options...), source.Places{Offline: f.offline, Mirror: a.mirror(), Open: openObjects}), nil
 }
+
+// mirror returns the address of the mirror, or "".
+func (a *app) mirror() string { return cmp.Or(a.network.mirror, a.env("MLEFLOW_MIRROR")) }
 
 // adopted returns the data directory of the reference to take data from.
 func (f *networkFlags) adopted() (string, error) {

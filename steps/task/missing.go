@@ -1,0 +1,82 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// missing says that no place has a text.
+type missing struct {
+	pin competitions.Pin
+	// failed are the places that could not be asked.
+	failed []error
+}
+
+// Error implements error.
+func (m *missing) Error() string { return "no place has " + m.pin.Name() }
+
+// Unwrap returns why places could not be asked.
+func (m *missing) Unwrap() []error { return m.failed }
+
+// lacking collects the texts that no place has.
+type lacking []*missing
+
+// add reports whether an error says that no place has a text, and keeps it.
+func (l *lacking) add(err error) bool {
+	var m *missing
+	if !errors.As(err, &m) {
+		return false
+	}
+	*l = append(*l, m)
+	return true
+}
+
+// error is nil if nothing is missing. It names the ways to get what is.
+func (l lacking) error(t *texts) error {
+	if len(l) == 0 {
+		return nil
+	}
+	var names, paths []string
+	for _, m := range l {
+		names = append(names, m.pin.Name())
+		if m.pin.Path != "" {
+			paths = append(paths, m.pin.Path)
+		}
+	}
+	layout := strings.Join(paths, ", ")
+	if layout == "" {
+		layout = "it"
+	}
+	return fmt.Errorf("no place has %s for the task %q of %s%s. There are three ways to get the texts: --adopt DIR, a data directory or a checkout of MLE-bench; --mirror URL, a folder or server with %s; or the network, from %s. The task \"own\" needs none of them, but its scores cannot be compared with published ones",
+		strings.Join(names, " and "), t.task, t.def.ID, l.why(), layout, source.Redact(t.deps.Repository.Address(l[0].pin)))
+}
+
+// retryable marks an error as one that may pass by itself, if a place could not
+// be asked.
+func (l lacking) retryable(err error) error {
+	for _, m := range l {
+		var temporary *source.TemporaryError
+		if errors.As(m, &temporary) {
+			return step.Retryable(err, temporary.After)
+		}
+	}
+	return err
+}
+
+// why says what stood in the way, in brackets: it is the same for all texts.
+func (l lacking) why() string {
+	for _, m := range l {
+		for _, err := range m.failed {
+			if errors.Is(err, source.ErrOffline) {
+				return " (" + source.ErrOffline.Error() + ")"
+			}
+			return fmt.Sprintf(" (%v)", err)
+		}
+	}
+	return ""
+}

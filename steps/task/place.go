@@ -1,0 +1,189 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// place is where a text may be.
+type place struct {
+	source source.Source
+	spec   source.Spec
+	// what names it for people, local says that it is on this machine.
+	what  string
+	local bool
+}
+
+// places lists where a text is looked for, in this order.
+func (t *texts) places(pin competitions.Pin) (list []place) {
+	for _, base := range []struct{ kind, at string }{{"the folder", t.from}, {"the adopted folder", t.deps.Adopt}, {"the mirror", t.deps.Mirror}} {
+		if base.at == "" {
+			continue
+		}
+		at := strings.TrimPrefix(base.at, "file://")
+		for _, name := range t.names(pin) {
+			list = t.add(list, place{what: base.kind + " " + source.Redact(at), local: !strings.Contains(at, "://")},
+				"mirror", source.Spec{URL: at, Name: name, SHA256: pin.SHA256})
+		}
+	}
+	at := t.deps.Repository.Address(pin)
+	return t.add(list, place{what: source.Redact(at)}, "http", source.Spec{URL: at, SHA256: pin.SHA256})
+}
+
+// add adds a place of a kind of source; one that is not known, or that cannot
+// take the spec, is left out.
+func (t *texts) add(list []place, p place, kind string, spec source.Spec) []place {
+	src, err := t.deps.Sources.Get(kind)
+	if err != nil || src.Check(spec) != nil {
+		return list
+	}
+	p.source, p.spec = src, spec
+	return append(list, p)
+}
+
+// names are the paths that a text has below a folder or mirror: that of the
+// reference's repository, and for the description that of its data directory.
+func (t *texts) names(pin competitions.Pin) (names []string) {
+	if pin == t.pins.Description && t.task == competitions.TaskReference {
+		names = append(names, path.Join(t.def.ID, source.PreparedFolder, "public", "description.md"))
+	}
+	if pin.Path != "" {
+		names = append(names, pin.Path)
+	}
+	return names
+}
+
+// Estimate implements step.Estimator.
+func (t *texts) Estimate() step.Estimate {
+	return step.Estimate{CacheBytes: 64 << 10, Files: 2, Known: true, Basis: "two texts"}
+}
+
+// Preflight implements step.Preflighter. A place that does not answer will not
+// do: nothing should run for hours before that is known.
+func (t *texts) Preflight(ctx context.Context) (step.Preflight, error) {
+	p := step.Preflight{Subject: t.def.ID, Note: "the task's texts", Estimate: t.Estimate()}
+	if t.task == competitions.TaskOwn {
+		return p, nil
+	}
+	var lack lacking
+	for _, o := range t.outputs() {
+		at, a, err := t.ask(ctx, o.pin)
+		if err != nil && !lack.add(err) {
+			return p, err
+		}
+		if !at.local {
+			p.Place = "text"
+		}
+		p.Bytes += a.Bytes
+		p.Files++
+	}
+	return p, lack.error(t)
+}
+
+// ask returns the first place that has a text.
+func (t *texts) ask(ctx context.Context, pin competitions.Pin) (place, source.Availability, error) {
+	var failed []error
+	for _, p := range t.places(pin) {
+		a, err := t.asked.of(ctx, p)
+		switch {
+		case errors.Is(err, source.ErrMismatch):
+			return p, a, t.mismatch(pin, p, err)
+		case err == nil:
+			return p, a, nil
+		case !absent(err):
+			failed = append(failed, err)
+		}
+	}
+	return place{}, source.Availability{}, &missing{pin, failed}
+}
+
+// answers remembers what places said: all competitions have the instructions in
+// common, and a server that does not answer is not asked again and again.
+type answers struct {
+	mu     sync.Mutex
+	known  map[string]func() (source.Availability, error)
+	silent map[string]error // by server
+}
+
+// of returns the answer of a place.
+func (s *answers) of(ctx context.Context, p place) (source.Availability, error) {
+	s.mu.Lock()
+	key := p.spec.URL + "\n" + p.spec.Name
+	answer := s.known[key]
+	if answer == nil {
+		answer = sync.OnceValues(func() (source.Availability, error) { return s.ask(ctx, p) })
+		if s.known == nil {
+			s.known, s.silent = map[string]func() (source.Availability, error){}, map[string]error{}
+		}
+		s.known[key] = answer
+	}
+	s.mu.Unlock()
+	return answer()
+}
+
+// patience is how long a server may take to answer.
+var patience = 20 * time.Second
+
+func (s *answers) ask(ctx context.Context, p place) (source.Availability, error) {
+	server := p.server()
+	s.mu.Lock()
+	err := s.silent[server]
+	s.mu.Unlock()
+	if err != nil {
+		return source.Availability{}, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s does not answer", server))
+	defer cancel()
+	a, err := p.inspect(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		s.mu.Lock()
+		s.silent[server] = err
+		s.mu.Unlock()
+	}
+	return a, err
+}
+
+// server is what a place is asked of.
+func (p place) server() string {
+	if u, err := url.Parse(p.spec.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "this machine"
+}
+
+// inspect asks a place; what is on this machine is compared with the pin.
+func (p place) inspect(ctx context.Context) (source.Availability, error) {
+	i, ok := p.source.(source.Inspector)
+	if !ok {
+		return source.Availability{}, nil
+	}
+	a, err := i.Inspect(ctx, p.spec)
+	if err != nil || !p.local {
+		return a, err
+	}
+	file := filepath.Join(p.spec.URL, filepath.FromSlash(p.spec.Name))
+	f, err := os.Open(file)
+	if err != nil {
+		return a, fmt.Errorf("look at text: %w", err)
+	}
+	defer f.Close()
+	got, size, err := digest.Copy(io.Discard, io.LimitReader(f, maxText))
+	if err == nil && got.String() != p.spec.SHA256 {
+		err = fmt.Errorf("%w: %s has SHA-256 %s, want %s (%d bytes)", source.ErrMismatch, file, got, p.spec.SHA256, size)
+	}
+	return a, err
+}

@@ -1,0 +1,224 @@
+package task
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+)
+
+// OwnInstructions are our general instructions, a text/template: what differs
+// from attempt to attempt is filled in by the step agent-run.
+//
+//go:embed instructions.txt
+var OwnInstructions string
+
+// Definitions gives the definition of a competition; a *competitions.Catalog
+// does.
+type Definitions interface {
+	Get(id string) (*competitions.Definition, error)
+}
+
+// Deps are what the kind needs.
+type Deps struct {
+	Catalog Definitions
+	// Sources holds the kinds file, http and mirror.
+	Sources *source.Registry
+	// Adopt is a data directory or a checkout of the reference, or empty;
+	// Mirror the address of a mirror, or empty. Neither is in the key: the
+	// digests are.
+	Adopt, Mirror string
+	// Repository is where the texts are; nil is that of the reference.
+	Repository *competitions.Repository
+}
+
+// Kind returns the step kind "task".
+func Kind(deps Deps) step.Kind {
+	asked := &answers{}
+	deps.Repository = deps.Repository.Or()
+	return step.Kind{
+		Name:    "task",
+		Version: "1",
+		Doc: "Gets the texts that tell an agent what to do, and checks them against their pins: from the folder of --adopt, from the mirror, " +
+			"or from the pinned address, whichever has them first. A step agent-run that names its task has such a step made for it.",
+		Args: []step.Attr{
+			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's, its obfuscated ones, which do not name Kaggle or the competition, or our own, which need no network."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or a mirror's address, that is asked before all others. Not in the key: the digests are."},
+		},
+		Outputs: []step.Output{
+			{Name: "description", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The text of the competition, Markdown."},
+			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The general instructions; for the task own a template that agent-run fills in."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newTexts(args, deps, asked) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Competition string  `cty:"competition"`
+	Task        string  `cty:"task"`
+	From        *string `cty:"from"`
+}
+
+// texts is one instance of the kind.
+type texts struct {
+	def   *competitions.Definition
+	task  competitions.Task
+	pins  competitions.Texts
+	from  string
+	deps  Deps
+	asked *answers
+}
+
+func newTexts(args step.Args, deps Deps, asked *answers) (step.Step, error) {
+	var a arguments
+	if err := args.Decode(&a); err != nil {
+		return nil, err
+	}
+	def, err := deps.Catalog.Get(a.Competition)
+	if err != nil {
+		return nil, step.WrongArg("competition", err)
+	}
+	t := &texts{def: def, task: competitions.Task(a.Task), deps: deps, asked: asked}
+	if a.From != nil {
+		t.from = *a.From
+	}
+	if t.task == competitions.TaskOwn {
+		return t, nil
+	}
+	if t.pins, err = deps.Repository.Texts(def, t.task); err != nil {
+		return nil, step.WrongArg("task", err)
+	}
+	return t, nil
+}
+
+// Fingerprint implements step.Fingerprinter.
+func (t *texts) Fingerprint(h *digest.Hasher) error {
+	description, instructions, err := Digests(t.deps.Repository, t.def, t.task)
+	if err != nil {
+		return err
+	}
+	h.Content("description", description)
+	h.Content("instructions", instructions)
+	return nil
+}
+
+// Digests returns the digests of a task's texts, which are known without the
+// texts.
+func Digests(from *competitions.Repository, def *competitions.Definition, task competitions.Task) (description, instructions digest.ContentID, err error) {
+	if task == competitions.TaskOwn {
+		return digest.Of(def.OwnDescription()), digest.Of([]byte(OwnInstructions)), nil
+	}
+	pins, err := from.Texts(def, task)
+	if err != nil {
+		return description, instructions, err
+	}
+	if description, err = digest.ParseContentID(pins.Description.SHA256); err != nil {
+		return description, instructions, fmt.Errorf("pin of %s: %w", pins.Description.Name(), err)
+	}
+	if instructions, err = digest.ParseContentID(pins.Instructions.SHA256); err != nil {
+		return description, instructions, fmt.Errorf("pin of %s: %w", pins.Instructions.Name(), err)
+	}
+	return description, instructions, nil
+}
+
+// Run implements step.Step.
+func (t *texts) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if t.task == competitions.TaskOwn {
+		return t.own(ctx, env.Store)
+	}
+	out := cache.Outputs{}
+	var lack lacking
+	for _, o := range t.outputs() {
+		ref, err := t.fetch(ctx, env, o.pin)
+		if err != nil && !lack.add(err) {
+			return nil, err
+		}
+		out[o.name] = cache.Value{Ref: ref}
+	}
+	if err := lack.error(t); err != nil {
+		return nil, lack.retryable(err)
+	}
+	return out, nil
+}
+
+// output is a text with the name of its output.
+type output struct {
+	name string
+	pin  competitions.Pin
+}
+
+func (t *texts) outputs() []output {
+	return []output{{"description", t.pins.Description}, {"instructions", t.pins.Instructions}}
+}
+
+func (t *texts) own(ctx context.Context, store cache.Store) (cache.Outputs, error) {
+	out := cache.Outputs{}
+	for name, text := range map[string][]byte{"description": t.def.OwnDescription(), "instructions": []byte(OwnInstructions)} {
+		ref, err := cache.PutBytes(ctx, store, text)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		out[name] = cache.Value{Ref: ref}
+	}
+	return out, nil
+}
+
+// maxText bounds a text of the reference; the longest has 37 kB.
+const maxText = 16 << 20
+
+// fetch stores one text, from the first place that has it.
+func (t *texts) fetch(ctx context.Context, env *step.Env, pin competitions.Pin) (cache.Ref, error) {
+	if ref, ok := stored(ctx, env.Store, pin); ok {
+		return ref, nil
+	}
+	var failed []error
+	for _, p := range t.places(pin) {
+		data, err := p.source.Fetch(ctx, source.Request{Spec: p.spec, Store: env.Store, Log: func(format string, args ...any) {
+			fmt.Fprintf(env.Log, format+"\n", args...)
+		}})
+		switch {
+		case err == nil:
+			fmt.Fprintf(env.Log, "%s from %s\n", pin.Name(), p.what)
+			return data.Ref, nil
+		case ctx.Err() != nil:
+			return cache.Ref{}, context.Cause(ctx)
+		case errors.Is(err, source.ErrMismatch):
+			return cache.Ref{}, t.mismatch(pin, p, err)
+		case !absent(err):
+			failed = append(failed, err)
+		}
+	}
+	return cache.Ref{}, &missing{pin, failed}
+}
+
+// stored returns a text that the cache has already, whatever it came from.
+func stored(ctx context.Context, store cache.Store, pin competitions.Pin) (cache.Ref, bool) {
+	id, err := digest.ParseContentID(pin.SHA256)
+	if err != nil {
+		return cache.Ref{}, false
+	}
+	text, err := cache.Get(ctx, store, id, maxText)
+	if err != nil {
+		return cache.Ref{}, false
+	}
+	ref, err := cache.PutBytes(ctx, store, text)
+	return ref, err == nil
+}
+
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, source.ErrGone) }
+
+// mismatch says that a place has another text.
+func (t *texts) mismatch(pin competitions.Pin, p place, err error) error {
+	return step.Mismatch(fmt.Errorf("%s of %s, from %s, is not the pinned text of the reference: %w", pin.Name(), t.def.ID, p.what, err))
+}
