@@ -20,6 +20,8 @@ const (
 	Isolation = "isolation"
 	// Runtime is the runtime that ran it.
 	Runtime = "runtime"
+	// Task is what the agent was told; see competitions.Task.
+	Task = "task"
 )
 
 // AttemptKind is the kind of the steps that run agents.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
@@ -51,6 +52,7 @@ func catalog(t *testing.T) *competitions.Catalog {
 	  answers     = "private/test.csv"
 	  sample      = "public/sample_submission.csv"
 	  source "file" { path = "data.zip" }
+	  reference { sha256 = "` + digest.Of([]byte(referenceText)).String() + `" }
 	  prepare {}
 	  grade {
 	    metric  = "accuracy"
@@ -181,8 +183,8 @@ func TestContract(t *testing.T) {
 		"A": "agent", "B": "step", "TOKEN": "***", "LANG": "C.UTF-8", "HOME": "HOME/agent",
 		"AGENT_DIR": "HOME/agent", "CODE_DIR": "HOME/code", "LOGS_DIR": "HOME/logs", "SUBMISSION_DIR": "HOME/submission", "DATA_DIR": "HOME/data",
 		"COMPETITION_ID": "toy", "INSTRUCTIONS_FILE": "HOME/instructions.txt", "MLEFLOW_SEED": "7", "MLEFLOW_SAMPLE": "HOME/data/sample_submission.csv",
-		"MLEFLOW_RUNTIME": "process",
-		"MLEFLOW_CPUS":    "1.5", "MLEFLOW_MEMORY_BYTES": "8589934592", "MLEFLOW_DEVICES": "", "MLEFLOW_TIMEOUT_SECONDS": "60", "TIME_LIMIT_SECS": "60",
+		"MLEFLOW_RUNTIME": "process", "MLEFLOW_NOTES": "HOME/mleflow.txt",
+		"MLEFLOW_CPUS": "1.5", "MLEFLOW_MEMORY_BYTES": "8589934592", "MLEFLOW_DEVICES": "", "MLEFLOW_TIMEOUT_SECONDS": "60", "TIME_LIMIT_SECS": "60",
 	}
 	if diff := cmp.Diff(want, env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

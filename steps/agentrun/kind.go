@@ -204,7 +204,9 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 }
 
 // Conditions implements step.Conditioned.
-func (a *attempt) Conditions() []string { return conditions.Of(a.runtime.Name, a.runtime.Isolates) }
+func (a *attempt) Conditions() []string {
+	return append(conditions.Of(a.runtime.Name, a.runtime.Isolates), conditions.Task+"="+string(a.args.Task))
+}
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
 // binary, an image's name is not what it holds, and instructions, description

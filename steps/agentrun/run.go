@@ -203,7 +203,6 @@ func (s *session) environment() map[string]string {
 		"INSTRUCTIONS_FILE": s.at(instructionsFile),
 		"DATA_DIR":          s.at("data"),
 
-		"MLEFLOW_TASK":         string(s.args.Task),
 		"MLEFLOW_NOTES":        s.at(notesFile),
 		"MLEFLOW_SEED":         strconv.FormatInt(s.args.Seed, 10),
 		"MLEFLOW_RUNTIME":      s.runtime.Name,
