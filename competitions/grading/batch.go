@@ -22,6 +22,24 @@ type Entry struct {
 	Line           int // in the list, from 1
 	CompetitionID  string
 	SubmissionPath string
+	// Refused says why the file is not read though there may be one; "" reads
+	// it.
+	Refused string
+	// Labels and Origin go into the report.
+	Labels map[string]string
+	Origin *Origin
+}
+
+// Origin is the run of a run group that a submission is from, as far as its
+// files tell.
+type Origin struct {
+	Group string `json:"run_group"`
+	Run   string `json:"run"`
+	// Outcome is how the run ended; see package rungroup.
+	Outcome     string   `json:"outcome"`
+	WallSeconds *float64 `json:"wall_seconds,omitempty"`
+	// Note says what is known of an outcome other than finished.
+	Note string `json:"note,omitempty"`
 }
 
 // Failure is an entry that could not be graded through no fault of the agent.
@@ -44,7 +62,7 @@ type Summary struct {
 	Bronze          int `json:"total_bronze_medals"`
 	AboveMedian     int `json:"total_above_median"`
 
-	Reports  []Report  `json:"competition_reports"`
+	Reports  []Graded  `json:"competition_reports"`
 	Failures []Failure `json:"failures"`
 }
 
@@ -126,13 +144,13 @@ func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure
 		if b.Done != nil && results[i].failure == nil {
 			lock.Lock()
 			defer lock.Unlock()
-			b.Done(results[i].report)
+			b.Done(results[i].report.Report)
 		}
 	})
 	if err := ctx.Err(); err != nil {
 		return Summary{}, fmt.Errorf("grade submissions: %w", err)
 	}
-	var reports []Report
+	var reports []Graded
 	for _, r := range results {
 		if r.failure != nil {
 			failures = append(failures, *r.failure)
@@ -147,15 +165,20 @@ func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure
 }
 
 type result struct {
-	report  Report
+	report  Graded
 	failure *Failure
 }
 
 func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	def, err := b.Catalog.Get(e.CompetitionID)
-	var report Report
-	if err == nil {
-		report, err = Grade(ctx, def, b.Metrics, Request{
+	report := Graded{Labels: e.Labels, Origin: e.Origin}
+	switch {
+	case err != nil:
+	case e.Refused != "":
+		report.Report = newReport(def, e.SubmissionPath, b.Created)
+		report.refuse(Missing, &Invalid{Reason: e.Refused})
+	default:
+		report.Report, err = Grade(ctx, def, b.Metrics, Request{
 			Submission: e.SubmissionPath, Answers: AnswersPath(b.DataDir, def), Created: b.Created,
 		})
 	}
@@ -187,8 +210,8 @@ func forEach(n, workers int, f func(int)) {
 }
 
 // Summarize counts what the reports hold.
-func Summarize(reports []Report) Summary {
-	s := Summary{Runs: len(reports), Reports: append([]Report{}, reports...), Failures: []Failure{}}
+func Summarize(reports []Graded) Summary {
+	s := Summary{Runs: len(reports), Reports: append([]Graded{}, reports...), Failures: []Failure{}}
 	for _, r := range reports {
 		s.WithSubmissions += count(r.SubmissionExists)
 		s.Valid += count(r.ValidSubmission)

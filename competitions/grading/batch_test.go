@@ -32,7 +32,7 @@ func TestReadEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Entry{{4, "toy", "a.csv"}, {5, "toy", "None"}, {9, "toy", "b.csv"}}
+	want := []Entry{{Line: 4, CompetitionID: "toy", SubmissionPath: "a.csv"}, {Line: 5, CompetitionID: "toy", SubmissionPath: "None"}, {Line: 9, CompetitionID: "toy", SubmissionPath: "b.csv"}}
 	if diff := cmp.Diff(want, entries); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -82,8 +82,8 @@ func TestGradeAll(t *testing.T) {
 	bad := write("bad.csv", "id,label\n1,x\n")
 	binary := write("binary.csv", "id,label\n1,\xff\xfe\n2,y\n")
 	entries := []Entry{
-		{1, "toy", bad}, {2, "toy", gold}, {3, "none", gold}, {4, "toy", filepath.Join(dir, "no.csv")},
-		{5, "absent", gold}, {6, "toy", binary}, {7, "toy", gold},
+		{Line: 1, CompetitionID: "toy", SubmissionPath: bad}, {Line: 2, CompetitionID: "toy", SubmissionPath: gold}, {Line: 3, CompetitionID: "none", SubmissionPath: gold}, {Line: 4, CompetitionID: "toy", SubmissionPath: filepath.Join(dir, "no.csv")},
+		{Line: 5, CompetitionID: "absent", SubmissionPath: gold}, {Line: 6, CompetitionID: "toy", SubmissionPath: binary}, {Line: 7, CompetitionID: "toy", SubmissionPath: gold},
 	}
 	batch := Batch{Catalog: catalog, Metrics: metric.All(), DataDir: dir, Created: time.Unix(0, 0).UTC(), Workers: 3}
 	done := 0

@@ -3,6 +3,7 @@ package grading
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,8 @@ import (
 type Graded struct {
 	Report
 	Labels map[string]string `json:"labels,omitempty"`
+	// Origin is the run of a run group that it is from; nil for others.
+	Origin *Origin `json:"origin,omitempty"`
 }
 
 // File is what a file of reports holds.
@@ -48,6 +51,9 @@ func ReadFile(r io.Reader) (File, error) {
 		Failures []Failure          `json:"failures"`
 		Entries  *[]boardEntry      `json:"entries"`
 		ID       string             `json:"competition_id"`
+	}
+	if err := CheckFetched(data); err != nil {
+		return File{}, fmt.Errorf("read grading report: %w", err)
 	}
 	data = quoteNonFinite(data)
 	if err := json.Unmarshal(data, &form); err != nil {
@@ -217,6 +223,15 @@ func ReadPaths(paths []string) (File, error) {
 		all.Failures = append(all.Failures, one.Failures...)
 	}
 	return all, nil
+}
+
+// CheckFetched refuses what Git leaves in the place of a large file that it has
+// not fetched, as in a plain clone of the reference.
+func CheckFetched(data []byte) error {
+	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
+		return errors.New("Git has not fetched the file, only a pointer to it; run git lfs pull in the checkout")
+	}
+	return nil
 }
 
 func readPath(path string) (File, error) {

@@ -41,6 +41,9 @@ func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
 		RoundingDecides: g.RoundingDecides(), MedalOnNonFinite: g.MedalOnNonFinite(),
 	}
 	e.Margins = g.Margins(medalsOf(catalog, g.Report))
+	if o := g.Origin; o != nil {
+		e.Attempt = &export.Attempt{Outcome: o.Outcome, WallSeconds: o.WallSeconds}
+	}
 	return e
 }
 

@@ -19,29 +19,60 @@ import (
 type gradeOptions struct {
 	data       dataFlags
 	submission string
+	runGroup   []string
+	skipFailed bool
 	outputDir  string
 }
 
 func newGrade(a *app) *cobra.Command {
 	var o gradeOptions
 	cmd := &cobra.Command{
-		Use:   "grade --submission FILE.jsonl --output-dir DIR",
-		Short: "Grade a list of submissions",
+		Use:   "grade (--submission FILE.jsonl --output-dir DIR | --run-group DIR)",
+		Short: "Grade a list of submissions or run groups",
 		Long: `Grade every submission of a list, one JSON object a line with competition_id and
 submission_path, and write DIR/<time>_grading_report.json with the totals and one
-report each. A bad entry is reported and stops nothing; the exit status is then 1.`,
-		Args: needs(takes(0, 0), "submission", "output-dir"),
+report each. A bad entry is reported and stops nothing; the exit status is then 1.
+
+With --run-group, grade every run that the metadata.json of a run group of MLE-bench
+names, and write the report into the run group, or below --output-dir. DIR may also
+hold several run groups. The report says of each run how it ended, as far as the
+files tell. As in the reference, a run that failed around the agent counts as no
+submission, unless --skip-failed leaves it out. A submission that is a link out of
+its run's folder is not read.`,
+		Example: `  mleflow grade --submission submission.jsonl --output-dir reports --data-dir data
+  mleflow grade --run-group runs/2026-11-22T09-00-00-GMT_run-group_aide --data-dir data
+  mleflow grade --run-group runs --output-dir reports --data-dir data`,
+		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return runGrade(cmd.Context(), a, o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.submission, "submission", "", "`FILE` with the list (required)")
-	cmd.Flags().StringVar(&o.outputDir, "output-dir", "", "`DIR` to write the report to (required)")
+	cmd.Flags().StringVar(&o.submission, "submission", "", "`FILE` with the list")
+	cmd.Flags().StringArrayVar(&o.runGroup, "run-group", nil, "run group in `DIR`, or all run groups in it; may be repeated")
+	cmd.Flags().BoolVar(&o.skipFailed, "skip-failed", false, "of run groups: leave out runs that failed through no fault of the agent")
+	cmd.Flags().StringVar(&o.outputDir, "output-dir", "", "`DIR` to write the report to (default: the run group)")
 	o.data.register(cmd)
 	return cmd
 }
 
+func (o gradeOptions) check() error {
+	switch {
+	case o.submission == "" && len(o.runGroup) == 0:
+		return usagef("mleflow grade needs --submission FILE or --run-group DIR")
+	case o.submission != "" && len(o.runGroup) > 0:
+		return usagef("choose --submission or --run-group, not both")
+	case o.submission != "" && o.outputDir == "":
+		return usagef("mleflow grade needs --output-dir DIR")
+	case o.submission != "" && o.skipFailed:
+		return usagef("--skip-failed is for run groups")
+	}
+	return nil
+}
+
 func runGrade(ctx context.Context, a *app, o gradeOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	spareMemory()
 	catalog, err := competitions.Shipped()
 	if err != nil {
@@ -50,6 +81,10 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	layout, err := o.data.layout(a)
 	if err != nil {
 		return err
+	}
+	batch := grading.Batch{Catalog: catalog, Metrics: metric.All(), DataDir: layout.Dir, Created: time.Now()}
+	if len(o.runGroup) > 0 {
+		return a.gradeRunGroups(ctx, o, batch)
 	}
 	f, err := os.Open(o.submission)
 	if err != nil {
@@ -60,46 +95,64 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return fmt.Errorf("read list of submissions: %w", err)
 	}
-	created, done := time.Now(), 0
-	batch := grading.Batch{Catalog: catalog, Metrics: metric.All(), DataDir: layout.Dir, Created: created, Done: func(r grading.Report) {
-		done++
-		fmt.Fprintf(a.stderr, "%d/%d %s: %s\n", done, len(entries), r.CompetitionID, verdictText(r))
-	}}
+	batch.Done = a.tellGraded(len(entries))
 	summary, err := batch.GradeAll(ctx, entries, failures)
 	if err != nil {
 		return err
 	}
-	return a.keepReport(summary, o.outputDir, created)
+	path, err := writeReport(summary, o.outputDir, batch.Created)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := writeJSON(a.stdout, summary); err != nil {
+			return err
+		}
+	} else {
+		a.showTotals(summary, path)
+	}
+	a.showFailures(summary, "line")
+	if len(summary.Failures) > 0 {
+		return errSilent
+	}
+	return nil
 }
 
-// keepReport writes the report file and prints the totals.
-func (a *app) keepReport(s grading.Summary, dir string, created time.Time) error {
+// tellGraded tells of each of n submissions once it is graded.
+func (a *app) tellGraded(n int) func(grading.Report) {
+	done := 0
+	return func(r grading.Report) {
+		done++
+		fmt.Fprintf(a.stderr, "%d/%d %s: %s\n", done, n, r.CompetitionID, verdictText(r))
+	}
+}
+
+// writeReport writes the report file and returns its path.
+func writeReport(s grading.Summary, dir string, created time.Time) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("write report: %w", err)
+		return "", fmt.Errorf("write report: %w", err)
 	}
 	path := filepath.Join(dir, grading.FileName(created))
 	f, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("write report: %w", err)
+		return "", fmt.Errorf("write report: %w", err)
 	}
 	if err := errors.Join(writeJSON(f, s), f.Close()); err != nil {
-		return fmt.Errorf("write report: %w", err)
+		return "", fmt.Errorf("write report: %w", err)
 	}
-	if a.json {
-		if err := writeJSON(a.stdout, s); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintf(a.stdout, "%s graded: %d valid, %d medals (%d gold, %d silver, %d bronze), %d above the median\n%s\n",
-			view.Plural(s.Runs, "submission"), s.Valid, s.Medals, s.Gold, s.Silver, s.Bronze, s.AboveMedian, path)
-	}
+	return path, nil
+}
+
+func (a *app) showTotals(s grading.Summary, path string) {
+	fmt.Fprintf(a.stdout, "%s graded: %d valid, %d medals (%d gold, %d silver, %d bronze), %d above the median\n%s\n",
+		view.Plural(s.Runs, "submission"), s.Valid, s.Medals, s.Gold, s.Silver, s.Bronze, s.AboveMedian, path)
+}
+
+// showFailures tells what was not graded, by its place in a list.
+func (a *app) showFailures(s grading.Summary, place string) {
 	for _, bad := range s.Failures {
-		fmt.Fprintf(a.stderr, "%s line %d: %s\n", a.errStyle().Bad("Not graded:"), bad.Line, view.OneLine(bad.Reason))
+		fmt.Fprintf(a.stderr, "%s %s %d: %s\n", a.errStyle().Bad("Not graded:"), place, bad.Line, view.OneLine(bad.Reason))
 	}
-	if len(s.Failures) > 0 {
-		return errSilent
-	}
-	return nil
 }
 
 // verdictText says in a few words what became of a submission.

@@ -1,18 +1,23 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
 type leaderboardOptions struct {
 	set        setFlags
+	experiment string
+	runsDir    string
 	seeds      int
 	padMissing bool
 	agent      string
@@ -36,6 +41,10 @@ pipeline, or a folder, which stands for all *grading_report*.json below it. File
 read in the order of their paths. Seed n takes the n-th report of each competition,
 and there are as many seeds as the competition with the fewest reports has.
 
+With --experiment-id they are those of the run groups that run_group_experiments.csv
+lists for an experiment, as in the reference: one report each, in the order of their
+names; groups without a report are passed over, and told.
+
 With --against another agent is compared run by run: exact McNemar test, sign-flip
 test over competitions, and bootstrap intervals of the difference. Files that hold
 several agents need --agent, and two of them are compared by --against-agent.
@@ -45,13 +54,19 @@ several agents need --agent, and two of them are compared by --against-agent.
   mleflow leaderboard runs/aide --against runs/openhands --split low
   mleflow leaderboard board.json --agent aide --against-agent dummy
   mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
-		Args: takes(1, -1),
+		Args: takes(0, -1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			return runLeaderboard(a, o, args)
+			reports, err := a.reportsToRead(o, args)
+			if err != nil {
+				return usageError{err}
+			}
+			return runLeaderboard(a, o, reports)
 		}),
 	}
 	flags := cmd.Flags()
 	o.set.register(cmd, "aggregate")
+	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` in place of REPORTs")
+	flags.StringVar(&o.runsDir, "runs-dir", "runs", "of --experiment-id: `DIR` with run_group_experiments.csv and the run groups")
 	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
 	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
 	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
@@ -61,6 +76,26 @@ several agents need --agent, and two of them are compared by --against-agent.
 	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
 	o.show.register(flags)
 	return cmd
+}
+
+// reportsToRead returns the reports named by arguments or by an experiment.
+func (a *app) reportsToRead(o leaderboardOptions, args []string) ([]string, error) {
+	switch {
+	case o.experiment == "" && len(args) == 0:
+		return nil, errors.New("name the reports, or an experiment with --experiment-id")
+	case o.experiment == "":
+		return args, nil
+	case len(args) > 0:
+		return nil, errors.New("name reports or an experiment, not both")
+	}
+	found, err := rungroup.ReadExperiment(o.runsDir, o.experiment)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range found.Missing {
+		fmt.Fprintf(a.stderr, "%s %s has no grading report below %s\n", a.errStyle().Warn("Left out:"), view.Text(group), o.runsDir)
+	}
+	return found.Reports, nil
 }
 
 // standing is an agent's reports and what follows from them.
@@ -85,6 +120,9 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 	first, err := o.standing(paths, o.agent, splits)
 	if err != nil {
 		return usageError{err}
+	}
+	if o.experiment != "" {
+		first.name = o.experiment
 	}
 	r := leaderboardResult{agents: []standing{first}, splits: splits, catalog: catalog}
 	if o.compares() {
@@ -137,8 +175,10 @@ func (o leaderboardOptions) standing(paths []string, agent string, splits []grad
 	if s.file, err = grading.ReadPaths(files); err != nil {
 		return s, err
 	}
-	if s.file.Reports, err = reportsOf(s.file.Reports, agent); err != nil {
-		return s, err
+	if agent != "" || o.experiment == "" { // an experiment says what belongs together
+		if s.file.Reports, err = reportsOf(s.file.Reports, agent); err != nil {
+			return s, err
+		}
 	}
 	if o.padMissing {
 		if err := refuseFailures(s.file, splits); err != nil {

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/rungroup"
+)
+
+// gradedGroup is a run group that was graded.
+type gradedGroup struct {
+	Name   string `json:"run_group"`
+	Report string `json:"report"`
+	// Outcomes counts the runs by how they ended.
+	Outcomes map[rungroup.Outcome]int `json:"outcomes"`
+	grading.Summary
+}
+
+// groupToGrade is a run group and the folder that its report goes to.
+type groupToGrade struct {
+	*rungroup.Group
+	to string
+}
+
+// runGroups opens the run groups that the flags name.
+func (o gradeOptions) runGroups() ([]groupToGrade, error) {
+	var dirs []string
+	for _, dir := range o.runGroup {
+		found, err := rungroup.Find(dir)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, found...)
+	}
+	groups := make([]groupToGrade, len(dirs))
+	taken := map[string]string{}
+	for i, dir := range dirs {
+		group, err := rungroup.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		to := dir
+		if o.outputDir != "" {
+			to = o.outputDir
+			if len(dirs) > 1 {
+				to = filepath.Join(to, filepath.Base(filepath.Clean(dir)))
+			}
+		}
+		if other, ok := taken[to]; ok {
+			return nil, fmt.Errorf("the reports of %s and %s would both go to %s; grade them one by one", other, dir, to)
+		}
+		taken[to] = dir
+		// A second report of the same runs would count as further seeds.
+		if old, err := rungroup.Report(to); err != nil {
+			return nil, err
+		} else if old != "" {
+			return nil, fmt.Errorf("%s is graded already: move %s away, or write elsewhere with --output-dir", dir, old)
+		}
+		groups[i] = groupToGrade{group, to}
+	}
+	return groups, nil
+}
+
+// gradeRunGroups grades groups one after the other, the runs of each at once.
+func (a *app) gradeRunGroups(ctx context.Context, o gradeOptions, batch grading.Batch) error {
+	groups, err := o.runGroups()
+	if err != nil {
+		return usageError{err}
+	}
+	var done []gradedGroup
+	failed := false
+	for _, group := range groups {
+		graded, left, err := a.gradeRunGroup(ctx, o, batch, group)
+		if err != nil {
+			return err
+		}
+		failed = failed || len(graded.Failures) > left
+		done = append(done, graded)
+	}
+	if a.json {
+		if err := writeJSON(a.stdout, map[string]any{"run_groups": done}); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return errSilent
+	}
+	return nil
+}
+
+// gradeRunGroup grades one group and returns how many of its runs were left
+// out as asked.
+func (a *app) gradeRunGroup(ctx context.Context, o gradeOptions, batch grading.Batch, group groupToGrade) (gradedGroup, int, error) {
+	out := gradedGroup{Name: group.Name, Outcomes: map[rungroup.Outcome]int{}}
+	a.warnRunGroup(o, group.Group)
+	var entries []grading.Entry
+	var left []grading.Failure
+	for i, e := range group.Entries() {
+		run := group.Runs[i]
+		out.Outcomes[run.Outcome]++
+		if o.skipFailed && run.Outcome == rungroup.MachineFailed {
+			left = append(left, grading.Failure{Line: e.Line, CompetitionID: e.CompetitionID, Reason: run.ID + ": " + run.Note})
+			continue
+		}
+		entries = append(entries, e)
+	}
+	batch.Created = time.Now()
+	batch.Done = a.tellGraded(len(entries))
+	var err error
+	if out.Summary, err = batch.GradeAll(ctx, entries, left); err != nil {
+		return out, 0, err
+	}
+	if out.Report, err = writeReport(out.Summary, group.to, batch.Created); err != nil {
+		return out, 0, err
+	}
+	if !a.json {
+		fmt.Fprintf(a.stdout, "%s: %s\n", view.Text(group.Name), outcomesText(out.Outcomes))
+		a.showTotals(out.Summary, out.Report)
+	}
+	a.showFailures(out.Summary, "run")
+	return out, len(left), nil
+}
+
+// warnRunGroup tells what of a group counts otherwise than it looks.
+func (a *app) warnRunGroup(o gradeOptions, group *rungroup.Group) {
+	warn := func(format string, args ...any) {
+		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Warn("Note:"), view.Text(fmt.Sprintf(format, args...)))
+	}
+	for _, run := range group.Runs {
+		if run.Outcome == rungroup.MachineFailed && !o.skipFailed {
+			warn("%s: %s; as in the reference it counts as no submission (--skip-failed leaves it out)", run.ID, run.Note)
+		}
+		if run.Refused != "" {
+			warn("%s: %s; it counts as no submission", run.ID, run.Refused)
+		}
+	}
+	if len(group.Unlisted) > 0 {
+		warn("%s: %s not named by the metadata, and not graded: %s", group.Name, view.Plural(len(group.Unlisted), "folder"), strings.Join(group.Unlisted, ", "))
+	}
+}
+
+// outcomesText counts the ways in which runs ended.
+func outcomesText(counts map[rungroup.Outcome]int) string {
+	var parts []string
+	for _, o := range rungroup.Outcomes() {
+		if n := counts[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

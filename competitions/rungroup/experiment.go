@@ -1,0 +1,118 @@
+package rungroup
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// ExperimentsName is the file that says which run groups are an experiment.
+const ExperimentsName = "run_group_experiments.csv"
+
+// Experiment is the reports of an experiment's run groups.
+type Experiment struct {
+	// Reports are their paths, in the order of the groups' names.
+	Reports []string
+	// Missing are the groups without a folder or a report, which the reference
+	// passes over.
+	Missing []string
+}
+
+// ReadExperiment finds the reports of an experiment below a folder of run
+// groups.
+func ReadExperiment(runs, id string) (*Experiment, error) {
+	rows, err := readExperiments(runs)
+	if err != nil {
+		return nil, err
+	}
+	var groups, known []string
+	for _, row := range rows {
+		if row[0] == id && !slices.Contains(groups, row[1]) {
+			groups = append(groups, row[1])
+		}
+		if !slices.Contains(known, row[0]) {
+			known = append(known, row[0])
+		}
+	}
+	if len(groups) == 0 {
+		return nil, fmt.Errorf("%s has no experiment %q. %s", filepath.Join(runs, ExperimentsName), id, diag.Suggest(id, known))
+	}
+	slices.Sort(groups)
+	out := &Experiment{}
+	for _, group := range groups {
+		if !filepath.IsLocal(group) {
+			return nil, fmt.Errorf("%s: %q is not a folder below %s", ExperimentsName, group, runs)
+		}
+		report, err := Report(filepath.Join(runs, group))
+		switch {
+		case err != nil:
+			return nil, err
+		case report == "":
+			out.Missing = append(out.Missing, group)
+		default:
+			out.Reports = append(out.Reports, report)
+		}
+	}
+	if len(out.Reports) == 0 {
+		return nil, fmt.Errorf("no run group of experiment %q has a grading report below %s; grade them with: mleflow grade --run-group", id, runs)
+	}
+	return out, nil
+}
+
+// readExperiments returns the rows of the file but its header.
+func readExperiments(runs string) ([][]string, error) {
+	path := filepath.Join(runs, ExperimentsName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read experiments: %w", err)
+	}
+	if err := grading.CheckFetched(text); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(text), "\ufeff")))
+	in.FieldsPerRecord, in.TrimLeadingSpace = 2, true
+	rows, err := in.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	for _, row := range rows {
+		row[0], row[1] = strings.TrimSpace(row[0]), strings.TrimSpace(row[1])
+	}
+	if len(rows) > 0 && rows[0][0] == "experiment_id" {
+		rows = rows[1:]
+	}
+	return rows, nil
+}
+
+// AddToExperiment notes that a run group is part of an experiment.
+func AddToExperiment(runs, id, group string) error {
+	if strings.ContainsAny(id, ",\"\r\n") || strings.TrimSpace(id) != id || id == "" {
+		return fmt.Errorf("%q is no name of an experiment: it must not be empty or hold a comma, a quote or a line end", id)
+	}
+	rows, err := readExperiments(runs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == id && row[1] == group }) {
+		return nil
+	}
+	rows = append(rows, []string{id, group})
+	var b strings.Builder
+	b.WriteString("experiment_id,run_group\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "%s,%s\n", row[0], row[1])
+	}
+	path := filepath.Join(runs, ExperimentsName)
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		return fmt.Errorf("write experiments: %w", err)
+	}
+	return nil
+}

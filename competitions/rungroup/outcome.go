@@ -1,0 +1,83 @@
+package rungroup
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Outcome is how a run ended.
+type Outcome string
+
+// The outcomes, those of agents by the names that the step agent-run gives
+// them. The reference notes neither how an agent ended nor why, so that without
+// a sign of something else a run that left a submission has finished.
+const (
+	Finished     Outcome = "finished"
+	NoSubmission Outcome = "no_submission"
+	// TimedOut is what the reference's agents print at their time limit.
+	TimedOut    Outcome = "timed_out"
+	OutOfMemory Outcome = "out_of_memory"
+	AgentFailed Outcome = "agent_failed"
+	// MachineFailed is no fault of the agent: something around it went wrong,
+	// or the run's folder is not there.
+	MachineFailed Outcome = "machine_failed"
+)
+
+// Outcomes returns all of them.
+func Outcomes() []Outcome {
+	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, AgentFailed, MachineFailed}
+}
+
+// logTail is how much of the end of run.log is looked at, in bytes.
+const logTail = 64 << 10
+
+// The lines at the end of a run.log of the reference. Agents print the first at
+// their time limit, the other is the runner's.
+var (
+	timedOut  = regexp.MustCompile(`(?m)(?:^|\[Container\] )Timed out after \d.*$`)
+	completed = regexp.MustCompile(`(?m)^\[[^\]]*\].*Run completed in (\d+(?:\.\d+)?) seconds\.\s*$`)
+)
+
+// readLog returns the end of a run's log; "" if there is none that can be read.
+func readLog(folder *os.Root) string {
+	info, err := folder.Stat("run.log")
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := folder.Open("run.log")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	tail := io.NewSectionReader(f, max(0, info.Size()-logTail), logTail)
+	text, err := io.ReadAll(tail)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// ended decides how the run ended: by the metadata, the log, and whether there
+// is a submission.
+func (r *Run) ended(record Record, log string) {
+	if m := completed.FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
+		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
+			r.WallSeconds = &seconds
+		}
+	}
+	switch {
+	case record.Success != nil && !*record.Success:
+		r.Outcome, r.Note = MachineFailed, "the metadata say that the run failed around the agent"
+	case slices.Contains(Outcomes(), record.Outcome):
+		r.Outcome = record.Outcome
+	case timedOut.MatchString(log):
+		r.Outcome, r.Note = TimedOut, "the end of run.log says so"
+	case r.Submission == "":
+		r.Outcome = NoSubmission
+	default:
+		r.Outcome = Finished
+	}
+}

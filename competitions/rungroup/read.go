@@ -1,0 +1,216 @@
+package rungroup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// Group is a run group on disk.
+type Group struct {
+	Dir  string
+	Name string
+	// Agent is the agent of the group's name; "" if that does not say.
+	Agent string
+	Runs  []Run
+	// Unlisted are folders that the metadata do not name. They are not graded.
+	Unlisted []string
+}
+
+// Run is a run of a group.
+type Run struct {
+	ID, Competition string
+	// Submission is the path of its submission, "" if there is none.
+	Submission string
+	// Refused says why a submission is not read though there may be one.
+	Refused string
+
+	Outcome     Outcome
+	Note        string
+	WallSeconds *float64
+	Seed        string
+}
+
+// maxMetadata bounds the size of metadata.json, in bytes.
+const maxMetadata = 64 << 20
+
+// Find returns the run groups that a folder is or holds, by name.
+func Find(dir string) ([]string, error) {
+	if isFile(filepath.Join(dir, MetadataName)) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find run groups: %w", err)
+	}
+	var found []string
+	for _, e := range entries {
+		if below := filepath.Join(dir, e.Name()); isFile(filepath.Join(below, MetadataName)) {
+			found = append(found, below)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder of it", MetadataName, dir)
+	}
+	return found, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Open reads a run group.
+func Open(dir string) (*Group, error) {
+	meta, err := readMetadata(filepath.Join(dir, MetadataName))
+	if err != nil {
+		return nil, fmt.Errorf("read run group %s: %w", dir, err)
+	}
+	g := &Group{Dir: dir, Name: meta.RunGroup}
+	if g.Name == "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("read run group %s: %w", dir, err)
+		}
+		g.Name = filepath.Base(abs)
+	}
+	_, g.Agent, _ = strings.Cut(g.Name, "_run-group_")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read run group: %w", err)
+	}
+	defer root.Close()
+	for _, record := range meta.Runs {
+		run, err := readRun(root, dir, record)
+		if err != nil {
+			return nil, fmt.Errorf("read run group %s: %w", dir, err)
+		}
+		g.Runs = append(g.Runs, run)
+	}
+	g.Unlisted, err = unlisted(dir, meta.Runs)
+	return g, err
+}
+
+func readMetadata(path string) (*Metadata, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxMetadata {
+		err = fmt.Errorf("%s is larger than %d MiB", MetadataName, maxMetadata>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := grading.CheckFetched(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", MetadataName, err)
+	}
+	var meta Metadata
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return nil, fmt.Errorf("%s: %w", MetadataName, err)
+	}
+	if len(meta.Runs) == 0 {
+		return nil, fmt.Errorf("%s names no run", MetadataName)
+	}
+	return &meta, nil
+}
+
+// readRun looks at a run's folder.
+func readRun(root *os.Root, dir string, record Record) (Run, error) {
+	id := record.ID
+	if !filepath.IsLocal(id) || filepath.Base(id) != id || id == "." {
+		return Run{}, fmt.Errorf("run %q is not the name of a folder in the group", id)
+	}
+	competition, _, found := strings.Cut(id, "_")
+	if !found || competition == "" {
+		return Run{}, fmt.Errorf("run %q is not called <competition>_<unique>", id)
+	}
+	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds}
+	folder, err := root.OpenRoot(id)
+	if err != nil {
+		run.Outcome, run.Note = MachineFailed, "there is no folder of the run"
+		if !errors.Is(err, fs.ErrNotExist) {
+			run.Note = "its folder cannot be read: " + err.Error()
+		}
+		return run, nil
+	}
+	defer folder.Close()
+	run.find(folder, filepath.Join(dir, id, "submission", "submission.csv"))
+	run.ended(record, readLog(folder))
+	return run, nil
+}
+
+// find looks for the submission. A link may lead to another file of the run,
+// not out of it: it may have been made by the agent, and lead to the answers.
+func (r *Run) find(folder *os.Root, path string) {
+	info, err := folder.Stat("submission/submission.csv")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.Refused = "submission/submission.csv is not read: it is a link out of the run's folder, or cannot be opened"
+	case info.Mode().IsRegular():
+		r.Submission = path
+	}
+}
+
+func unlisted(dir string, runs Records) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read run group: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !slices.ContainsFunc(runs, func(r Record) bool { return r.ID == e.Name() }) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Entries returns the runs as entries to grade, as the reference makes them: one
+// a run, in their order, "None" for no submission. What was refused is none.
+func (g *Group) Entries() []grading.Entry {
+	entries := make([]grading.Entry, len(g.Runs))
+	for i, r := range g.Runs {
+		e := grading.Entry{
+			Line: i + 1, CompetitionID: r.Competition, SubmissionPath: r.Submission, Refused: r.Refused, Labels: map[string]string{},
+			Origin: &grading.Origin{Group: g.Name, Run: r.ID, Outcome: string(r.Outcome), WallSeconds: r.WallSeconds, Note: r.Note},
+		}
+		if r.Submission == "" {
+			e.SubmissionPath = "None"
+		}
+		if g.Agent != "" {
+			e.Labels["agent"] = g.Agent
+		}
+		if r.Seed != "" {
+			e.Labels["seed"] = r.Seed
+		}
+		entries[i] = e
+	}
+	return entries
+}
+
+// Report returns the grading report in a group's folder, "" if there is none.
+func Report(dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*grading_report*.json"))
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	if len(found) > 1 {
+		return "", fmt.Errorf("%s holds %d grading reports: %s; keep one", dir, len(found), strings.Join(found, ", "))
+	}
+	return found[0], nil
+}
+
+// escapeGlob makes a path a pattern of itself alone.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
