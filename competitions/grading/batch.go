@@ -25,9 +25,10 @@ type Entry struct {
 	// Refused says why the file is not read though there may be one; "" reads
 	// it.
 	Refused string
-	// Labels and Origin go into the report.
-	Labels map[string]string
-	Origin *Origin
+	// Labels, Origin and Conditions go into the report.
+	Labels     map[string]string
+	Origin     *Origin
+	Conditions []string
 }
 
 // Origin is the run of a run group that a submission is from, as far as its
@@ -184,6 +185,9 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	}
 	if err != nil {
 		return result{failure: &Failure{Line: e.Line, CompetitionID: e.CompetitionID, SubmissionPath: e.SubmissionPath, Reason: err.Error()}}
+	}
+	if e.Origin != nil {
+		report.MadeUnder(e.Conditions)
 	}
 	return result{report: report}
 }

@@ -34,12 +34,12 @@ type Record struct {
 	ID      string `json:"-"`
 	Success *bool  `json:"success,omitempty"`
 
+	// What mleflow adds; Conditions are those that the attempt was made under.
 	Address     string   `json:"address,omitempty"`
 	Seed        string   `json:"seed,omitempty"`
 	Outcome     Outcome  `json:"outcome,omitempty"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
-	Runtime     string   `json:"runtime,omitempty"`
-	Isolated    *bool    `json:"isolated,omitempty"`
+	Conditions  []string `json:"conditions,omitempty"`
 }
 
 // UnmarshalJSON reads an object of runs, in its order, or a list of their

@@ -36,6 +36,9 @@ type Run struct {
 	Note        string
 	WallSeconds *float64
 	Seed        string
+	// Conditions are those that the attempt was made under, as the metadata
+	// say; the reference's say nothing.
+	Conditions []string
 }
 
 // maxMetadata bounds the size of metadata.json, in bytes.
@@ -133,7 +136,7 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	if !found || competition == "" {
 		return Run{}, fmt.Errorf("run %q is not called <competition>_<unique>", id)
 	}
-	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds}
+	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds, Conditions: record.Conditions}
 	folder, err := root.OpenRoot(id)
 	if err != nil {
 		run.Outcome, run.Note = MachineFailed, "there is no folder of the run"
@@ -181,7 +184,7 @@ func (g *Group) Entries() []grading.Entry {
 	entries := make([]grading.Entry, len(g.Runs))
 	for i, r := range g.Runs {
 		e := grading.Entry{
-			Line: i + 1, CompetitionID: r.Competition, SubmissionPath: r.Submission, Refused: r.Refused, Labels: map[string]string{},
+			Line: i + 1, CompetitionID: r.Competition, SubmissionPath: r.Submission, Refused: r.Refused, Labels: map[string]string{}, Conditions: r.Conditions,
 			Origin: &grading.Origin{Group: g.Name, Run: r.ID, Outcome: string(r.Outcome), WallSeconds: r.WallSeconds, Note: r.Note},
 		}
 		if r.Submission == "" {

@@ -248,6 +248,15 @@ func agentOf(r Record) agentBlock {
 	return b
 }
 
+// AttemptOf is what the record of an attempt in the cache says of it.
+func AttemptOf(address string, rec *cache.Record) Attempt {
+	r := Record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]Output{}}
+	for name, v := range rec.Outputs {
+		r.Outputs[name] = newOutput(v)
+	}
+	return attemptOf(r)
+}
+
 // attemptOf is what the fields and values of a record say.
 func attemptOf(r Record) Attempt {
 	agent := agentOf(r)

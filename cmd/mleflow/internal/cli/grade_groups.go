@@ -131,13 +131,18 @@ func (a *app) warnRunGroup(o gradeOptions, group *rungroup.Group) {
 	warn := func(format string, args ...any) {
 		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Warn("Note:"), view.Text(fmt.Sprintf(format, args...)))
 	}
+	failed := 0
 	for _, run := range group.Runs {
-		if run.Outcome == rungroup.MachineFailed && !o.skipFailed {
-			warn("%s: %s; as in the reference it counts as no submission (--skip-failed leaves it out)", run.ID, run.Note)
+		if run.Outcome == rungroup.MachineFailed {
+			failed++
 		}
 		if run.Refused != "" {
 			warn("%s: %s; it counts as no submission", run.ID, run.Refused)
 		}
+	}
+	if failed > 0 && !o.skipFailed {
+		warn("%s: %s failed through no fault of the agent, and count as no submission, as in the reference; --skip-failed leaves them out",
+			group.Name, view.Plural(failed, "run"))
 	}
 	if len(group.Unlisted) > 0 {
 		warn("%s: %s not named by the metadata, and not graded: %s", group.Name, view.Plural(len(group.Unlisted), "folder"), strings.Join(group.Unlisted, ", "))

@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newExport(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write what a run gave in the form of another tool: run-group",
+		Args:  subCommand,
+		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newExportRunGroup(a))
+	return cmd
+}
