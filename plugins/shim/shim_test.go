@@ -347,6 +347,10 @@ func TestCommand(t *testing.T) {
 			"leaderboard", "python3 -m mlebench dev download-leaderboard --all", "refused", true,
 			[]shim.Record{{Kind: shim.Leaderboard, Call: "mlebench dev download-leaderboard", Arguments: []string{"all"}}},
 		},
+		{
+			"a line for a program", `python3 -c "import subprocess; subprocess.call('mlebench grade-sample x toy 2>&1 | tail -n 1', shell=True)"`, "refused", false,
+			[]shim.Record{{Kind: shim.Grade, Call: "mlebench grade-sample", Arguments: []string{"competition_id", "submission"}}},
+		},
 		{"help", "mlebench --help", "grade-sample", false, nil},
 	}
 	for _, tt := range tests {
@@ -358,7 +362,7 @@ func TestCommand(t *testing.T) {
 				t.Errorf("ended well: %v; printed\n%s", ok, printed)
 			}
 			for i := range tt.want {
-				tt.want[i].File = "run.sh"
+				tt.want[i].File = filepath.Join(p.home, "agent", "run.sh")
 			}
 			opts := cmp.Options{cmpopts.IgnoreFields(shim.Record{}, "Time", "At"), cmpopts.EquateEmpty()}
 			if diff := cmp.Diff(tt.want, p.records, opts); diff != "" {

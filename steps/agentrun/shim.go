@@ -105,7 +105,16 @@ func (s *session) openEvidence(g *gates) (http.Handler, error) {
 	if g.evidence, err = gateway.OpenJournal(filepath.Join(s.dirs.host, evidenceFile), evidenceBytes, s.mask.JSON); err != nil {
 		return nil, err
 	}
-	return shim.Handler(func(r shim.Record) { g.evidence.Add(r) }), nil
+	return shim.Handler(func(r shim.Record) { g.evidence.Add(s.shown(r)) }), nil
+}
+
+// shown names the agent's files as runtimes that map folders do, so that no
+// path of this machine is kept.
+func (s *session) shown(r shim.Record) shim.Record {
+	if rest, ok := strings.CutPrefix(r.File, s.at("")+"/"); ok {
+		r.File = "/home/" + rest
+	}
+	return r
 }
 
 // shimLog is what the shim told, and what it could not send and left in the
@@ -118,7 +127,7 @@ func (s *session) shimLog(ctx context.Context) (calls int, ref cache.Ref, err er
 	var late bytes.Buffer
 	n := 0
 	err = s.lateEvidence(func(r shim.Record) {
-		if line, err := json.Marshal(r); err == nil {
+		if line, err := json.Marshal(s.shown(r)); err == nil {
 			late.Write(append(s.mask.JSON(line), '\n'))
 			n++
 		}

@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,12 +51,12 @@ echo 'mlebench dev download-leaderboard -c toy' > $AGENT_DIR/$TOKEN.sh; sh $AGEN
 MLEFLOW_GATEWAY=http://127.0.0.1:9 mlebench grade --submission s.jsonl --output-dir $TOKEN || true
 `
 
-// shimRecords are those of shimAgent, but for times and files.
+// shimRecords are those of shimAgent, but for times.
 var shimRecords = []shim.Record{
-	{Kind: shim.Grade, Call: "mlebench.grade.grade_csv", Arguments: []string{"path_to_submission", "competition"}, Line: 9},
-	{Kind: shim.Answers, Call: "mlebench.registry.Competition.answers (open)", Line: 9},
+	{Kind: shim.Grade, Call: "mlebench.grade.grade_csv", Arguments: []string{"path_to_submission", "competition"}, File: "/home/code/solve.py", Line: 9},
+	{Kind: shim.Answers, Call: "mlebench.registry.Competition.answers (open)", File: "/home/code/solve.py", Line: 9},
 	{Kind: shim.Grade, Call: "mlebench grade-sample", Arguments: []string{"competition_id", "submission"}},
-	{Kind: shim.Leaderboard, Call: "mlebench dev download-leaderboard", Arguments: []string{"competition_id"}},
+	{Kind: shim.Leaderboard, Call: "mlebench dev download-leaderboard", Arguments: []string{"competition_id"}, File: "/home/agent/***.sh"},
 	{Kind: shim.Grade, Call: "mlebench grade", Arguments: []string{"output_dir", "submission"}, Late: true},
 }
 
@@ -73,13 +74,18 @@ func checkShim(t *testing.T, b *steptest.Bench, args map[string]cty.Value) {
 	}
 	text := b.Text(t, out["shim_log"].Ref)
 	got := lines[shim.Record](t, text)
-	if diff := cmp.Diff(shimRecords, got, cmpopts.IgnoreFields(shim.Record{}, "Time", "At", "File"), cmpopts.EquateEmpty()); diff != "" {
+	for i := range got {
+		if filepath.Base(got[i].File) == "sh" { // by which path, the shell says
+			got[i].File = ""
+		}
+	}
+	if diff := cmp.Diff(shimRecords, got, cmpopts.IgnoreFields(shim.Record{}, "Time", "At"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("shim_log (-want +got):\n%s", diff)
 	}
 	if stats := result2(t, out); stats.ShimCalls != len(shimRecords) || stats.Validations != 1 {
 		t.Errorf("%+v", stats)
 	}
-	if strings.Contains(text, "s3cr3t") || !strings.Contains(text, "solve.py") || !strings.Contains(text, "***.sh") {
+	if strings.Contains(text, "s3cr3t") {
 		t.Errorf("shim_log:\n%s", text)
 	}
 	for _, name := range []string{"submission", "code", "logs"} {

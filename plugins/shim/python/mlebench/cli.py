@@ -68,14 +68,24 @@ def _refuse(kind, call, arguments):
 
 
 def _parent():
-    """The program that called the command, or the script that it runs."""
-    try:
-        with open("/proc/%d/cmdline" % os.getppid(), "rb") as f:
-            words = f.read(4096).decode("utf-8", "replace").split("\0")
-    except OSError:
-        return "", 0
-    script = next((w for w in words[1:] if w and not w.startswith("-")), "")
-    return (script if os.path.isfile(script) else words[0]), 0
+    """The script that called the command, past the shells that ran one line for
+    it; without a script, the program."""
+    first, pid = "", os.getppid()
+    for _ in range(8):
+        try:
+            with open("/proc/%d/cmdline" % pid, "rb") as f:
+                words = f.read(4096).decode("utf-8", "replace").split("\0")
+            with open("/proc/%d/status" % pid) as f:
+                pid = next(int(line.split()[1]) for line in f if line.startswith("PPid:"))
+        except (OSError, StopIteration):
+            break
+        first = first or words[0]
+        script = next((word for word in words[1:] if word and not word.startswith("-")), "")
+        if os.path.isfile(script):
+            return os.path.abspath(script), 0
+        if "-c" not in words[1:3]:
+            break
+    return first, 0
 
 
 if __name__ == "__main__":
