@@ -9,14 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
+
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // credential is what Kaggle is told about who asks.
 type credential struct {
 	authorize func(*http.Request)
-	// secret must not be shown.
-	secret string
+	// secrets must not be shown.
+	secrets []string
 }
 
 // errNoCredential says where credentials are looked for.
@@ -89,30 +90,19 @@ func credentialIn(dir string) (*credential, error) {
 }
 
 func bearer(token string) *credential {
-	return &credential{secret: token, authorize: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }}
+	return &credential{secrets: []string{token}, authorize: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }}
 }
 
 func basic(user, key string) *credential {
-	return &credential{secret: key, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
+	return &credential{secrets: []string{key, user + ":" + key}, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
 }
 
 // told returns what an answer says in words, {"code":403,"message":"…"}, on
-// one line and without the credential.
-func (c *credential) told(body []byte) string {
+// one line.
+func told(body []byte) string {
 	var e struct{ Message string }
 	if json.Unmarshal(body, &e) != nil {
 		return ""
 	}
-	text := strings.ReplaceAll(e.Message, c.secret, redacted)
-	text = addresses.ReplaceAllStringFunc(text, Redact)
-	line := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text)
-	if runes := []rune(line); len(runes) > 200 {
-		line = string(runes[:200]) + "…"
-	}
-	return line
+	return strings.TrimSpace(plain.Line(addresses.ReplaceAllStringFunc(e.Message, Redact)))
 }

@@ -92,7 +92,7 @@ func (h history) play(t *testing.T, store cache.Store) (d download) {
 	h.profile.change(&o)
 	srv.Add(kaggletest.Competition{Slug: "toy", Archive: o})
 	k := scaledKaggle(srv, 1+int(h.seed%8))
-	defer k.http.client.CloseIdleConnections()
+	defer k.http.web.open.CloseIdleConnections()
 	spec := Spec{Slug: "toy"}
 	if h.profile.pin {
 		spec.MD5, spec.SHA256 = md5Hex(o.Data), digest.Of(o.Data).String()
@@ -124,7 +124,7 @@ func (h history) play(t *testing.T, store cache.Store) (d download) {
 
 // scaledKaggle is the source with all sizes and times made small.
 func scaledKaggle(srv *kaggletest.Server, connections int) *Kaggle {
-	client := newClient()
+	client := &http.Client{Transport: newTransport()}
 	client.Transport.(*http.Transport).ResponseHeaderTimeout = 5 * time.Second
 	h := NewHTTP(client, Connections(connections))
 	h.wait, h.window, h.least = time.Millisecond, 200*time.Millisecond, 64

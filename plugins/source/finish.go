@@ -23,8 +23,13 @@ func (e *mismatchError) Unwrap() error { return e.error }
 
 // finish verifies the file and hands it over. A wrong one is forgotten.
 func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error) {
-	data := Data{Name: t.version.name, MD5: s.hexMD5()}
+	data := Data{Name: t.origin.mask().Mask(t.version.name), MD5: s.hexMD5()}
 	want, err := t.verify(s)
+	if !t.req.Spec.pinned() {
+		if page := t.page(s); page != nil {
+			return Data{}, errors.Join(page, s.drop())
+		}
+	}
 	if err == nil && t.req.Unpublished {
 		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.size}
 		if !want.ID.IsZero() && want.ID != data.Ref.ID {
@@ -42,8 +47,10 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 	if errors.Is(err, cache.ErrCorrupt) {
 		err = t.shaOf(ctx, s, want.ID)
 	}
-	if errors.Is(err, ErrMismatch) {
-		err = &mismatchError{err, data.MD5, parts}
+	if mismatch := err; errors.Is(err, ErrMismatch) {
+		if err = t.page(s); err == nil {
+			err = &mismatchError{mismatch, data.MD5, parts}
+		}
 		return Data{}, errors.Join(err, s.drop())
 	}
 	return Data{}, errors.Join(err, s.close(ctx))

@@ -22,6 +22,8 @@ type flow struct {
 	// bytes have come.
 	spent time.Duration
 	got   int64
+	// head is what begin read, which read gives first.
+	head []byte
 }
 
 // errSlow is why a request was ended.
@@ -61,6 +63,11 @@ func (c closing) Close() error {
 // read reads once into p. A failure that may pass is a TemporaryError; the end
 // is io.EOF.
 func (f *flow) read(ctx context.Context, p []byte) (int, error) {
+	if len(f.head) > 0 {
+		n := copy(p, f.head)
+		f.head = f.head[n:]
+		return n, nil
+	}
 	start := time.Now()
 	f.timer.Reset(f.window - f.spent)
 	n, err := f.body.Read(p[:f.limit.most(len(p))])
@@ -84,6 +91,24 @@ func (f *flow) read(ctx context.Context, p []byte) (int, error) {
 		return n, &TemporaryError{Err: redactError(err)}
 	}
 	return n, nil
+}
+
+// begin reads the beginning of the body, which stays to be read.
+func (f *flow) begin(ctx context.Context) ([]byte, error) {
+	head := make([]byte, mostPage)
+	n := 0
+	for n < len(head) {
+		more, err := f.read(ctx, head[n:])
+		n += more
+		if err == io.EOF { //nolint:errorlint // see read
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.head = head[:n]
+	return f.head, nil
 }
 
 // fill reads exactly len(p) bytes and tells seen of each piece; then the body

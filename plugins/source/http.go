@@ -15,17 +15,14 @@ import (
 // a date or an MD5, or where a pin will tell. Without any of them it starts
 // again.
 type HTTP struct {
-	client *http.Client
+	web *web
 	settings
 }
 
 // NewHTTP returns the source. A nil client is one with sensible limits on
 // every phase but the body's length.
 func NewHTTP(client *http.Client, options ...Option) *HTTP {
-	if client == nil {
-		client = newClient()
-	}
-	s := &HTTP{client: stepwise(client), settings: defaults()}
+	s := &HTTP{web: newWeb(client), settings: defaults()}
 	for _, o := range options {
 		o(&s.settings)
 	}
@@ -57,7 +54,7 @@ func (*HTTP) Fingerprint(spec Spec, h *digest.Hasher) error {
 }
 
 // origin returns the spec's address.
-func (s *HTTP) origin(spec Spec) *origin { return &origin{client: s.client, url: spec.URL} }
+func (s *HTTP) origin(spec Spec) *origin { return &origin{web: s.web, url: spec.URL} }
 
 // Fetch implements Source.
 func (s *HTTP) Fetch(ctx context.Context, req Request) (Data, error) {
@@ -68,7 +65,7 @@ func (s *HTTP) fetch(ctx context.Context, req Request, o *origin) (Data, error) 
 	address := Redact(o.url)
 	data, err := newTransfer(s.settings, o, req, address).run(ctx)
 	if err != nil {
-		return Data{}, fmt.Errorf("fetch %s: %w", address, err)
+		return Data{}, o.masked(fmt.Errorf("fetch %s: %w", address, err))
 	}
 	return data, nil
 }
@@ -82,11 +79,11 @@ func (s *HTTP) inspect(ctx context.Context, spec Spec, o *origin) (Availability,
 	t := newTransfer(s.settings, o, Request{Spec: spec}, Redact(o.url))
 	first, err := t.ask(ctx)
 	if err != nil {
-		return Availability{}, fmt.Errorf("ask %s: %w", t.address, err)
+		return Availability{}, o.masked(fmt.Errorf("ask %s: %w", t.address, err))
 	}
 	first.close()
 	if err := t.foresee(); err != nil {
-		return Availability{}, fmt.Errorf("ask %s: %w", t.address, err)
+		return Availability{}, o.masked(fmt.Errorf("ask %s: %w", t.address, err))
 	}
 	a := Availability{Bytes: max(t.version.total, 0), Files: 1}
 	if !t.parallel() {

@@ -107,7 +107,7 @@ func loopback(host string) bool {
 
 // at returns an address of the API, whose last part is a name.
 func (s *kaggleSession) at(path, name string) *origin {
-	return &origin{client: s.http.client, url: s.api + path + url.PathEscape(name), authorize: s.authorize, tell: s.told}
+	return &origin{web: s.http.web, url: s.api + path + url.PathEscape(name), authorize: s.authorize, secrets: s.secrets, tell: told}
 }
 
 // archive is where all files of a competition are.

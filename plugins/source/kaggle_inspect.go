@@ -125,7 +125,7 @@ const mostJSON = 8 << 20
 // ask sends one question and decodes its answer.
 func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 	r := &retrier{settings: s.http.settings, logf: func(string, ...any) {}}
-	return r.retry(ctx, func() (bool, error) {
+	return o.masked(r.retry(ctx, func() (bool, error) {
 		resp, err := o.get(ctx, nil)
 		if err != nil {
 			return false, err
@@ -138,10 +138,13 @@ func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 		if err != nil {
 			return false, &TemporaryError{Err: redactError(err)}
 		}
+		if page := pageOf(body); page != nil {
+			return false, page
+		}
 		// A refusal may come with the status of a success.
 		var refused struct{ Code int }
 		if json.Unmarshal(body, &refused) == nil && refused.Code >= 400 {
-			resp.StatusCode, resp.Status = refused.Code, fmt.Sprintf("%d %s", refused.Code, http.StatusText(refused.Code))
+			resp.StatusCode = refused.Code
 			resp.Body = io.NopCloser(bytes.NewReader(body))
 			return false, o.refusal(resp)
 		}
@@ -149,5 +152,5 @@ func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 			return false, &TemporaryError{Err: errors.New("the answer is not the JSON that was expected")}
 		}
 		return false, nil
-	})
+	}))
 }

@@ -161,7 +161,8 @@ const maxSums = 16 << 20
 // sum returns the SHA-256 of the archive by the mirror's list, or "".
 func (m *Mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string, error) {
 	r, err := m.openSums(ctx, spec, store)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) {
+	var page *pageError // a site that answers everything with its front page
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) || errors.As(err, &page) && !page.login {
 		return "", nil
 	}
 	if err != nil {

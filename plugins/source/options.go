@@ -29,6 +29,9 @@ type settings struct {
 	// wait is the longest pause after the first failure, doubled after each.
 	tries int
 	wait  time.Duration
+	// briefTries is how often in a row what passes soon or never may fail;
+	// then it is for good.
+	briefTries int
 	// A body that gives fewer than least bytes in window is cut off.
 	window time.Duration
 	least  int64
@@ -39,7 +42,7 @@ type settings struct {
 func defaults() settings {
 	return settings{
 		connections: 8, smallest: 256 << 10, largest: 8 << 20,
-		tries: 8, wait: time.Second,
+		tries: 8, wait: time.Second, briefTries: 3,
 		window: 30 * time.Second, least: 32 << 10,
 		saveEvery: 256 << 20,
 	}

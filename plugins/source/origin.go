@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
+
+	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // origin is the address that a person or an API names. It may lead, by
 // redirects, to another place, whose address is signed and expires: requests
 // go there directly while it lasts, and ask the origin again when it refuses.
 type origin struct {
-	client *http.Client
-	url    string
+	web *web
+	url string
 	// authorize, when set, adds a credential to the requests to the origin's
 	// own host, and to no other.
 	authorize func(*http.Request)
+	// secrets are what authorize adds, which nothing may show.
+	secrets []string
 	// tell, when set, finds the words for a person in the body of a refusal of
 	// the origin's own host.
 	tell func(body []byte) string
@@ -28,28 +30,11 @@ type origin struct {
 	mu sync.Mutex
 	// place is where the origin leads to, "" while that is not known.
 	place string
-}
-
-// newClient returns a client with limits on every phase but the body's length.
-// It speaks HTTP/1.1, for which several requests are several connections.
-func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-		IdleConnTimeout:       time.Minute,
-		MaxIdleConnsPerHost:   64,
-		DisableCompression:    true,
-	}}
-}
-
-// stepwise is the client that leaves redirects to the caller, who knows which
-// host a credential is for, and keeps no cookies.
-func stepwise(client *http.Client) *http.Client {
-	return &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
+	// at is where the origin itself is: once on the public internet, it leads
+	// nowhere else.
+	at where
+	// hide masks what the origin was told; see mask.
+	hide *secret.Set
 }
 
 // get sends one request to where the data are.
@@ -155,14 +140,33 @@ func (o *origin) send(ctx context.Context, address string, header http.Header) (
 	if o.authorize != nil && sameHost(address, o.url) {
 		o.authorize(req)
 	}
-	resp, err := o.client.Do(req)
+	resp, err := o.reach(req, address)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &TemporaryError{Err: redactError(err)}
+		return nil, faultOf(err)
 	}
 	return resp, nil
+}
+
+// reach sends a request: to the origin wherever that is, until it is known, and
+// from there to the same kind of place.
+func (o *origin) reach(req *http.Request, address string) (*http.Response, error) {
+	o.mu.Lock()
+	at := o.at
+	o.mu.Unlock()
+	first := at == unknown && address == o.url
+	resp, went, err := o.web.do(req, first || at == private)
+	if first && err == nil {
+		if went == unknown {
+			went = public
+		}
+		o.mu.Lock()
+		o.at = went
+		o.mu.Unlock()
+	}
+	return resp, err
 }
 
 // sameHost reports whether two addresses have scheme, host and port in common.

@@ -5,13 +5,14 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // statusError is an answer that is no data.
 type statusError struct {
 	code int
-	text string
+	text string // ours, since the server's own could say anything
 	// elsewhere says that it is not the origin that answered, but the place
 	// it leads to.
 	elsewhere bool
@@ -30,12 +31,25 @@ func (e *statusError) Error() string {
 	return "the server answers " + e.text
 }
 
+// statusText is a status in words.
+func statusText(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
+}
+
+// cut keeps the beginning of a server's words.
+func cut(text string) string {
+	if runes := []rune(text); len(runes) > 200 {
+		return string(runes[:200]) + "…"
+	}
+	return text
+}
+
 // refusal explains an answer that is no data.
 func (o *origin) refusal(resp *http.Response) error {
-	status := &statusError{code: resp.StatusCode, text: resp.Status, elsewhere: !sameHost(resp.Request.URL.String(), o.url)}
+	status := &statusError{code: resp.StatusCode, text: statusText(resp.StatusCode), elsewhere: !sameHost(resp.Request.URL.String(), o.url)}
 	if o.tell != nil && !status.elsewhere {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<10))
-		status.words = o.tell(body)
+		status.words = cut(o.mask().Mask(o.tell(body)))
 	}
 	var err error = status
 	// A success that was not asked for, such as a part, is a fault that passes.
@@ -47,7 +61,7 @@ func (o *origin) refusal(resp *http.Response) error {
 	switch {
 	case passes, status.elsewhere && expired(resp.StatusCode):
 		// A signature that was refused may be accepted once it is new.
-		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now())}
+		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now()), brief: !passes}
 	case resp.StatusCode == http.StatusUnauthorized:
 		return fmt.Errorf("%w: it wants a login: %w", err, ErrCredential)
 	case resp.StatusCode == http.StatusForbidden:

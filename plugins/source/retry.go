@@ -57,7 +57,7 @@ type retrier struct {
 // on (full jitter), so that the parts of a download, and many machines, do not
 // come back at once.
 func (r *retrier) retry(ctx context.Context, try func() (progress bool, err error)) error {
-	failures, wait := 0, r.wait
+	failures, brief, wait := 0, 0, r.wait
 	for {
 		if err := r.gate.pass(ctx); err != nil {
 			return err
@@ -73,7 +73,12 @@ func (r *retrier) retry(ctx context.Context, try func() (progress bool, err erro
 			return err
 		}
 		if progress {
-			failures, wait = 0, r.wait
+			failures, brief, wait = 0, 0, r.wait
+		}
+		if temporary.brief {
+			if brief++; brief >= r.briefTries {
+				return temporary.Err
+			}
 		}
 		if failures++; failures >= r.tries || temporary.After > longestWait {
 			return err

@@ -110,6 +110,9 @@ type TemporaryError struct {
 	Err error
 	// After is how long the source asked to wait; 0 when it did not.
 	After time.Duration
+	// brief says that it passes soon or never, such as a name that is not
+	// known.
+	brief bool
 }
 
 // Error implements error.

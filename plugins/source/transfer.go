@@ -48,7 +48,7 @@ func newTransfer(s settings, o *origin, req Request, address string) *transfer {
 func (t *transfer) logs(format string, args ...any) {
 	t.logMu.Lock()
 	defer t.logMu.Unlock()
-	t.req.logf(format, args...)
+	t.req.logf("%s", t.origin.mask().Mask(fmt.Sprintf(format, args...)))
 }
 
 // mostVersions is how often a file may change during its download.
@@ -209,6 +209,10 @@ func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, er
 	switch resp.StatusCode {
 	case http.StatusOK:
 		t.version = versionOf(resp)
+		if err := t.firstPage(ctx, resp, flow); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
 		return &answer{resp, flow}, encoded(resp)
 	case http.StatusPartialContent:
 		defer resp.Body.Close()

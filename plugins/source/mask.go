@@ -1,0 +1,56 @@
+package source
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/secret"
+)
+
+// shortestParameter is the length of the shortest value in an address that is
+// taken for a credential wherever it occurs.
+const shortestParameter = 8
+
+// mask hides by value what the origin is told to know who asks, in the usual
+// encodings: a server may send it back at any place of its answer.
+func (o *origin) mask() *secret.Set {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.hide == nil {
+		values := append(inAddress(o.url), o.secrets...)
+		for _, v := range values { // what the server quoted may be quoted again
+			values = append(values, strings.Trim(strconv.Quote(v), `"`))
+		}
+		o.hide = secret.New(values...).ForDocuments()
+	}
+	return o.hide
+}
+
+// masked returns an error without it.
+func (o *origin) masked(err error) error { return o.mask().Error(err) }
+
+// inAddress are the parts of an address that may be a credential.
+func inAddress(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	if password, ok := u.User.Password(); ok {
+		list = append(list, password, u.User.Username()+":"+password)
+	} else if name := u.User.Username(); len(name) >= shortestParameter {
+		list = append(list, name)
+	}
+	for _, values := range u.Query() {
+		for _, v := range values {
+			if len(v) >= shortestParameter {
+				list = append(list, v)
+			}
+		}
+	}
+	if len(u.Fragment) >= shortestParameter {
+		list = append(list, u.Fragment)
+	}
+	return list
+}

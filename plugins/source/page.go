@@ -1,0 +1,106 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"html"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/plain"
+)
+
+// pageError is a web page where data were expected.
+type pageError struct {
+	title string
+	// login says that the page asks who is there.
+	login bool
+}
+
+// Error implements error.
+func (e *pageError) Error() string {
+	text := "the server answers with a web page in place of the file"
+	if e.title != "" {
+		text += `, "` + e.title + `"`
+	}
+	if e.login {
+		return text + "; this is a login page: the address wants a credential, or is not the one to download from"
+	}
+	return text + "; open the address in a browser to see what it wants"
+}
+
+// Is makes a login page a matter of the credential.
+func (e *pageError) Is(target error) bool { return e.login && target == ErrCredential }
+
+// mostPage is how much of a page is looked at.
+const mostPage = 16 << 10
+
+var titleTag = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+
+// pageOf returns the error if a body begins as a web page does; nil if not.
+func pageOf(head []byte) *pageError {
+	if !strings.HasPrefix(http.DetectContentType(head), "text/html") {
+		return nil
+	}
+	e := &pageError{}
+	if m := titleTag.FindSubmatch(head); m != nil {
+		e.title = strings.Join(strings.Fields(plain.Line(html.UnescapeString(string(m[1])))), " ")
+	}
+	low := bytes.ToLower(head)
+	for _, sign := range []string{`type="password"`, "type='password'", "type=password", "sign in", "sign-in", "signin", "log in", "login"} {
+		e.login = e.login || bytes.Contains(low, []byte(sign))
+	}
+	return e
+}
+
+// wantsPage reports whether an address names a web page.
+func wantsPage(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".html", ".htm", ".xhtml":
+		return true
+	}
+	return false
+}
+
+// saysPage reports whether an answer says that it is a web page.
+func saysPage(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
+
+// page refuses a file that is a web page, unless one was asked for.
+func (t *transfer) page(s *sink) error {
+	if wantsPage(t.origin.url) {
+		return nil
+	}
+	head := make([]byte, min(mostPage, s.offset()))
+	if _, err := s.in.ReadAt(head, 0); err != nil && err != io.EOF { //nolint:errorlint // io.ReaderAt's own
+		return err
+	}
+	if e := pageOf(head); e != nil {
+		return e
+	}
+	return nil
+}
+
+// firstPage refuses an answer that says it is a web page and begins like one,
+// before it is fetched.
+func (t *transfer) firstPage(ctx context.Context, resp *http.Response, f *flow) error {
+	if !saysPage(resp) || wantsPage(t.origin.url) {
+		return nil
+	}
+	head, err := f.begin(ctx)
+	if e := pageOf(head); e != nil {
+		return e
+	}
+	return err
+}
