@@ -59,11 +59,11 @@ competition "freesound-audio-tagging-2019" {
     metric  = "lwlrap"
     id      = "fname"
     targets = local.classes
+    cells   = "numeric"
     require {
       same_rows    = true
       column_order = true
       same_ids     = true
-      numeric      = true
     }
   }
 

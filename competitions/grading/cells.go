@@ -20,7 +20,8 @@ var CellForms = []Choice{
 	{"filled_list", "As filled, then as a Python list becomes an array: with a missing cell the whole column is spelled."},
 	{"list", "As a Python list of mixed cells becomes an array: missing cells in a column of texts are the text nan."},
 	{"first_int", "As int, but of a text only the first word is read, and floats are refused."},
-	{"int", "As Python's int() reads them: floats are cut towards zero, texts are parsed; what int refuses makes the submission invalid."},
+	{"int", "As Python's int() reads them: floats are cut towards zero, texts are parsed; what int refuses, and numbers beyond 64 bits, make the submission invalid."},
+	{"numeric", "As pandas.to_numeric reads texts; what it refuses makes the submission invalid."},
 }
 
 func (f cellForm) apply(in *metric.Input) error {
@@ -68,6 +69,8 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 		}
 	case "int":
 		return integers(c, metric.PythonInt)
+	case "numeric":
+		return numeric(c)
 	case "first_int":
 		return integers(c, firstInt)
 	}
@@ -106,32 +109,58 @@ func filled(c *table.Column) *table.Column {
 	return table.FromValues(c.Name(), values)
 }
 
+func numeric(c *table.Column) (*table.Column, error) {
+	out, err := c.ToNumeric()
+	if err != nil {
+		return nil, invalid("column %q: %v", c.Name(), err)
+	}
+	return out, nil
+}
+
 // firstInt reads a whole number, or the first word of a text.
-func firstInt(v table.Value) (int64, bool) {
+func firstInt(v table.Value) (table.Value, bool) {
 	switch v.Kind() {
 	case table.Float64:
-		return 0, false
+		return table.Value{}, false
 	case table.Text:
 		first := strings.FieldsFunc(v.String(), metric.IsPythonSpace)
 		if len(first) == 0 {
-			return 0, false
+			return table.Value{}, false
 		}
 		return metric.PythonInt(table.TextValue(first[0]))
 	}
 	return metric.PythonInt(v)
 }
 
-func integers(c *table.Column, read func(table.Value) (int64, bool)) (*table.Column, error) {
+// integers returns what numpy makes of a list of Python ints: int64, uint64 if
+// all are beyond that, doubles if some are.
+func integers(c *table.Column, read func(table.Value) (table.Value, bool)) (*table.Column, error) {
 	if c.Kind() == table.Int64 {
 		return c, nil
 	}
-	out := make([]int64, c.Len())
+	out, large := make([]table.Value, c.Len()), 0
 	for i := range out {
 		n, ok := read(c.Value(i))
 		if !ok {
-			return nil, invalid("column %q: row %d: %s is not a whole number", c.Name(), i+1, cell(c, i))
+			return nil, invalid("column %q: row %d: %s is not an integer of at most 64 bits", c.Name(), i+1, cell(c, i))
 		}
-		out[i] = n
+		if out[i] = n; n.Kind() == table.Uint64 && n.Int() < 0 {
+			large++
+		}
 	}
-	return table.FromInts(c.Name(), out), nil
+	switch large {
+	case 0:
+		return table.FromInts(c.Name(), mapped(out, table.Value.Int)), nil
+	case len(out):
+		return table.FromUints(c.Name(), mapped(out, func(v table.Value) uint64 { return uint64(v.Int()) })), nil
+	}
+	return table.FromFloats(c.Name(), mapped(out, table.Value.Float)), nil
+}
+
+func mapped[T any](v []table.Value, f func(table.Value) T) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = f(x)
+	}
+	return out
 }

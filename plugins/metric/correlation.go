@@ -12,8 +12,8 @@ var pearson = Metric{
 	Name:   "pearson",
 	Better: Higher,
 	Doc: `Pearson's correlation coefficient. Several targets are averaged without weights.
-A constant column on either side gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled so that large values do not overflow; the last digit depends on the order of summation. Missing and infinite values and texts have no score.`,
-	Source: "scipy 1.13 stats.pearsonr",
+A column on either side that is constant or holds a missing or infinite value gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled so that large values do not overflow; the last digit depends on the order of summation. Texts, also those that spell numbers, and booleans with missing cells have no score.`,
+	Source: "scipy 1.14 stats.pearsonr",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scorePearson), nil },
 }
 
@@ -36,13 +36,34 @@ Floats that are not whole, texts against numbers, missing cells and infinities h
 }
 
 func scorePearson(in Input) (Score, error) {
-	return eachTarget(in, func(truth, pred numbers) (float64, error) {
-		t, p := truth.asFloats(), pred.asFloats()
-		if len(t) < 2 {
-			return 0, unscorable("a correlation needs two rows")
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		if p.truth.Len() < 2 {
+			return Score{}, unscorable("a correlation needs two rows")
 		}
-		return Pearson(t, p), nil
-	})
+		for _, c := range []*table.Column{p.pred, p.truth} {
+			if isObject(c) {
+				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not a column of numbers"}
+			}
+		}
+		each[i] = Pearson(p.truth.Floats(), p.pred.Floats())
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// isObject reports whether pandas keeps the column as Python objects.
+func isObject(c *table.Column) bool {
+	switch c.Kind() {
+	case table.Text, table.Mixed:
+		return true
+	case table.Bool:
+		return c.MissingCount() > 0
+	}
+	return false
 }
 
 func scoreSpearman(in Input) (Score, error) {
@@ -88,13 +109,14 @@ func rankable(c *table.Column) ([]float64, error) {
 }
 
 // Pearson returns the correlation of a and b, which must be of one length,
-// clipped to [-1, 1]; NaN where one is constant.
+// clipped to [-1, 1]; NaN where one is constant or holds a NaN or an infinity,
+// which two rows may hold.
 func Pearson(a, b []float64) float64 {
 	if constant(a) || constant(b) {
 		return math.NaN()
 	}
 	if len(a) == 2 {
-		return math.Copysign(1, a[1]-a[0]) * math.Copysign(1, b[1]-b[0])
+		return sign(a[1]-a[0]) * sign(b[1]-b[0])
 	}
 	x, y := normalized(a), normalized(b)
 	products := make([]float64, len(x))
@@ -102,6 +124,14 @@ func Pearson(a, b []float64) float64 {
 		products[i] = float64(x[i] * y[i])
 	}
 	return clip(Sum(products), -1, 1)
+}
+
+// sign returns -1, 1 or, of a NaN, NaN; v is not 0.
+func sign(v float64) float64 {
+	if v != v {
+		return v
+	}
+	return math.Copysign(1, v)
 }
 
 func constant(v []float64) bool {

@@ -104,8 +104,8 @@ func FuzzPythonNumbers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		n, isInt := pythonInt(s)
 		x, isFloat := PythonFloat(s)
-		if isInt && (!isFloat || x != float64(n)) {
-			t.Errorf("%q is the whole number %d, but the number %v (%v)", s, n, x, isFloat)
+		if isInt && (!isFloat || x != n.Float()) {
+			t.Errorf("%q is the whole number %v, but the number %v (%v)", s, n, x, isFloat)
 		}
 	})
 }

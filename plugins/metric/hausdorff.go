@@ -24,6 +24,7 @@ Rows are paired by position up to the end of the shorter table, and a row's mask
 
 func scoreDiceHausdorff(in Input, size maskSize) (Score, error) {
 	n := min(in.Truth.Len(), in.Prediction.Len())
+	in.Prediction = in.Prediction.Slice(0, n) // What is in further rows does not matter.
 	sizes, err := size.sizes(in.Truth)
 	if err != nil {
 		return Score{}, err

@@ -2,6 +2,8 @@ package metric
 
 import (
 	"math"
+
+	"github.com/mleflow/mleflow/plugins/table"
 )
 
 // maxLabels bounds the distinct labels of Kappa, whose tables grow with the
@@ -12,7 +14,7 @@ var kappa = Metric{
 	Name:   "kappa",
 	Better: Higher,
 	Doc: `Cohen's kappa: 1 - Σ w·observed / Σ w·expected over the table of predicted and true labels.
-Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. Floats that are not whole, texts against numbers, missing cells and infinities have no score.`,
+Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. Where one side has integers and the other floats, or integers beyond 63 bits, rows with integers that no double equals are left out. Floats that are not whole, texts against numbers, missing cells and infinities have no score.`,
 	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
 	New: func(a Args) (Scorer, error) {
@@ -45,7 +47,38 @@ func scoreKappa(in Input, weight KappaWeight) (Score, error) {
 	if labels.count > maxLabels {
 		return Score{}, unscorable("%d different labels are more than %d", labels.count, maxLabels)
 	}
-	return Score{Value: Kappa(labels.codes[1], labels.codes[0], labels.count, weight)}, nil
+	a, b := placed(p.pred, p.truth, labels)
+	return Score{Value: Kappa(a, b, labels.count, weight)}, nil
+}
+
+// placed returns the labels of the rows that scikit-learn's confusion_matrix has
+// a place for. Of columns of two kinds of numbers the list of labels holds
+// doubles, and a row with an integer that is none is left out, though the
+// rounded integer stays in the list.
+func placed(pred, truth *table.Column, labels encoding) (a, b []int32) {
+	a, b = labels.codes[1], labels.codes[0]
+	if pred.Kind() == truth.Kind() || isText(pred) {
+		return a, b
+	}
+	var inA, inB []int32
+	for i := range a {
+		if isDouble(pred.Value(i)) && isDouble(truth.Value(i)) {
+			inA, inB = append(inA, a[i]), append(inB, b[i])
+		}
+	}
+	return inA, inB
+}
+
+// isDouble reports whether a double has the very value of a number.
+func isDouble(v table.Value) bool {
+	f := v.Float()
+	switch v.Kind() {
+	case table.Int64:
+		return f < 0x1p63 && int64(f) == v.Int()
+	case table.Uint64:
+		return f < 0x1p64 && uint64(f) == uint64(v.Int())
+	}
+	return true
 }
 
 // Kappa returns the weighted kappa of two lists of labels 0 to count-1. The

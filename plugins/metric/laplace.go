@@ -79,7 +79,7 @@ func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
 		week := func(row int) int64 {
 			id := ids.Text(row)
 			n, _ := pythonInt(id[strings.LastIndexByte(id, '_')+1:])
-			return n
+			return n.Int()
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return int(week(a) - week(b)) })
 		for _, row := range rows[max(0, len(rows)-l.last):] {

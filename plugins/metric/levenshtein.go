@@ -1,6 +1,9 @@
 package metric
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 var levenshtein = Metric{
 	Name:   "levenshtein",
@@ -14,8 +17,8 @@ var sequenceErrorRate = Metric{
 	Name:   "sequence_error_rate",
 	Better: Lower,
 	Doc: `Sum over rows of the Levenshtein distance between two lists of whole numbers, divided by the length of all true lists; it can exceed 1.
-Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. What int refuses has no score.`,
-	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013",
+Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. So are numbers with the same hash in Python, which are those that differ by a multiple of 2⁶¹-1. What int refuses has no score.`,
+	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
 }
 
@@ -48,10 +51,35 @@ func scoreSequenceErrorRate(in Input) (Score, error) {
 		if bad != "" {
 			return Score{}, unscorable("column %q: row %d: %s is not a whole number", in.Targets[0], i+1, quote(bad))
 		}
-		edits += Levenshtein(t, p)
+		edits += Levenshtein(hashes(t), hashes(p))
 		length += len(t)
 	}
 	return Score{Value: float64(edits) / float64(length)}, nil
+}
+
+// hashModulus is the prime by which 64-bit CPython takes the hash of a number.
+const hashModulus = 1<<61 - 1
+
+// hashes returns what the package Levenshtein compares numbers by: their hash in
+// Python, but -1 for -1, whose hash is that of -2.
+func hashes(list []string) []int64 {
+	out := make([]int64, len(list))
+	for i, number := range list {
+		digits := strings.TrimPrefix(number, "-")
+		rest := uint64(0)
+		for _, d := range []byte(digits) {
+			hi, lo := bits.Mul64(rest, 10)
+			lo, carry := bits.Add64(lo, uint64(d-'0'), 0)
+			rest = bits.Rem64(hi+carry, lo, hashModulus)
+		}
+		if out[i] = int64(rest); digits != number {
+			out[i] = -out[i]
+		}
+		if out[i] == -1 && number != "-1" {
+			out[i] = -2
+		}
+	}
+	return out
 }
 
 // wholeNumbers reads a list of Python ints as their shortest decimal texts;

@@ -1,7 +1,9 @@
 package metric
 
 import (
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -10,7 +12,7 @@ var lwlrap = Metric{
 	Name:   "lwlrap",
 	Better: Higher,
 	Doc: `Label-weighted label-ranking average precision.
-In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values have no score; neither has a submission of truth values only, or one without rows.`,
+In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values in the others have no score; neither has a submission of truth values only, or one without rows.`,
 	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
 }
@@ -23,7 +25,7 @@ func scoreLWLRAP(in Input) (Score, error) {
 	truth, scores := make([][]float64, len(pairs)), make([][]float64, len(pairs))
 	allBool := true
 	for k, p := range pairs {
-		if scores[k], err = finiteFloats(p.pred); err != nil {
+		if scores[k], err = anyFloats(p.pred); err != nil {
 			return Score{}, err
 		}
 		truth[k] = p.truth.Floats()
@@ -41,9 +43,20 @@ func scoreLWLRAP(in Input) (Score, error) {
 		for k := range pairs {
 			relevant[k], row[k] = truth[k][i] > 0, scores[k][i]
 		}
+		if !slices.Contains(relevant, true) {
+			continue
+		}
+		for k, x := range row {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return Score{}, &Unscorable{Column: pairs[k].pred.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing or not finite"}
+			}
+		}
 		precision, labels := LabelRankingPrecision(relevant, row)
 		sum += float64(precision * float64(labels))
 		weight += float64(labels)
+	}
+	if weight == 0 {
+		return Score{}, unscorable("no row has a true label")
 	}
 	return Score{Value: sum / weight}, nil
 }

@@ -18,13 +18,16 @@ func IsPythonSpace(r rune) bool {
 // pythonInt reads s as Python's int(s) does, white space around, a sign,
 // underscores between digits and any Unicode decimal digits allowed. Ok is
 // false for what int refuses and for numbers beyond 64 bits.
-func pythonInt(s string) (n int64, ok bool) {
+func pythonInt(s string) (n table.Value, ok bool) {
 	digits, ok := plainDigits(strings.TrimFunc(s, IsPythonSpace))
 	if !ok {
-		return 0, false
+		return table.Value{}, false
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	return n, err == nil
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return table.IntValue(n), true
+	}
+	u, err := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64)
+	return table.UintValue(u), err == nil
 }
 
 // plainDigits checks the grammar of Python's int and returns the number with
@@ -185,20 +188,23 @@ func caseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
 
-// PythonInt returns Python's int() of a cell: floats are cut towards zero,
-// texts are parsed. Ok is false for missing cells, infinities, other texts and
-// numbers beyond 64 bits.
-func PythonInt(v table.Value) (n int64, ok bool) {
+// PythonInt returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a Uint64:
+// floats are cut towards zero, texts are parsed. Ok is false for missing cells,
+// infinities, other texts and numbers beyond 64 bits.
+func PythonInt(v table.Value) (n table.Value, ok bool) {
 	switch v.Kind() {
 	case table.Text:
 		return pythonInt(v.String())
 	case table.Float64:
 		f := v.Float()
-		return int64(f), f >= -0x1p63 && f < 0x1p63
-	case table.Uint64:
-		return v.Int(), v.Int() >= 0
-	case table.Int64, table.Bool:
-		return v.Int(), true
+		if f >= 0x1p63 {
+			return table.UintValue(uint64(f)), f < 0x1p64
+		}
+		return table.IntValue(int64(f)), f >= -0x1p63
+	case table.Bool:
+		return table.IntValue(v.Int()), true
+	case table.Int64, table.Uint64:
+		return v, true
 	}
-	return 0, false
+	return table.Value{}, false
 }
