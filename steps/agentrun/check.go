@@ -46,8 +46,15 @@ func (a *attempt) checkAgent() error {
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
 // defaultShm is the size of /dev/shm that the reference gives, without which
-// many a data loader fails. It counts as memory once it is used.
-const defaultShm = "4GiB"
+// many a data loader fails. What is in it counts as memory, so that it is at
+// most half of that: who fills it sees a full disk before the limit kills.
+func defaultShm(memory int64) int64 {
+	const size = 4 << 30
+	if memory > 0 {
+		return min(size, memory/2)
+	}
+	return size
+}
 
 func (a *attempt) checkEnv() error {
 	if err := checkNames(a.args.Env); err != nil {
@@ -91,8 +98,11 @@ func (a *attempt) checkSandbox() error {
 	s.Capabilities = a.args.Caps
 	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
 	var err error
-	if s.ShmBytes, err = parseSize(cmp.Or(text(a.args.Shm), defaultShm)); err != nil {
+	if s.ShmBytes, err = parseSize(text(a.args.Shm)); err != nil {
 		return step.WrongArg("shm", err)
+	}
+	if s.ShmBytes == 0 {
+		s.ShmBytes = defaultShm(a.raw.Limits.MemoryBytes)
 	}
 	if _, _, err := ids(s.User); err != nil {
 		return step.WrongArg("user", err)

@@ -94,7 +94,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "handler", Type: cty.String, Doc: "What runs the container: runc (the default), runsc, nvidia or another that the runtime knows. Isolating runtimes only."},
 			{Name: "user", Type: cty.String, Doc: "User and group in numbers, \"1000:1000\" by default. Isolating runtimes only."},
 			{Name: "capabilities", Type: cty.List(cty.String), Doc: "Capabilities of Linux that the agent gets, such as \"CAP_SYS_PTRACE\"; none by default. Isolating runtimes only."},
-			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; \"4GiB\" by default. Isolating runtimes only."},
+			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; by default that, and at most half of resources.memory. Isolating runtimes only."},
 			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: "The most processes and threads. Isolating runtimes only."},
 			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long it may take until the agent runs: data, image, container. Longer is a failure of the machine, which may be tried again; timeout is the agent's own."},
 			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Puts a package and command mlebench on the agent's path: the registry and the validation of submissions work; what would grade, or read answers or the leaderboard, is refused and recorded in shim_log."},
