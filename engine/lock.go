@@ -137,10 +137,15 @@ func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.De
 	if d == nil {
 		return nil
 	}
+	list := s.CheckAction(d.id)
 	if d.record == nil {
-		return s.CheckInputs(lockfile.Inputs(d.fields))
+		return append(list, s.CheckInputs(lockfile.Inputs(d.fields))...)
 	}
-	return append(s.CheckInputs(lockfile.Inputs(d.record.Fields)), s.CheckOutputs(lockfile.Outputs(d.record.Outputs))...)
+	list = append(list, s.CheckInputs(lockfile.Inputs(d.record.Fields))...)
+	if s.Binds(d.id) {
+		list = append(list, s.CheckOutputs(lockfile.Outputs(d.record.Outputs))...)
+	}
+	return list
 }
 
 // checkDecided refuses a step that turns out not to be as locked when what it
@@ -153,11 +158,14 @@ func (r *run) checkDecided(n int, d *decision) error {
 }
 
 // checkGiven refuses outputs that are not as locked.
-func (r *run) checkGiven(n int, outputs cache.Outputs) error {
+func (r *run) checkGiven(n int, id digest.ActionID, outputs cache.Outputs) error {
 	if r.opts.Lock == nil {
 		return nil
 	}
 	s, _ := r.opts.Lock.Find(r.pl.Steps[n].Address)
+	if !s.Binds(id) {
+		return nil
+	}
 	return unlocked(deviation(s.CheckOutputs(lockfile.Outputs(outputs))))
 }
 

@@ -179,7 +179,7 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkOutputs(inst.Step.Kind, outputs), r.checkGiven(n, outputs)); err != nil {
+	if err := errors.Join(checkOutputs(inst.Step.Kind, outputs), r.checkGiven(n, r.pl.decisions[n].id, outputs)); err != nil {
 		return err
 	}
 	return r.record(ctx, n, outputs, started)

@@ -54,6 +54,8 @@ type Verified struct {
 type VerifyOptions struct {
 	// Selected says which kinds are; nil is all.
 	Selected func(kind string) bool
+	// Chosen says which addresses are; nil is all.
+	Chosen func(address string) bool
 	// Parallelism is the number of steps done at a time; 0 is one a processor.
 	Parallelism int
 	// Done, when set, is told each verdict, by one goroutine at a time.
@@ -74,7 +76,7 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 	for i, inst := range p.Instances {
 		kind := inst.Step.Kind
 		rec, verdict := v.recall(ctx, i)
-		if opts.Selected != nil && !opts.Selected(kind.Name) {
+		if opts.Selected != nil && !opts.Selected(kind.Name) || opts.Chosen != nil && !opts.Chosen(inst.Addr.String()) {
 			continue
 		}
 		verdict.Address, verdict.Kind = inst.Addr.String(), kind.Name

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // Deviation is one thing that is not as it was locked.
@@ -31,18 +34,44 @@ func (d Deviation) String() string {
 }
 
 // CheckInputs compares the fields of a key with those locked, sorted by label.
-// An input that varies is not compared; see the package documentation.
+// An input that varies or is withheld is not compared; see the package
+// documentation.
 func (s Step) CheckInputs(inputs map[string]string) []Deviation {
-	return s.compare("", s.Inputs, inputs, func(was string) bool { _, varies := Varying(was); return varies })
+	return s.compare("", s.Inputs, inputs, func(was string) bool { return varies(was) || Withheld(was) })
+}
+
+// CheckAction compares what CheckInputs cannot: where inputs are withheld and
+// none varies, the action must be the locked one.
+func (s Step) CheckAction(action digest.ActionID) []Deviation {
+	if s.Action.IsZero() || s.Action == action || s.has(varies) || !s.has(Withheld) {
+		return nil
+	}
+	return []Deviation{{s.Addr.String(), "action, by an input that the lock withholds,", s.Action.String(), action.String()}}
+}
+
+// Binds reports whether the locked outputs are those of an action: not where an
+// input varies and was another one.
+func (s Step) Binds(action digest.ActionID) bool {
+	return s.Action.IsZero() || s.Action == action || !s.has(varies)
+}
+
+func (s Step) has(what func(string) bool) bool {
+	for _, value := range s.Inputs {
+		if what(value) {
+			return true
+		}
+	}
+	return false
 }
 
 // CheckOutputs compares what a step gave with what is locked, sorted by name.
-// A step without locked outputs deviates in none.
+// A step without locked outputs deviates in none, and a withheld value is not
+// compared.
 func (s Step) CheckOutputs(outputs map[string]string) []Deviation {
 	if s.Outputs == nil {
 		return nil
 	}
-	return s.compare("output ", s.Outputs, outputs, func(string) bool { return false })
+	return s.compare("output ", s.Outputs, outputs, Withheld)
 }
 
 func (s Step) compare(prefix string, was, is map[string]string, skip func(was string) bool) (list []Deviation) {
@@ -83,6 +112,18 @@ func Compare(was, is *File) (list []Deviation) {
 	}
 	return list
 }
+
+// withheldPrefix begins a value that the lock of a published run does not tell.
+const withheldPrefix = "(withheld: "
+
+// Withhold returns the value that stands for an input or small output that is
+// not told, and why.
+func Withhold(why string) string { return withheldPrefix + why + ")" }
+
+// Withheld reports whether a value was made by Withhold.
+func Withheld(value string) bool { return strings.HasPrefix(value, withheldPrefix) }
+
+func varies(value string) bool { _, ok := Varying(value); return ok }
 
 // varyingPrefix begins the value of an input that varies.
 const varyingPrefix = "varies: "

@@ -36,8 +36,8 @@ func TestGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Actions != 3 || x.Files != 15 || len(x.Signed) != 0 {
-		t.Errorf("%d actions, %d files, signed %v", x.Actions, x.Files, x.Signed)
+	if x.Actions != 3 || x.Files != 17 || x.Signatures != 0 {
+		t.Errorf("%d actions, %d files, %d signatures", x.Actions, x.Files, x.Signatures)
 	}
 	first, _ := os.ReadFile(path)
 	again, _ := os.ReadFile(newModel(t).write(t))
@@ -61,8 +61,8 @@ func TestGood(t *testing.T) {
 			}
 		}
 	}
-	// 15 files, manifest and contents.
-	if blobs != 17 {
+	// 17 files, manifest and contents.
+	if blobs != 19 {
 		t.Errorf("%d blobs", blobs)
 	}
 }
@@ -87,19 +87,19 @@ func TestEveryByte(t *testing.T) {
 	}
 	for at, was := range good {
 		put(was^byte(1<<(at%8)), at)
-		_, err := Open(path)
+		_, err := Open(t.Context(), path)
 		refused(t, fmt.Sprintf("byte %d", at), err)
 		put(was, at)
 	}
-	if _, err := Open(path); err != nil {
+	if _, err := Open(t.Context(), path); err != nil {
 		t.Fatalf("after putting all back: %v", err)
 	}
 	for size := 0; size < len(good); size += 61 {
-		_, err := Open(write(t, good[:size]))
+		_, err := Open(t.Context(), write(t, good[:size]))
 		refused(t, fmt.Sprintf("cut at %d", size), err)
 	}
 	for _, tail := range []string{"\x00", "x", strings.Repeat("\x00", 512), strings.Repeat("\x00", 10240), string(good)} {
-		_, err := Open(write(t, append(bytes.Clone(good), tail...)))
+		_, err := Open(t.Context(), write(t, append(bytes.Clone(good), tail...)))
 		refused(t, fmt.Sprintf("%d bytes appended", len(tail)), err)
 	}
 }
@@ -224,10 +224,10 @@ func TestHostile(t *testing.T) {
 		"upper case":      append(bytes.Clone(front), entry(blobFolder+strings.Repeat("A", 64), 0)...),
 		"a further entry": append(append(bytes.Clone(front), entry(zero, 0)...), good[len(front):]...),
 	} {
-		_, err := Open(write(t, b))
+		_, err := Open(t.Context(), write(t, b))
 		refused(t, name, err)
 	}
-	if _, err := Open(t.TempDir()); err == nil {
+	if _, err := Open(t.Context(), t.TempDir()); err == nil {
 		t.Error("a folder is taken for a bundle")
 	}
 }
@@ -247,7 +247,7 @@ func TestBounded(t *testing.T) {
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(sparse)
+	_, err = Open(t.Context(), sparse)
 	refused(t, "a hole", err)
 
 	// One entry more than there may be.
@@ -274,7 +274,7 @@ func TestBounded(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(many)
+	_, err = Open(t.Context(), many)
 	refused(t, "too many entries", err)
 	if !strings.Contains(err.Error(), "more than 200000 entries") {
 		t.Error(err)

@@ -182,7 +182,7 @@ func (c *collector) readRecords() error {
 		lines.Write(line)
 	}
 	c.add(recordsFile, lines.Bytes())
-	lock, err := lockOf(c.run, c.records)
+	lock, err := lockOf(c.run, c.records, c.src.Graph)
 	if err != nil {
 		return fmt.Errorf("bundle lock: %w", err)
 	}

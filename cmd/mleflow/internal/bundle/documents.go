@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/json"
 	"path"
 	"path/filepath"
@@ -10,10 +11,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/lockfile"
 )
 
 // The files of a bundle that mleflow writes itself.
@@ -77,9 +76,9 @@ type Record struct {
 	Seconds float64           `json:"seconds"`
 	Fields  []digest.Field    `json:"fields"`
 	Outputs map[string]Output `json:"outputs"`
-	// Masked says that fields were masked, so that the action cannot be
-	// computed from them.
-	Masked bool `json:"masked,omitempty"`
+	// Masked are the fields that were masked, by their place, so that the
+	// action cannot be computed from them.
+	Masked []int `json:"masked,omitempty"`
 }
 
 // Output is one output of a step: content by digest, or a small value.
@@ -89,6 +88,8 @@ type Output struct {
 	Size   int64             `json:"size,omitempty"`
 	Files  int64             `json:"files,omitempty"`
 	Value  json.RawMessage   `json:"value,omitempty"`
+	// Masked says that the value is not the one that the step gave.
+	Masked bool `json:"masked,omitempty"`
 }
 
 func newOutput(v cache.Value) Output {
@@ -112,16 +113,19 @@ func newRecord(address string, rec *cache.Record, r rule, m *masker) Record {
 		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]Output{},
 	}
 	for i, f := range r.fields(rec.Fields) {
-		f.Value = m.text(f.Value)
-		out.Masked = out.Masked || f.Value != rec.Fields[i].Value
+		if f.Value = m.text(f.Value); f.Value != rec.Fields[i].Value {
+			out.Masked = append(out.Masked, i)
+		}
 		out.Fields = append(out.Fields, f)
 	}
-	for name, v := range rec.Outputs {
-		v = r.value(name, v)
+	for name, was := range rec.Outputs {
+		v := r.value(name, was)
 		if len(v.JSON) > 0 {
 			v.JSON = m.bytes(v.JSON)
 		}
-		out.Outputs[name] = newOutput(v)
+		o := newOutput(v)
+		o.Masked = !bytes.Equal(v.JSON, was.JSON)
+		out.Outputs[name] = o
 	}
 	return out
 }
@@ -164,23 +168,6 @@ func (r Record) cached() (*cache.Record, error) {
 		Action: id, Address: r.Address, Kind: r.Kind, Fields: r.Fields, Outputs: r.outputs(), Run: r.Run,
 		StartedUnixMilli: r.Started.UnixMilli(), DurationMillis: int64(r.Seconds * 1000),
 	}, err
-}
-
-// lockOf makes the lock of the records, which are sorted by address.
-func lockOf(run Run, records []Record) (*lockfile.File, error) {
-	steps := make([]lockfile.Step, 0, len(records))
-	for _, r := range records {
-		a, err := addr.Parse(r.Address)
-		if err != nil {
-			return nil, err
-		}
-		id, err := digest.ParseActionID(r.Action)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, lockfile.Step{Addr: a, Action: id, Inputs: lockfile.Inputs(r.Fields), Outputs: lockfile.Outputs(r.outputs())})
-	}
-	return lockfile.New(run.Version, run.Pipeline, steps), nil
 }
 
 // folder is the name of an instance's folder: its address without quotes, with

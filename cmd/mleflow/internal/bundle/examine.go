@@ -21,10 +21,10 @@ type Examined struct {
 	Run      Run              `json:"run"`
 	Manifest digest.ContentID `json:"manifest"`
 	Files    int              `json:"files"`
-	// Signed are the ids of the keys that signed it, Trusted the one that
-	// was checked.
-	Signed  []string `json:"signed"`
-	Trusted string   `json:"trusted,omitempty"`
+	// Signatures is how many it has. Trusted is the id of the key that one of
+	// them was checked with; no other id is told, since anyone can write one.
+	Signatures int    `json:"signatures"`
+	Trusted    string `json:"trusted,omitempty"`
 	// Omitted is the number of things that are not in it.
 	Omitted int `json:"omitted"`
 	// Masked are steps whose key cannot be computed again, since folders
@@ -80,7 +80,7 @@ func load[T any](b *Bundle, path string) (v T, err error) {
 // Examine checks what the files of the bundle say of each other. With a key, the
 // bundle must be signed by it.
 func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error) {
-	x := &Examined{Manifest: b.Manifest, Files: len(b.Files), Masked: []string{}, Signed: []string{}}
+	x := &Examined{Manifest: b.Manifest, Files: len(b.Files), Masked: []string{}}
 	var err error
 	if x.Run, err = load[Run](b, runFile); err != nil {
 		return nil, err
@@ -95,9 +95,10 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 	}
 	x.Omitted = len(omitted)
 	for _, check := range []func() error{
+		func() error { return x.checkFiles(b) },
 		func() error { return x.checkPipeline(b) },
 		func() error { return x.checkRecords(records) },
-		func() error { return x.checkLock(b, records) },
+		func() error { return x.checkDefinitions(b, records) },
 		func() error { return x.checkEvents(b, records) },
 		func() error { return x.checkContent(ctx, b, records, omitted) },
 		func() error { return x.checkStatement(b, records) },
@@ -108,6 +109,30 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 		}
 	}
 	return x, nil
+}
+
+// written are the files that mleflow writes, and the folders.
+var (
+	written = []string{
+		runFile, environmentFile, lockFile, planFile, eventsFile, recordsFile, competitionsFile, disclosureFile, disclosurePage,
+		omittedFile, statementFile, envelopeFile, readmeFile,
+	}
+	writtenFolders = []string{"logs", "outputs", "packs", "pipeline", "trees"}
+)
+
+// checkFiles refuses files that mleflow does not write, which could tell a
+// reader anything, and a text for readers that is not ours.
+func (x *Examined) checkFiles(b *Bundle) error {
+	for _, f := range b.Files {
+		top, _, below := strings.Cut(f.Path, "/")
+		if !slices.Contains(written, f.Path) && !(below && slices.Contains(writtenFolders, top)) {
+			return damage(f.Path, "mleflow writes no such file")
+		}
+	}
+	if f := b.byPath[readmeFile]; f.Digest != digest.Of([]byte(readmeText)) {
+		return damage(readmeFile, "it is not as mleflow writes it")
+	}
+	return nil
 }
 
 func (x *Examined) checkPipeline(b *Bundle) (err error) {
@@ -149,7 +174,7 @@ func (x *Examined) checkRecords(records []Record) error {
 		}
 		last = r.Address
 		switch {
-		case r.Masked:
+		case len(r.Masked) > 0:
 			x.Masked = append(x.Masked, r.Address)
 		case r.action() != r.Action:
 			return damage(recordsFile, "the action of %s is not that of its inputs", r.Address)
@@ -165,18 +190,7 @@ func (x *Examined) checkRecords(records []Record) error {
 	return nil
 }
 
-func (x *Examined) checkLock(b *Bundle, records []Record) error {
-	text, err := b.Read(lockFile)
-	if err != nil {
-		return err
-	}
-	lock, err := lockOf(x.Run, records)
-	if err != nil {
-		return damage(recordsFile, "%w", err)
-	}
-	if !bytes.Equal(lock.Encode(), text) {
-		return damage(lockFile, "it does not say what %s says", recordsFile)
-	}
+func (x *Examined) checkDefinitions(b *Bundle, records []Record) error {
 	var used []Definition
 	for _, r := range records {
 		used = append(used, definitionOf(r)...)
@@ -288,11 +302,9 @@ func (x *Examined) checkSignature(b *Bundle, key *PublicKey) error {
 	if err != nil {
 		return err
 	}
-	ids, err := checkEnvelope(text, statement, key)
-	if err != nil {
+	if x.Signatures, err = checkEnvelope(text, statement, key); err != nil {
 		return &Damage{envelopeFile, err}
 	}
-	x.Signed = append(x.Signed, ids...)
 	if key != nil {
 		x.Trusted = key.ID
 	}

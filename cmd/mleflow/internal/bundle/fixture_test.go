@@ -13,7 +13,9 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -101,11 +103,17 @@ func (m *model) write(t *testing.T) string {
 	for _, e := range m.events {
 		events = append(append(events, must(event.Encode(e))...), '\n')
 	}
-	lock, err := lockOf(m.run, m.records)
+	lock, err := lockOf(m.run, m.records, &config.Graph{})
 	m.files[lockFile] = must(lock.Encode(), err)
 	m.files[recordsFile], m.files[eventsFile] = records, events
 	m.files[runFile], m.files[environmentFile] = must(document(m.run)), must(document(m.env))
 	m.files[competitionsFile] = must(document(sortDefinitions(used)))
+	b := &Bundle{blobs: map[digest.ContentID]span{}}
+	d, err := disclosureOf(t.Context(), m.run, m.env, m.records, &Store{Cache: memory.New(), b: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.files[disclosureFile], m.files[disclosurePage] = must(document(d)), []byte(d.Markdown())
 	frame, err := seal(m.run.ID, m.list(m.files))
 	if err != nil {
 		t.Fatal(err)
@@ -157,10 +165,14 @@ func write(t *testing.T, b []byte) string {
 
 // examine opens and examines a bundle.
 func examine(path string, key *PublicKey) (*Examined, error) {
-	b, err := Open(path)
+	b, err := Open(t.Context(), path)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	return b.Examine(context.Background(), key)
+	x, err := b.Examine(context.Background(), key)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.Derive(context.Background(), b, &config.Graph{})
 }

@@ -225,7 +225,7 @@ func (p *packs) read(ctx context.Context, path string, s span) error {
 		if err := p.b.checkPadding(name+" in "+path, one); err != nil {
 			return err
 		}
-		id, err := p.b.checkBlob(path, name, one)
+		id, err := p.b.checkBlob(ctx, path, name, one)
 		if err != nil {
 			return err
 		}

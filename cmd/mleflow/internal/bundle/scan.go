@@ -2,12 +2,14 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -49,13 +51,13 @@ type Bundle struct {
 
 // Open checks every byte of the bundle at path. What is wrong with the bundle
 // itself is a Damage.
-func Open(path string) (*Bundle, error) {
+func Open(ctx context.Context, path string) (*Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle: %w", err)
 	}
 	b := &Bundle{f: f, blobs: map[digest.ContentID]span{}, byPath: map[string]File{}}
-	if err := b.check(); err != nil {
+	if err := b.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("check bundle %s: %w", path, err), f.Close())
 	}
 	return b, nil
@@ -64,7 +66,7 @@ func Open(path string) (*Bundle, error) {
 // Close closes the file.
 func (b *Bundle) Close() error { return b.f.Close() }
 
-func (b *Bundle) check() error {
+func (b *Bundle) check(ctx context.Context) error {
 	info, err := b.f.Stat()
 	if err != nil {
 		return err
@@ -73,25 +75,28 @@ func (b *Bundle) check() error {
 		return damage("the file", "it is no regular file")
 	}
 	b.size = info.Size()
-	fixed, err := b.walk(b.size)
+	fixed, err := b.walk(ctx, b.size)
 	if err != nil {
 		return err
 	}
 	if err := b.readFrame(fixed); err != nil {
 		return err
 	}
-	return b.checkBlobs()
+	return b.checkBlobs(ctx)
 }
 
 // order is what the first entries of a bundle are.
 var order = []string{layoutFile, indexFile, readmeFile}
 
 // walk reads the headers, and the spaces between entries.
-func (b *Bundle) walk(size int64) (fixed map[string]span, err error) {
+func (b *Bundle) walk(ctx context.Context, size int64) (fixed map[string]span, err error) {
 	fixed = map[string]span{}
 	last := ""
 	var at int64
 	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var head [block]byte
 		if _, err := b.f.ReadAt(head[:], at); err != nil {
 			return nil, b.cut(fmt.Sprintf("the header of entry %d", n+1), err)
@@ -173,13 +178,20 @@ func checkHeader(head []byte, where, name string, size int64) error {
 	return nil
 }
 
+// sum returns the digest of a part of the file.
+func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
+	w := digest.NewWriter()
+	_, err := cache.Copy(ctx, w, io.NewSectionReader(b.f, s.offset, s.size))
+	return w.ID(), err
+}
+
 // checkBlob reads a blob and compares it with the digest that is its name.
-func (b *Bundle) checkBlob(where, name string, s span) (digest.ContentID, error) {
+func (b *Bundle) checkBlob(ctx context.Context, where, name string, s span) (digest.ContentID, error) {
 	want, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
 	if err != nil {
 		return want, damage(where, "%s has no digest for a name", name)
 	}
-	id, _, err := digest.Copy(io.Discard, io.NewSectionReader(b.f, s.offset, s.size))
+	id, err := b.sum(ctx, s)
 	switch {
 	case err != nil:
 		return want, fmt.Errorf("read %s: %w", where, err)
@@ -359,7 +371,7 @@ func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
 }
 
 // checkBlobs reads every blob, and sees that each is there for something.
-func (b *Bundle) checkBlobs() error {
+func (b *Bundle) checkBlobs(ctx context.Context) error {
 	used := map[digest.ContentID]bool{b.Manifest: true, digest.Of(b.listing): true}
 	for _, f := range b.Files {
 		s, found := b.blobs[f.Digest]
@@ -372,11 +384,9 @@ func (b *Bundle) checkBlobs() error {
 			continue
 		}
 		used[f.Digest] = true
-		id, _, err := digest.Copy(io.Discard, io.NewSectionReader(b.f, s.offset, s.size))
-		if err != nil {
+		if id, err := b.sum(ctx, s); err != nil {
 			return fmt.Errorf("read %s: %w", f.Path, err)
-		}
-		if id != f.Digest {
+		} else if id != f.Digest {
 			return damage(f.Path, "its content is not what its digest says")
 		}
 	}

@@ -157,28 +157,26 @@ func (k *PublicKey) verify(statement, sig []byte) bool {
 }
 
 // checkEnvelope checks that an envelope is of the statement, and with a key
-// that this signed it. It returns the ids of the keys that it names.
-func checkEnvelope(text, statement []byte, key *PublicKey) ([]string, error) {
+// that this signed it. It returns the number of signatures.
+func checkEnvelope(text, statement []byte, key *PublicKey) (int, error) {
 	e, err := readDocument[envelope](text)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	payload, err := base64.StdEncoding.Strict().DecodeString(e.Payload)
 	if err != nil || e.PayloadType != statementType || string(payload) != string(statement) {
-		return nil, fmt.Errorf("it does not sign %s", statementFile)
+		return 0, fmt.Errorf("it does not sign %s", statementFile)
 	}
-	var ids []string
 	good := false
 	for _, s := range e.Signatures {
-		ids = append(ids, s.KeyID)
 		sig, err := base64.StdEncoding.Strict().DecodeString(s.Sig)
 		if err != nil {
-			return nil, fmt.Errorf("its signature is no base64")
+			return 0, fmt.Errorf("its signature is no base64")
 		}
-		good = good || key != nil && key.verify(statement, sig)
+		good = good || key != nil && s.KeyID == key.ID && key.verify(statement, sig)
 	}
 	if key != nil && !good {
-		return ids, fmt.Errorf("none of its signatures is that of the key %s", key.ID)
+		return 0, fmt.Errorf("none of its signatures is that of the key %s", key.ID)
 	}
-	return ids, nil
+	return len(e.Signatures), nil
 }

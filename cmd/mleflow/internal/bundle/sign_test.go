@@ -71,7 +71,7 @@ func TestSignature(t *testing.T) {
 		m.key = key
 		path := m.write(t)
 		x, err := examine(path, pub)
-		if err != nil || x.Trusted != pub.ID || len(x.Signed) != 1 || x.Signed[0] != pub.ID {
+		if err != nil || x.Trusted != pub.ID || x.Signatures != 1 {
 			t.Fatalf("%s: %+v %v", kind, x, err)
 		}
 		if x, err = examine(path, nil); err != nil || x.Trusted != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/engine/lockfile"
 )
 
 // Store is a bundle as a cache: its records, its content, and behind it what
@@ -29,6 +30,11 @@ func (b *Bundle) Store(behind cache.Store) (*Store, error) {
 		return nil, err
 	}
 	for _, r := range records {
+		for _, i := range r.Masked {
+			if i >= 0 && i < len(r.Fields) {
+				r.Fields[i].Value = lockfile.Withhold(r.Fields[i].Value)
+			}
+		}
 		rec, err := r.cached()
 		if err != nil {
 			return nil, damage(recordsFile, "%w", err)

@@ -16,6 +16,7 @@ const (
 	exitUsage       = 2
 	exitMismatch    = 3
 	exitInvalid     = 4
+	exitClaimed     = 5
 	exitInterrupted = 130
 )
 
@@ -24,6 +25,10 @@ var errSilent = errors.New("already reported")
 
 // errInvalidSubmission says that a submission cannot be scored.
 var errInvalidSubmission = errors.New("invalid submission")
+
+// errClaimed says that a bundle is intact, and that not all of its scores were
+// recomputed.
+var errClaimed = errors.New("checked, but not everything was recomputed")
 
 // usageError is wrong use of the command line.
 type usageError struct{ err error }
@@ -70,6 +75,8 @@ func exitStatus(err error) int {
 		return exitMismatch
 	case errors.Is(err, errInvalidSubmission):
 		return exitInvalid
+	case errors.Is(err, errClaimed):
+		return exitClaimed
 	default:
 		return exitFailed
 	}

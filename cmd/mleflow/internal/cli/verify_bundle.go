@@ -7,18 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // bundleChecks are the flags of verify that are about bundles.
@@ -50,17 +49,7 @@ func isBundle(arg string) bool {
 	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
 }
 
-// bundleJSON is what verify --json prints of a bundle.
-type bundleJSON struct {
-	*bundle.Examined
-	OK bool `json:"ok"`
-	// Boards and Grades are the verdicts on what was made again; Grades is
-	// null when that was not asked for.
-	Boards []engine.Verified `json:"boards"`
-	Grades []engine.Verified `json:"grades"`
-}
-
-func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) error {
+func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (err error) {
 	switch {
 	case o.refetch || o.gradingOnly:
 		return usagef("--refetch and --grading-only are for runs; of a bundle, --regrade scores the submissions again")
@@ -69,12 +58,11 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) er
 	}
 	var key *bundle.PublicKey
 	if o.bundle.publicKey != "" {
-		var err error
 		if key, err = bundle.ReadPublicKey(o.bundle.publicKey); err != nil {
 			return usageError{err}
 		}
 	}
-	b, err := bundle.Open(path)
+	b, err := bundle.Open(ctx, path)
 	if err != nil {
 		return damaged(err)
 	}
@@ -83,16 +71,19 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) er
 	if err != nil {
 		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}
-	out := bundleJSON{Examined: x}
-	if out.Boards, err = a.derive(ctx, o, b, x, nil, "aggregate"); err != nil {
-		return err
-	}
+	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: a.showVerdict}
 	if o.bundle.regrade {
-		if out.Grades, err = a.regrade(ctx, o, b, x); err != nil {
+		close, err := a.ownData(o, &q)
+		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, close()) }()
 	}
-	return a.showExamined(path, out)
+	report, err := a.audit(ctx, o, x, q)
+	if err != nil {
+		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
+	}
+	return a.showExamined(path, verdict{x, report, o.bundle.regrade})
 }
 
 // damaged marks what is wrong with a bundle as a mismatch.
@@ -104,107 +95,40 @@ func damaged(err error) error {
 	return err
 }
 
-// derive does the steps of a kind again from the bundle, and from what else is
-// given.
-func (a *app) derive(ctx context.Context, o verifyOptions, b *bundle.Bundle, x *bundle.Examined, behind cache.Store, kind string) ([]engine.Verified, error) {
-	store, err := b.Store(behind)
+// ownData opens what the verifier has of his own: his cache, and with it the
+// data folder.
+func (a *app) ownData(o verifyOptions, q *audit.Request) (func() error, error) {
+	store, err := a.openCache()
 	if err != nil {
-		return nil, damaged(err)
+		return nil, err
 	}
+	runs := ledger.New(store.Dir())
+	q.Data = &audit.Data{Cache: store, Dir: o.bundle.dataDir, Ran: func(run string) bool {
+		past, err := runs.Find(run)
+		return err == nil && past.Info.ID == run
+	}}
+	return store.Close, nil
+}
+
+// audit reads the pipeline with this program's kinds and definitions, makes again
+// what the bundle derives from it, and judges the scores.
+func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q audit.Request) (*audit.Report, error) {
 	a.network.offline = true
 	parts, err := a.concretes()
 	if err != nil {
 		return nil, err
 	}
-	e := engine.New(engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Cache: store, Capacity: sched.Machine()})
-	p, _, err := a.recordedProgram(e, x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+	q.Options = engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Capacity: sched.Machine()}
+	p, _, err := a.recordedProgram(engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
 	if err != nil {
 		return nil, err
 	}
-	list, diags := e.Verify(ctx, p, x.Summary, engine.VerifyOptions{
-		Selected: func(k string) bool { return k == kind },
-		Done:     func(v engine.Verified) { a.showVerdict(v) },
-	})
-	return list, a.settle(diags, p)
-}
-
-// regrade scores the submissions again, with answers from the cache and, if
-// given, from a data directory.
-func (a *app) regrade(ctx context.Context, o verifyOptions, b *bundle.Bundle, x *bundle.Examined) (_ []engine.Verified, err error) {
-	store, err := a.openCache()
-	if err != nil {
+	if err := x.Derive(ctx, q.Bundle, p.Graph); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if o.bundle.dataDir != "" {
-		layout := dataset.Layout{Dir: o.bundle.dataDir}
-		for _, id := range x.Competitions {
-			dir := filepath.Join(layout.Prepared(id), "private")
-			if _, err := tree.Import(ctx, store, dir, tree.ImportOptions{}); err != nil {
-				return nil, fmt.Errorf("take answers of %s from %s: %w", id, o.bundle.dataDir, err)
-			}
-		}
+	if q.Catalog, err = competitions.Shipped(); err != nil {
+		return nil, err
 	}
-	return a.derive(ctx, o, b, x, store, "grade")
-}
-
-func (a *app) showExamined(path string, out bundleJSON) error {
-	counts := map[engine.Verdict]int{}
-	for _, v := range slices.Concat(out.Boards, out.Grades) {
-		counts[v.Verdict]++
-	}
-	err := verificationError(counts)
-	out.OK = err == nil
-	if a.json {
-		return errors.Join(writeJSON(a.stdout, out), err)
-	}
-	x := out.Examined
-	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(x.Run.ID), view.OneLine(x.Run.Version), view.OneLine(string(x.Run.State)))
-	t := view.NewTable("Check", "Result")
-	t.Row("bytes", fmt.Sprintf("every one is accounted for; %s, manifest sha256:%s", view.Plural(x.Files, "file"), x.Manifest))
-	t.Row("record", "lock, events, records and provenance agree; "+keysText(x))
-	t.Row("signature", signatureText(x))
-	t.Row("isolation", x.Isolation)
-	t.Row("leaderboards", derivedText(out.Boards, "made again from the reports"))
-	t.Row("grades", gradesText(out))
-	t.Row("left out", view.Plural(x.Omitted, "thing")+", listed in omitted.json: data, answers and what tells of them")
-	return errors.Join(t.Write(a.stdout, a.outStyle()), err)
-}
-
-func keysText(x *bundle.Examined) string {
-	text := view.Plural(x.Actions, "key") + " computed again from the inputs"
-	if len(x.Masked) > 0 {
-		text += fmt.Sprintf(", %d not, since folders or private values are masked", len(x.Masked))
-	}
-	return text
-}
-
-func signatureText(x *bundle.Examined) string {
-	switch {
-	case x.Trusted != "":
-		return "good, by key " + x.Trusted
-	case len(x.Signed) > 0:
-		return "not checked: signed by key " + x.Signed[0] + ", give it with --public-key"
-	}
-	return "none: it fits together, and anyone could have made it; compare the manifest's digest with one you trust"
-}
-
-func derivedText(list []engine.Verified, what string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	same := 0
-	for _, v := range list {
-		if v.Verdict == engine.Same {
-			same++
-		}
-	}
-	return fmt.Sprintf("%d of %d %s, byte for byte", same, len(list), what)
-}
-
-func gradesText(out bundleJSON) string {
-	if out.Grades == nil {
-		return "not done again; --regrade does, with the answers from your cache or --data-dir"
-	}
-	return derivedText(out.Grades, "done again with the answers here")
+	q.Program = p
+	return audit.Run(ctx, q)
 }

@@ -14,7 +14,7 @@ const unpublishable = `
 agent "rogue" {
   command = ["sh", "-c", <<-EOT
     cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"
-    cp "$DATA_DIR/train.csv" "$CODE_DIR/"
+    cp "$DATA_DIR/train.csv" "$CODE_DIR/a-train.csv"
     cd "$LOGS_DIR"
     echo one > "$(printf 'name-\377')"
     echo two > "$(printf 'name-\376')"

@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Data is where a verifier's own answers are.
+type Data struct {
+	Cache interface {
+		cache.Store
+		cache.Index
+	}
+	// Dir is a folder with prepared data, or empty for what was prepared in
+	// the cache.
+	Dir string
+	// Ran reports whether a run was done here: records come from elsewhere,
+	// too.
+	Ran func(run string) bool
+}
+
+// answers are the private files of a competition that the verifier trusts.
+type answers struct {
+	private cache.Ref
+	// how says where they are from and what they were compared with.
+	how string
+}
+
+// errNoAnswers says that the verifier has none.
+var errNoAnswers = errors.New("no answers here")
+
+// answersOf finds the verifier's own answers for a chain.
+func (a *audit) answersOf(ctx context.Context, l chain) (answers, error) {
+	if a.Data == nil {
+		return answers{}, errNoAnswers
+	}
+	def, err := a.definition(l)
+	if err != nil {
+		return answers{}, err
+	}
+	if a.Data.Dir != "" {
+		return a.fromFolder(ctx, def, l)
+	}
+	return a.fromCache(ctx, def, l)
+}
+
+func (a *audit) definition(l chain) (*competitions.Definition, error) {
+	def, err := a.Catalog.Get(l.competition)
+	if err == nil {
+		def, err = def.At(l.version)
+	}
+	return def, err
+}
+
+func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
+	dir := dataset.Layout{Dir: a.Data.Dir}.Prepared(def.ID)
+	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil {
+		return answers{}, fmt.Errorf("%w: %w", errNoAnswers, err)
+	}
+	private, err := tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{})
+	if err != nil {
+		return answers{}, fmt.Errorf("take answers of %s from %s: %w", def.ID, a.Data.Dir, err)
+	}
+	how, err := a.pins(ctx, def, l, private, verify.OnDisk(os.DirFS(dir)))
+	return answers{private, "prepared in " + a.Data.Dir + ", " + how}, err
+}
+
+// fromCache computes the actions of download and prepare, each from what the
+// one before gave here, and takes what they gave.
+func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
+	raw, err := a.ranHere(ctx, l.download)
+	if err != nil {
+		return answers{}, err
+	}
+	was := a.records[l.download]
+	a.Program.SetOutputs(l.download, raw.Outputs)
+	prepared, err := a.ranHere(ctx, l.prepare)
+	if was != nil {
+		a.Program.SetOutputs(l.download, was.Outputs)
+	}
+	if err != nil {
+		return answers{}, err
+	}
+	public, private := prepared.Outputs["public"].Ref, prepared.Outputs["private"].Ref
+	data, err := verify.InStore(ctx, a.Data.Cache, public, private)
+	if err != nil {
+		return answers{}, err
+	}
+	how, err := a.pins(ctx, def, l, private, data)
+	return answers{private, "prepared in this cache, " + how}, err
+}
+
+// ranHere returns what a step gave in this cache.
+func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
+	at := a.Program.Instances[i].Addr
+	h, err := a.key(i)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	rec, err := a.Data.Cache.Lookup(ctx, h.Sum())
+	switch {
+	case errors.Is(err, cache.ErrNotFound):
+		return nil, fmt.Errorf("%w: %s was not done in this cache; prepare the data and name them with --data-dir", errNoAnswers, at)
+	case err != nil:
+		return nil, err
+	case !a.Data.Ran(rec.Run):
+		return nil, fmt.Errorf("%w: what %s gave came into this cache from elsewhere; prepare the data and name them with --data-dir", errNoAnswers, at)
+	}
+	return rec, nil
+}
+
+// pins compares the verifier's own data with the pins of his definition, and
+// says with which.
+func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, private cache.Ref, data *verify.Data) (string, error) {
+	only := *def
+	if a.altered(l.prepare) {
+		return "taken as they are, since pins hold for the default parameters", nil
+	}
+	if len(def.Checksums.Private) > 0 {
+		// The public half is not graded with, and may be terabytes.
+		only.Checksums = competitions.Checksums{Private: def.Checksums.Private}
+	} else if a.manifest(l, def) && a.recorded(l.prepare, "private") == private {
+		return "as the manifest pins them", nil
+	}
+	report, err := verify.Run(ctx, verify.Request{Definition: &only, Data: data})
+	switch {
+	case err != nil:
+		return "", err
+	case report.Verdict == verify.Differs:
+		return "", step.Mismatch(fmt.Errorf("the answers of %s here are not what its definition pins: %s", def.ID, strings.Join(report.Lines(1), "")))
+	case report.Verdict == verify.Unpinned:
+		return "taken as they are, since the definition pins none", nil
+	}
+	return "as the definition pins them", nil
+}
+
+// recorded is content that a step gave by its record.
+func (a *audit) recorded(i int, output string) cache.Ref {
+	if rec := a.records[i]; rec != nil {
+		return rec.Outputs[output].Ref
+	}
+	return cache.Ref{}
+}
+
+// manifest reports whether the recorded data of a chain have the digest that
+// the verifier's definition pins for all files. That needs no data.
+func (a *audit) manifest(l chain, def *competitions.Definition) bool {
+	id, err := manifestOf(a.recorded(l.prepare, "public"), a.recorded(l.prepare, "private"))
+	return err == nil && id.String() == def.Checksums.Manifest
+}
+
+// manifestOf is the digest of the folder that holds both halves.
+func manifestOf(public, private cache.Ref) (digest.ContentID, error) {
+	if public.Kind != cache.Tree || private.Kind != cache.Tree {
+		return digest.ContentID{}, errors.New("prepared data are not two trees")
+	}
+	_, ref, err := tree.Encode([]tree.Entry{tree.NewEntry("private", private, false), tree.NewEntry("public", public, false)})
+	return ref.ID, err
+}

@@ -1,0 +1,188 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// The kinds of steps that a score rests on.
+const (
+	kindAgentRun  = "agent-run"
+	kindAggregate = "aggregate"
+	kindChecksum  = "checksum"
+	kindDownload  = "download"
+	kindGrade     = "grade"
+	kindPrepare   = "prepare"
+)
+
+// chain is what a grade rests on, by the places of its steps among the
+// instances.
+type chain struct {
+	grade, prepare, download int
+	// checksum is -1 where prepared data are graded with at once.
+	checksum int
+	// agent is the agent-run, or another step that made the submission; -1
+	// where it is a file of the pipeline.
+	agent int
+	// private says that the submission was made from private data.
+	private              bool
+	competition, version string
+}
+
+// chains follows grades and boards through a pipeline.
+type chains struct{ g *config.Graph }
+
+// argument returns an argument of an instance; null where there is none.
+func (c chains) argument(i int, name string) cty.Value {
+	args, diags := c.g.Args(i)
+	if diags.HasErrors() || !args.Value.Type().HasAttribute(name) {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return args.Value.GetAttr(name)
+}
+
+func (c chains) text(i int, name string) string {
+	v := c.argument(i, name)
+	if v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		return ""
+	}
+	return v.AsString()
+}
+
+// origin returns the instance that gave content, which must be of one of the
+// kinds, as the named output.
+func (c chains) origin(what string, v cty.Value, output string, kinds ...string) (int, error) {
+	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
+		return -1, fmt.Errorf("%s come from no step", what)
+	}
+	a := v.EncapsulatedValue().(*step.Artifact)
+	if a.Local != nil {
+		return -1, fmt.Errorf("%s are %s, a file of the pipeline", what, a.Local.Path())
+	}
+	at, err := addr.Parse(a.From)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", what, err)
+	}
+	i, found := c.g.Find(at)
+	if !found {
+		return -1, fmt.Errorf("%s come from %s, which is not in the pipeline", what, a.From)
+	}
+	for _, kind := range kinds {
+		if c.kind(i) == kind && a.Output == output {
+			return i, nil
+		}
+	}
+	return -1, fmt.Errorf("%s are output %q of %s, a step of kind %s", what, a.Output, a.From, c.kind(i))
+}
+
+func (c chains) kind(i int) string    { return c.g.Instances[i].Step.Kind.Name }
+func (c chains) address(i int) string { return c.g.Instances[i].Addr.String() }
+
+// of follows a grade.
+func (c chains) of(grade int) (chain, error) {
+	l := chain{grade: grade, checksum: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
+	answers, err := c.origin("the answers", c.argument(grade, "answers"), "private", kindChecksum, kindPrepare)
+	if err != nil {
+		return l, err
+	}
+	if l.prepare = answers; c.kind(answers) == kindChecksum {
+		l.checksum = answers
+		if l.prepare, err = c.checked(answers); err != nil {
+			return l, err
+		}
+	}
+	if l.download, err = c.origin("the raw data", c.argument(l.prepare, "raw"), "tree", kindDownload); err != nil {
+		return l, err
+	}
+	for _, i := range []int{answers, l.prepare, l.download} {
+		if id := c.text(i, "competition"); id != l.competition {
+			return l, fmt.Errorf("the answers come from %s, which is of competition %s", c.address(i), id)
+		}
+		if v := c.text(i, "version"); i != l.download && v != l.version {
+			return l, fmt.Errorf("the answers come from %s, which is of version %s", c.address(i), v)
+		}
+	}
+	return l, c.submitted(&l)
+}
+
+// checked returns the prepare step whose files a checksum step let through.
+func (c chains) checked(checksum int) (int, error) {
+	prepared := c.argument(checksum, "prepared")
+	if prepared.IsNull() || !prepared.Type().IsObjectType() {
+		return -1, errors.New("the checked files come from no step")
+	}
+	private, err := c.origin("the checked files", prepared.GetAttr("private"), "private", kindPrepare)
+	if err != nil {
+		return -1, err
+	}
+	public, err := c.origin("the checked files", prepared.GetAttr("public"), "public", kindPrepare)
+	if err == nil && public != private {
+		err = fmt.Errorf("the checked files come from two steps, %s and %s", c.address(public), c.address(private))
+	}
+	return private, err
+}
+
+// submitted follows the submission: an agent must have seen the public half of
+// the data that it is graded with, of the same preparation.
+func (c chains) submitted(l *chain) error {
+	v := c.argument(l.grade, "submission")
+	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
+		return errors.New("the submission comes from no step")
+	}
+	artifact := v.EncapsulatedValue().(*step.Artifact)
+	if l.agent = -1; artifact.Local != nil {
+		return nil
+	}
+	at, err := addr.Parse(artifact.From)
+	if err != nil {
+		return err
+	}
+	var found bool
+	if l.agent, found = c.g.Find(at); !found {
+		return fmt.Errorf("the submission comes from %s, which is not in the pipeline", at)
+	}
+	l.private = c.g.Instances[l.agent].Private
+	if c.kind(l.agent) != kindAgentRun {
+		return nil
+	}
+	if id := c.text(l.agent, "competition"); id != l.competition {
+		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", at, id)
+	}
+	data, err := c.origin("the files that the agent saw", c.argument(l.agent, "data"), "public", kindChecksum, kindPrepare)
+	if err != nil {
+		return err
+	}
+	if c.kind(data) == kindChecksum {
+		if data, err = c.checked(data); err != nil {
+			return err
+		}
+	}
+	if data != l.prepare {
+		return fmt.Errorf("the files that the agent saw are of %s, the answers of %s", c.address(data), c.address(l.prepare))
+	}
+	return nil
+}
+
+// rows returns the grades whose reports a board is made of.
+func (c chains) rows(board int) ([]int, error) {
+	reports := c.argument(board, "reports")
+	if reports.IsNull() || !reports.CanIterateElements() {
+		return nil, errors.New("its reports come from no step")
+	}
+	var list []int
+	for it := reports.ElementIterator(); it.Next(); {
+		_, v := it.Element()
+		i, err := c.origin("its reports", v, "report", kindGrade)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}

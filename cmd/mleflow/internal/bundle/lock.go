@@ -1,0 +1,110 @@
+package bundle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// lockOf makes the lock of the records, which are sorted by address. What an
+// agent gave is not pinned, and what was made of it only together with it, so
+// that another attempt is no deviation; see package lockfile.
+func lockOf(run Run, records []Record, g *config.Graph) (*lockfile.File, error) {
+	l := locker{by: map[string]Record{}, from: map[string][]string{}, dynamic: map[string]bool{}, varies: map[string]bool{}}
+	for _, r := range records {
+		l.by[r.Address] = r
+	}
+	l.learn(g)
+	steps := make([]lockfile.Step, 0, len(records))
+	for _, r := range records {
+		s, err := l.step(r)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, s)
+	}
+	return lockfile.New(run.Version, run.Pipeline, steps), nil
+}
+
+// locker makes the entries of a bundle's lock.
+type locker struct {
+	by map[string]Record
+	// from are the steps that vary among those that a step depends on.
+	from    map[string][]string
+	dynamic map[string]bool
+	// varies are the steps of which no output is pinned.
+	varies map[string]bool
+}
+
+// learn finds what depends on something that varies.
+func (l *locker) learn(g *config.Graph) {
+	below := make([]bool, len(g.Instances))
+	for i, inst := range g.Instances {
+		at := inst.Addr.String()
+		l.varies[at], l.dynamic[at] = inst.Step.Kind.Varies, inst.Dynamic
+		below[i] = inst.Step.Kind.Varies
+		for _, d := range inst.Deps {
+			if below[d] {
+				below[i] = true
+				l.from[at] = append(l.from[at], g.Instances[d].Addr.String())
+			}
+		}
+	}
+}
+
+func (l *locker) step(r Record) (lockfile.Step, error) {
+	s := lockfile.Step{}
+	var err error
+	if s.Addr, err = addr.Parse(r.Address); err != nil {
+		return s, err
+	}
+	if s.Action, err = digest.ParseActionID(r.Action); err != nil {
+		return s, err
+	}
+	fields := slices.Clone(r.Fields)
+	for i, f := range fields {
+		fields[i].Value = l.input(r, i, f)
+	}
+	s.Inputs = lockfile.Inputs(fields)
+	if l.varies[r.Address] {
+		return s, nil
+	}
+	s.Outputs = lockfile.Outputs(r.outputs())
+	for name, o := range r.Outputs {
+		if o.Masked {
+			s.Outputs[name] = lockfile.Withhold("made from private data, or tells of a machine")
+		}
+	}
+	return s, nil
+}
+
+// input is what the lock says of a field.
+func (l *locker) input(r Record, i int, f digest.Field) string {
+	for _, from := range l.from[r.Address] {
+		if strings.HasPrefix(f.Label, "kind") || step.IsCondition(f.Label) {
+			break
+		}
+		if l.dynamic[r.Address] || l.by[from].gave(f.Value) {
+			return lockfile.Vary(from)
+		}
+	}
+	if slices.Contains(r.Masked, i) {
+		return lockfile.Withhold("it is private, or tells of a machine") + " " + f.Value
+	}
+	return f.Value
+}
+
+// gave reports whether a value names content that the step gave.
+func (r Record) gave(value string) bool {
+	for _, o := range r.Outputs {
+		if o.Digest != nil && strings.Contains(value, o.Digest.String()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// verdict is what is known of a bundle in the end.
+type verdict struct {
+	*bundle.Examined
+	report *audit.Report
+	// regrade says that grading again was asked for.
+	regrade bool
+}
+
+// verdictJSON is what verify --json prints of a bundle.
+type verdictJSON struct {
+	*bundle.Examined
+	// OK says that everything which can be recomputed was, and is the same.
+	OK     bool   `json:"ok"`
+	Status int    `json:"exit_status"`
+	Error  string `json:"error,omitempty"`
+	// The three lists: every statement of the bundle is in one of them.
+	Recomputed []string `json:"recomputed"`
+	Matched    []string `json:"matched"`
+	Claimed    []string `json:"claimed"`
+	ClaimedBy  string   `json:"claimed_by"`
+	*audit.Report
+}
+
+// count returns how many rows have a standing.
+func (v verdict) count(s audit.Standing) (n int) {
+	for _, r := range v.report.Rows {
+		if r.Standing == s {
+			n++
+		}
+	}
+	return n
+}
+
+// boards returns how many boards have a standing.
+func (v verdict) boards(s audit.Standing) (n int) {
+	for _, b := range v.report.Boards {
+		if b.Standing == s {
+			n++
+		}
+	}
+	return n
+}
+
+// err is the outcome: a mismatch where anything is refused, and a status of its
+// own where scores are only claimed.
+func (v verdict) err() error {
+	var bad []error
+	for _, r := range v.report.Rows {
+		if r.Standing == audit.Refused {
+			bad = append(bad, fmt.Errorf("%s: %s", r.Address, r.Why))
+		}
+	}
+	for _, b := range v.report.Boards {
+		if b.Standing == audit.Refused {
+			bad = append(bad, fmt.Errorf("%s: %s", b.Address, b.Why))
+		}
+	}
+	claimed := v.count(audit.Claimed)
+	switch {
+	case len(bad) > 0:
+		return step.Mismatch(fmt.Errorf("its scores are not what they should be:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
+	case claimed > 0 && !v.regrade:
+		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", errClaimed, are(claimed, "score"))
+	case claimed > 0:
+		return fmt.Errorf("%w: %s only claimed, for want of your own answers", errClaimed, are(claimed, "score"))
+	}
+	return nil
+}
+
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return view.Plural(n, what) + " are"
+}
+
+// recomputed are the statements that were made again here.
+func (v verdict) recomputed() []string {
+	list := []string{
+		keysText(v.Examined) + fmt.Sprintf("; %d of them by the definitions of this mleflow", v.report.Keys),
+		"lock, disclosure and provenance, from the records",
+	}
+	if n := len(v.report.Boards); n > 0 {
+		text := fmt.Sprintf("%d of %s, from the reports in the bundle", v.boards(audit.Claimed)+v.boards(audit.Recomputed), view.Plural(n, "leaderboard"))
+		if m := v.boards(audit.Recomputed); m > 0 {
+			text = fmt.Sprintf("%d of %s, from reports that were made here", m, view.Plural(n, "leaderboard"))
+		}
+		list = append(list, text)
+	}
+	if n := v.count(audit.Recomputed); n > 0 {
+		list = append(list, fmt.Sprintf("%d of %s, graded again with answers from here", n, view.Plural(len(v.report.Rows), "score")))
+		for _, r := range v.report.Rows {
+			if text := "answers of " + r.Competition + " " + r.Version + ": " + r.Answers; r.Standing == audit.Recomputed && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// matched are the statements that a digest ties to something known.
+func (v verdict) matched() []string {
+	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: with the records"}
+	pinned := slices.Clone(v.report.Pinned)
+	slices.Sort(pinned)
+	if pinned = slices.Compact(pinned); len(pinned) > 0 {
+		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": with the manifests that this mleflow pins")
+	}
+	if v.Trusted != "" {
+		list = append(list, "the signature: with the key that you gave")
+	}
+	return list
+}
+
+// claimed are the statements that nothing was found for or against.
+func (v verdict) claimed() []string {
+	var list []string
+	if n := v.count(audit.Claimed); n > 0 {
+		list = append(list, view.Plural(n, "score")+" and what leaderboards say of them")
+		for _, r := range v.report.Rows {
+			if text := r.Competition + " " + r.Version + ": " + r.Why; r.Standing == audit.Claimed && r.Why != "" && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	list = append(list, "that agents ran as told: command, model, time, network, and that nobody helped them", "isolation of attempts: "+v.Isolation)
+	if n := len(v.report.Other); n > 0 {
+		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
+	}
+	return append(list, "machine, times, logs, plan, and how often it was tried before")
+}
+
+// claimedBy says who answers for what is only claimed.
+func (v verdict) claimedBy() string {
+	switch {
+	case v.Trusted != "":
+		return "the holder of key " + v.Trusted
+	case v.Signatures > 0:
+		return "nobody: its " + view.Plural(v.Signatures, "signature") + " can be checked with --public-key only"
+	}
+	return "nobody: it is not signed, and anyone could have made it"
+}
+
+func (a *app) showExamined(path string, v verdict) error {
+	err := v.err()
+	if a.json {
+		out := verdictJSON{
+			Examined: v.Examined, OK: err == nil, Status: exitStatus(err), Recomputed: v.recomputed(), Matched: v.matched(),
+			Claimed: v.claimed(), ClaimedBy: v.claimedBy(), Report: v.report,
+		}
+		if err != nil {
+			out.Error = err.Error()
+		}
+		return errors.Join(writeJSON(a.stdout, out), err)
+	}
+	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, v.Run.ID, v.Run.Version, v.Run.State)
+	list := func(title string, lines []string) {
+		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle().Bold(title))
+		for _, l := range lines {
+			fmt.Fprintf(a.stdout, "  %s\n", view.OneLine(l))
+		}
+	}
+	list("Recomputed here", v.recomputed())
+	list("Matched by digest", v.matched())
+	list("Only claimed, by "+v.claimedBy(), v.claimed())
+	if flags := v.flags(); len(flags) > 0 {
+		list("Look at these", flags)
+	}
+	fmt.Fprintf(a.stdout, "\n%s left out, listed in omitted.json: data, answers and what tells of them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
+	return err
+}
+
+// flags are what a person should look at.
+func (v verdict) flags() (list []string) {
+	for _, r := range v.report.Rows {
+		for _, f := range r.Flags {
+			list = append(list, r.Address+": "+f)
+		}
+	}
+	return list
+}
+
+func keysText(x *bundle.Examined) string {
+	text := view.Plural(x.Actions, "key") + " of steps, from the inputs"
+	if len(x.Masked) > 0 {
+		text += fmt.Sprintf(", %d not, since folders or private values are masked", len(x.Masked))
+	}
+	return text
+}
