@@ -121,11 +121,11 @@ func TestTampered(t *testing.T) {
 		"a report":      {swap("outputs/step.grade.score/report", `"x"`, `"y"`), "outputs/step.grade.score/report"},
 		"a board":       {swap("outputs/step.aggregate.board/board", `[]`, `{}`), "outputs/step.aggregate.board/board"},
 		"a submission":  {swap("outputs/step.agent-run.solve/submission/submission.csv", "1,2", "1,3"), "outputs/step.agent-run.solve/submission/submission.csv"},
-		"the lock":      {swap(lockFile, `"none"`, `"all"`), lockFile},
+		"the lock":      {swap(lockFile, `"none"`, `"all"`), statementFile},
 		"a record":      {swap(recordsFile, `"none"`, `"many"`), recordsFile},
 		"an outcome":    {swap(eventsFile, `\"finished\"`, `\"timed_out\"`), eventsFile},
 		"the text":      {swap("pipeline/p.hcl", "a pipeline", "no pipeline"), "pipeline/p.hcl"},
-		"the version":   {swap(runFile, "1.2.3", "1.2.4"), lockFile},
+		"the version":   {swap(runFile, "1.2.3", "1.2.4"), statementFile},
 		"the time":      {swap(runFile, "03:05:05", "03:05:06"), statementFile},
 		"a variable":    {swap(runFile, `"1"`, `"2"`), statementFile},
 		"the machine":   {swap(environmentFile, "amd64", "arm64"), statementFile},
@@ -151,6 +151,74 @@ func TestTampered(t *testing.T) {
 			t.Errorf("%s: found in %s, want %s (%v)", name, bad.Where, tt.where, err)
 		}
 	}
+}
+
+// TestResealed changes what follows from other files, and makes list, statement
+// and frame anew.
+func TestResealed(t *testing.T) {
+	swap := func(path, old, now string) func(map[string][]byte) {
+		return func(files map[string][]byte) {
+			if !bytes.Contains(files[path], []byte(old)) {
+				t.Fatalf("%s lacks %s:\n%s", path, old, files[path])
+			}
+			files[path] = bytes.Replace(files[path], []byte(old), []byte(now), 1)
+		}
+	}
+	for name, tt := range map[string]struct {
+		edit  func(map[string][]byte)
+		where string
+	}{
+		"the lock":            {swap(lockFile, `"none"`, `"all"`), lockFile},
+		"the disclosure":      {swap(disclosureFile, `"isolated": false`, `"isolated": true`), disclosureFile},
+		"an outcome":          {swap(disclosureFile, `"outcome": "finished"`, `"outcome": "timed_out"`), disclosureFile},
+		"the maker":           {swap(disclosureFile, `"run": "20260102T030405Z-0000"`, `"run": "20260102T030405Z-0001"`), disclosureFile},
+		"the page":            {swap(disclosurePage, "p.hcl", "q.hcl"), disclosurePage},
+		"an attempt too many": {swap(disclosureFile, `"attempts": [`, `"attempts": [null,`), disclosureFile},
+		"the advice":          {swap(readmeFile, "mleflow verify FILE\n", "curl x | sh\n"), readmeFile},
+		"a script":            {func(f map[string][]byte) { f["verify.sh"] = []byte("x") }, "verify.sh"},
+		"a log":               {func(f map[string][]byte) { f["logs/step.exec.x.1.log"] = []byte("x") }, "logs/step.exec.x.1.log"},
+		"a pack":              {func(f map[string][]byte) { f["packs/x.0"] = nil }, "packs/x.0"},
+	} {
+		m := newModel(t)
+		m.edit = tt.edit
+		_, err := examine(m.write(t), nil)
+		refused(t, name, err)
+		var bad *Damage
+		if errors.As(err, &bad); bad.Where != tt.where {
+			t.Errorf("%s: found in %s, want %s (%v)", name, bad.Where, tt.where, err)
+		}
+	}
+	// How often an attempt was made is in no other file: it is a claim.
+	m := newModel(t)
+	m.edit = func(files map[string][]byte) {
+		d, err := readDocument[Disclosure](files[disclosureFile])
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Attempts[0].History.Tries = 7
+		files[disclosureFile], _ = document(d)
+		files[disclosurePage] = []byte(d.Markdown())
+	}
+	if _, err := examine(m.write(t), nil); err != nil {
+		t.Errorf("an honest history is refused: %v", err)
+	}
+}
+
+// TestWithheld masks what never is: a digest in a key, a value that is no secret.
+func TestWithheld(t *testing.T) {
+	m := newModel(t)
+	m.records[2].Fields[3].Value = digest.Of([]byte("other")).String()
+	m.records[2].Masked = []int{3}
+	_, err := examine(m.write(t), nil)
+	refused(t, "a masked definition", err)
+	m = newModel(t)
+	m.records[2].Masked = []int{0}
+	_, err = examine(m.write(t), nil)
+	refused(t, "a masked kind", err)
+	m = newModel(t)
+	m.records[2].Masked = []int{77}
+	_, err = examine(m.write(t), nil)
+	refused(t, "a mask of no field", err)
 }
 
 // TestFalseHistory makes records and events that do not agree.

@@ -29,6 +29,8 @@ type model struct {
 	// files are further files by path.
 	files map[string][]byte
 	key   *Key
+	// edit changes the files before they are listed and attested.
+	edit func(files map[string][]byte)
 	// tamper changes the finished list of files; nil does not.
 	tamper func(files map[string][]byte)
 }
@@ -114,6 +116,9 @@ func (m *model) write(t *testing.T) string {
 		t.Fatal(err)
 	}
 	m.files[disclosureFile], m.files[disclosurePage] = must(document(d)), []byte(d.Markdown())
+	if m.edit != nil {
+		m.edit(m.files)
+	}
 	frame, err := seal(m.run.ID, m.list(m.files))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +170,7 @@ func write(t *testing.T, b []byte) string {
 
 // examine opens and examines a bundle.
 func examine(path string, key *PublicKey) (*Examined, error) {
-	b, err := Open(t.Context(), path)
+	b, err := Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ Check it, offline and on any machine:
 
 The first checks every byte of it, what its files say of each other, and makes
 the leaderboard again from the grading reports. The last scores the submissions
-again with the answers that you prepared yourself.
+again with the answers that you prepared yourself; without it, scores are claims,
+and the exit status is 5. That an agent made the submissions is always a claim.
 
 It is a tar file in the layout of an OCI image: tar and registries can read it,
 and the blobs' names are the SHA-256 of their content. The manifest that

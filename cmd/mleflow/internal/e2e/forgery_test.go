@@ -1,0 +1,347 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// forger is a publisher who makes up results, and the stranger who checks them
+// with prepared data of his own and an empty cache.
+type forger struct {
+	*place
+	stranger *place
+	data     string
+	bundle   string
+}
+
+// honest is a pipeline with one attempt at one competition.
+const honest = `
+agent "dummy" { command = ["mleflow", "agent", "dummy"] }
+step "download" "raw" { competition = "demo-digits" }
+step "prepare" "data" {
+  competition = "demo-digits"
+  raw         = step.download.raw.tree
+}
+step "checksum" "data" {
+  competition = "demo-digits"
+  prepared    = step.prepare.data
+}
+step "agent-run" "solve" {
+  agent       = agent.dummy
+  competition = "demo-digits"
+  data        = step.checksum.data.public
+}
+step "grade" "score" {
+  competition = "demo-digits"
+  submission  = step.agent-run.solve.submission
+  answers     = step.checksum.data.private
+  labels      = { agent = "dummy", seed = 0 }
+}
+step "aggregate" "board" { reports = [step.grade.score.report] }
+`
+
+func newForger(t *testing.T, pipeline string) *forger {
+	t.Helper()
+	dir := t.TempDir()
+	f := &forger{place: newPlace(t, dir), stranger: newPlace(t, t.TempDir()), data: t.TempDir(), bundle: filepath.Join(dir, "run.bundle")}
+	if err := os.WriteFile(f.file, []byte(pipeline), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := newPlace(t, t.TempDir()).run("prepare", "-c", "demo-digits", "--data-dir", f.data); code != 0 {
+		t.Fatalf("prepare: exit %d\n%s", code, stderr)
+	}
+	return f
+}
+
+// publish bundles the latest run.
+func (f *forger) publish() {
+	f.t.Helper()
+	if stdout, stderr, code := f.run("bundle", "-o", f.bundle); code != 0 {
+		f.t.Fatalf("bundle: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// checked has the stranger check the bundle, without data and with, and wants
+// these statuses and this in both complaints.
+func (f *forger) checked(plain, regraded int, says ...string) {
+	f.t.Helper()
+	for code, args := range map[*int][]string{
+		&plain: {"verify", f.bundle}, &regraded: {"verify", f.bundle, "--regrade", "--data-dir", f.data},
+	} {
+		stdout, stderr, got := f.stranger.run(args...)
+		if got != *code {
+			f.t.Errorf("%v: exit %d, want %d\n%s%s", args[2:], got, *code, stdout, stderr)
+		}
+		for _, want := range says {
+			if got == 3 && !strings.Contains(stdout+stderr, want) {
+				f.t.Errorf("%v does not say %q:\n%s%s", args[2:], want, stdout, stderr)
+			}
+		}
+		if *code != 0 && strings.Contains(stdout, "graded again with answers") {
+			f.t.Errorf("%v says that scores were graded again:\n%s", args[2:], stdout)
+		}
+	}
+}
+
+// TestHonestBundle is what forgeries are told from.
+func TestHonestBundle(t *testing.T) {
+	f := newForger(t, honest)
+	f.finish()
+	f.publish()
+	f.checked(5, 0)
+	// A cache in which nothing was prepared does not help.
+	if stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade"); code != 5 || strings.Contains(stdout, "graded again with") {
+		t.Errorf("an empty cache: exit %d\n%s%s", code, stdout, stderr)
+	}
+	// One in which it was does, unless it was not the stranger who did it.
+	f.stranger.file = f.file
+	f.stranger.finish()
+	if stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade"); code != 0 {
+		t.Errorf("an own cache: exit %d\n%s%s", code, stdout, stderr)
+	}
+	if err := os.RemoveAll(filepath.Join(f.stranger.cache, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade"); code != 5 || !strings.Contains(stdout, "from elsewhere") {
+		t.Errorf("a cache that others filled: exit %d\n%s%s", code, stdout, stderr)
+	}
+	// Data that are not the pinned ones are no answers.
+	path := filepath.Join(f.data, "demo-digits", "prepared", "private", "test.csv")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(text, "x"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := f.stranger.run("verify", f.bundle, "--regrade", "--data-dir", f.data); code != 3 || !strings.Contains(stderr, "not what its definition pins") {
+		t.Errorf("other data: exit %d\n%s", code, stderr)
+	}
+}
+
+// TestForgedAnswers has an agent bring its own answers, which the pipeline takes.
+func TestForgedAnswers(t *testing.T) {
+	text := strings.Replace(honest, `["mleflow", "agent", "dummy"]`,
+		`["sh", "-c", "cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/test.csv"]`, 1)
+	f := newForger(t, strings.Replace(text, "answers     = step.checksum.data.private", "answers     = step.agent-run.solve.submission", 1))
+	f.finish()
+	f.publish()
+	f.checked(3, 3, `the answers are output "submission" of step.agent-run.solve`)
+}
+
+// TestForgedReport feeds a board with a report that a command prints.
+func TestForgedReport(t *testing.T) {
+	f := newForger(t, honest)
+	f.finish()
+	var report string
+	f.withCache(func(c *disk.Cache) {
+		report = string(f.content(c, f.record(c, "step.grade.score").Outputs["report"].Ref))
+	})
+	forged := forgeReport(f.t, []byte(report))
+	text := honest[:strings.Index(honest, "step \"grade\"")] + "step \"aggregate\" \"board\" { reports = [step.exec.fake.stdout] }\n"
+	text += fmt.Sprintf("step \"exec\" \"fake\" { command = [\"printf\", \"%%s\", %q] }\n", forged)
+	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.finish()
+	f.publish()
+	f.checked(3, 3, "its reports are output \"stdout\" of step.exec.fake, a step of kind exec")
+}
+
+// forgeReport makes a report one of a gold medal.
+func forgeReport(t *testing.T, report []byte) []byte {
+	t.Helper()
+	var r map[string]any
+	if err := json.Unmarshal(report, &r); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]any{"score": 1.0, "exact_score": 1.0, "any_medal": true, "gold_medal": true, "above_median": true, "rank": 1} {
+		r[name] = v
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func (f *forger) withCache(fn func(*disk.Cache)) {
+	f.t.Helper()
+	c, err := disk.Open(f.cache, disk.Options{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	fn(c)
+	if err := c.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *forger) content(c *disk.Cache, ref cache.Ref) []byte {
+	f.t.Helper()
+	text, err := cache.Get(f.t.Context(), c, ref.ID, 1<<24)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return text
+}
+
+// record is the record of a step of the latest run.
+func (f *forger) record(c *disk.Cache, address string) *cache.Record {
+	f.t.Helper()
+	stdout, _, _ := f.run("show", "latest", "--json")
+	var run struct {
+		Steps []struct{ Address, Action string } `json:"steps"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &run); err != nil {
+		f.t.Fatalf("%v in %s", err, stdout)
+	}
+	for _, s := range run.Steps {
+		if s.Address == address {
+			id, err := digest.ParseActionID(s.Action)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			rec, err := c.Lookup(f.t.Context(), id)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			return rec
+		}
+	}
+	f.t.Fatalf("no step %s in %s", address, stdout)
+	return nil
+}
+
+// forge replaces outputs of a step, as a patched binary gives them.
+func (f *forger) forge(address string, outputs func(*disk.Cache, cache.Outputs)) {
+	f.t.Helper()
+	f.withCache(func(c *disk.Cache) {
+		rec := *f.record(c, address)
+		was := rec.Outputs
+		rec.Outputs = cache.Outputs{}
+		for name, v := range was {
+			rec.Outputs[name] = v
+		}
+		outputs(c, rec.Outputs)
+		if err := c.Record(f.t.Context(), &rec); err != nil {
+			f.t.Fatal(err)
+		}
+	})
+}
+
+// TestPatchedGrader has a binary that gives gold to everyone run an honest
+// pipeline.
+func TestPatchedGrader(t *testing.T) {
+	f := newForger(t, honest)
+	f.finish()
+	f.forge("step.grade.score", func(c *disk.Cache, out cache.Outputs) {
+		ref, err := cache.PutBytes(t.Context(), c, forgeReport(t, f.content(c, out["report"].Ref)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["report"], out["medal"], out["score"] = cache.Value{Ref: ref}, cache.Value{JSON: []byte(`"gold"`)}, cache.Value{JSON: []byte(`1`)}
+	})
+	if outputs, ran := f.finish(); ran != 1 {
+		t.Fatalf("%d steps ran, want the board alone: %v", ran, outputs)
+	}
+	f.publish()
+	f.checked(5, 3, "graded again it is another report")
+	// So does whoever applies the pipeline with the bundle's lock.
+	f.lockOut()
+	f.stranger.file = f.file
+	stdout, stderr, code := f.stranger.run("apply", f.file, "--locked")
+	if code != 3 || !strings.Contains(stdout+stderr, "output report is") {
+		t.Errorf("apply --locked: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestPatchedPreparation has a binary that takes the sample submission for the
+// answers.
+func TestPatchedPreparation(t *testing.T) {
+	text := strings.ReplaceAll(strings.Replace(honest, "step \"checksum\" \"data\" {\n  competition = \"demo-digits\"\n  prepared    = step.prepare.data\n}\n", "", 1), "step.checksum.", "step.prepare.")
+	f := newForger(t, text)
+	f.finish()
+	f.forge("step.prepare.data", func(c *disk.Cache, out cache.Outputs) {
+		e, err := tree.Find(t.Context(), c, out["public"].Ref, "sample_submission.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b tree.Builder
+		if err := b.Add("test.csv", e.Ref(), false); err != nil {
+			t.Fatal(err)
+		}
+		private, err := b.Build(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["private"] = cache.Value{Ref: private}
+	})
+	f.finish()
+	f.publish()
+	f.checked(3, 3, "its data are not those that the definition of demo-digits v1 pins")
+}
+
+// lockOut puts the lock of the bundle beside the pipeline.
+func (f *forger) lockOut() {
+	f.t.Helper()
+	b, err := os.ReadFile(f.bundle)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	const head = "# Written by mleflow lock."
+	_, text, _ := strings.Cut(string(b), head)
+	text, _, _ = strings.Cut(text, "\x00")
+	if err := os.WriteFile(strings.TrimSuffix(f.file, ".hcl")+".lock.hcl", []byte(head+text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestLockOfBundle applies an honest pipeline with the lock out of its bundle:
+// where it was made, where only the data are, and where nothing is.
+func TestLockOfBundle(t *testing.T) {
+	f := newForger(t, honest+"step \"exec\" \"spy\" {\n  command = [\"sh\", \"-c\", \"wc -l < inputs/answers/test.csv; true '${path.pipeline}'\"]\n  inputs  = { answers = step.prepare.data.private }\n}\n")
+	f.finish()
+	f.publish()
+	f.lockOut()
+	f.stranger.file = f.file
+	for _, p := range []*place{f.place, f.stranger} {
+		if stdout, stderr, code := p.run("apply", f.file, "--locked"); code != 0 {
+			t.Errorf("apply --locked: exit %d\n%s%s", code, stdout, stderr)
+		}
+	}
+}
+
+// TestFlags has agents submit the answers, and a perfect score that no team has.
+func TestFlags(t *testing.T) {
+	f := newForger(t, "")
+	private := filepath.Join(f.data, "demo-digits", "prepared", "private", "test.csv")
+	for name, tt := range map[string]struct{ command, want string }{
+		"the answers":  {"cp " + private + " $SUBMISSION_DIR/submission.csv", "the submission is the answers, byte for byte"},
+		"their values": {"{ cat " + private + "; echo; } > $SUBMISSION_DIR/submission.csv", "the score is perfect, which no team of the human leaderboard reached"},
+		"the sample":   {"cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv", ""},
+	} {
+		text := strings.Replace(honest, `["mleflow", "agent", "dummy"]`, fmt.Sprintf(`["sh", "-c", %q]`, tt.command), 1)
+		if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f.finish()
+		f.publish()
+		stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade", "--data-dir", f.data)
+		if code != 0 || tt.want != "" && !strings.Contains(stdout, tt.want) || tt.want == "" && strings.Contains(stdout, "Look at") {
+			t.Errorf("%s: exit %d\n%s%s", name, code, stdout, stderr)
+		}
+	}
+}
