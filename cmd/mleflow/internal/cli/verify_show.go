@@ -168,7 +168,7 @@ func (a *app) showExamined(path string, v verdict) error {
 		}
 		return errors.Join(writeJSON(a.stdout, out), err)
 	}
-	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, v.Run.ID, v.Run.Version, v.Run.State)
+	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(string(v.Run.State)))
 	list := func(title string, lines []string) {
 		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle().Bold(title))
 		for _, l := range lines {
