@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // Entry is one line of a list of submissions.
@@ -128,7 +127,7 @@ func notAnEntry(err error) string {
 // Batch is what GradeAll needs besides the list.
 type Batch struct {
 	Catalog *competitions.Catalog
-	Metrics *metric.Registry
+	Judge   Judge
 	DataDir string
 	Created time.Time
 	Workers int          // at once; 0 for one a processor
@@ -179,7 +178,7 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 		report.Report = newReport(def, e.SubmissionPath, b.Created)
 		report.refuse(Missing, &Invalid{Reason: e.Refused})
 	default:
-		report.Report, err = Grade(ctx, def, b.Metrics, Request{
+		report.Report, err = b.Judge.Grade(ctx, def, Request{
 			Submission: e.SubmissionPath, Answers: AnswersPath(b.DataDir, def), Created: b.Created,
 		})
 	}

@@ -51,11 +51,7 @@ func AnswersPath(dataDir string, def *competitions.Definition) string {
 }
 
 func (p *Plan) grade(def *competitions.Definition, q Request) (Report, error) {
-	name := q.Name
-	if name == "" {
-		name = q.Submission
-	}
-	report := newReport(def, name, q.Created)
+	report := newReport(def, q.name(), q.Created)
 	if err := findSubmission(q.Submission); err != nil {
 		report.refuse(Missing, err)
 		return report, nil

@@ -11,6 +11,7 @@ import (
 var diceHausdorff = Metric{
 	Name:   "dice_hausdorff",
 	Better: Higher,
+	Costly: true,
 	Doc: `0.4·Dice + 0.6·(1 - Hausdorff distance).
 Rows are paired by position up to the end of the shorter table, and a row's mask has the size given there. Dice is the mean over these rows, rows with two empty masks left out. For the distance the masks of one id are joined, the ids before "_slice_" stacked in their order to a volume of slices, rows and columns, and volumes paired in the order of their names on each side: 0 for equal volumes, 1 if just one is empty or the predicted one has more than ten times the true one's pixels, left out if both are empty; otherwise the greater of both directed Hausdorff distances of the coordinates divided by the volume's shape, by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
 	Source: "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",

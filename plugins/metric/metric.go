@@ -36,7 +36,10 @@ type Metric struct {
 	// Ends are what the ids of submissions have after those of the answers, a
 	// row for each; none where ids are the same.
 	Ends []string
-	New  func(Args) (Scorer, error) // checks the arguments
+	// Costly says that few bytes may take much processor time: it grows with
+	// the pixels that a mask covers, say, not with the text of the mask.
+	Costly bool
+	New    func(Args) (Scorer, error) // checks the arguments
 }
 
 // A Scorer scores one submission. It must not change the tables and may be

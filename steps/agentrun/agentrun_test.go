@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
@@ -77,7 +78,7 @@ func newBench(t *testing.T, runtimes ...executor.Runtime) *steptest.Bench {
 	if runtimes == nil {
 		runtimes = []executor.Runtime{process.Runtime("")}
 	}
-	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Metrics: metric.All(), Runtimes: executor.NewRegistry(runtimes...)}))
+	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(runtimes...)}))
 }
 
 // who returns an agent as the engine gives it.

@@ -15,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/gateway"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
 	"github.com/mleflow/mleflow/plugins/gateway/validity"
-	"github.com/mleflow/mleflow/plugins/table"
 )
 
 const (
@@ -129,20 +128,13 @@ func (s *session) submissionBytes() int64 {
 // form returns the check of the validity server. It needs nothing but what the
 // agent has itself: the sample submission, read when it is first asked for.
 func (s *session) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
+	sample := filepath.Join(s.dirs.host, sampleFile)
 	if err := s.placeSample(ctx); err != nil {
 		fmt.Fprintf(s.env.Log, "note: no sample submission was found (%v); the validity server only tells whether a file is a table\n", err)
-		return onlyTable
+		sample = ""
 	}
-	read := sync.OnceValues(func() (*grading.Form, error) {
-		return grading.NewForm(s.def, s.deps.Metrics, nil, filepath.Join(s.dirs.host, sampleFile))
-	})
-	return func(_ context.Context, path string) (validity.Verdict, error) {
-		form, err := read()
-		if err != nil {
-			return validity.Verdict{}, err
-		}
-		return verdict(form.Check(path))
-	}
+	check := s.deps.Judge.Form(s.def, sample)
+	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
 }
 
 // verdict turns the result of a check into what the agent is told.
@@ -152,18 +144,6 @@ func verdict(err error) (validity.Verdict, error) {
 		return validity.Verdict{Class: bad.Class(), Reason: bad.Reason}, nil
 	}
 	return validity.Verdict{}, err
-}
-
-func onlyTable(_ context.Context, path string) (validity.Verdict, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return validity.Verdict{}, err
-	}
-	defer f.Close()
-	if _, err := table.ReadCSV(f, table.ReadOptions{}); err != nil {
-		return validity.Verdict{Class: "csv", Reason: fmt.Sprintf("the file cannot be read as a table: %v", err)}, nil
-	}
-	return validity.Verdict{}, nil
 }
 
 // logs are the journals as content.

@@ -11,10 +11,10 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/gateway/proxy"
-	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // BuiltIn is the first word of a command that stands for the running binary.
@@ -23,7 +23,7 @@ const BuiltIn = "mleflow"
 // Deps are what the kind needs.
 type Deps struct {
 	Catalog  *competitions.Catalog
-	Metrics  *metric.Registry
+	Judge    grading.Judge
 	Runtimes *executor.Registry
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/process"
@@ -26,7 +27,7 @@ const (
 func textsBench(t *testing.T) *steptest.Bench {
 	t.Helper()
 	return steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Metrics: metric.All(), Runtimes: executor.NewRegistry(process.Runtime("")),
+		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
 		Repository: &competitions.Repository{Instructions: map[competitions.Task]competitions.Pin{
 			competitions.TaskReference: {Path: "environment/instructions.txt", SHA256: digest.Of([]byte(referenceRules)).String()},
 		}},

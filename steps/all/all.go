@@ -4,10 +4,10 @@ package all
 
 import (
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	builder "github.com/mleflow/mleflow/plugins/executor/image"
-	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -23,7 +23,7 @@ import (
 // Deps are what the kinds need. Only the program's main packages fill it.
 type Deps struct {
 	Catalog  *competitions.Catalog
-	Metrics  *metric.Registry
+	Judge    grading.Judge
 	Sources  *source.Registry
 	Runtimes *executor.Registry
 	// Commands runs the commands of exec steps.
@@ -46,12 +46,12 @@ type Deps struct {
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Metrics: d.Metrics, Runtimes: d.Runtimes, Self: d.Self}),
+		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Self: d.Self}),
 		aggregate.Kind(d.Catalog),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
-		grade.Kind(grade.Deps{Catalog: d.Catalog, Metrics: d.Metrics}),
+		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
@@ -34,7 +35,7 @@ func kinds(t *testing.T) []step.Kind {
 		t.Fatal(err)
 	}
 	return all.Kinds(all.Deps{
-		Catalog: catalog, Metrics: metric.All(), Sources: source.NewRegistry(source.All()...), Commands: noExecutor{},
+		Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Sources: source.NewRegistry(source.All()...), Commands: noExecutor{},
 		Runtimes: executor.NewRegistry(executor.Runtime{Name: "process", Doc: "x", Executor: noExecutor{}}),
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
@@ -49,7 +50,7 @@ func newChain(t *testing.T) *chain {
 	}
 	c := &chain{t: t, store: memory.New(), kinds: map[string]step.Kind{}}
 	for _, k := range all.Kinds(all.Deps{
-		Catalog: catalog, Metrics: metric.All(), Sources: source.NewRegistry(source.All()...),
+		Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Sources: source.NewRegistry(source.All()...),
 		Runtimes: executor.NewRegistry(process.Runtime("")), Commands: process.New(""),
 	}) {
 		c.kinds[k.Name] = k

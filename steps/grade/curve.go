@@ -75,7 +75,7 @@ func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.
 	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
 		return point{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
 	}
-	report, err := grading.Grade(ctx, g.def, g.metrics, grading.Request{
+	report, err := g.judge.Grade(ctx, g.def, grading.Request{
 		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
 	})
 	if err != nil {

@@ -19,13 +19,12 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 // Deps are what the kind needs.
 type Deps struct {
 	Catalog *competitions.Catalog
-	Metrics *metric.Registry
+	Judge   grading.Judge
 }
 
 // Report is a grading report with the labels of the step, the output "report".
@@ -79,14 +78,14 @@ type gradeStep struct {
 	args       arguments
 	def        *competitions.Definition
 	params     map[string]cty.Value
-	metrics    *metric.Registry
+	judge      grading.Judge
 	definition digest.ContentID
 	// conditions are those of all that is graded.
 	conditions []string
 }
 
 func newGrading(args step.Args, deps Deps) (step.Step, error) {
-	g := &gradeStep{metrics: deps.Metrics, conditions: args.Conditions}
+	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions}
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if err != nil {
 		return nil, err
 	}
-	report, err := grading.Grade(ctx, g.def, g.metrics, grading.Request{
+	report, err := g.judge.Grade(ctx, g.def, grading.Request{
 		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -38,7 +39,7 @@ func newBench(t *testing.T, answers string) *steptest.Bench {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	return steptest.New(grade.Kind(grade.Deps{Catalog: cat, Metrics: metric.All()}))
+	return steptest.New(grade.Kind(grade.Deps{Catalog: cat, Judge: grading.Local{Metrics: metric.All()}}))
 }
 
 const truth = "id,y\n1,a\n2,b\n3,a\n4,b\n"

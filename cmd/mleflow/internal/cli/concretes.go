@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/containerd"
@@ -48,7 +49,7 @@ func (a *app) concretes() (*parts, error) {
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
-			Metrics:  metric.All(),
+			Judge:    confined.New(metric.All(), self),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
 			Mirror:   a.mirror(),

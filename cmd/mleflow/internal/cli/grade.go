@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
@@ -82,7 +83,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Metrics: metric.All(), DataDir: layout.Dir, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Judge: confined.New(metric.All(), ""), DataDir: layout.Dir, Created: time.Now()}
 	if len(o.runGroup) > 0 {
 		return a.gradeRunGroups(ctx, o, batch)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
@@ -53,7 +54,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	report, err := grading.Grade(ctx, def, metric.All(), grading.Request{
+	report, err := confined.New(metric.All(), "").Grade(ctx, def, grading.Request{
 		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
 	if err != nil {
 		return err

@@ -1,0 +1,169 @@
+package confined
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Limits are what a child may take.
+type Limits struct {
+	// Memory is what it may have in bytes, in all.
+	Memory int64
+	// CPU is its processor time.
+	CPU time.Duration
+}
+
+// The limits of a child: what a submission takes that has a score is far from
+// them. 1.5 GB of probabilities and answers of as many bytes take 2.5 GB.
+const (
+	baseMemory  = 4 << 30
+	timesMemory = 32 // of the answers, or of the sample
+	longest     = 30 * time.Minute
+)
+
+// smallBytes is the size of the submissions that are read without a child,
+// which costs as much as reading some 100,000 cells. Filled up with missing
+// cells, so many bytes may make a table of 40 MiB.
+const smallBytes = 256 << 10
+
+// Judge is a grading.Judge that reads all but small submissions in a child. It
+// may be used by several goroutines at once.
+type Judge struct {
+	local  grading.Local
+	self   string
+	limits func(trusted int64) Limits
+	// memory is held alone by a child that the machine had no memory for
+	// beside others.
+	memory sync.RWMutex
+}
+
+// New returns a Judge. self is the program that serves Command by calling
+// Serve with a catalog of the same competitions; empty is the running one.
+func New(metrics *metric.Registry, self string) *Judge {
+	if self == "" {
+		self = "/proc/self/exe"
+	}
+	return &Judge{local: grading.Local{Metrics: metrics}, self: self, limits: limitsBeside}
+}
+
+func limitsBeside(trusted int64) Limits {
+	return Limits{Memory: baseMemory + timesMemory*trusted, CPU: longest}
+}
+
+// question is what a child is asked: to grade a submission or, where there are
+// no answers, to check its form.
+type question struct {
+	Competition, Version string
+	Definition           digest.ContentID // of the grade block, to be sure
+	Params               map[string]json.RawMessage
+	Submission, Name     string
+	Answers, Sample      string
+	Created              time.Time
+	Limits               Limits
+}
+
+// answer is what a child says.
+type answer struct {
+	Report  *grading.Report  `json:",omitempty"`
+	Invalid *grading.Invalid `json:",omitempty"` // of a check
+	Error   string           `json:",omitempty"`
+}
+
+// Grade implements grading.Judge.
+func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q grading.Request) (grading.Report, error) {
+	if j.small(def, q.Params, q.Submission) {
+		return j.local.Grade(ctx, def, q)
+	}
+	a, err := j.ask(ctx, def, q.Params, question{
+		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Created: q.Created,
+	})
+	var bad *grading.Invalid
+	switch {
+	case errors.As(err, &bad):
+		return grading.Refuse(def, q, bad), nil
+	case err != nil:
+		return grading.Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
+	case a.Error != "":
+		return grading.Report{}, errors.New(a.Error)
+	case a.Report == nil:
+		return grading.Report{}, fmt.Errorf("grade %s: the process that graded gave no report", def.ID)
+	}
+	return *a.Report, nil
+}
+
+// Form implements grading.Judge.
+func (j *Judge) Form(def *competitions.Definition, sample string) grading.Check {
+	local := j.local.Form(def, sample)
+	return func(ctx context.Context, submission string) error {
+		if j.small(def, nil, submission) {
+			return local(ctx, submission)
+		}
+		a, err := j.ask(ctx, def, nil, question{Submission: submission, Sample: sample})
+		switch {
+		case err != nil:
+			return err
+		case a.Error != "":
+			return errors.New(a.Error)
+		case a.Invalid != nil:
+			return a.Invalid
+		}
+		return nil
+	}
+}
+
+// small reports whether a submission needs no child. So does one that is not
+// there.
+func (j *Judge) small(def *competitions.Definition, params map[string]cty.Value, submission string) bool {
+	info, err := os.Stat(submission)
+	if err != nil || !info.Mode().IsRegular() {
+		return true
+	}
+	plan, diags := grading.Decode(def, j.local.Metrics, params)
+	return info.Size() <= smallBytes && (diags.HasErrors() || !plan.Metric.Costly)
+}
+
+// ask has a child answer a question. A submission that goes beyond its limits
+// is a *grading.Invalid.
+func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params map[string]cty.Value, q question) (answer, error) {
+	sum, diags := def.GradeDigest(params)
+	if diags.HasErrors() {
+		return answer{}, diags
+	}
+	q.Competition, q.Version, q.Definition, q.Params = def.ID, def.Version, sum, map[string]json.RawMessage{}
+	for name, v := range params {
+		text, err := ctyjson.Marshal(v, cty.DynamicPseudoType)
+		if err != nil {
+			return answer{}, fmt.Errorf("encode parameter %s: %w", name, err)
+		}
+		q.Params[name] = text
+	}
+	var trusted int64
+	for _, path := range []string{q.Answers, q.Sample} {
+		if info, err := os.Stat(path); err == nil {
+			trusted += info.Size()
+		}
+	}
+	q.Limits = j.limits(trusted)
+	j.memory.RLock()
+	a, err := j.run(ctx, q)
+	j.memory.RUnlock()
+	if errors.Is(err, errKilled) {
+		j.memory.Lock()
+		defer j.memory.Unlock()
+		a, err = j.run(ctx, q)
+	}
+	return a, err
+}

@@ -1,0 +1,101 @@
+package confined
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// errKilled says that something else than the limits ended a child. The kernel
+// does so where the machine has no memory left.
+var errKilled = errors.New("the process that reads the submission was killed, as the kernel does when the machine runs out of memory")
+
+// run starts a child and returns its answer.
+func (j *Judge) run(ctx context.Context, q question) (answer, error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return answer{}, err
+	}
+	cmd := exec.CommandContext(ctx, j.self, Command)
+	cmd.Env = []string{variable + "=1"}
+	cmd.WaitDelay = 10 * time.Second
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &first{w: &out, left: maxAnswer}, &first{w: &complaint, left: 16 << 10}
+	// The pipe stays open while the child lives: its end tells the child that
+	// nobody waits any more.
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("start a process to read the submission: %w", err)
+	}
+	_, _ = in.Write(append(text, '\n')) // a child that is gone says more when it is waited for
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return answer{}, context.Cause(ctx)
+	}
+	var a answer
+	if err == nil {
+		if err = json.Unmarshal(out.Bytes(), &a); err == nil {
+			return a, nil
+		}
+	}
+	return answer{}, q.Limits.why(cmd, err, complaint.String())
+}
+
+// maxAnswer bounds what is kept of what a child says.
+const maxAnswer = 64 << 20
+
+// why says why a child gave no answer: what the submission did is a
+// *grading.Invalid.
+func (l Limits) why(cmd *exec.Cmd, err error, complaint string) error {
+	state := cmd.ProcessState
+	status, _ := state.Sys().(syscall.WaitStatus)
+	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
+	switch spent := state.UserTime() + state.SystemTime(); {
+	case state.ExitCode() == exitTime, killed && spent >= l.CPU:
+		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring it takes more than %v of processor time", l.CPU), Rule: "limit"}
+	case outOfMemory(complaint):
+		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring it takes more than %d MiB of memory", l.Memory>>20), Rule: "limit"}
+	case killed:
+		return errKilled
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(complaint), "\n")
+	return fmt.Errorf("read the submission in a process of its own: %w: %s", err, line)
+}
+
+// outOfMemory reports whether the Go runtime ended a program that got no more
+// memory, or whose recursion never ended. It has no other way to say so than
+// these words and the status of a panic.
+func outOfMemory(complaint string) bool {
+	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "failed to create new OS thread"} {
+		if strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "fatal error: runtime: "+text) ||
+			strings.Contains(complaint, "runtime: "+text) {
+			return true
+		}
+	}
+	return false
+}
+
+// first keeps the first bytes that are written to it.
+type first struct {
+	w    *bytes.Buffer
+	left int
+}
+
+// Write implements io.Writer.
+func (f *first) Write(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	f.w.Write(p[:n])
+	f.left -= n
+	return len(p), nil
+}

@@ -1,0 +1,130 @@
+package confined
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Command is the sub-command of the program that runs Serve.
+const Command = "judge"
+
+// variable is set in a child's environment, so that a program that does not
+// know Command cannot start itself for ever.
+const variable = "MLEFLOW_JUDGE"
+
+// exitTime is the exit status of a child that has used up its processor time.
+const exitTime = 70
+
+// maxWorkers bounds how much of a table is read at once, so that the memory
+// that it takes does not grow with the machine.
+const maxWorkers = 8
+
+// Serve is the program of a child: it answers the question on the standard
+// input and returns the exit status.
+func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Registry) int {
+	if os.Getenv(variable) == "" {
+		fmt.Fprintln(os.Stderr, "mleflow "+Command+" is started by mleflow itself, never by hand")
+		return 2
+	}
+	in := bufio.NewReader(os.Stdin)
+	text, err := in.ReadBytes('\n')
+	var q question
+	if err == nil {
+		err = json.Unmarshal(text, &q)
+	}
+	if err == nil {
+		err = q.Limits.confine()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "read question:", err)
+		return 2
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		os.Exit(1) // nobody waits for the answer
+	}()
+	debug.SetGCPercent(25) // tables hold no pointers
+	debug.SetMemoryLimit(q.Limits.Memory / 4 * 3)
+	debug.SetMaxStack(256 << 20)
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), maxWorkers))
+	if err := json.NewEncoder(os.Stdout).Encode(q.answer(catalog, metrics)); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// answer grades or checks. A panic is an error: the file comes from someone
+// who may look for one.
+func (q question) answer(catalog func() (*competitions.Catalog, error), metrics *metric.Registry) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = answer{Error: fmt.Sprintf("the grader panics: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	def, params, err := q.definition(catalog)
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	judge := grading.Local{Metrics: metrics}
+	if q.Answers == "" {
+		err := judge.Form(def, q.Sample)(context.Background(), q.Submission)
+		var bad *grading.Invalid
+		switch {
+		case errors.As(err, &bad):
+			return answer{Invalid: bad}
+		case err != nil:
+			return answer{Error: err.Error()}
+		}
+		return answer{}
+	}
+	report, err := judge.Grade(context.Background(), def, grading.Request{
+		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Params: params, Created: q.Created,
+	})
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Report: &report}
+}
+
+// definition returns the definition that is asked for, and its parameters.
+func (q question) definition(catalog func() (*competitions.Catalog, error)) (*competitions.Definition, map[string]cty.Value, error) {
+	cat, err := catalog()
+	if err != nil {
+		return nil, nil, err
+	}
+	def, err := cat.Get(q.Competition)
+	if err != nil {
+		return nil, nil, err
+	}
+	if def, err = def.At(q.Version); err != nil {
+		return nil, nil, err
+	}
+	params := map[string]cty.Value{}
+	for name, text := range q.Params {
+		if params[name], err = ctyjson.Unmarshal(text, cty.DynamicPseudoType); err != nil {
+			return nil, nil, fmt.Errorf("decode parameter %s: %w", name, err)
+		}
+	}
+	sum, diags := def.GradeDigest(params)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	if sum != q.Definition {
+		return nil, nil, fmt.Errorf("grade %s: the program that was started for it has another definition", q.Competition)
+	}
+	return def, params, nil
+}

@@ -1,0 +1,70 @@
+package grading
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/table"
+)
+
+// A Judge grades submissions and checks their form.
+type Judge interface {
+	// Grade scores a submission as the function Grade does.
+	Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error)
+	// Form returns the check of the form of submissions beside the sample
+	// submission at a path. Without a path it tells only whether a file is a
+	// table.
+	Form(def *competitions.Definition, sample string) Check
+}
+
+// Check says what is wrong with a submission: *Invalid, whose reason may be
+// shown, or nil. Any other error is the machine's.
+type Check func(ctx context.Context, submission string) error
+
+// Local is the Judge that reads submissions in this process. Only the size of
+// the file, of its table and the number of its columns are bounded there.
+type Local struct{ Metrics *metric.Registry }
+
+// Grade implements Judge.
+func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
+	return Grade(ctx, def, l.Metrics, q)
+}
+
+// Form implements Judge. The sample is read when a check is first asked for.
+func (l Local) Form(def *competitions.Definition, sample string) Check {
+	if sample == "" {
+		return onlyTable
+	}
+	read := sync.OnceValues(func() (*Form, error) { return NewForm(def, l.Metrics, nil, sample) })
+	return func(_ context.Context, submission string) error {
+		form, err := read()
+		if err != nil {
+			return err
+		}
+		return form.Check(submission)
+	}
+}
+
+func onlyTable(_ context.Context, submission string) error {
+	_, err := limits{MaxBytes(0), table.Limits{Columns: baseColumns, Memory: baseMemory}}.read(submission)
+	return err
+}
+
+// Refuse returns the report on a submission that is invalid for a reason that
+// its judge found.
+func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
+	r := newReport(def, q.name(), q.Created)
+	r.SubmissionExists = true
+	r.refuse(InvalidScore, why)
+	return r
+}
+
+// name is what the report calls the file.
+func (q Request) name() string {
+	if q.Name != "" {
+		return q.Name
+	}
+	return q.Submission
+}
