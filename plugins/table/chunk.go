@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -16,6 +15,8 @@ type chunk struct {
 	cols   []*vector
 	fields int       // of its first record
 	long   []longRow // records, after the first, with more fields than all before
+	bytes  int       // of raw, which is used again
+	filled int       // missing cells that fill up its short records
 	err    error
 }
 
@@ -29,8 +30,6 @@ type schema struct {
 	forced  []Kind   // by column, Missing where the kind is inferred
 	rows    int      // records a chunk
 	limits  Limits
-
-	bytes, filled atomic.Int64 // read so far, and missing cells that filled up short records
 }
 
 // maxFilled is how many missing cells may fill up short records before their
@@ -74,7 +73,7 @@ func (p *parser) parse(c *chunk) {
 			builders[i] = newBuilder(k, p.rules, c.rows, &p.texts[i])
 		}
 	}
-	p.bytes.Add(int64(len(c.raw)))
+	c.bytes = len(c.raw)
 	p.build(c, builders)
 	if c.err != nil {
 		return
@@ -158,23 +157,14 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		} else if n > min(c.fields, p.width) {
 			c.noteLong(c.firstLine+t.lines, n)
 		}
-		if n < p.width && p.fill(p.width-n) {
-			c.err = fmt.Errorf("line %d: %w", c.firstLine+t.lines, errFilled)
-			return false
-		}
 		for ; n < p.width; n++ {
+			c.filled++
 			b.spans = append(b.spans, span{})
 		}
 		b.spans = b.spans[:start+p.width]
 		b.rows++
 	}
 	return b.rows > 0
-}
-
-// fill notes missing cells and reports whether they are too many.
-func (s *schema) fill(cells int) bool {
-	n := s.filled.Add(int64(cells))
-	return n > maxFilled && n > 16*s.bytes.Load()
 }
 
 func (c *chunk) noteLong(line, fields int) {
@@ -201,7 +191,6 @@ func (f fieldColumn) at(i int) []byte { return f.cells[i*f.width+f.col] }
 func (p *parser) inferRest(c *chunk) {
 	all := fieldTable{width: p.width, cells: make([][]byte, 0, c.rows*p.width)}
 	t := p.tokenizer(c)
-	p.filled.Add(-int64(c.rows) * int64(p.width)) // counted before
 	for p.nextBatch(&t, &chunk{}, true) {
 		for _, s := range p.batch.spans {
 			all.cells = append(all.cells, p.batch.cell(s))

@@ -291,6 +291,8 @@ type ragged struct {
 	fields int // of the first record, filled up to the header
 	first  int // of the first record
 	width  int // allowed now
+
+	bytes, filled int // so far, and missing cells that fill up short records
 }
 
 var errNames = errors.New("more column names are given than the file has fields")
@@ -314,6 +316,10 @@ func (r *ragged) check(c *chunk) error {
 		if l.fields > r.width {
 			return fmt.Errorf("line %d: expected %d fields, saw %d", l.line, r.width, l.fields)
 		}
+	}
+	r.bytes, r.filled = r.bytes+c.bytes, r.filled+c.filled
+	if r.filled > maxFilled && r.filled > 16*r.bytes {
+		return fmt.Errorf("line %d: %w", c.firstLine+c.rows, errFilled)
 	}
 	return nil
 }

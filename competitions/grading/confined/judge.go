@@ -44,6 +44,7 @@ const smallBytes = 256 << 10
 type Judge struct {
 	local  grading.Local
 	self   string
+	small  int64 // what is read without a child
 	limits func(trusted int64) Limits
 	// memory is held alone by a child that the machine had no memory for
 	// beside others.
@@ -56,7 +57,7 @@ func New(metrics *metric.Registry, self string) *Judge {
 	if self == "" {
 		self = "/proc/self/exe"
 	}
-	return &Judge{local: grading.Local{Metrics: metrics}, self: self, limits: limitsBeside}
+	return &Judge{local: grading.Local{Metrics: metrics}, self: self, small: smallBytes, limits: limitsBeside}
 }
 
 func limitsBeside(trusted int64) Limits {
@@ -84,7 +85,7 @@ type answer struct {
 
 // Grade implements grading.Judge.
 func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q grading.Request) (grading.Report, error) {
-	if j.small(def, q.Params, q.Submission) {
+	if j.isSmall(def, q.Params, q.Submission) {
 		return j.local.Grade(ctx, def, q)
 	}
 	a, err := j.ask(ctx, def, q.Params, question{
@@ -108,7 +109,7 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 func (j *Judge) Form(def *competitions.Definition, sample string) grading.Check {
 	local := j.local.Form(def, sample)
 	return func(ctx context.Context, submission string) error {
-		if j.small(def, nil, submission) {
+		if j.isSmall(def, nil, submission) {
 			return local(ctx, submission)
 		}
 		a, err := j.ask(ctx, def, nil, question{Submission: submission, Sample: sample})
@@ -124,15 +125,15 @@ func (j *Judge) Form(def *competitions.Definition, sample string) grading.Check 
 	}
 }
 
-// small reports whether a submission needs no child. So does one that is not
+// isSmall reports whether a submission needs no child. So does one that is not
 // there.
-func (j *Judge) small(def *competitions.Definition, params map[string]cty.Value, submission string) bool {
+func (j *Judge) isSmall(def *competitions.Definition, params map[string]cty.Value, submission string) bool {
 	info, err := os.Stat(submission)
 	if err != nil || !info.Mode().IsRegular() {
 		return true
 	}
 	plan, diags := grading.Decode(def, j.local.Metrics, params)
-	return info.Size() <= smallBytes && (diags.HasErrors() || !plan.Metric.Costly)
+	return info.Size() <= j.small && (diags.HasErrors() || !plan.Metric.Costly)
 }
 
 // ask has a child answer a question. A submission that goes beyond its limits

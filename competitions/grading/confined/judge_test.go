@@ -1,0 +1,274 @@
+package confined
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		os.Exit(Serve(catalog, metric.All()))
+	}
+	os.Exit(m.Run())
+}
+
+const competition = `competition %q {
+  title       = "Toy"
+  complexity  = "demo"
+  description = "A toy."
+  answers     = "private/test.csv"
+  sample      = "public/sample_submission.csv"
+  prepare {}
+  param "most" {
+    default     = 9
+    description = "A parameter."
+  }
+  grade {
+    metric  = %q
+    id      = "id"
+    targets = ["y"]
+    %s
+    require {
+      columns = ["id", "y"]
+      %s
+    }
+  }
+  medals { scores = [1, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2] }
+}`
+
+func catalog() (*competitions.Catalog, error) {
+	folder := fstest.MapFS{}
+	for _, c := range [][4]string{
+		{"toy", "rmse", "", "same_rows = true"},
+		{"joined", "rmse", `align = "join"`, ""},
+		{"slices", "dice_hausdorff", "params = { height = \"h\", width = \"w\" }\n    cells = \"filled_text\"", ""},
+	} {
+		folder[c[0]+"/competition.hcl"] = &fstest.MapFile{Data: fmt.Appendf(nil, competition, c[0], c[1], c[2], c[3])}
+	}
+	cat, diags := competitions.Load(folder)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return cat, nil
+}
+
+// bench is a judge that has a child read everything, and local its measure.
+type bench struct {
+	*Judge
+	local grading.Local
+	cat   *competitions.Catalog
+	dir   string
+}
+
+func newBench(t *testing.T, l Limits) *bench {
+	t.Helper()
+	cat, err := catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := New(metric.All(), "")
+	j.small, j.limits = -1, func(int64) Limits { return l }
+	return &bench{j, grading.Local{Metrics: metric.All()}, cat, t.TempDir()}
+}
+
+func (b *bench) def(t *testing.T, id string) *competitions.Definition {
+	t.Helper()
+	def, err := b.cat.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
+}
+
+func (b *bench) file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var usual = Limits{Memory: 4 << 30, CPU: time.Minute}
+
+const truth = "id,y\n1,0.5\n2,1\n3,0\n"
+
+// TestAsLocal: a child says what this process says.
+func TestAsLocal(t *testing.T) {
+	b := newBench(t, usual)
+	answers := b.file(t, "answers.csv", truth)
+	sample := b.file(t, "sample.csv", "id,y\n1,0\n2,0\n3,0\n")
+	for name, text := range map[string]string{
+		"perfect": truth, "good": "id,y\n3,0.1\n1,0.25\n2,0.875\n", "rows": "id,y\n1,0\n", "columns": "id,z\n1,0\n2,0\n3,0\n", "empty": "",
+		"inf": "id,y\n1,inf\n2,1\n3,0\n", "text": "id,y\n1,a\n2,b\n3,c\n", "bytes": "id,y\n\xff\n", "quote": "id,y\n\"1,2\n", "commas": strings.Repeat(",", 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := b.file(t, name+".csv", text)
+			for _, id := range []string{"toy", "joined"} {
+				q := grading.Request{
+					Submission: path, Name: "s.csv", Answers: answers, Created: time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.FixedZone("", 3600)),
+					Params: map[string]cty.Value{"most": cty.StringVal("7")},
+				}
+				want, err := b.local.Grade(t.Context(), b.def(t, id), q)
+				got, err2 := b.Grade(t.Context(), b.def(t, id), q)
+				if err := errors.Join(err, err2); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+					t.Error(diff)
+				}
+				for _, sample := range []string{sample, ""} {
+					want := b.local.Form(b.def(t, id), sample)(t.Context(), path)
+					got := b.Form(b.def(t, id), sample)(t.Context(), path)
+					if diff := cmp.Diff(fmt.Sprintf("%T %v", want, want), fmt.Sprintf("%T %v", got, got)); diff != "" {
+						t.Error(diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// masks of pictures whose Hausdorff distance takes hours.
+func slowMasks() (answers, submission string) {
+	a, s := "id,y,h,w\n", "id,y\n"
+	for i := range 4 {
+		a += fmt.Sprintf("x_slice_%d,1 %d,3000,3000\n", i, 2_000_000)
+		s += fmt.Sprintf("x_slice_%d,5000001 %d\n", i, 4_000_000)
+	}
+	return a, s
+}
+
+// TestLimits: what takes too much is an invalid submission with a reason, and
+// costs this process nothing.
+func TestLimits(t *testing.T) {
+	slow, slowest := slowMasks()
+	for _, tt := range []struct {
+		name, id, answers, submission, want string
+		limits                              Limits
+	}{
+		{"memory", "joined", truth, "id,y\n" + strings.Repeat("1,2\n", 4<<20), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
+		{"memory for one field", "joined", truth, "id,y\n1," + strings.Repeat("x", 150<<20), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
+		{"memory of the filled", "joined", truth, strings.Repeat("a,", 4000) + "b\n" + strings.Repeat("1"+strings.Repeat(",", 400)+"\n", 20_000), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
+		{"time", "slices", slow, slowest, "more than 2s of processor time", Limits{4 << 30, 2 * time.Second}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.limits)
+			b.small = smallBytes // and what is costly is not small
+			answers, path := b.file(t, "answers.csv", tt.answers), b.file(t, "s.csv", tt.submission)
+			before := peak(t)
+			r, err := b.Grade(t.Context(), b.def(t, tt.id), grading.Request{Submission: path, Answers: answers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Outcome != grading.InvalidScore || r.Rule != "limit" || !r.SubmissionExists || r.SubmissionPath != path || !strings.Contains(r.Reason, tt.want) {
+				t.Errorf("got %s", asJSON(t, r))
+			}
+			if grown := peak(t) - before; grown > 32<<10 {
+				t.Errorf("this process grew by %d KiB", grown)
+			}
+			err = b.Form(b.def(t, tt.id), b.file(t, "sample.csv", tt.answers))(t.Context(), path)
+			var bad *grading.Invalid
+			if !errors.As(err, &bad) || !strings.Contains(bad.Reason, tt.want) {
+				t.Errorf("the form says %v", err)
+			}
+		})
+	}
+}
+
+// peak is the most memory that this process had, in KiB.
+func peak(t *testing.T) int64 {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u.Maxrss
+}
+
+// TestCancel ends a child that would go on for hours.
+func TestCancel(t *testing.T) {
+	b := newBench(t, usual)
+	answers, submission := slowMasks()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(500*time.Millisecond, cancel)
+	_, err := b.Grade(ctx, b.def(t, "slices"), grading.Request{Submission: b.file(t, "s.csv", submission), Answers: b.file(t, "a.csv", answers)})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNotTheSubmission: what is no fault of the submission is an error.
+func TestNotTheSubmission(t *testing.T) {
+	for _, tt := range []struct{ name, script, want string }{
+		{"killed", "echo x >> $0.started; kill -9 $$", "was killed"},
+		{"failed", "echo no such sub-command >&2; exit 2", "no such sub-command"},
+		{"silent", "exit 0", "process of its own"},
+		{"panic", "echo 'panic: runtime error' >&2; exit 2", "panic: runtime error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, usual)
+			b.self = b.file(t, "program", "#!/bin/sh\n"+tt.script+"\n")
+			if err := os.Chmod(b.self, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.Grade(t.Context(), b.def(t, "toy"), grading.Request{Submission: b.file(t, "s.csv", truth), Answers: b.file(t, "a.csv", truth)})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if started, _ := os.ReadFile(b.self + ".started"); tt.name == "killed" && string(started) != "x\nx\n" {
+				t.Errorf("it was started %d times, want twice", len(started)/2)
+			}
+		})
+	}
+}
+
+// TestOrphan: a child ends when nobody waits for it any more.
+func TestOrphan(t *testing.T) {
+	b := newBench(t, usual)
+	answers, submission := slowMasks()
+	def := b.def(t, "slices")
+	sum, _ := def.GradeDigest(nil)
+	text, err := json.Marshal(question{
+		Competition: def.ID, Version: def.Version, Definition: sum, Limits: usual,
+		Submission: b.file(t, "s.csv", submission), Answers: b.file(t, "a.csv", answers),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", Command)
+	cmd.Env = []string{variable + "=1"}
+	cmd.Stdin = strings.NewReader(string(text) + "\n") // and then its end
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("got %v", err)
+	}
+	if cmd := exec.Command("/proc/self/exe", Command); cmd.Run() == nil || cmd.ProcessState.ExitCode() != 2 {
+		t.Error("a child can be started by hand")
+	}
+}
