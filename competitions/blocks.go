@@ -175,5 +175,8 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 		return
 	}
 	medals.Note = d.text(body, "note", false)
+	if board != nil {
+		medals.File = d.text(body, "leaderboard", true)
+	}
 	d.def.Medals = medals
 }

@@ -17,6 +17,8 @@ type Medals struct {
 	// Scores are the teams' scores in rank order, best first.
 	Scores     []float64
 	Thresholds Thresholds
+	// File is the leaderboard file beside the definition, "" for a list in it.
+	File string
 	// Note says where a list that is not a Kaggle leaderboard comes from.
 	Note string
 }
@@ -25,7 +27,10 @@ type Medals struct {
 // rounding to five decimals, thresholds are not rounded; medals include their
 // threshold, "above median" does not.
 type Thresholds struct {
-	Gold, Silver, Bronze, Median float64
+	Gold   float64 `json:"gold"`
+	Silver float64 `json:"silver"`
+	Bronze float64 `json:"bronze"`
+	Median float64 `json:"median"`
 }
 
 // Standing is where a score stands among the human teams.

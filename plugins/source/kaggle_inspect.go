@@ -54,6 +54,8 @@ func (k *Kaggle) inspect(ctx context.Context, spec Spec) (Availability, error) {
 type kaggleCompetition struct {
 	Title          string `json:"title"`
 	UserHasEntered bool   `json:"userHasEntered"`
+	Deadline       string `json:"deadline"`
+	TeamCount      int    `json:"teamCount"`
 }
 
 // competition asks GET /competitions/get/{name}.

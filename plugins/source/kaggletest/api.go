@@ -1,6 +1,7 @@
 package kaggletest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // routes is the API.
@@ -19,6 +21,7 @@ func (s *Server) routes() http.Handler {
 		"data/list/{name}":         s.list,
 		"data/summary/{name}":      s.summary,
 		"data/download-all/{name}": s.downloadAll,
+		"{name}/leaderboard/view":  s.leaderboard,
 	} {
 		mux.HandleFunc("GET /api/v1/competitions/"+pattern, func(w http.ResponseWriter, r *http.Request) { s.authorized(w, r, handle) })
 	}
@@ -61,6 +64,7 @@ func (s *Server) get(w http.ResponseWriter, _ *http.Request, c *held) {
 	reply(w, map[string]any{
 		"ref": "https://www.kaggle.com/competitions/" + c.Slug, "title": c.Title,
 		"userHasEntered": c.Rules == Accepted, "submissionsDisabled": false,
+		"deadline": c.Deadline.Format(time.RFC3339), "teamCount": cmp.Or(c.Teams, len(c.board())),
 	})
 }
 
@@ -96,6 +100,38 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, c *held) {
 	page["files"] = files
 	if last < len(c.Files) {
 		page["nextPageToken"] = base64.URLEncoding.EncodeToString([]byte(strconv.Itoa(last)))
+	}
+	reply(w, page)
+}
+
+// leaderboard gives a page of the private leaderboard, or of the public one as
+// long as there is none.
+func (s *Server) leaderboard(w http.ResponseWriter, r *http.Request, c *held) {
+	board := c.board()
+	size, err := strconv.Atoi(r.URL.Query().Get("pageSize"))
+	if err != nil || size < 1 {
+		size = 20
+	}
+	token, _ := base64.URLEncoding.DecodeString(r.URL.Query().Get("pageToken"))
+	first, _ := strconv.Atoi(string(token))
+	last := min(first+min(size, 200), len(board))
+	if c.Top > 0 {
+		first, last = 0, min(c.Top, len(board))
+	}
+	rows := []any{}
+	for i, score := range board[min(first, last):last] {
+		row := map[string]any{"teamId": first + i, "teamName": fmt.Sprintf("team %d", first+i), "submissionDate": "2020-01-01T00:00:00Z"}
+		if score != "" {
+			row["score"] = score
+		}
+		rows = append(rows, row)
+	}
+	page := map[string]any{"submissions": rows, "nextPageToken": ""}
+	if c.Top == 0 && last < len(board) {
+		page["nextPageToken"] = base64.URLEncoding.EncodeToString([]byte(strconv.Itoa(last)))
+	}
+	if c.Spoil != nil {
+		c.Spoil(page)
 	}
 	reply(w, page)
 }

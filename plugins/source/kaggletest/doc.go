@@ -10,6 +10,7 @@
 //	GET /api/v1/competitions/data/list/{name}?pageSize=&pageToken=
 //	GET /api/v1/competitions/data/summary/{name}
 //	GET /api/v1/competitions/data/download-all/{name}
+//	GET /api/v1/competitions/{name}/leaderboard/view?pageSize=&pageToken=
 //
 // with a bearer token or user and key; errors are {"code":…,"message":…}: 401
 // for a wrong credential, 403 for rules that were not accepted, 404 for what

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Credentials that the server accepts.
@@ -41,6 +42,25 @@ type Competition struct {
 	NoSummary bool
 	Files     []File
 	Archive   Object
+	// Public and Private are the scores of the leaderboards in rank order; ""
+	// is a team without one. Private is given once Deadline has passed.
+	Public, Private []string
+	Deadline        time.Time
+	// Teams is how many teams the server counts, if not those with a row.
+	Teams int
+	// Top makes the server one that gives the first rows and no pages; 0 gives
+	// all of them in pages.
+	Top int
+	// Spoil changes a page of the leaderboard before it is sent.
+	Spoil func(page map[string]any)
+}
+
+// board is the leaderboard that the server gives.
+func (c Competition) board() []string {
+	if c.Deadline.Before(time.Now()) && c.Private != nil {
+		return c.Private
+	}
+	return c.Public
 }
 
 // Server is a running stand-in.

@@ -23,13 +23,15 @@ type competitionLockOptions struct {
 	data         dataFlags
 	run, version string
 	check, force bool
+	// leaderboard locks the leaderboard in place of the data.
+	leaderboard, accept bool
 }
 
 func newCompetitionLock(a *app) *cobra.Command {
 	var o competitionLockOptions
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
-		Short: "Pin a competition's prepared files",
+		Short: "Pin a competition's prepared files or its leaderboard",
 		Long: `Write the pins of prepared files into competitions: the MD5 of each table, the digest
 of all files, and the manifest file that explains differences. The files are taken
 to be right: those below DIR/<id>/prepared, or those that a checksum step of a run let
@@ -38,10 +40,19 @@ through. They must be those of the default parameters.
 Only the checksums block of DIR/<id>/competition.hcl changes, and manifest.json
 beside it; with --version v2 that of the errata block, and manifest.v2.json. For a competition of the reference the reference's MD5 are facts: when a
 file has another, nothing is written without --force. --check writes nothing; the
-exit status is 3 when something would be written.`,
+exit status is 3 when something would be written.
+
+--leaderboard fetches the present leaderboard from Kaggle in place of looking at data,
+and shows how it differs from the pinned one: teams, scores, and the thresholds of
+the medals. Only --accept writes it; without, the exit status is 3 when it differs.
+A competition that has not ended has a public leaderboard only, which --accept does
+not take without --force.`,
 		Args:              takes(1, -1),
 		ValidArgsFunction: completeIDs,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if o.accept && !o.leaderboard {
+				return usagef("--accept is for --leaderboard")
+			}
 			return a.lockCompetitions(cmd.Context(), o, args)
 		}),
 	}
@@ -51,7 +62,11 @@ exit status is 3 when something would be written.`,
 	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
 	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
-	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run")
+	cmd.Flags().BoolVar(&o.leaderboard, "leaderboard", false, "compare the leaderboard with Kaggle's present one")
+	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: take Kaggle's in place of the pinned one")
+	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run", "leaderboard")
+	cmd.MarkFlagsMutuallyExclusive("check", "accept")
+	cmd.MarkFlagsMutuallyExclusive("version", "leaderboard")
 	return cmd
 }
 
@@ -81,6 +96,9 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 		if defs[i], err = def.At(o.version); err != nil {
 			return usagef("%w", err)
 		}
+	}
+	if o.leaderboard {
+		return a.lockLeaderboards(ctx, o, defs)
 	}
 	data, err := a.dataToLock(ctx, o)
 	if err != nil {
