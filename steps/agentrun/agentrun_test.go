@@ -322,6 +322,19 @@ func TestKey(t *testing.T) {
 	}
 }
 
+// TestConditions sees that the key says how an attempt is isolated.
+func TestConditions(t *testing.T) {
+	for want, runtime := range map[string]executor.Runtime{
+		"none": process.Runtime(""), "container": {Name: "process", Doc: "x", Isolates: true, Executor: failing{errBroken}},
+	} {
+		b := newBench(t, runtime)
+		key := b.Key(t, values(b, t, shell("true")))
+		if key["condition.isolation"] != want || key["condition.runtime"] != "process" {
+			t.Errorf("%s: %v", want, key)
+		}
+	}
+}
+
 // TestPrivateCopy sees that an agent that writes to its data does not write to
 // the cache.
 func TestPrivateCopy(t *testing.T) {
