@@ -229,7 +229,7 @@ func ReadPaths(paths []string) (File, error) {
 // not fetched, as in a plain clone of the reference.
 func CheckFetched(data []byte) error {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
-		return errors.New("Git has not fetched the file, only a pointer to it; run git lfs pull in the checkout")
+		return errors.New("it is a pointer of Git LFS, not the file; fetch that with git lfs pull in the checkout")
 	}
 	return nil
 }
