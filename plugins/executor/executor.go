@@ -222,6 +222,9 @@ type Exit struct {
 	OOMKills int `json:"oom_kills,omitempty"`
 	// Resumed says that the command was started by an earlier process.
 	Resumed bool `json:"resumed,omitempty"`
+	// LostServices are those, by name, that a resumed command had no more, since
+	// it had taken their ports while nobody served them.
+	LostServices []string `json:"lost_services,omitempty"`
 }
 
 // OK reports whether the command ended by itself with status 0.

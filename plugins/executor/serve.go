@@ -21,7 +21,8 @@ type Serving struct {
 	err       error
 }
 
-// Serve opens a listener for each service, the i-th, with listen and serves it.
+// Serve opens a listener for each service, the i-th, with listen and serves it;
+// one for which listen returns nothing is not served.
 // The returned context is cancelled when a service fails; its cause says which.
 func Serve(ctx context.Context, services []Service, listen func(i int) (net.Listener, error)) (context.Context, *Serving, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -32,18 +33,19 @@ func Serve(ctx context.Context, services []Service, listen func(i int) (net.List
 			s.Close()
 			return ctx, nil, fmt.Errorf("listen for service %s: %w", service.Name, err)
 		}
+		if l == nil {
+			continue
+		}
 		s.listeners = append(s.listeners, l)
 		port := 0
 		if addr, ok := l.Addr().(*net.TCPAddr); ok {
 			port = addr.Port
 		}
 		s.ports = append(s.ports, port)
+		s.running.Go(func() { s.serve(ctx, service, l) })
 		if service.Env != "" {
 			s.env[service.Env] = "http://127.0.0.1:" + strconv.Itoa(port)
 		}
-	}
-	for i, service := range services {
-		s.running.Go(func() { s.serve(ctx, service, s.listeners[i]) })
 	}
 	return ctx, s, nil
 }

@@ -61,6 +61,7 @@ var statsType = cty.Object(map[string]cty.Type{
 	"runtime":            cty.String,
 	"isolated":           cty.Bool,
 	"resumed":            cty.Bool,
+	"lost_services":      cty.List(cty.String),
 	"devices":            cty.List(cty.String),
 	"network":            cty.String,
 	"connections":        cty.Number,
@@ -74,7 +75,7 @@ func Kind(deps Deps) step.Kind {
 	tidied := &sync.Once{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
-		Version: "4",
+		Version: "5",
 		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
@@ -115,7 +116,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory or agent_failed."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, names of arguments, the caller's file and line, JSON lines. It is what the agent's side told."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "What snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. The step grade takes it."},
-			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, how many calls are in shim_log, and what of its files was left_out."},
+			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, how many calls are in shim_log, what of its files was left_out, and lost_services, those whose ports it took while nobody served them and the attempt was not resumed yet."},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What it left in SUBMISSION_DIR, a tree."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every question to the validity server, with size, digest and verdict, JSON lines."},
 		},

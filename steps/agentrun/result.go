@@ -25,6 +25,7 @@ type Stats struct {
 	Runtime           string   `json:"runtime"`
 	Isolated          bool     `json:"isolated"`
 	Resumed           bool     `json:"resumed"`
+	LostServices      []string `json:"lost_services"`
 	Devices           []string `json:"devices"`
 	Network           string   `json:"network"`
 	Connections       int      `json:"connections"`
@@ -124,12 +125,16 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.
 	stats := Stats{
 		WallSeconds: exit.Wall.Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
-		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed, Devices: append([]string{}, s.env.Devices...),
+		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed,
+		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, s.env.Devices...),
 		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(), ShimCalls: shimCalls,
 		LeftOut: append([]string{}, h.left...),
 	}
 	for _, note := range h.left {
 		fmt.Fprintf(s.env.Log, "not harvested: %s\n", note)
+	}
+	for _, name := range stats.LostServices {
+		fmt.Fprintf(s.env.Log, "not served after the attempt was resumed: the %s, whose port the agent had taken\n", name)
 	}
 	outcome := outcomeOf(exit, h.submitted)
 	fmt.Fprintf(s.env.Log, "outcome: %s (exit status %d, %.1f s, network %s)\n", outcome, exit.Code, stats.WallSeconds, stats.Network)

@@ -191,6 +191,7 @@ func testResume(t *testing.T, b *bench) {
 	})
 	t.Run("time limit without an owner", func(t *testing.T) { testGuard(t, b) })
 	t.Run("service", func(t *testing.T) { testResumedService(t, b) })
+	t.Run("taken port", func(t *testing.T) { testTakenPort(t, b) })
 	t.Run("output limit", func(t *testing.T) {
 		spec := b.resumable(t, 0)
 		spec.Command = []string{containerdtest.Program, executortest.ProbeCommand, "flood", "5000000"}
@@ -266,6 +267,41 @@ func testResumedService(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() || !exit.Resumed || !strings.HasPrefix(logs.String(), "old\n") || !strings.HasSuffix(logs.String(), "new\n") {
 		t.Errorf("got %+v, %v:\n%s", exit, err, logs.String())
 	}
+}
+
+// testTakenPort resumes a command that listens on its service's port itself by
+// now: it goes on, without the service.
+func testTakenPort(t *testing.T, b *bench) {
+	spec := b.resumable(t, 0)
+	spec.Command = []string{containerdtest.Program, guestCommand, "takes", "ANSWERS"}
+	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+	kill(startOwner(t, b.order(spec), "ready"))
+	kill(startOwner(t, b.order(spec), "taken"))
+	serve(&spec, "new")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	seen := errors.New("it goes on")
+	spec.OnStart = func(time.Time) { cancel(seen) }
+	exit, err := b.e.Run(ctx, spec, io.Discard)
+	if !errors.Is(err, seen) || !exit.Resumed || !slices.Equal(exit.LostServices, []string{"answers"}) {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+}
+
+// guestTakes takes the port of its service as soon as it is free.
+func guestTakes(args []string) any {
+	address := strings.TrimPrefix(os.Getenv(args[0]), "http://")
+	fmt.Println("ready")
+	for {
+		l, err := net.Listen("tcp4", address)
+		if err == nil {
+			defer l.Close()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("taken")
+	time.Sleep(time.Hour)
+	return nil
 }
 
 // guestAsks asks a service until its answer changes to "new".

@@ -53,6 +53,8 @@ type run struct {
 	harvest func(context.Context) error
 	// resumed says that an earlier process started the command.
 	resumed bool
+	// lost are the services that cannot be served again.
+	lost []string
 
 	output    *executor.Output
 	streams   *streams
@@ -167,7 +169,8 @@ func (r *run) alive(ctx context.Context) bool {
 }
 
 // listen makes a service's listener where the guest is. A resumed command was
-// told the port already.
+// told the port already; if it has taken that itself while nobody served it, it
+// goes on without the service, and has lost nothing else.
 func (r *run) listen(i int) (net.Listener, error) {
 	port := r.spec.Services[i].Port
 	switch {
@@ -176,7 +179,12 @@ func (r *run) listen(i int) (net.Listener, error) {
 	case r.spec.Network.Open:
 		port = 0
 	}
-	return listenIn(r.task.Pid(), port)
+	l, err := listenIn(r.task.Pid(), port)
+	if err != nil && r.resumed {
+		r.lost = append(r.lost, r.spec.Services[i].Name)
+		return nil, nil
+	}
+	return l, err
 }
 
 // create makes the container and its task, in which only the pause will run.

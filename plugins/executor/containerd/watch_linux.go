@@ -163,7 +163,7 @@ func (r *run) leftover(ctx context.Context) int {
 func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage) executor.Exit {
 	exit := executor.Exit{
 		Reason: executor.Exited, Code: int(status.ExitCode()), Wall: status.ExitTime().Sub(r.record.Started),
-		CPU: used.cpu, PeakMemoryBytes: used.peak, OOMKills: used.oomKills, Resumed: r.resumed,
+		CPU: used.cpu, PeakMemoryBytes: used.peak, OOMKills: used.oomKills, Resumed: r.resumed, LostServices: r.lost,
 	}
 	if exit.Code > 128 && exit.Code <= 128+64 {
 		exit.Reason, exit.Signal = executor.Signalled, exit.Code-128
