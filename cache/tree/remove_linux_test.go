@@ -57,7 +57,15 @@ func TestRemoveDeep(t *testing.T) {
 	must(t, unix.Mkdirat(dir, "last", 0))
 	must(t, unix.Symlinkat("/", dir, "link"))
 	must(t, unix.Mkfifoat(dir, "pipe", 0))
-	must(t, unix.Close(dir))
+	file, err := unix.Openat(dir, "file", unix.O_CREAT|unix.O_WRONLY, 0)
+	must(t, err)
+	must(t, unix.Ftruncate(file, 1<<40))
+	must(t, unix.Linkat(dir, "file", dir, "again", 0))
+	must(t, errors.Join(unix.Close(file), unix.Close(dir)))
+	bytes, err := tree.Measure(top)
+	if err != nil || bytes < 1<<40 || bytes > 1<<40+1<<30 {
+		t.Errorf("measured %d, %v, want a little more than 1 TiB", bytes, err)
+	}
 	must(t, tree.Remove(top))
 	wantGone(t, top)
 }

@@ -2,8 +2,26 @@
 
 package tree
 
-import "os"
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
 
 // Remove removes path and everything below it. That path is not there is no
 // error.
 func Remove(path string) error { return os.RemoveAll(path) }
+
+// Measure returns the sizes of path and the files below it together.
+func Measure(path string) (bytes int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && d.Type().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes, err
+}

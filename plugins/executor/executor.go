@@ -195,6 +195,8 @@ const (
 	TimedOut Reason = "timed_out"
 	// OutOfMemory: killed at its memory limit.
 	OutOfMemory Reason = "out_of_memory"
+	// OutOfDisk: stopped by the caller, since it stored more than it may.
+	OutOfDisk Reason = "out_of_disk"
 )
 
 // Exit is how a command ended and what it used.

@@ -36,6 +36,9 @@ const maxNotes = 20
 type harvester struct {
 	store cache.Store
 	mask  *secret.Set
+	// budget is how many bytes all folders together may still give; holes in
+	// files count as the zeros that are stored for them.
+	budget int64
 	// notes say what was left out and why.
 	notes []string
 	more  int
@@ -75,7 +78,9 @@ type folder struct {
 // The file called first is taken before any other, so that the caps cannot be
 // used up by others.
 func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {
+	c.bytes = min(c.bytes, h.budget)
 	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
+	defer func() { h.budget -= c.bytes - f.caps.bytes }()
 	info, err := home.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -134,14 +134,15 @@ func (s *session) dropVolume(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(at); err != nil || s.runtime.Volume == nil {
 		return nil //nolint:nilerr // there is none
 	}
-	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: max(s.raw.Limits.DiskBytes, smallestVolume), User: s.sandbox.User})
+	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: max(s.disk, smallestVolume), User: s.sandbox.User})
 	if err != nil {
 		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
 	}
 	return v.Close()
 }
 
-// smallestVolume is what a volume has that is only made to be removed.
+// smallestVolume is the least disk limit, and what a volume has that is only made
+// to be removed.
 const smallestVolume = 16 << 20
 
 // tidy removes what dead processes left in the runtime, and the folders of

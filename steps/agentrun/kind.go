@@ -46,6 +46,9 @@ const (
 	TimedOut Outcome = "timed_out"
 	// OutOfMemory: it was killed at the memory limit.
 	OutOfMemory Outcome = "out_of_memory"
+	// OutOfDisk: it was stopped beyond the disk limit, in a runtime that cannot
+	// keep it to that.
+	OutOfDisk Outcome = "out_of_disk"
 	// AgentFailed: it ended with another status or by a signal.
 	AgentFailed Outcome = "agent_failed"
 )
@@ -97,6 +100,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "capabilities", Type: cty.List(cty.String), Doc: "Capabilities of Linux that the agent gets, such as \"CAP_SYS_PTRACE\"; none by default. Isolating runtimes only."},
 			{Name: "shm", Type: cty.String, Doc: "Size of /dev/shm, such as \"4GiB\"; by default that, and at most half of resources.memory. Isolating runtimes only."},
 			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: "The most processes and threads. Isolating runtimes only."},
+			{Name: "disk_limit", Type: cty.String, Default: cty.StringVal(defaultDisk), Doc: "The most that the agent may store in its folders and /tmp together, such as \"500GiB\", or \"unlimited\". It reserves nothing; resources.disk, where it is given, does, and is the limit instead. Isolating runtimes give the agent a file system of that size; under \"process\" what it stores is measured about every second, and the attempt ends beyond the limit."},
 			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long it may take until the agent runs: data, image, container. Longer is a failure of the machine, which may be tried again; timeout is the agent's own."},
 			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Puts a package and command mlebench on the agent's path: the registry and the validation of submissions work; what would grade, or read answers or the leaderboard, is refused and recorded in shim_log."},
 			{Name: "snapshot_every", Type: cty.String, Doc: "Keeps what lies at the submission's path so often, such as \"10m\", without telling the agent; see the output snapshots."},
@@ -113,7 +117,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code", Type: step.ArtifactType, Doc: "What the agent left in CODE_DIR, a tree."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What it left in LOGS_DIR, and output.log with what it printed, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that went through the proxy or was refused by it, JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory or agent_failed."},
+			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory, out_of_disk or agent_failed."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, names of arguments, the caller's file and line, JSON lines. It is what the agent's side told."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "What snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. The step grade takes it."},
 			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, how many calls are in shim_log, what of its files was left_out, and lost_services, those whose ports it took while nobody served them and the attempt was not resumed yet."},
@@ -140,6 +144,7 @@ type arguments struct {
 	Caps        []string          `cty:"capabilities"`
 	Shm         *string           `cty:"shm"`
 	Processes   int               `cty:"processes"`
+	Disk        string            `cty:"disk_limit"`
 	Setup       string            `cty:"setup_timeout"`
 	Shim        bool              `cty:"shim"`
 	Every       *string           `cty:"snapshot_every"`
@@ -176,7 +181,9 @@ type attempt struct {
 	// sandbox, setup and every are arguments, read.
 	sandbox executor.Sandbox
 	setup   time.Duration
-	every   time.Duration
+	// disk is the most that the agent may store; 0 is no limit.
+	disk  int64
+	every time.Duration
 	// tidied is done when this process has removed what others left.
 	tidied *sync.Once
 }
@@ -197,7 +204,7 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error)
 	if a.def, err = def.At(a.args.Version); err != nil {
 		return nil, step.WrongArg("version", err)
 	}
-	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkTimes(), a.checkTask())
+	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkTask())
 	if err != nil {
 		return nil, err
 	}

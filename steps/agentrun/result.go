@@ -74,7 +74,7 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 		return done, fmt.Errorf("harvest: %w", err)
 	}
 	defer home.Close()
-	h := &harvester{store: s.env.Store, mask: s.mask.ForDocuments()}
+	h := &harvester{store: s.env.Store, mask: s.mask.ForDocuments(), budget: s.storable()}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
 		limits, first := keptCaps, ""
@@ -154,6 +154,8 @@ func outcomeOf(exit executor.Exit, submitted bool) Outcome {
 		return TimedOut
 	case exit.Reason == executor.OutOfMemory:
 		return OutOfMemory
+	case exit.Reason == executor.OutOfDisk:
+		return OutOfDisk
 	case !exit.OK():
 		return AgentFailed
 	case !submitted:

@@ -133,11 +133,15 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 	defer kept.Close()
 	masked := secret.NewWriter(io.MultiWriter(kept, s.env.Log), s.mask)
 	watched, stop := context.WithCancel(ctx)
+	running, endWith := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { s.shots.run(watched) })
-	exit, err := s.runtime.Executor.Run(ctx, s.spec(secrets), masked)
+	watching.Go(func() { s.watchDisk(watched, endWith) })
+	exit, err := s.runtime.Executor.Run(running, s.spec(secrets), masked)
 	stop()
 	watching.Wait()
+	exit, err = overDisk(running, exit, err)
+	endWith(nil)
 	s.gates.end()
 	if err := errors.Join(err, masked.Flush()); err != nil {
 		return exit, cache.Ref{}, err
@@ -164,7 +168,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		Mounts:   s.mounts(),
 		Limits: executor.Limits{
 			Timeout: l.Timeout, Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
-			DiskBytes: l.DiskBytes, FileBytes: l.DiskBytes, LogBytes: logBytes,
+			DiskBytes: s.disk, FileBytes: s.disk, LogBytes: logBytes,
 			Grace: grace,
 		},
 		Devices:  s.env.Devices,

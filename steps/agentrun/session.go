@@ -147,7 +147,7 @@ func (s *session) placeImage(ctx context.Context) error {
 }
 
 func (s *session) volume(ctx context.Context, at string) (executor.Volume, error) {
-	return s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: s.raw.Limits.DiskBytes, User: s.sandbox.User})
+	return s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: s.disk, User: s.sandbox.User})
 }
 
 // end lets go of everything; nothing is kept.
@@ -194,7 +194,7 @@ func (a *attempt) layoutIn(root string) layout {
 		// Beside the home, which may be a volume: data are links into the cache.
 		l.data = filepath.Join(root, "data")
 	}
-	if a.runtime.Volume != nil && a.raw.Limits.DiskBytes > 0 {
+	if a.runtime.Volume != nil && a.disk > 0 {
 		l.volume = filepath.Join(root, volumeFolder)
 		l.home, l.tmp = filepath.Join(l.volume, "home"), filepath.Join(l.volume, "tmp")
 	}

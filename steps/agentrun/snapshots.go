@@ -22,9 +22,11 @@ import (
 const (
 	// shortestInterval is the shortest time between two snapshots.
 	shortestInterval = time.Second
-	// maxSnapshots bounds their number, maxSnapshot the size of one.
+	// maxSnapshots bounds their number, maxSnapshot the size of one, and
+	// allSnapshots what the different ones have together.
 	maxSnapshots = 5000
 	maxSnapshot  = 2 << 30
+	allSnapshots = 16 << 30
 	// snapshotTries is how often a file is read that changes meanwhile.
 	snapshotTries = 5
 )
@@ -147,10 +149,12 @@ func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 		return cache.Ref{}, err
 	case !before.Mode().IsRegular() || before.Size() == 0:
 		return cache.Ref{}, nil
-	case before.Size() > maxSnapshot:
+	case before.Size() > min(maxSnapshot, s.storable()):
 		return cache.Ref{}, fmt.Errorf("it has %d bytes", before.Size())
 	case s.last != nil && same(s.last, before):
 		return s.list[len(s.list)-1].Ref, nil
+	case before.Size() > min(allSnapshots, s.storable())-s.bytes():
+		return cache.Ref{}, fmt.Errorf("with its %d bytes the snapshots would have more than they may", before.Size())
 	}
 	in := &folder{harvester: &harvester{store: s.env.Store, mask: s.mask.ForDocuments()}}
 	ref, err := in.put(ctx, io.LimitReader(f, maxSnapshot))
@@ -163,6 +167,18 @@ func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 	}
 	s.last = before
 	return ref, nil
+}
+
+// bytes is what the different snapshots have together.
+func (s *snapshots) bytes() (sum int64) {
+	seen := map[cache.Ref]bool{}
+	for _, one := range s.list {
+		if !seen[one.Ref] {
+			seen[one.Ref] = true
+			sum += one.Ref.Size
+		}
+	}
+	return sum
 }
 
 // same says that a file is the same and was not written.

@@ -1,0 +1,96 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// defaultDisk is disk_limit where a pipeline says nothing: more than agents are
+// known to need beside their data, and less than what fills a disk unseen.
+const defaultDisk = "100GiB"
+
+// unlimited is the disk_limit that is none.
+const unlimited = "unlimited"
+
+// checkDisk decides how much the agent may store. What resources.disk reserves
+// goes before the limit, which reserves nothing.
+func (a *attempt) checkDisk() (err error) {
+	a.disk = a.raw.Limits.DiskBytes
+	if a.disk > 0 || a.args.Disk == unlimited {
+		return nil
+	}
+	if a.disk, err = parseSize(a.args.Disk); err == nil && a.disk < smallestVolume {
+		err = fmt.Errorf("%s is less than the least, %d MiB", a.args.Disk, smallestVolume>>20)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; or write %q", err, unlimited)
+	}
+	return step.WrongArg("disk_limit", err)
+}
+
+// How often the disk is measured where no file system keeps the limit: with a
+// pause of at least diskPause, and of diskRest times as long as measuring took.
+const (
+	diskPause = time.Second
+	diskRest  = 10
+)
+
+var errDisk = errors.New("the agent stored more than its limit of the disk")
+
+// watchDisk ends the attempt when the agent stores more than it may, where no
+// volume keeps it to that. It measures from outside, so that files which are
+// deleted and still open do not count, and a fast writer gets beyond the limit for
+// a moment.
+func (s *session) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
+	if s.disk == 0 || s.dirs.volume != "" {
+		return
+	}
+	before := s.stored()
+	for pause := diskPause; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		began := time.Now()
+		if stored := s.stored() - before; stored > s.disk {
+			fmt.Fprintf(s.env.Log, "stopped: the agent stored %d bytes, more than its limit of %d (resources.disk or disk_limit)\n", stored, s.disk)
+			end(errDisk)
+			return
+		}
+		pause = max(diskPause, diskRest*time.Since(began))
+	}
+}
+
+// storable is the most that is taken of the agent's files.
+func (s *session) storable() int64 {
+	if s.disk == 0 {
+		return math.MaxInt64
+	}
+	return s.disk
+}
+
+// stored is what lies in the agent's folders.
+func (s *session) stored() (bytes int64) {
+	for _, dir := range []string{s.dirs.home, s.dirs.tmp} {
+		n, _ := tree.Measure(dir) // as far as it can be seen
+		bytes += n
+	}
+	return bytes
+}
+
+// overDisk turns the end that watchDisk brought about into a result.
+func overDisk(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
+	if errors.Is(err, errDisk) && errors.Is(context.Cause(ctx), errDisk) {
+		exit.Reason = executor.OutOfDisk
+		return exit, nil
+	}
+	return exit, err
+}
