@@ -98,7 +98,7 @@ func (a *attempt) checkSandbox() error {
 	s.Capabilities = a.args.Caps
 	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
 	var err error
-	if s.ShmBytes, err = parseSize(text(a.args.Shm)); err != nil {
+	if s.ShmBytes, err = step.ParseSize(text(a.args.Shm)); err != nil {
 		return step.WrongArg("shm", err)
 	}
 	if s.ShmBytes == 0 {

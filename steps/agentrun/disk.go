@@ -26,7 +26,7 @@ func (a *attempt) checkDisk() (err error) {
 	if a.disk > 0 || a.args.Disk == unlimited {
 		return nil
 	}
-	if a.disk, err = parseSize(a.args.Disk); err == nil && a.disk < smallestVolume {
+	if a.disk, err = step.ParseSize(a.args.Disk); err == nil && a.disk < smallestVolume {
 		err = fmt.Errorf("%s is less than the least, %d MiB", a.args.Disk, smallestVolume>>20)
 	}
 	if err != nil {

@@ -43,6 +43,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "contents", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps by the path that they get in the image: a file or a folder."},
 			{Name: "run", Type: cty.List(cty.List(cty.String)), Default: cty.ListValEmpty(cty.List(cty.String)), Doc: "Commands, each a program and its arguments, that are run one after the other as root on what there is by then. Each gives a layer."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables of the image, for its commands and for agents. They are stored."},
+			{Name: "max_size", Type: cty.String, Default: cty.StringVal("64GiB"), Cosmetic: true, Doc: "The most that the image may take unpacked, base included, such as \"100GiB\"; more is an error, noticed while it is read or written."},
 			{Name: "workdir", Type: cty.String, Doc: "Working directory of the image."},
 			{Name: "user", Type: cty.String, Doc: "User of the image, for those who run it elsewhere; agents run as agent-run says."},
 		},
@@ -71,6 +72,7 @@ type arguments struct {
 	Contents    map[string]*step.Artifact `cty:"contents"`
 	Run         [][]string                `cty:"run"`
 	Env         map[string]string         `cty:"env"`
+	MaxSize     string                    `cty:"max_size"`
 	Workdir     *string                   `cty:"workdir"`
 	User        *string                   `cty:"user"`
 	Network     *network                  `cty:"network"`
@@ -86,6 +88,8 @@ type build struct {
 	args   arguments
 	deps   Deps
 	limits executor.Limits
+	// most is the most that the image may take.
+	most int64
 	// policy is what commands may reach through the proxy; nil if nothing.
 	policy *proxy.Policy
 }
@@ -97,7 +101,7 @@ func newBuild(args step.Args, deps Deps) (step.Step, error) {
 	}
 	b.limits = executor.Limits{MemoryBytes: args.Limits.MemoryBytes, CPUs: args.Limits.CPUs, LogBytes: logBytes}
 	return b, errors.Join(
-		step.WrongArg("base", b.checkBase()), b.checkPlaces(), step.WrongArg("files", b.checkFiles()),
+		step.WrongArg("base", b.checkBase()), step.WrongArg("max_size", b.checkSize()), b.checkPlaces(), step.WrongArg("files", b.checkFiles()),
 		step.WrongArg("run", b.checkRun()), step.WrongArg("network", b.checkNetwork()),
 	)
 }
@@ -112,6 +116,13 @@ func (b *build) checkBase() error {
 		return errors.New("run needs a base that has programs, and there is none")
 	}
 	return nil
+}
+
+func (b *build) checkSize() (err error) {
+	if b.most, err = step.ParseSize(b.args.MaxSize); err == nil && b.most < 1 {
+		err = errors.New("an image takes at least a byte")
+	}
+	return err
 }
 
 // checkPlaces checks the paths in the image.

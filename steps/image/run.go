@@ -65,9 +65,12 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	builder := image.Builder{Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, Equip: func(run *image.Run) { b.equip(env, run) }}
+	builder := image.Builder{Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, MaxBytes: b.most, Equip: func(run *image.Run) { b.equip(env, run) }}
 	made, err := builder.Build(ctx, r, env.Log)
 	if err != nil {
+		if errors.Is(err, image.ErrTooLarge) {
+			return nil, fmt.Errorf("%w; raise max_size if it is meant to be", err)
+		}
 		// A network that fails, or a daemon, may do better the next time; who
 		// wrote the step says so with a retry block.
 		return nil, step.Retryable(err, 0)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/diff"
@@ -74,11 +75,39 @@ func (m Machine) BuildLayer(ctx context.Context, b image.Run, logs, layer io.Wri
 	}
 	r := &run{e: m.e, spec: spec, name: runName(spec), build: true}
 	r.harvest = func(ctx context.Context) error { return r.layer(ctx, layer) }
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.spec.Limits.FileBytes = b.MaxBytes
+	r.spec.OnStart = func(time.Time) { go m.watchSize(ctx, r.id, b.MaxBytes, cancel) }
 	exit, err := r.whole(ctx, logs)
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("it ended with status %d", exit.Code)
 	}
 	return err
+}
+
+// sizePause is the time between two looks at what a command has written.
+const sizePause = 2 * time.Second
+
+// watchSize ends a command that writes more than it may. A layer is measured
+// again when it is taken.
+func (m Machine) watchSize(ctx context.Context, id string, most int64, end context.CancelCauseFunc) {
+	for most > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sizePause):
+		}
+		ctx, c, err := m.e.connect(ctx)
+		if err != nil {
+			continue
+		}
+		used, err := c.SnapshotService(m.e.opts.Snapshotter).Usage(ctx, id)
+		if err == nil && used.Size > most {
+			end(fmt.Errorf("%w: the command has written %d bytes, and %d are left to it", image.ErrTooLarge, used.Size, most))
+			return
+		}
+	}
 }
 
 // layer writes what the command changed.

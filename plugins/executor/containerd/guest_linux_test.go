@@ -23,7 +23,7 @@ const guestCommand = "guest"
 func guest(args []string) int {
 	probes := map[string]func([]string) any{
 		"look": guestLook, "try": guestTry, "fork": guestFork, "fill": guestFill, "cpu": guestCPU,
-		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks, "takes": guestTakes,
+		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks, "takes": guestTakes, "spill": guestSpill,
 	}
 	out := probes[args[0]](args[1:])
 	if out == nil {

@@ -3,6 +3,7 @@ package containerd
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,10 +14,15 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/containerd/v2/pkg/archive/compression"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	builder "github.com/mleflow/mleflow/plugins/executor/image"
 )
 
 // image returns the image, in the daemon's store and unpacked.
@@ -88,8 +94,7 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 // is asked for, and everything below it is checked by its own digest.
 func (e *Executor) pull(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	return c.Pull(ctx, ref.name, client.WithPullUnpack, client.WithPullSnapshotter(e.opts.Snapshotter),
-		client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
+	return c.Pull(ctx, ref.name, client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
 }
 
 // load imports an archive or layout under a name by its content.
@@ -123,11 +128,49 @@ func (e *Executor) unpack(ctx context.Context, image client.Image) error {
 	if err != nil || done {
 		return err
 	}
+	if err := e.measure(ctx, image); err != nil {
+		return err
+	}
 	err = image.Unpack(ctx, e.opts.Snapshotter)
 	if errdefs.IsAlreadyExists(err) { // another process was faster
 		return nil
 	}
 	return err
+}
+
+// measure refuses an image that would take more than it may, before anything of it
+// is written.
+func (e *Executor) measure(ctx context.Context, img client.Image) error {
+	manifest, err := images.Manifest(ctx, img.ContentStore(), img.Target(), img.Platform())
+	if err != nil {
+		return err
+	}
+	left := e.opts.ImageBytes
+	for _, layer := range manifest.Layers {
+		n, err := unpacked(ctx, img.ContentStore(), layer, left)
+		if errors.Is(err, builder.ErrTooLarge) {
+			return fmt.Errorf("%w: it takes more than %d bytes unpacked; MLEFLOW_IMAGE_LIMIT sets another limit", builder.ErrTooLarge, e.opts.ImageBytes)
+		}
+		if err != nil {
+			return fmt.Errorf("measure layer %s: %w", layer.Digest, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64) (int64, error) {
+	blob, err := store.ReaderAt(ctx, layer)
+	if err != nil {
+		return 0, err
+	}
+	defer blob.Close()
+	in, err := compression.DecompressStream(content.NewReader(blob))
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	return builder.Unpacked(in, most)
 }
 
 // touch notes the image's use, at most every hour.

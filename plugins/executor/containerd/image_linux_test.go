@@ -3,6 +3,7 @@ package containerd_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
@@ -150,5 +152,36 @@ func testBuild(t *testing.T, b *bench) {
 	recipe.Commands = [][]string{{containerdtest.Program, "executor-probe", "exit", "3"}}
 	if _, err := builder.Build(t.Context(), recipe, io.Discard); err == nil || !strings.Contains(err.Error(), "status 3") {
 		t.Errorf("a command that fails: %v", err)
+	}
+	testTooLarge(t, b, recipe)
+}
+
+// testTooLarge stops a command that writes more than an image may hold, and
+// refuses to run an image that holds more.
+func testTooLarge(t *testing.T, b *bench, recipe image.Recipe) {
+	recipe.Commands = [][]string{{containerdtest.Program, guestCommand, "spill", "/opt"}}
+	builder := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine(), MaxBytes: 128 << 20}
+	if _, err := builder.Build(t.Context(), recipe, io.Discard); !errors.Is(err, image.ErrTooLarge) {
+		t.Errorf("a command that fills the disk: %v", err)
+	}
+	if err := b.e.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts := b.daemon.Options
+	opts.ImageBytes = 1 << 20
+	small := containerd.New(opts)
+	defer small.Close()
+	if _, err := small.Run(t.Context(), b.spec(t, "look"), io.Discard); !errors.Is(err, image.ErrTooLarge) {
+		t.Errorf("an image that is too large: %v", err)
+	}
+}
+
+// guestSpill writes files for ever.
+func guestSpill(args []string) any {
+	for i := 0; ; i++ {
+		if err := os.WriteFile(filepath.Join(args[0], fmt.Sprint(i)), make([]byte, 4<<20), 0o644); err != nil {
+			return err.Error()
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/executor/image"
 )
 
 // DefaultSocket is where containerd listens unless it is told otherwise.
@@ -34,6 +37,9 @@ type Options struct {
 	// Self is the mleflow that serves LogCommand; empty is the running
 	// program.
 	Self string
+	// ImageBytes is the most that an image may take unpacked; 0 is
+	// MLEFLOW_IMAGE_LIMIT, in bytes, else image.DefaultMaxBytes.
+	ImageBytes int64
 	// ImageAge is after how long without use Sweep removes an image; 0 is
 	// a week.
 	ImageAge time.Duration
@@ -44,6 +50,8 @@ func (o Options) withDefaults() Options {
 	o.Socket = cmp.Or(o.Socket, env, DefaultSocket)
 	o.Namespace = cmp.Or(o.Namespace, Namespace)
 	o.StateDir = cmp.Or(o.StateDir, filepath.Join(cmp.Or(os.Getenv("MLEFLOW_STATE_DIR"), "/var/lib/mleflow"), "containerd"))
+	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
+	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
 	o.ImageAge = cmp.Or(o.ImageAge, 7*24*time.Hour)
 	if o.Self == "" {
 		if self, err := os.Executable(); err == nil {

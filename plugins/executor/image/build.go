@@ -44,6 +44,8 @@ type Run struct {
 	Mounts   []executor.Mount
 	Services []executor.Service
 	Limits   executor.Limits
+	// MaxBytes is the most that the command may write.
+	MaxBytes int64
 }
 
 // Builder makes images.
@@ -55,6 +57,9 @@ type Builder struct {
 	// Equip, if it is set, completes each command before it runs. What it adds
 	// is not in the key: it must not be what the result depends on.
 	Equip func(*Run)
+	// MaxBytes is the most that an image may take unpacked, beyond which it is
+	// ErrTooLarge; 0 is no limit.
+	MaxBytes int64
 }
 
 // Made is an image that was made.
@@ -124,13 +129,17 @@ func (b *Builder) resolve(image string) (string, error) {
 
 // build makes the layout work/image.
 func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writer) error {
+	room := newRoom(b.MaxBytes)
 	img, err := b.base(ctx, r.Base, filepath.Join(work, "base"))
 	if err != nil {
 		return err
 	}
+	if err := room.takeLayers(img); err != nil {
+		return fmt.Errorf("read base: %w", err)
+	}
 	if len(r.Files) > 0 {
 		file := filepath.Join(work, "files.tar")
-		if err := writeTo(file, func(w io.Writer) error { return writeLayer(w, r.Files) }); err != nil {
+		if err := writeTo(file, func(w io.Writer) error { return writeLayer(room.bound(w), r.Files) }); err != nil {
 			return err
 		}
 		if img, err = appendLayer(img, file, "files"); err != nil {
@@ -141,7 +150,7 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 		return err
 	}
 	for i, command := range r.Commands {
-		if img, err = b.command(ctx, img, r, command, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
+		if img, err = b.command(ctx, img, r, command, room, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
 			return fmt.Errorf("run %q: %w", strings.Join(command, " "), err)
 		}
 	}
@@ -154,23 +163,23 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 		return scratch(), nil
 	}
 	if isFile(name) {
-		return fileImage(name, dir)
+		return fileImage(name, dir, newRoom(b.MaxBytes))
 	}
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
 	archive := dir + ".tar"
-	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, w) }); err != nil {
+	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, newRoom(b.MaxBytes).bound(w)) }); err != nil {
 		return nil, fmt.Errorf("fetch base: %w", err)
 	}
-	if err := unpackLayout(archive, dir); err != nil {
+	if err := unpackLayout(archive, dir, newRoom(b.MaxBytes)); err != nil {
 		return nil, fmt.Errorf("read base: %w", err)
 	}
 	return onlyImage(dir)
 }
 
 // command runs one command on the image so far and adds what it changed.
-func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, dir string, logs io.Writer) (v1.Image, error) {
+func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, room *room, dir string, logs io.Writer) (v1.Image, error) {
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
@@ -181,11 +190,11 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 	settled := make(chan error, 1)
 	file := dir + ".tar"
 	go func() {
-		err := writeTo(file, func(w io.Writer) error { return settle(w, read) })
+		err := writeTo(file, func(w io.Writer) error { return settle(room.bound(w), read) })
 		read.CloseWithError(err)
 		settled <- err
 	}()
-	run := Run{Image: dir, Command: command, Network: r.Network}
+	run := Run{Image: dir, Command: command, Network: r.Network, MaxBytes: room.left}
 	if b.Equip != nil {
 		b.Equip(&run)
 	}
@@ -333,7 +342,7 @@ func writeTo(name string, write func(io.Writer) error) error {
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string) error {
+func unpackLayout(archive, dir string, room *room) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -357,6 +366,9 @@ func unpackLayout(archive, dir string) error {
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
+		}
+		if err := room.take(h.Size); err != nil {
+			return err
 		}
 		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {
 			return err

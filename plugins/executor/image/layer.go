@@ -117,6 +117,9 @@ func settle(w io.Writer, r io.Reader) error {
 		}
 		h.ModTime, h.AccessTime, h.ChangeTime = epoch, time.Time{}, time.Time{}
 		h.Uname, h.Gname, h.Format = "", "", tar.FormatPAX
+		if h.Typeflag == tar.TypeGNUSparse {
+			h.Typeflag = tar.TypeReg // it is read with its holes filled
+		}
 		for key := range h.PAXRecords {
 			if !strings.HasPrefix(key, "SCHILY.xattr.") {
 				delete(h.PAXRecords, key)

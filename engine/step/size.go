@@ -1,0 +1,27 @@
+package step
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// sizeUnits are the units of sizes, by their names in lower case.
+var sizeUnits = map[string]float64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+}
+
+// ParseSize reads the size in an argument of a kind, such as "4GiB"; no text is 0.
+func ParseSize(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(text, "BKMGTibkmgt ")
+	n, err := strconv.ParseFloat(digits, 64)
+	unit, ok := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
+	if err != nil || !ok || !(n > 0) || n*unit > math.MaxInt64/2 {
+		return 0, fmt.Errorf("%q is not a size, such as \"4GiB\"", text)
+	}
+	return int64(n * unit), nil
+}

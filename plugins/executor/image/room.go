@@ -1,0 +1,103 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// DefaultMaxBytes is the most that an image may take unpacked, where nobody says
+// otherwise. Images with everything for machine learning take 10 to 30 GiB.
+const DefaultMaxBytes = 64 << 30
+
+// ErrTooLarge says that an image would take more than it may.
+var ErrTooLarge = errors.New("the image is larger than allowed")
+
+// room is what is left of an image's limit.
+type room struct{ most, left int64 }
+
+func newRoom(most int64) *room {
+	if most <= 0 {
+		most = math.MaxInt64
+	}
+	return &room{most: most, left: most}
+}
+
+// take takes n bytes.
+func (r *room) take(n int64) error {
+	if n > r.left {
+		return fmt.Errorf("%w: it takes more than %d bytes unpacked", ErrTooLarge, r.most)
+	}
+	r.left -= n
+	return nil
+}
+
+// bound returns a writer of what counts.
+func (r *room) bound(w io.Writer) io.Writer { return &bounded{w, r} }
+
+type bounded struct {
+	io.Writer
+	room *room
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if err := b.room.take(int64(len(p))); err != nil {
+		return 0, err
+	}
+	return b.Writer.Write(p)
+}
+
+// takeLayers takes what the layers of an image hold unpacked, reading no further
+// than the limit.
+func (r *room) takeLayers(img v1.Image) error {
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		in, err := l.Uncompressed()
+		if err != nil {
+			return err
+		}
+		n, err := Unpacked(in, r.left)
+		_ = in.Close()
+		if err == nil {
+			err = r.take(n)
+		}
+		if errors.Is(err, ErrTooLarge) {
+			err = fmt.Errorf("%w: it takes more than %d bytes unpacked", ErrTooLarge, r.most)
+		}
+		if err != nil {
+			return fmt.Errorf("measure layer: %w", err)
+		}
+	}
+	return nil
+}
+
+// Unpacked returns what an uncompressed layer takes: the bytes of its files or of
+// itself, whichever is more, as files may have holes. It reads up to the limit
+// most, beyond which it is ErrTooLarge.
+func Unpacked(layer io.Reader, most int64) (int64, error) {
+	counted := &room{most: most, left: most}
+	in, files := tar.NewReader(io.TeeReader(layer, counted.bound(io.Discard))), int64(0)
+	for {
+		h, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return max(files, most-counted.left), nil
+		case err != nil:
+			return 0, err
+		}
+		if h.Typeflag == tar.TypeReg {
+			files += min(h.Size, math.MaxInt64-files)
+		}
+		if files > most {
+			return 0, fmt.Errorf("%w: it takes more than %d bytes unpacked", ErrTooLarge, most)
+		}
+	}
+}
