@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -285,12 +287,20 @@ func (r *run) outputs() {
 		out := Output{Name: o.Name, Known: known && !diags.HasErrors()}
 		if out.Known {
 			out.Value = config.Text(v)
-			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value})
+			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value, IsString: v.Type() == cty.String, Content: contentOf(r.p.OutputContent(o))})
 		} else if diags.HasErrors() {
 			r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("output %q: %s", o.Name, diags[0].Detail)})
 		}
 		r.result.Outputs = append(r.result.Outputs, out)
 	}
+}
+
+// contentOf is an artifact as an event has it.
+func contentOf(a *step.Artifact) *event.Content {
+	if a == nil || a.Ref.IsZero() {
+		return nil
+	}
+	return &event.Content{From: a.From, Output: a.Output, Kind: string(a.Ref.Kind), Bytes: a.Ref.Size, Files: a.Ref.Files}
 }
 
 func now() event.At { return event.At{Time: time.Now().UTC()} }

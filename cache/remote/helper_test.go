@@ -164,6 +164,11 @@ func (m *machine) take(id digest.ActionID) *cache.Record {
 func (m *machine) wantTree(ref cache.Ref, dir string) {
 	m.t.Helper()
 	out := filepath.Join(m.t.TempDir(), "out")
+	m.t.Cleanup(func() { // its folders are read-only
+		if err := tree.Remove(out); err != nil {
+			m.t.Error(err)
+		}
+	})
 	if _, err := tree.Materialise(context.Background(), m.disk, ref, out, tree.Options{}); err != nil {
 		m.t.Fatalf("Materialise: %v", err)
 	}

@@ -249,6 +249,19 @@ func (g *Graph) OutputValue(o *Output) (value cty.Value, known bool, diags diag.
 	return v, v.IsWhollyKnown(), nil
 }
 
+// OutputContent returns the content that an output block's value is; nil for
+// any other value.
+func (g *Graph) OutputContent(o *Output) *step.Artifact {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	v, _ = v.Unmark()
+	if diags.HasErrors() || v.Type() != step.ArtifactType || v.IsNull() || !v.IsKnown() {
+		return nil
+	}
+	return v.EncapsulatedValue().(*step.Artifact)
+}
+
 // checkOutput refuses what cannot be shown.
 func checkOutput(o *Output, v cty.Value) diag.List {
 	if _, found := marksOf(v)[sensitive]; found {

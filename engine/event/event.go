@@ -7,7 +7,10 @@
 // sizes bytes.
 package event
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event is one fact. The set is closed: only this package defines members.
 type Event interface {
@@ -213,8 +216,33 @@ type RunFinished struct {
 type OutputValue struct {
 	At
 	Name string `json:"name"`
-	// Value is a text as it is, any other value in JSON.
+	// Value is a string as it is, any other value in JSON.
 	Value string `json:"value"`
+	// IsString tells a string from a value in JSON.
+	IsString bool `json:"is_string,omitempty"`
+	// Content says more of a value that is content.
+	Content *Content `json:"content,omitempty"`
+}
+
+// JSON returns the value in JSON; content is its kind and digest.
+func (o OutputValue) JSON() json.RawMessage {
+	if !o.IsString && json.Valid([]byte(o.Value)) {
+		return json.RawMessage(o.Value)
+	}
+	text, _ := json.Marshal(o.Value) // a string
+	return text
+}
+
+// Content is a blob or tree that a step gave.
+type Content struct {
+	// From and Output name the instance and its output.
+	From   string `json:"from"`
+	Output string `json:"output"`
+	// Kind is "blob" or "tree", Bytes its size and Files, of a tree, the number
+	// of files.
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"`
+	Files int64  `json:"files,omitempty"`
 }
 
 // Warning is something a person should know that does not stop the run.

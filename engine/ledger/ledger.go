@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +130,8 @@ func (l *Ledger) ids() ([]string, error) {
 }
 
 // Find opens the run of that id, the only one whose id begins with it, or the
-// newest for "latest" and "". An error is ErrNoRun or names the candidates.
+// newest for "latest" and ""; "latest~N" is the Nth before it. An error is
+// ErrNoRun or names the candidates.
 func (l *Ledger) Find(ref string) (*Past, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -137,6 +139,13 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 	}
 	if ref == "" || ref == "latest" {
 		return l.newest(ids)
+	}
+	if back, ok := strings.CutPrefix(ref, "latest~"); ok {
+		n, err := strconv.Atoi(back)
+		if err != nil || n < 0 || n >= len(ids) {
+			return nil, fmt.Errorf("find run %q: %w", ref, ErrNoRun)
+		}
+		return l.newest(ids[n:])
 	}
 	match := slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, ref) })
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -163,8 +164,11 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 		return cache.Ref{}, fmt.Errorf("keep standard output: %w", err)
 	}
 	defer stdout.Close()
+	log := &locked{Writer: env.Log}
+	printed := newShown(log)
+	defer printed.end()
 	spec := executor.Spec{
-		ID: env.RunID + " " + env.Address, Command: c.args.Command, Dir: dirs.work, Stdout: stdout,
+		ID: env.RunID + " " + env.Address, Command: c.args.Command, Dir: dirs.work, Stdout: io.MultiWriter(stdout, printed),
 		Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": dirs.home, "TMPDIR": dirs.tmp},
 		Limits: executor.Limits{
 			MemoryBytes: env.Limits.MemoryBytes, CPUs: env.Limits.CPUs, DiskBytes: env.Limits.DiskBytes, LogBytes: logBytes,
@@ -184,7 +188,7 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 		defer stdin.Close()
 		spec.Stdin = stdin
 	}
-	exit, err := c.ex.Run(ctx, spec, env.Log)
+	exit, err := c.ex.Run(ctx, spec, log)
 	if err != nil {
 		return cache.Ref{}, fmt.Errorf("run %s: %w", c.args.Command[0], err)
 	}
@@ -205,6 +209,6 @@ func explain(exit executor.Exit, program string) error {
 	case exit.Reason == executor.Signalled:
 		return step.Retryable(fmt.Errorf("run %s: ended by signal %d", program, exit.Signal), 0)
 	default:
-		return step.Retryable(fmt.Errorf("run %s: exit status %d; the log says why", program, exit.Code), 0)
+		return step.Retryable(fmt.Errorf("run %s: exit status %d", program, exit.Code), 0)
 	}
 }

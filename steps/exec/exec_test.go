@@ -56,8 +56,32 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, b.Files(t, out["tree"].Ref)); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
-	if b.Log() != "note\n" {
-		t.Errorf("log %q", b.Log())
+	if got, want := b.Log(), "b\na\nsingle\nfrom stdin\nhello\n"; strings.Replace(got, "note\n", "", 1) != want || !strings.Contains(got, "note\n") {
+		t.Errorf("log %q, want %q and the note", got, want)
+	}
+}
+
+// TestLog looks for what a command printed in the log, however it ended.
+func TestLog(t *testing.T) {
+	b := newBench()
+	if _, err := b.Run(t, map[string]cty.Value{"command": shell("printf 'printed\nlast'; echo wrong >&2; exit 3")}); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"printed\n", "last\n", "wrong\n"} {
+		if !strings.Contains(b.Log(), line) {
+			t.Errorf("log %q lacks %q", b.Log(), line)
+		}
+	}
+	b = newBench()
+	out, err := b.Run(t, map[string]cty.Value{"command": shell("yes abcdefg | head -c 3000000")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.Log()); n < 1<<20 || n > 1<<20+100 || !strings.Contains(b.Log(), "(1951424 more bytes of standard output are in the output stdout)") {
+		t.Errorf("log of %d bytes ends with %q", n, b.Log()[max(0, n-100):])
+	}
+	if out["stdout"].Ref.Size != 3000000 {
+		t.Errorf("stdout has %d bytes", out["stdout"].Ref.Size)
 	}
 }
 

@@ -239,7 +239,7 @@ func told(e event.Event, by map[string]rule, open bool) event.Event {
 		return e
 	case event.OutputValue:
 		if !open {
-			e.Value = withheld
+			e.Value, e.IsString, e.Content = withheld, true, nil
 		}
 		return e
 	}

@@ -165,6 +165,6 @@ func (p *progress) conclude() error {
 		return nil
 	}
 	view.Summary(p.app.stdout, p.state, p.app.outStyle())
-	view.Outputs(p.app.stdout, p.state.Outputs, p.app.outStyle())
+	view.Outputs(p.app.stdout, p.state.Start.Run, p.state.Outputs, p.app.outStyle())
 	return nil
 }

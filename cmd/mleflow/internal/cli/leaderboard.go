@@ -37,7 +37,8 @@ func newLeaderboard(a *app) *cobra.Command {
 the leaderboard: mean, standard error of the mean and 95 % interval by split.
 
 A REPORT is a file that grade or the reference wrote, a report or a leaderboard of a
-pipeline, or a folder, which stands for all *grading_report*.json below it. Files are
+pipeline, a folder, which stands for all *grading_report*.json below it, or a run: its
+id, the beginning of one, or "latest". Files are
 read in the order of their paths. Seed n takes the n-th report of each competition,
 and there are as many seeds as the competition with the fewest reports has.
 
@@ -55,11 +56,22 @@ several agents need --agent, and two of them are compared by --against-agent.
   mleflow leaderboard board.json --agent aide --against-agent dummy
   mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
 		Args: takes(0, -1),
-		RunE: a.action(func(_ *cobra.Command, args []string) error {
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			reports, err := a.reportsToRead(o, args)
 			if err != nil {
 				return usageError{err}
 			}
+			reports, done, err := a.withRuns(cmd.Context(), reports)
+			if err != nil {
+				return usageError{err}
+			}
+			defer done()
+			against, done, err := a.withRuns(cmd.Context(), o.against)
+			if err != nil {
+				return usageError{err}
+			}
+			defer done()
+			o.against = against
 			return runLeaderboard(a, o, reports)
 		}),
 	}

@@ -77,13 +77,13 @@ func (a *app) finishRemote(ctx context.Context, b *backend) error {
 			s.Hits, s.Fetched, view.Bytes(s.BytesIn), s.Pushed, view.Bytes(s.BytesOut), s.Requests)
 	}
 	if left > 0 {
-		a.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", results(left), b.remote.Location()))
+		a.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.remote.Location()))
 	}
 	return nil
 }
 
-// results says that n results are or one result is.
-func results(n int) string {
+// resultsAre says that n results are or one result is.
+func resultsAre(n int) string {
 	if n == 1 {
 		return "1 result is"
 	}

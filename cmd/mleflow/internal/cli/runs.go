@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,50 @@ func pipelineName(e ledger.Entry) string {
 	return filepath.Base(e.Pipeline)
 }
 
+// medals says how many of a run's graded attempts have one; empty for a run
+// that graded nothing.
+func (a *app) medals(id string) string {
+	past, err := a.findRun([]string{id})
+	if err != nil {
+		return ""
+	}
+	sum, err := past.Summary()
+	if err != nil {
+		return ""
+	}
+	graded, medals := 0, 0
+	for _, s := range sum.Steps {
+		switch medal, ok := s.Outputs["medal"]; {
+		case s.Kind != kindGrade || !ok:
+		case medal != `"none"`:
+			medals++
+			fallthrough
+		default:
+			graded++
+		}
+	}
+	if graded == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", medals, graded)
+}
+
+// givenVariables are the values that a command line gives to variables.
+func givenVariables(argv []string) string {
+	var given []string
+	for i, arg := range argv {
+		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "-") || name != "var":
+		case joined:
+			given = append(given, value)
+		case i+1 < len(argv):
+			given = append(given, argv[i+1])
+		}
+	}
+	return strings.Join(given, " ")
+}
+
 func (a *app) showRuns(entries []ledger.Entry) error {
 	if a.json {
 		if entries == nil {
@@ -53,13 +98,15 @@ func (a *app) showRuns(entries []ledger.Entry) error {
 		fmt.Fprintln(a.stdout, "No runs yet.")
 		return nil
 	}
-	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed")
+	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Medals", "Variables")
 	for _, e := range entries {
 		row := []string{e.ID, string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
 			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
+		} else {
+			row = append(row, "", "", "", "")
 		}
-		t.Row(row...)
+		t.Row(append(row, a.medals(e.ID), view.OneLine(givenVariables(e.Argv)))...)
 	}
 	return t.Write(a.stdout, a.outStyle())
 }

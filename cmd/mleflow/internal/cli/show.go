@@ -86,7 +86,7 @@ func (a *app) showRun(sum *ledger.Summary) error {
 	state.Finish = sum.Finish
 	fmt.Fprintln(a.stdout)
 	view.Summary(a.stdout, state, style)
-	view.Outputs(a.stdout, sum.Outputs, style)
+	view.Outputs(a.stdout, sum.ID, sum.Outputs, style)
 	return nil
 }
 

@@ -74,6 +74,11 @@ func cleaned(e event.Event) event.Event {
 	case event.OutputValue:
 		oneLines(&e.Name)
 		e.Value = Text(e.Value)
+		if e.Content != nil {
+			c := *e.Content
+			oneLines(&c.From)
+			e.Content = &c
+		}
 		return e
 	case event.RunFinished:
 		oneLines(&e.Run)

@@ -90,7 +90,8 @@ func everyView(t *testing.T, hostile string) map[string]string {
 		notices.WriteString(strings.Join(live.notices(), "\n"))
 	}
 	Summary(buffer("summary"), live.state, Style{})
-	Outputs(buffer("outputs"), []event.OutputValue{{Name: hostile, Value: hostile}, {Name: hostile, Value: "1\n" + hostile}}, Style{})
+	Outputs(buffer("outputs"), "RUN", []event.OutputValue{{Name: hostile, Value: hostile}, {Name: hostile, Value: "1\n" + hostile},
+		{Name: hostile, Content: &event.Content{From: hostile, Output: hostile, Kind: "tree"}}}, Style{})
 	past := &State{Failures: []Failure{{StepFinished: event.StepFinished{Address: hostile, Error: hostile}, Tail: []string{hostile}}}}
 	Summary(buffer("summary of a past run"), past, Style{})
 	table := NewTable("Name")

@@ -120,7 +120,7 @@ func TestSummary(t *testing.T) {
 	}
 	var out bytes.Buffer
 	Summary(&out, state, Style{})
-	Outputs(&out, state.Outputs, Style{})
+	Outputs(&out, "r1", state.Outputs, Style{})
 	golden(t, "summary.txt", out.String())
 }
 

@@ -64,16 +64,36 @@ func allCached(n int) string {
 
 // Outputs writes the values of the pipeline's output blocks: a text of several
 // lines as it is under its name, anything else on one line.
-func Outputs(w io.Writer, outputs []event.OutputValue, style Style) {
+func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) {
 	for i, o := range outputs {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
 		name, value := style.Bold(OneLine(o.Name)), Text(o.Value)
+		if o.Content != nil {
+			fmt.Fprintf(w, "%s = %s\n", name, ContentText(*o.Content))
+			if o.Content.From != "" {
+				fmt.Fprintf(w, "    %s\n", style.Dim(GetCommand(run, *o.Content)))
+			}
+			continue
+		}
 		if strings.Contains(value, "\n") {
 			fmt.Fprintf(w, "%s\n%s\n", name+style.Bold(":"), strings.TrimRight(value, "\n"))
 			continue
 		}
 		fmt.Fprintf(w, "%s = %s\n", name, value)
 	}
+}
+
+// ContentText says what content is.
+func ContentText(c event.Content) string {
+	if c.Kind == "tree" {
+		return fmt.Sprintf("folder of %s, %s", Plural(int(c.Files), "file"), Bytes(c.Bytes))
+	}
+	return "file of " + Bytes(c.Bytes)
+}
+
+// GetCommand is the command that takes content out of a run.
+func GetCommand(run string, c event.Content) string {
+	return fmt.Sprintf("mleflow get %s '%s.%s' -o DIR", run, OneLine(c.From), OneLine(c.Output))
 }

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+type getOptions struct {
+	dir  string
+	all  bool
+	link bool
+}
+
+func newGet(a *app) *cobra.Command {
+	var o getOptions
+	cmd := &cobra.Command{
+		Use:   "get RUN [ADDRESS[.OUTPUT]] -o DIR",
+		Short: "Take results of a run out of the cache",
+		Long: `Write what a step gave to DIR: one output, or all of them, each under its name.
+A tree becomes a folder, a value a JSON file. RUN is an id, the beginning of one, or
+"latest".
+
+--all writes the whole run as folders: AGENT/COMPETITION/SEED with submission, code,
+logs, snapshots, report.json and attempt.json, and boards/NAME with each leaderboard as
+JSON, Markdown, CSV, Parquet and Arrow.
+
+Nothing is replaced. Files are copies; --link makes read-only hard links into the cache,
+which take no space.`,
+		Example: `  mleflow get latest --all -o results
+  mleflow get latest 'step.agent-run.solve["dummy/demo-digits/0"].submission' -o out
+  mleflow get latest step.aggregate.board.files -o out`,
+		Args: takes(1, 2),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.dir == "":
+				return usagef("-o DIR says where to write")
+			case o.all == (len(args) == 2):
+				return usagef("name one step of the run, or take the whole run with --all")
+			}
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			return a.withCache(func(c *disk.Cache) error {
+				err := a.get(cmd.Context(), c, past, args[1:], o)
+				if errors.Is(err, results.ErrNone) {
+					return usageError{err}
+				}
+				return err
+			})
+		}),
+	}
+	cmd.Flags().StringVarP(&o.dir, "output", "o", "", "write to `DIR`")
+	cmd.Flags().BoolVar(&o.all, "all", false, "write all attempts and boards of the run")
+	cmd.Flags().BoolVar(&o.link, "link", false, "make read-only hard links into the cache in place of copies")
+	return cmd
+}
+
+func (a *app) get(ctx context.Context, c *disk.Cache, past *ledger.Past, what []string, o getOptions) error {
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	src := &results.Source{Store: c, Index: c, Run: sum}
+	opts := results.Options{Link: o.link}
+	if o.all {
+		p, err := past.Plan()
+		if err != nil {
+			return err
+		}
+		done, err := src.All(ctx, p, o.dir, opts)
+		if err != nil {
+			return err
+		}
+		return a.showGot(done, o.dir)
+	}
+	address, output, err := splitOutput(what[0])
+	if err != nil {
+		return usageError{err}
+	}
+	paths, err := src.Get(ctx, address, output, o.dir, opts)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"paths": paths})
+	}
+	for _, path := range paths {
+		fmt.Fprintln(a.stdout, path)
+	}
+	return nil
+}
+
+// splitOutput takes ADDRESS or ADDRESS.OUTPUT apart.
+func splitOutput(text string) (address, output string, err error) {
+	whole, err := addr.Parse(text)
+	if err == nil {
+		return whole.String(), "", nil
+	}
+	cut := strings.LastIndexByte(text, '.')
+	if cut < 0 {
+		return "", "", err
+	}
+	parsed, short := addr.Parse(text[:cut])
+	if short != nil {
+		return "", "", err
+	}
+	return parsed.String(), text[cut+1:], nil
+}
+
+func (a *app) showGot(done *results.Written, dir string) error {
+	if a.json {
+		return writeJSON(a.stdout, done)
+	}
+	fmt.Fprintf(a.stdout, "Wrote %s, %s and %s to %s.\n", view.Plural(done.Attempts, "attempt"), view.Plural(done.Reports, "report"),
+		view.Plural(done.Boards, "board"), dir)
+	for _, address := range done.Missing {
+		fmt.Fprintf(a.stderr, "%s has no result in the cache.\n", view.OneLine(address))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+func newOutput(a *app) *cobra.Command {
+	var run string
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "output [NAME]",
+		Short: "Print the outputs of a run's pipeline",
+		Long:  "Print the values of the output blocks of a run, or the value of one. --json prints\nvalues in JSON, all of them as an object of {\"value\": …}; --raw prints a string as\nit is. Content is named with the command that takes it out.",
+		Example: `  mleflow output
+  mleflow output leaderboard
+  mleflow output --json | jq '.leaderboard.value'`,
+		Args: takes(0, 1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			if raw && (a.json || len(args) == 0) {
+				return usagef("--raw prints one output as it is; name the output, and leave out --json")
+			}
+			past, err := a.findRun([]string{run})
+			if err != nil {
+				return err
+			}
+			sum, err := past.Summary()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.showOutputs(sum.ID, sum.Outputs)
+			}
+			o, err := findOutput(sum.ID, sum.Outputs, args[0])
+			if err != nil {
+				return err
+			}
+			return a.showOutput(sum.ID, o, raw)
+		}),
+	}
+	cmd.Flags().StringVar(&run, "run", "latest", "the `RUN`: an id, the beginning of one, or latest")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print a string as it is, without a line end of its own")
+	return cmd
+}
+
+func findOutput(run string, outputs []event.OutputValue, name string) (event.OutputValue, error) {
+	var names []string
+	for _, o := range outputs {
+		if o.Name == name {
+			return o, nil
+		}
+		names = append(names, o.Name)
+	}
+	if len(names) == 0 {
+		return event.OutputValue{}, usagef("run %s has no outputs", run)
+	}
+	return event.OutputValue{}, usagef("run %s has no output %q; it has %s.%s", run, name, strings.Join(names, ", "), diag.DidYouMean(name, names))
+}
+
+func (a *app) showOutputs(run string, outputs []event.OutputValue) error {
+	if !a.json {
+		if len(outputs) == 0 {
+			fmt.Fprintf(a.stderr, "Run %s has no outputs.\n", run)
+		}
+		var text bytes.Buffer
+		view.Outputs(&text, run, outputs, a.outStyle())
+		_, err := a.stdout.Write(bytes.TrimLeft(text.Bytes(), "\n"))
+		return err
+	}
+	type value struct {
+		Value   json.RawMessage `json:"value"`
+		Content *event.Content  `json:"content,omitempty"`
+	}
+	all := make(map[string]value, len(outputs))
+	for _, o := range outputs {
+		all[o.Name] = value{o.JSON(), o.Content}
+	}
+	return writeJSON(a.stdout, all)
+}
+
+func (a *app) showOutput(run string, o event.OutputValue, raw bool) error {
+	switch {
+	case a.json:
+		return writeJSON(a.stdout, o.JSON())
+	case o.Content != nil && o.Content.From != "":
+		fmt.Fprintf(a.stdout, "%s\n%s\n", view.ContentText(*o.Content), view.GetCommand(run, *o.Content))
+		return nil
+	case raw:
+		_, err := io.WriteString(a.stdout, o.Value)
+		return err
+	}
+	_, err := fmt.Fprintln(a.stdout, strings.TrimSuffix(view.Text(o.Value), "\n"))
+	return err
+}

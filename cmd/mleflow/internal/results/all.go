@@ -1,0 +1,179 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// The kinds whose results All knows.
+const (
+	kindAttempt = "agent-run"
+	kindGrade   = "grade"
+	kindBoard   = "aggregate"
+)
+
+// Written counts what All wrote.
+type Written struct {
+	Attempts int `json:"attempts"`
+	Reports  int `json:"reports"`
+	Boards   int `json:"boards"`
+	// Missing are addresses of which the results are no longer in the cache.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// All writes the attempts of a run to dir/AGENT/COMPETITION/SEED, each with
+// submission, code, logs and, where it was graded, report.json, and its boards
+// to dir/boards/NAME. p is the run's plan, which says what belongs together.
+func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options) (*Written, error) {
+	out := &Written{}
+	folders := map[int]string{}
+	for n := range p.Steps {
+		st := &p.Steps[n]
+		if st.Kind != kindAttempt && st.Kind != kindGrade && st.Kind != kindBoard {
+			continue
+		}
+		rec, err := s.Record(ctx, st.Name)
+		if errors.Is(err, ErrNone) {
+			out.Missing = append(out.Missing, st.Name)
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		switch st.Kind {
+		case kindAttempt:
+			folders[n] = s.attemptFolder(dir, st.Address, rec)
+			err = s.attempt(ctx, rec, folders[n], opts)
+			out.Attempts++
+		case kindGrade:
+			err = s.report(ctx, rec, reportFolder(dir, st, folders), opts)
+			out.Reports++
+		case kindBoard:
+			err = s.outputs(ctx, rec, filepath.Join(dir, "boards", safeName(boardName(st.Address))), map[string]string{"files": "."}, opts)
+			out.Boards++
+		}
+		if err != nil {
+			return out, fmt.Errorf("get %s: %w", st.Name, err)
+		}
+	}
+	return out, nil
+}
+
+func boardName(a addr.Instance) string {
+	if a.HasKey {
+		return a.Step.Name + "-" + a.Key
+	}
+	return a.Step.Name
+}
+
+// attemptFolder is where an attempt goes, by agent, competition and seed; one
+// that is there already, of another block, gets the step's name in front.
+func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record) string {
+	var agent, seed string
+	_ = json.Unmarshal([]byte(field(rec, "agent.name")), &agent)
+	seed = field(rec, "seed")
+	rel := filepath.Join(safeName(cmp.Or(agent, "agent")), safeName(field(rec, "competition")), safeName(cmp.Or(seed, "0")))
+	at := filepath.Join(dir, rel)
+	if _, err := os.Lstat(at); err == nil {
+		at = filepath.Join(dir, safeName(boardName(a)), rel)
+	}
+	return at
+}
+
+func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts Options) error {
+	if err := s.outputs(ctx, rec, at, map[string]string{"submission": "submission", "code": "code", "logs": "logs", "snapshots": "snapshots"}, opts); err != nil {
+		return err
+	}
+	values := map[string]json.RawMessage{}
+	for name, v := range rec.Outputs {
+		if v.Ref.IsZero() {
+			values[name] = v.JSON
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{"address": rec.Address, "run": rec.Run, "outputs": values}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeNew(filepath.Join(at, "attempt.json"), append(text, '\n'))
+}
+
+// report writes the report of a grade step.
+func (s *Source) report(ctx context.Context, rec *cache.Record, at string, opts Options) error {
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	return s.place(ctx, rec.Outputs["report"].Ref, filepath.Join(at, "report.json"), opts)
+}
+
+// reportFolder is the folder of the one attempt that a grade step depends on;
+// without one, a folder of its own.
+func reportFolder(dir string, st *plan.Step, folders map[int]string) string {
+	var found []string
+	for _, n := range st.After {
+		if at, ok := folders[n]; ok {
+			found = append(found, at)
+		}
+	}
+	if len(found) == 1 {
+		if _, err := os.Lstat(filepath.Join(found[0], "report.json")); err != nil {
+			return found[0]
+		}
+	}
+	return filepath.Join(dir, "reports", safeName(boardName(st.Address)))
+}
+
+// outputs writes the outputs that are named to their places below at; "." is at
+// itself.
+func (s *Source) outputs(ctx context.Context, rec *cache.Record, at string, names map[string]string, opts Options) error {
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	for name, to := range names {
+		v, ok := rec.Outputs[name]
+		if !ok || v.Ref.IsZero() || v.Ref.Kind == cache.Tree && v.Ref.Files == 0 && name == "snapshots" {
+			continue
+		}
+		if to != "." {
+			if err := os.MkdirAll(at, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := s.place(ctx, v.Ref, filepath.Join(at, to), opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func field(rec *cache.Record, label string) string {
+	for _, f := range rec.Fields {
+		if f.Label == label {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// safeName makes one path element of a name.
+func safeName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r < ' ' || r == 0x7f {
+			return '-'
+		}
+		return r
+	}, name)
+	if name == "" || name == "." || name == ".." {
+		return "_" + name
+	}
+	return name
+}

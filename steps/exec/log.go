@@ -1,0 +1,66 @@
+package exec
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/mleflow/mleflow/plugins/executor"
+)
+
+// shownBytes is how much of a command's standard output its log shows; the
+// output stdout has all of it.
+const shownBytes = 1 << 20
+
+// locked is a log that several goroutines write to.
+type locked struct {
+	mu sync.Mutex
+	io.Writer
+}
+
+// Write implements io.Writer.
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Writer.Write(p)
+}
+
+// shown copies standard output to the log, whole lines at a time, so that they
+// do not mix with those of standard error.
+type shown struct {
+	log   io.Writer
+	limit *executor.Output
+	lines io.Writer
+	part  []byte
+}
+
+func newShown(log io.Writer) *shown {
+	s := &shown{log: log, limit: executor.NewOutput(shownBytes)}
+	s.lines = s.limit.Writer(log)
+	return s
+}
+
+// Write implements io.Writer; it never fails.
+func (s *shown) Write(p []byte) (int, error) {
+	s.part = append(s.part, p...)
+	if end := bytes.LastIndexByte(s.part, '\n') + 1; end > 0 || len(s.part) >= 64<<10 {
+		if end == 0 {
+			end = len(s.part)
+		}
+		s.lines.Write(s.part[:end])
+		s.part = append(s.part[:0], s.part[end:]...)
+	}
+	return len(p), nil
+}
+
+// end writes what is left, and says what the log does not show.
+func (s *shown) end() {
+	if len(s.part) > 0 {
+		s.lines.Write(append(s.part, '\n'))
+		s.part = nil
+	}
+	if n := s.limit.Dropped(); n > 0 {
+		fmt.Fprintf(s.log, "(%d more bytes of standard output are in the output stdout)\n", n)
+	}
+}
