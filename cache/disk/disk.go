@@ -24,6 +24,9 @@ type Options struct {
 	// AccessEvery is how precisely the last use of a record is remembered;
 	// 0 means an hour.
 	AccessEvery time.Duration
+	// Last are the kinds of steps whose results cannot be made again, such as
+	// what an agent did. Their records are evicted after all others.
+	Last []string
 	// Progress, when set, is told of long work that Open has to do, such as
 	// verifying what was written before the machine went down.
 	Progress func(done, total int64)

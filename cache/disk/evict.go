@@ -72,9 +72,16 @@ func (g *collector) choose() ([]victim, error) {
 	}
 	slices.SortFunc(list, byUse)
 	var victims []victim
-	for _, p := range list {
+	var last []placed
+	for i := 0; i < len(list)+len(last); i++ {
 		if g.left()-g.freed <= g.opts.MaxSize || len(victims) == roundVictims {
 			break
+		}
+		var p placed
+		if i < len(list) {
+			p = list[i]
+		} else {
+			p = last[i-len(list)]
 		}
 		if g.gone[p.id] || g.pinned[p.id] || g.live.uses(p.id) {
 			continue
@@ -86,12 +93,33 @@ func (g *collector) choose() ([]victim, error) {
 		if rec == nil || e.at != p.at || !hasContent(rec) {
 			continue
 		}
-		if err := outputs(rec, func(ref cache.Ref) error { return g.marks.remove(ref, g.freeObject) }); err != nil {
+		if i < len(list) && slices.Contains(g.c.opts.Last, rec.Kind) {
+			last = append(last, p)
+			continue
+		}
+		useful, err := g.unmark(rec)
+		if err != nil {
 			return nil, err
 		}
-		victims = append(victims, victim{p, rec})
+		if useful {
+			victims = append(victims, victim{p, rec})
+		}
 	}
 	return victims, nil
+}
+
+// unmark takes back the marks of a record. Where all that loses its last one
+// stays anyway, being in use or too young, it does nothing and returns false.
+func (g *collector) unmark(rec *cache.Record) (useful bool, err error) {
+	lost, bytes := len(g.free), g.freed
+	if err := outputs(rec, func(ref cache.Ref) error { return g.marks.remove(ref, g.freeObject) }); err != nil {
+		return false, err
+	}
+	if len(g.free) == lost || g.freed > bytes {
+		return true, nil
+	}
+	g.free = g.free[:lost]
+	return false, outputs(rec, g.marks.add)
 }
 
 func hasContent(rec *cache.Record) bool {
@@ -108,7 +136,7 @@ func (g *collector) freeObject(id digest.ContentID) error {
 	g.free = append(g.free, id)
 	for _, twin := range []bool{false, true} {
 		f, err := g.c.stat(id, twin)
-		if err == nil && f.since < g.cutoff && !g.live.uses(id) {
+		if err == nil && !g.young(id, twin, f) && !g.live.uses(id) {
 			g.freed += f.size
 		}
 		if err := ignoreMissing(err); err != nil {

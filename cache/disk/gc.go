@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -71,6 +72,10 @@ type collector struct {
 	// cutoff, the start of the collection, keeps objects that were published
 	// or found since; older ones in use are marked in the leases.
 	cutoff int64
+	// ahead are files whose time was ahead of the clock when they were first
+	// seen: the clock was set back, or it is another machine's. Unless
+	// their time changes they are no younger than others.
+	ahead  map[file]int64
 	pinned map[digest.ActionID]bool
 	total  tally
 	res    GCResult
@@ -169,9 +174,23 @@ func (g *collector) recount() error {
 	c := g.c
 	before, still := c.room.still()
 	used, mine := c.state.used.Load(), c.lease.counted()
-	t, err := c.count()
+	c.hooks.at("recount")
+	g.ahead = map[file]int64{}
+	t, err := c.count(func(f file, s facts) {
+		if s.since > g.cutoff {
+			g.ahead[f] = s.since
+		}
+	})
 	if err != nil {
 		return err
+	}
+	if len(g.ahead) > 0 {
+		// What was published while records were marked looks the same, so that
+		// they are marked once more, as of now; not within the second of these
+		// times, for one more use may have the same.
+		if err := g.markAgain(); err != nil {
+			return err
+		}
 	}
 	keyed, err := c.keyedBytes()
 	if err != nil {
@@ -193,6 +212,25 @@ func (g *collector) recount() error {
 		g.opts.MaxSize = max(g.goal(used, t), 1)
 	}
 	return nil
+}
+
+// markAgain forgets what was marked and marks what is needed now.
+func (g *collector) markAgain() error {
+	pause := time.NewTimer(1100 * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-g.ctx.Done():
+		return context.Cause(g.ctx)
+	}
+	g.marks = newMarks(g.ctx, g.c)
+	return g.markAll()
+}
+
+// young reports whether a file was published or found since the collection
+// began.
+func (g *collector) young(id digest.ContentID, twin bool, s facts) bool {
+	return s.since >= g.cutoff && g.ahead[file{id: id, twin: twin}] != s.since
 }
 
 // keepUsed counts a reference to objects that no record leads to but a live
@@ -292,7 +330,7 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	if f.since >= g.cutoff {
+	if g.young(id, twin, f) {
 		return nil
 	}
 	if !g.opts.DryRun {

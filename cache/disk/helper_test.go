@@ -141,7 +141,7 @@ func wantVerified(t testing.TB, c *Cache) VerifyResult {
 // wantCounted fails unless the shared counters are what a count gives.
 func wantCounted(t testing.TB, c *Cache) {
 	t.Helper()
-	n, err := c.count()
+	n, err := c.count(func(file, facts) {})
 	must(t, err)
 	keyed, err := c.keyedBytes()
 	must(t, err)

@@ -34,7 +34,7 @@ func TestListAndInfo(t *testing.T) {
 	}
 	info, err := c.Info(t.Context())
 	must(t, err)
-	n, err := c.count()
+	n, err := c.count(func(file, facts) {})
 	must(t, err)
 	wantInfo := Info{
 		Dir: dir, Format: "mleflow cache 1", Objects: 15, Bytes: n.bytes, Quota: 1 << 20, Records: 2, Pins: 1, Processes: 1,

@@ -75,7 +75,7 @@ func parseObjectName(b byte, name string) file {
 type tally struct{ objects, bytes int64 }
 
 // count adds up all objects and what else the quota counts on disk.
-func (c *Cache) count() (t tally, err error) {
+func (c *Cache) count(see func(file, facts)) (t tally, err error) {
 	err = c.eachFile(func(f file) error {
 		if f.stray != "" {
 			return nil
@@ -88,6 +88,7 @@ func (c *Cache) count() (t tally, err error) {
 			t.objects++
 		}
 		t.bytes += facts.size
+		see(f, facts)
 		return nil
 	})
 	return t, err

@@ -57,3 +57,14 @@ func Kinds(d Deps) []step.Kind {
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }
+
+// Varying returns the names of the kinds whose results cannot be made again as
+// they were.
+func Varying() (names []string) {
+	for _, kind := range Kinds(Deps{}) {
+		if kind.Varies {
+			names = append(names, kind.Name)
+		}
+	}
+	return names
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/steps/all"
 )
 
 // backend is the engine with what it stands on, opened for one command.
@@ -76,7 +77,7 @@ func (a *app) openCache() (*disk.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opts disk.Options
+	opts := disk.Options{Last: all.Varying()}
 	if text := a.env("MLEFLOW_CACHE_QUOTA"); text != "" {
 		if opts.Quota, err = config.ParseSize(text); err != nil {
 			return nil, usagef("MLEFLOW_CACHE_QUOTA: %w", err)
