@@ -16,7 +16,7 @@ func newCacheGC(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
-		Long:  "Remove content that no result needs. With --max-size the least recently used\nresults are evicted until the cache is no larger; what is pinned or in use stays.",
+		Long:  "Remove content that no result needs. With --max-size the least recently used\nresults are evicted until the cache is no larger, those that cannot be made again,\nas of agents, after all others. What is pinned, in use or too new stays, and a\nresult that would free nothing.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
