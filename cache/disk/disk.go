@@ -151,7 +151,7 @@ func open(dir string, opts Options, h hooks) (*Cache, error) {
 
 func (c *Cache) open() error {
 	if !c.readOnly {
-		if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		if err := makePrivate(c.dir); err != nil {
 			return err
 		}
 		c.readOnly = !writable(c.dir)

@@ -128,5 +128,35 @@ func writeFileAtomic(path string, data []byte) error {
 	return err
 }
 
+// makePrivate makes the folder of a cache, or closes one to all others: answers lie
+// in it, and submissions of attempts that go on. A group keeps what it may do
+// where nobody else may anything, or where it may write: that is how a cache is
+// shared on purpose. A folder of another owner stays as it is.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err == nil || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	mode, drop := info.Mode().Perm(), fs.FileMode(0o007)
+	if mode&0o007 == 0 {
+		return nil
+	}
+	if mode&0o020 == 0 {
+		drop = 0o077
+	}
+	err = os.Chmod(dir, info.Mode()&^drop)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		return nil
+	}
+	return err
+}
+
 // writable reports whether the folder can be written to.
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
