@@ -29,6 +29,12 @@ variable "seeds" {
   description = "How often AIDE tries each competition."
 }
 
+variable "task" {
+  type        = string
+  default     = "reference"
+  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, whose scores cannot be compared with published ones). The demonstration competitions have our own only."
+}
+
 variable "model" {
   type        = string
   default     = "gpt-4o-2024-08-06"
@@ -332,6 +338,7 @@ step "agent-run" "solve" {
   competition    = each.value.competition
   seed           = each.value.seed
   data           = step.checksum.data[each.value.competition].public
+  task           = contains(competitions("demo"), each.value.competition) ? "own" : var.task
   runtime        = "containerd"
   timeout        = "${floor(var.hours * 3600) + 300}s"
   snapshot_every = "10m"

@@ -76,6 +76,7 @@ step "agent-run" "solve" {
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
+  task        = "own" # these two are ours; those of MLE-bench have "reference", too
   runtime     = var.runtime
   timeout     = "5m"
 

@@ -4,6 +4,7 @@
 #   mleflow apply pipelines/medium.hcl                      takes the data from Kaggle, or says how to get them
 #   mleflow apply pipelines/medium.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
 #   mleflow apply pipelines/medium.hcl --adopt DIR          takes what a data directory of MLE-bench has
+#   mleflow apply pipelines/medium.hcl --mirror DIR         takes DIR/<id>.zip and, of a checkout of MLE-bench, the texts
 #   mleflow plan  pipelines/medium.hcl --preflight          asks Kaggle: credential, rules, size, disk
 #
 # What one competition cannot do need not stop the others, and one step with
@@ -29,6 +30,12 @@ variable "against" {
   type        = list(string)
   default     = []
   description = "Names of agent blocks that are measured beside it, and that it is compared with."
+}
+
+variable "task" {
+  type        = string
+  default     = "reference"
+  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
 }
 
 variable "seeds" {
@@ -147,13 +154,15 @@ step "checksum" "data" {
   on_mismatch = var.on_mismatch
 }
 
-# The agent sees the public files alone and has no network.
+# The agent sees the public files alone and has no network. The texts of its task
+# are got before, by steps task.solve: from --adopt, --mirror or the network.
 step "agent-run" "solve" {
   for_each    = local.runs
   agent       = agent[each.value.agent]
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
+  task        = var.task
   runtime     = var.runtime
   timeout     = var.timeout
 

@@ -38,6 +38,12 @@ variable "versions" {
   description = "Versions to run beside each other."
 }
 
+variable "task" {
+  type        = string
+  default     = "reference"
+  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
+}
+
 variable "seeds" {
   type        = number
   default     = 1
@@ -119,6 +125,7 @@ step "agent-run" "solve" {
   version     = each.value.version
   seed        = each.value.seed
   data        = step.checksum.data[each.value.data].public
+  task        = var.task
   timeout     = "1h"
 
   resources {

@@ -57,6 +57,7 @@ step "agent-run" "solve" {
   competition = each.value.id
   seed        = each.value.seed
   data        = step.checksum.data[each.value.id].public
+  task        = "own" # for competitions of MLE-bench write "reference": its own texts
   timeout     = "10m"
 }
 

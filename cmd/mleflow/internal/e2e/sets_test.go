@@ -84,7 +84,7 @@ func TestSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := len(competitionsOf(t, name))
 			out, again := applySet(t, shared, name, raw)
-			want := map[string]int{"download": n, "prepare": n, "checksum": n, "agent-run": n, "grade": n, "aggregate": 1}
+			want := map[string]int{"download": n, "prepare": n, "checksum": n, "task": n, "agent-run": n, "grade": n, "aggregate": 1}
 			if diff := gocmp.Diff(want, finished(t, out)); diff != "" {
 				t.Errorf("steps that ran (-want +got):\n%s", diff)
 			}
@@ -132,7 +132,7 @@ var valid = regexp.MustCompile(`(?m) 1/1$`)
 func applySet(t *testing.T, cache, name, raw string) (events, again string) {
 	t.Helper()
 	p := &place{t: t, cache: cache, file: pipelines + name + ".hcl"}
-	args := []string{"apply", p.file, "-var", "raw=" + raw, "-var", "seeds=1", "-var", "timeout=1h", "-var", "on_mismatch=warn",
+	args := []string{"apply", p.file, "-var", "raw=" + raw, "-var", "seeds=1", "-var", "timeout=1h", "-var", "on_mismatch=warn", "-var", "task=own",
 		"-var", goldenParams(t), "-var", "cpus=1", "-var", "memory=256MiB"}
 	events, errs, code := p.run(append(args, "--json")...)
 	if code != 0 {
@@ -174,7 +174,7 @@ func TestSetsAreOneText(t *testing.T) {
 // compared, and the leaderboard says what they took.
 func TestSetsCompare(t *testing.T) {
 	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "dev.hcl"}
-	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "usage=true",
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "task=own", "-var", "usage=true",
 		"-var", `against=["baseline"]`, "-var", "cpus=1", "-var", "memory=256MiB", "--json")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)

@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", goldenParams(t),
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "task=own", "-var", goldenParams(t),
 		"-var", "competitions="+string(only), "--json")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
@@ -32,7 +32,7 @@ func TestVersions(t *testing.T) {
 	n := len(ids)
 	// icecube's data are the same in both versions and checked once, against
 	// the pins of v2.
-	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2*n - 1, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
+	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2*n - 1, "task": n, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
 	if diff := cmp.Diff(want, finished(t, out)); diff != "" {
 		t.Errorf("steps that ran (-want +got):\n%s", diff)
 	}
