@@ -33,6 +33,8 @@ const (
 	Container = "container"
 )
 
+const mixedPrefix = "mixed: "
+
 // What is shown for an isolation.
 const (
 	NotIsolated = "not isolated"
@@ -60,6 +62,10 @@ func Shown(sets ...[]string) string {
 	})
 }
 
+// Told returns for people what agents were told: the one task, "mixed: …" where
+// there are several, and "unknown" where no condition says it.
+func Told(sets ...[]string) string { return shown(Task, sets, func(v string) string { return v }) }
+
 // shown puts the values of a key together. A set that has none is unknown.
 func shown(key string, sets [][]string, word func(string) string) string {
 	var words []string
@@ -79,7 +85,7 @@ func shown(key string, sets [][]string, word func(string) string) string {
 	case 1:
 		return words[0]
 	}
-	return "mixed: " + strings.Join(words, ", ")
+	return mixedPrefix + strings.Join(words, ", ")
 }
 
 // Isolated reports whether nothing says that an attempt was not isolated.
@@ -113,5 +119,18 @@ func Notes(all []Attempts) []string {
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}
 	}
-	return notes
+	return append(notes, mixed(all)...)
+}
+
+// mixed says that attempts were told different things, as far as that is known
+// of any of them.
+func mixed(all []Attempts) []string {
+	var sets [][]string
+	for _, a := range all {
+		sets = append(sets, a.Sets...)
+	}
+	if told := Told(sets...); strings.HasPrefix(told, mixedPrefix) {
+		return []string{fmt.Sprintf("Mixed tasks (%s): not all agents were told the same. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix))}
+	}
+	return nil
 }

@@ -20,15 +20,17 @@ type Row struct {
 	Date string
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string
+	// Task is what the agent was told; see conditions.Told.
+	Task string
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
-// ± standard error of the mean; and a column that it does not have, the
-// isolation. Notes are paragraphs below the table.
+// ± standard error of the mean; and columns that it does not have, isolation
+// and task. Notes are paragraphs below the table.
 func Markdown(list []Row, notes []string) string {
 	var out strings.Builder
-	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation |\n")
-	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|\n")
+	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation | Task |\n")
+	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|------|\n")
 	for _, r := range list {
 		cells := []string{r.Agent, r.Models}
 		for _, split := range []string{"low", "medium", "high", "all"} {
@@ -39,7 +41,7 @@ func Markdown(list []Row, notes []string) string {
 			cells = append(cells, cell)
 		}
 		out.WriteString("|")
-		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation) {
+		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation, r.Task) {
 			out.WriteString(" " + markdownCell(cell) + " |")
 		}
 		out.WriteString("\n")

@@ -78,5 +78,6 @@ func Runs(runs []Run) (*table.Table, error) {
 	attemptColumns(&r)
 	r.text("isolation", func(r Run) string { return conditions.Shown(r.Report.Conditions) })
 	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
+	r.text("task", func(r Run) string { return conditions.Told(r.Report.Conditions) })
 	return table.New(r.columns...)
 }

@@ -102,13 +102,15 @@ type Detail struct {
 	// Isolation says for people how the attempt was isolated; it follows from
 	// Conditions, those that the submission was made under. Only the step grade
 	// knows them.
-	Isolation  string   `json:"isolation,omitempty"`
+	Isolation string `json:"isolation,omitempty"`
+	// Task is what the agent was told; it follows from Conditions, too.
+	Task       string   `json:"task,omitempty"`
 	Conditions []string `json:"conditions,omitempty"`
 }
 
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
-	r.Isolation, r.Conditions = conditions.Shown(set), set
+	r.Isolation, r.Task, r.Conditions = conditions.Shown(set), conditions.Told(set), set
 }
 
 // newReport returns a report without a score.

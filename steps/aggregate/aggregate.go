@@ -35,7 +35,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "3",
+		Version: "4",
 		Doc: "Makes grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
 			"competitions with a medal. A report that is missing counts for nothing, unless pad_missing says that it is a failure of the agent.",
 		Args: []step.Attr{
@@ -152,13 +152,16 @@ func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
+	forms := splitTasks(entries)
 	board, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	how := grading.Resampling{Resamples: a.args.Resamples}
-	if err := board.Compare(a.args.Compare, how); err != nil {
-		return nil, fmt.Errorf("aggregate: %w", err)
+	for _, agents := range append([][]string{a.args.Compare}, forms...) {
+		if err := board.Compare(agents, how); err != nil {
+			return nil, fmt.Errorf("aggregate: %w", err)
+		}
 	}
 	markdown, err := a.markdown(board)
 	if err != nil {

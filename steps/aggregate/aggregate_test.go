@@ -87,9 +87,9 @@ func (r run) conditions() []string {
 	case r.agent == "":
 		return nil
 	case r.agent == "weak" && r.seed == "0":
-		return conditions.Of("process", false)
+		return append(conditions.Of("process", false), "task=reference")
 	}
-	return conditions.Of("containerd", true)
+	return append(conditions.Of("containerd", true), "task=reference")
 }
 
 var exampleRuns = []run{
@@ -232,7 +232,7 @@ func TestRefuses(t *testing.T) {
 	}
 	var table string
 	steptest.Decode(t, out["table"], &table)
-	if !strings.Contains(table, "(unlabelled)  apples       unknown    0.60000 ± 0.10000") {
+	if !strings.Contains(table, "(unlabelled)  apples       unknown    unknown  0.60000 ± 0.10000") {
 		t.Errorf("table:\n%s", table)
 	}
 }

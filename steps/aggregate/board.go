@@ -65,6 +65,8 @@ type Group struct {
 	Percentages grading.Split `json:"percentages"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
+	// Task is what the agent was told; see conditions.Told.
+	Task string `json:"task"`
 }
 
 // Result is an agent's runs at one competition.
@@ -95,6 +97,8 @@ type Result struct {
 	Used      *Used `json:"used,omitempty"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
+	// Task is what the agent was told; see conditions.Told.
+	Task string `json:"task"`
 }
 
 // Grouping says how competitions are grouped and seeds arranged.
@@ -225,7 +229,7 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	for i, e := range own {
 		flags[i] = e.Report.Flags()
 	}
-	g.Isolation = conditions.Shown(conditionsOf(own)...)
+	g.Isolation, g.Task = conditions.Shown(conditionsOf(own)...), conditions.Told(conditionsOf(own)...)
 	seeds, err := grading.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
@@ -239,7 +243,7 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...)}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...), Task: conditions.Told(conditionsOf(runs)...)}
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report

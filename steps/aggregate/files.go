@@ -60,7 +60,7 @@ func (b *Board) tables(files map[string][]byte) error {
 	var runs []export.Run
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation})
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Task: g.Task})
 		}
 	}
 	for _, e := range b.Entries {
@@ -97,7 +97,7 @@ func (a *aggregation) markdown(board *Board) (string, error) {
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
-		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}, Isolation: agent.Overall.Isolation}
+		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages

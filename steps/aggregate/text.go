@@ -17,15 +17,15 @@ import (
 func (b *Board) Text(title string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
-	shares := [][]string{{"agent", b.groupHeader(), "isolation", "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
-	scores := [][]string{{"agent", "competition", "isolation", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
+	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	used := b.usedColumns()
 	for _, c := range used {
 		scores[0] = append(scores[0], c.name)
 	}
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			shares = append(shares, slices.Insert(g.row(a.Name), 3, a.placeText()))
+			shares = append(shares, slices.Insert(g.row(a.Name), 4, a.placeText()))
 		}
 		for _, r := range a.Competitions {
 			row := r.row(a.Name)
@@ -35,9 +35,9 @@ func (b *Board) Text(title string) string {
 			scores = append(scores, row)
 		}
 	}
-	writeTable(&out, shares, 3)
+	writeTable(&out, shares, 4)
 	out.WriteString("\n")
-	writeTable(&out, scores, 3)
+	writeTable(&out, scores, 4)
 	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is what\n" +
 		"the best score lacks to the next medal.\n")
 	for _, c := range b.Comparisons {
@@ -67,7 +67,7 @@ func (b *Board) groupHeader() string {
 }
 
 func (g Group) row(agent string) []string {
-	row := []string{agent, g.Name, g.Isolation, strconv.Itoa(len(g.Competitions)), strconv.Itoa(g.Seeds)}
+	row := []string{agent, g.Name, g.Isolation, g.Task, strconv.Itoa(len(g.Competitions)), strconv.Itoa(g.Seeds)}
 	for _, name := range []string{"any_medal_percentage", "gold_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
 		row = append(row, g.percentage(name))
 	}
@@ -96,7 +96,7 @@ func (r Result) row(agent string) []string {
 		place = fmt.Sprintf("%d of %d", r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.name(), r.Isolation, r.scoreText(), better, number(r.Best), place, r.nextMedal(),
+		agent, r.name(), r.Isolation, r.Task, r.scoreText(), better, number(r.Best), place, r.nextMedal(),
 		of(r.Gold), of(r.Silver), of(r.Bronze), of(r.AboveMedian), of(r.Valid),
 	}
 }

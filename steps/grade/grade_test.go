@@ -111,7 +111,7 @@ func TestGrades(t *testing.T) {
 // last bronze.
 func TestReport(t *testing.T) {
 	b := newBench(t, "private/deep/test.csv")
-	out, err := b.Run(t, values(t, b, steptest.Under(b.Blob(t, "id,y\n4,b\n1,a\n2,b\n3,b\n"), "isolation=none", "runtime=process")))
+	out, err := b.Run(t, values(t, b, steptest.Under(b.Blob(t, "id,y\n4,b\n1,a\n2,b\n3,b\n"), "isolation=none", "runtime=process", "task=own")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +140,11 @@ func TestReport(t *testing.T) {
   "competition_version": "v1",
   "non_finite": false,
   "isolation": "not isolated",
+  "task": "own",
   "conditions": [
     "isolation=none",
-    "runtime=process"
+    "runtime=process",
+    "task=own"
   ],
   "labels": {
     "agent": "x",

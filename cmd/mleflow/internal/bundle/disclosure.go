@@ -75,9 +75,11 @@ type Attempt struct {
 
 // Sight is what the agent could see, by digest.
 type Sight struct {
-	Data         string `json:"data_tree"`
-	Files        int64  `json:"files"`
-	Bytes        int64  `json:"bytes"`
+	Data  string `json:"data_tree"`
+	Files int64  `json:"files"`
+	Bytes int64  `json:"bytes"`
+	// Task is what it was told; see competitions.Task.
+	Task         string `json:"task"`
 	Description  string `json:"description_sha256"`
 	Instructions string `json:"instructions_sha256"`
 }
@@ -264,7 +266,7 @@ func attemptOf(r Record) Attempt {
 		Address: r.Address, Competition: r.field("competition"), CompetitionVersion: r.field("version"), Seed: r.field("seed"),
 		Agent: agent.Name, AgentVersion: r.field("built-in agent version"), Command: append(append([]string{}, agent.Command...), agent.Args...),
 		Image: agent.Image, ImageDigest: r.field("image digest"),
-		Saw: Sight{Data: r.field("data"), Description: r.field("description"), Instructions: r.field("instructions")},
+		Saw: Sight{Data: r.field("data"), Task: r.field("task"), Description: r.field("description"), Instructions: r.field("instructions")},
 		Limits: Limits{
 			Time: r.field("timeout"), CPUs: r.field("resources.cpus"), MemoryBytes: r.field("resources.memory"),
 			GPUs: r.field("resources.gpus"), Processes: r.field("processes"),

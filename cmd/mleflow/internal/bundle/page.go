@@ -24,14 +24,14 @@ type Section struct {
 func (d *Disclosure) Sections() []Section {
 	list := []Section{
 		d.about(), d.agents(),
-		{Title: "What agents could see", Columns: []string{"Attempt", "Competition", "Version", "Seed", "Data tree", "Files", "Size", "Description", "Instructions"}},
+		{Title: "What agents could see", Columns: []string{"Attempt", "Competition", "Version", "Seed", "Data tree", "Files", "Size", "Task", "Description", "Instructions"}},
 		{Title: "What they could reach", Columns: []string{"Attempt", "Network", "Allowed places", "Connections", "Refused", "Sent", "Received", "Validity calls", "Valid", "Invalid"}},
 		{Title: "Limits and use", Columns: []string{"Attempt", "Time limit", "CPUs", "Memory", "Disk", "GPUs", "Runtime", "Isolation", "Outcome", "Took", "CPU time", "Peak memory"}},
 		{Title: "Attempts and earlier runs", Columns: []string{"Attempt", "Made in run", "Tries", "Earlier runs of it", "Different ones"}},
 	}
 	for _, a := range d.Attempts {
 		name := short(a.Address)
-		list[2].Rows = append(list[2].Rows, []string{name, a.Competition, a.CompetitionVersion, a.Seed, cut(a.Saw.Data), view.Count(a.Saw.Files), view.Bytes(a.Saw.Bytes), cut(a.Saw.Description), cut(a.Saw.Instructions)})
+		list[2].Rows = append(list[2].Rows, []string{name, a.Competition, a.CompetitionVersion, a.Seed, cut(a.Saw.Data), view.Count(a.Saw.Files), view.Bytes(a.Saw.Bytes), cmp.Or(a.Saw.Task, "-"), cut(a.Saw.Description), cut(a.Saw.Instructions)})
 		list[3].Rows = append(list[3].Rows, a.reach(name))
 		list[4].Rows = append(list[4].Rows, a.limits(name))
 		list[5].Rows = append(list[5].Rows, []string{name, a.History.Run, unknown(a.History.Tries), strconv.Itoa(a.History.Before), strconv.Itoa(a.History.Distinct)})
@@ -79,7 +79,7 @@ func (d *Disclosure) about() Section {
 	}
 	slices.SortFunc(facts, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	s.Rows = append(s.Rows, facts...)
-	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"isolation", d.isolation()}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
+	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"isolation", d.isolation()}, []string{"task", d.task()}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
 	return s
 }
 
@@ -90,6 +90,15 @@ func (d *Disclosure) isolation() string {
 		t.Add(kindAgentRun, d.Attempts[i].Conditions)
 	}
 	return t.String()
+}
+
+// task says what the attempts' agents were told.
+func (d *Disclosure) task() string {
+	var sets [][]string
+	for i := range d.Attempts {
+		sets = append(sets, d.Attempts[i].Conditions)
+	}
+	return conditions.Told(sets...)
 }
 
 // agents are the agents, each once.

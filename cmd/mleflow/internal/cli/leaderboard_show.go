@@ -61,6 +61,7 @@ type leaderboardResult struct {
 type boardJSON struct {
 	Agent     string `json:"agent"`
 	Isolation string `json:"isolation"` // see conditions.Shown
+	Task      string `json:"task"`      // see conditions.Told
 	grading.Board
 	Failures   []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
 	Against    *boardJSON        `json:"against,omitempty"`
@@ -114,7 +115,7 @@ func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) erro
 
 func (r leaderboardResult) json() boardJSON {
 	of := func(s standing) boardJSON {
-		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Board: s.board, Failures: s.file.Failures}
+		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Task: s.task(nil), Board: s.board, Failures: s.file.Failures}
 	}
 	out := of(r.agents[0])
 	if len(r.agents) > 1 {
@@ -127,7 +128,7 @@ func (r leaderboardResult) json() boardJSON {
 func (r leaderboardResult) rows(o showOptions) []export.Row {
 	var rows []export.Row
 	for i, s := range r.agents {
-		row := export.Row{Agent: s.name, Splits: s.board.Splits, Hours: o.hours, Isolation: s.isolation(nil)}
+		row := export.Row{Agent: s.name, Splits: s.board.Splits, Hours: o.hours, Isolation: s.isolation(nil), Task: s.task(nil)}
 		for _, g := range s.file.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -150,7 +151,7 @@ func (r leaderboardResult) table(name string) (*table.Table, error) {
 	for _, s := range r.agents {
 		for _, split := range r.splits {
 			if figures, ok := s.board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.isolation(split.IDs)})
+				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.isolation(split.IDs), Task: s.task(split.IDs)})
 			}
 		}
 	}
@@ -159,6 +160,9 @@ func (r leaderboardResult) table(name string) (*table.Table, error) {
 
 // isolation says how the attempts at competitions were isolated; none are all.
 func (s standing) isolation(ids []string) string { return conditions.Shown(s.conditions(ids)...) }
+
+// task is what agents were told at competitions; none are all.
+func (s standing) task(ids []string) string { return conditions.Told(s.conditions(ids)...) }
 
 // conditions are those of the attempts at competitions; none are all.
 func (s standing) conditions(ids []string) [][]string {
@@ -256,13 +260,14 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 		out.WriteString("No split is complete.\n")
 		return nil
 	}
-	columns, isolation := []string{"Percent"}, []string{"isolation"}
+	columns, isolation, task := []string{"Percent"}, []string{"isolation"}, []string{"task"}
 	var shown []string
 	for _, split := range splits {
 		if _, ok := b.Splits[split.Name]; ok {
 			shown = append(shown, split.Name)
 			columns = append(columns, ">"+split.Name)
 			isolation = append(isolation, s.isolation(split.IDs))
+			task = append(task, s.task(split.IDs))
 		}
 	}
 	t := view.NewTable(columns...)
@@ -275,6 +280,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 		t.Row(row...)
 	}
 	t.Row(isolation...)
+	t.Row(task...)
 	if err := t.Write(out, a.outStyle()); err != nil {
 		return err
 	}
@@ -284,7 +290,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 
 // renderRuns shows every run with how far it is from the next medal.
 func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
-	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
+	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
 	for _, run := range r.runs() {
 		score, place := "-", "-"
 		if run.Report.Score != nil {
@@ -293,7 +299,7 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 		if run.Report.Rank != nil {
 			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)
 		}
-		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), score, export.Medal(run.Report), place}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
 			row = append(row, marginText(run.Margins, name))
 		}

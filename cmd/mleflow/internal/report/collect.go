@@ -304,7 +304,7 @@ func rowOf(agent string, g aggregate.Group) BoardRow {
 		e := g.Percentages[name]
 		return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
 	}
-	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

@@ -53,6 +53,7 @@ type Board struct {
 type BoardRow struct {
 	Name                           string
 	Isolation                      string // see conditions.Shown
+	Task                           string // see conditions.Told
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze Rate
 	AboveMedian, Valid             Rate

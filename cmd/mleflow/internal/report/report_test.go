@@ -95,7 +95,7 @@ func TestHostilePage(t *testing.T) {
 		x := h.Text
 		d := Data{
 			Run:     Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
-			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x}}}},
+			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x, Task: x}}}},
 			Outputs: []Fact{{x, x}}, Environment: []Fact{{x, x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
 			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
 			Competitions: []Competition{{ID: x, Title: x, Metric: x, Note: x, Human: []float64{1, 2}, Scores: []Score{

@@ -1,0 +1,46 @@
+package aggregate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// task is what the entry's agent was told, "" if that is not known.
+func (e Entry) task() string {
+	return strings.Join(step.ConditionValues(e.Report.Conditions, conditions.Task), " ")
+}
+
+// splitTasks tells the forms of a task apart: an agent that tried the same
+// competition with the same seed under several tasks becomes one agent for each
+// of them, "NAME (TASK)". It returns the names of those that belong together,
+// the reference's task first, to be compared run by run. Entries stay sorted.
+func splitTasks(entries []Entry) (forms [][]string) {
+	several := map[string]bool{}
+	for i := 1; i < len(entries); i++ {
+		a, b := entries[i-1], entries[i]
+		if compareEntries(a, b) == 0 && a.task() != b.task() {
+			several[b.Agent] = true
+		}
+	}
+	names := map[string][]string{}
+	for i := range entries {
+		e := &entries[i]
+		if agent := e.Agent; several[agent] {
+			e.Agent += " (" + e.task() + ")"
+			names[agent] = append(names[agent], e.Agent)
+		}
+	}
+	slices.SortStableFunc(entries, compareEntries)
+	for _, agent := range slices.Sorted(maps.Keys(names)) {
+		list := slices.Compact(slices.Sorted(slices.Values(names[agent])))
+		reference := agent + " (" + string(competitions.TaskReference) + ")"
+		slices.SortStableFunc(list, func(a, b string) int { return count(b == reference) - count(a == reference) })
+		forms = append(forms, list)
+	}
+	return forms
+}

@@ -1,0 +1,78 @@
+package aggregate_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/steps/steptest"
+)
+
+// told is a report of a run under a task.
+func told(t *testing.T, b *steptest.Bench, r run, task string) cty.Value {
+	return steptest.Under(b.Blob(t, r.report(t)), "isolation=container", "runtime=containerd", "task="+task)
+}
+
+func boardOf(t *testing.T, values ...cty.Value) func(b *steptest.Bench) (board aggregate.Board, table string) {
+	return func(b *steptest.Bench) (board aggregate.Board, table string) {
+		t.Helper()
+		out, err := b.Run(t, map[string]cty.Value{"reports": cty.ListVal(values)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(b.Text(t, out["board"].Ref)), &board); err != nil {
+			t.Fatal(err)
+		}
+		steptest.Decode(t, out["table"], &table)
+		return board, table
+	}
+}
+
+// TestBothForms sees that an agent under two forms of a task is two rows of the
+// board and compared with itself, run by run.
+func TestBothForms(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	var list []cty.Value
+	for _, seed := range []string{"0", "1"} {
+		list = append(list,
+			told(t, b, run{"x", "apples", seed, 0.9, "gold", true}, "reference"), told(t, b, run{"x", "apples", seed, 0.4, "", false}, "obfuscated"),
+			told(t, b, run{"x", "pears", seed, 0.9, "gold", true}, "reference"), told(t, b, run{"x", "pears", seed, 0.9, "gold", true}, "obfuscated"),
+			told(t, b, run{"y", "apples", seed, 0.9, "", false}, "reference"))
+	}
+	board, table := boardOf(t, list...)(b)
+	var names []string
+	for _, a := range board.Agents {
+		names = append(names, a.Name+": "+a.Overall.Task)
+	}
+	if got := strings.Join(names, "; "); got != "x (reference): reference; x (obfuscated): obfuscated; y: reference" {
+		t.Errorf("agents %s", got)
+	}
+	if len(board.Comparisons) != 1 || board.Comparisons[0].First != "x (reference)" || board.Comparisons[0].Second != "x (obfuscated)" || board.Comparisons[0].Pairs != 4 || board.Comparisons[0].PairedBy != "seed" {
+		t.Errorf("comparisons %+v", board.Comparisons)
+	}
+	if d := board.Comparisons[0].Figures["gold_medal_percentage"]; d.OnlyFirst != 2 || d.OnlySecond != 0 || d.Difference != 50 {
+		t.Errorf("difference %+v", d)
+	}
+	for _, want := range []string{"Mixed tasks (obfuscated, reference)", "x (reference) and x (obfuscated), 4 pairs of runs by seed at 2 competitions"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is not in:\n%s", want, table)
+		}
+	}
+}
+
+// TestMixedTasks sees that a board says when agents, or the runs of one, were
+// told different things, and nothing otherwise.
+func TestMixedTasks(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	_, table := boardOf(t, told(t, b, run{"x", "apples", "0", 0.9, "", false}, "own"), told(t, b, run{"x", "pears", "0", 0.9, "", false}, "reference"))(b)
+	if !strings.Contains(table, "Mixed tasks (own, reference)") || !strings.Contains(table, "mixed: own, reference") {
+		t.Errorf("not said:\n%s", table)
+	}
+	_, table = boardOf(t, told(t, b, run{"x", "apples", "0", 0.9, "", false}, "own"), told(t, b, run{"y", "apples", "0", 0.9, "", false}, "own"))(b)
+	if strings.Contains(table, "Mixed") {
+		t.Errorf("said of one task:\n%s", table)
+	}
+}
