@@ -26,13 +26,8 @@ var reference = Repository{
 	},
 }
 
-// Or returns the repository; nil stands for the reference's.
-func (r *Repository) Or() *Repository {
-	if r == nil {
-		return &reference
-	}
-	return r
-}
+// Reference is the reference's repository.
+func Reference() *Repository { return &reference }
 
 // Task says which text of a competition an agent is given. What it has to do is
 // the same with each.

@@ -145,7 +145,7 @@ func (a *attempt) checkTimes() error {
 
 // checkTask learns what the texts of the task must be.
 func (a *attempt) checkTask() (err error) {
-	if a.description, a.instructions, err = task.Digests(a.deps.Repository.Or(), a.def, a.args.Task); err != nil {
+	if a.description, a.instructions, err = task.Digests(cmp.Or(a.deps.Repository, competitions.Reference()), a.def, a.args.Task); err != nil {
 		return step.WrongArg("task", err)
 	}
 	if a.args.Task != competitions.TaskOwn && a.args.Texts == nil {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -44,7 +45,7 @@ type Deps struct {
 // Kind returns the step kind "task".
 func Kind(deps Deps) step.Kind {
 	asked := &answers{}
-	deps.Repository = deps.Repository.Or()
+	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
 	return step.Kind{
 		Name:    "task",
 		Version: "1",
