@@ -64,9 +64,12 @@ func checked(list diag.List, files diag.Sources) error {
 func exitStatus(err error) int {
 	var usage usageError
 	var diags *diagError
+	var child statusError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &child):
+		return child.status
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &diags) && diag.Cause(diags.list) == nil:

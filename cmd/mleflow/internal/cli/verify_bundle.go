@@ -56,6 +56,9 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 	case o.bundle.dataDir != "" && !o.bundle.regrade:
 		return usagef("--data-dir says where the answers are that --regrade needs; give that, too")
 	}
+	if done, err := a.confined(ctx, o.bundle.regrade); done || err != nil {
+		return err
+	}
 	var key *bundle.PublicKey
 	if o.bundle.publicKey != "" {
 		if key, err = bundle.ReadPublicKey(o.bundle.publicKey); err != nil {
@@ -119,7 +122,11 @@ func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q 
 		return nil, err
 	}
 	q.Options = engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Capacity: sched.Machine()}
-	p, _, err := a.recordedProgram(engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+	var p *engine.Program
+	err = within(expandTimeout, "reading the pipeline", func() (err error) {
+		p, _, err = a.recordedProgram(engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

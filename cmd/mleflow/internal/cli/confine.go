@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/sched"
+)
+
+// confinedVariable is set in a process that checks a bundle for another one, to
+// its memory limit in bytes. memoryVariable is for people.
+const (
+	confinedVariable = "MLEFLOW_CONFINED"
+	memoryVariable   = "MLEFLOW_VERIFY_MEMORY"
+)
+
+// The limits of a check. A foreign pipeline may ask for any amount of memory in
+// one expression, which cannot be stopped from within.
+const (
+	plainMemory   = 4 << 30
+	expandTimeout = 5 * time.Minute
+)
+
+// statusError is the exit status of a process that has told the rest itself.
+type statusError struct{ status int }
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// confined runs the command line again in a process with bounded memory, which
+// an interrupt ends at once, and returns true; in that process itself it sets
+// the limit and returns false.
+func (a *app) confined(ctx context.Context, regrade bool) (bool, error) {
+	if !canConfine {
+		return false, nil
+	}
+	if text := a.env(confinedVariable); text != "" {
+		var limit int64
+		if _, err := fmt.Sscan(text, &limit); err != nil || limit <= 0 {
+			return false, usagef("%s is not for people; set %s", confinedVariable, memoryVariable)
+		}
+		debug.SetMemoryLimit(limit / 10 * 8)
+		return false, limitMemory(limit)
+	}
+	limit, err := a.checkMemory(regrade)
+	if err != nil {
+		return true, err
+	}
+	return true, a.runConfined(ctx, limit)
+}
+
+// checkMemory is how much memory a check may take: grading again takes what
+// grading takes.
+func (a *app) checkMemory(regrade bool) (int64, error) {
+	if text := a.env(memoryVariable); text != "" {
+		n, err := config.ParseSize(text)
+		if err != nil {
+			return 0, usagef("%s: %w", memoryVariable, err)
+		}
+		return n, nil
+	}
+	machine := sched.Machine().MemoryBytes / 4 * 3
+	if machine <= 0 || !regrade {
+		return min(max(machine, plainMemory/4), plainMemory), nil
+	}
+	return machine, nil
+}
+
+func (a *app) runConfined(ctx context.Context, limit int64) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the running program: %w", err)
+	}
+	// The child must not outlive the thread that started it, nor that it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(a.environ, fmt.Sprintf("%s=%d", confinedVariable, limit))
+	cmd.Stdout = a.stdout
+	if out, ok := a.stdout.(*view.Output); ok {
+		cmd.Stdout = out.File()
+	}
+	confine(cmd)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start check: %w", err)
+	}
+	exhausted := relay(a.stderr, stderr)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case exhausted:
+		return fmt.Errorf("checking the bundle takes more than %s of memory: it is hostile, or very large; %s allows more", view.Bytes(limit), memoryVariable)
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		return errors.Join(errSilent, statusError{exit.ExitCode()})
+	}
+	return err
+}
+
+// relay copies what a process says, until its runtime says that there is no
+// memory left, which it reports.
+func relay(to io.Writer, from io.Reader) (exhausted bool) {
+	in := bufio.NewReaderSize(from, 64<<10)
+	for {
+		line, err := in.ReadSlice('\n')
+		text := string(bytes.TrimSpace(line))
+		exhausted = exhausted || strings.HasPrefix(text, "fatal error: runtime: ") || strings.HasPrefix(text, "runtime: out of memory") ||
+			strings.HasPrefix(text, "fatal error: out of memory") || strings.HasPrefix(text, "runtime: cannot allocate") || strings.Contains(text, "errno=12")
+		if !exhausted {
+			_, _ = to.Write(line)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return exhausted
+		}
+	}
+}
+
+// within ends the process if fn, which cannot be stopped, takes too long.
+func within(limit time.Duration, what string, fn func() error) error {
+	timer := time.AfterFunc(limit, func() {
+		fmt.Fprintf(os.Stderr, "Error: %s takes more than %s: the bundle is hostile, or very large\n", what, limit)
+		os.Exit(exitFailed)
+	})
+	defer timer.Stop()
+	return fn()
+}
