@@ -88,10 +88,7 @@ func (a *app) runConfined(ctx context.Context, limit int64) error {
 	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(a.environ, fmt.Sprintf("%s=%d", confinedVariable, limit))
-	cmd.Stdout = a.stdout
-	if out, ok := a.stdout.(*view.Output); ok {
-		cmd.Stdout = out.File()
-	}
+	cmd.Stdout = view.Underlying(a.stdout)
 	confine(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -8,10 +8,15 @@ import (
 
 const canConfine = true
 
-// limitMemory bounds the memory of this process.
+// limitMemory bounds the memory of this process. Those that it starts may set
+// limits of their own.
 func limitMemory(bytes int64) error {
-	limit := syscall.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}
-	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_DATA, &limit)
+	if limit.Cur = min(uint64(bytes), limit.Max); err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_DATA, &limit)
+	}
+	if err != nil {
 		return fmt.Errorf("limit memory: %w", err)
 	}
 	return nil

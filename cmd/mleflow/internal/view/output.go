@@ -37,11 +37,16 @@ func (o *Output) Err() error {
 	return o.err
 }
 
+// Underlying returns the stream that an Output is in front of, or w.
+func Underlying(w io.Writer) io.Writer {
+	if o, ok := w.(*Output); ok {
+		return o.w
+	}
+	return w
+}
+
 // file returns the file that a stream writes to, if it is one.
 func file(w io.Writer) (*os.File, bool) {
-	if o, ok := w.(*Output); ok {
-		w = o.w
-	}
-	f, ok := w.(*os.File)
+	f, ok := Underlying(w).(*os.File)
 	return f, ok
 }
