@@ -30,6 +30,10 @@ type entry struct {
 	// complexity and category are read without decoding the rest.
 	complexity Complexity
 	category   string
+	// own is the path of the definition of one that does not ship with the
+	// program; replaces says that it stands in the place of one that does.
+	own      string
+	replaces bool
 }
 
 // Shipped returns the catalog of the definitions compiled into the binary.
@@ -76,8 +80,9 @@ func newCatalog(n int) *Catalog { return &Catalog{byID: make(map[string]*entry, 
 
 func (c *Catalog) add(id string, e *entry) {
 	c.byID[id] = e
-	at, _ := slices.BinarySearch(c.ids, id)
-	c.ids = slices.Insert(c.ids, at, id)
+	if at, found := slices.BinarySearch(c.ids, id); !found {
+		c.ids = slices.Insert(c.ids, at, id)
+	}
 }
 
 // Load reads and decodes every <id>/competition.hcl of a folder. All mistakes
@@ -129,7 +134,7 @@ func (c *Catalog) Get(id string) (*Definition, error) {
 	if near := diag.Nearest(id, c.ids); near != "" {
 		return nil, fmt.Errorf("no competition %q; did you mean %q?", id, near)
 	}
-	return nil, fmt.Errorf("no competition %q; see mleflow competition list", id)
+	return nil, fmt.Errorf("no competition %q; see mleflow competition list, and name the folder of your own with --competitions DIR", id)
 }
 
 // Filter selects competitions; its zero value selects all.

@@ -1,6 +1,7 @@
 package competitions
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"slices"
@@ -30,7 +31,12 @@ func LoadOne(folder fs.FS, id string) (*Definition, hcl.Diagnostics) {
 // Parse decodes the text of one competition.hcl. id is the name of its folder,
 // which must be the name in the file; folder holds the files it names.
 func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
-	def := &Definition{ID: id, folder: folder, Version: "v1", pinsVersion: "v1"}
+	return parse(src, id, path.Join(id, FileName), folder)
+}
+
+// parse is Parse of a text at a path. Without an id the file's own counts.
+func parse(src []byte, id, at string, folder fs.FS) (*Definition, hcl.Diagnostics) {
+	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1"}
 	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags
@@ -41,6 +47,7 @@ func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 	if diags = append(diags, more...); diags.HasErrors() {
 		return nil, diags
 	}
+	def.ID, def.label = block.Labels[0], block.LabelRanges[0]
 	d := decoder{def: def}
 	d.competition(block)
 	if d.diags.HasErrors() {
@@ -61,6 +68,11 @@ func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Dia
 			diags = append(diags, diag.Error(b.DefRange(), "Unexpected block", "A competition file holds one block: competition %q { … }.", id))
 		case found != nil:
 			diags = append(diags, diag.Error(b.DefRange(), "Second competition", "The first is at line %d; one file defines one competition.", found.DefRange().Start.Line))
+		case id == "" && validID(b.Labels[0]):
+			found = b
+		case id == "":
+			diags = append(diags, diag.Error(b.LabelRanges[0], "Not an identifier", "An identifier holds letters, digits, dashes and underscores only, such as \"my-competition\"."))
+			found = b
 		case b.Labels[0] != id:
 			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition lies in folder %q and must have that name.", id))
 			found = b
@@ -69,7 +81,7 @@ func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Dia
 		}
 	}
 	if found == nil && !diags.HasErrors() {
-		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must hold a block competition %q { … }.", id))
+		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must hold a block competition %q { … }.", cmp.Or(id, "my-competition")))
 	}
 	return found, diags
 }
@@ -88,7 +100,7 @@ func (d *decoder) fail(r hcl.Range, summary, detail string, args ...any) {
 
 var competitionSchema = bodySchema{
 	attrs: []string{"title", "category", "complexity", "description", "kind", "opened", "closed", "size_gb",
-		"metric_name", "sample_score", "answers", "gold", "sample"},
+		"metric_name", "sample_score", "answers", "gold", "sample", "replaces_shipped"},
 	blocks: map[string]blockShape{
 		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
 		"reference": {}, "prepare": {}, "grade": {}, "checksums": {}, "medals": {}, "lint": {},
@@ -154,6 +166,9 @@ func (d *decoder) facts(body *hclsyntax.Body) {
 		def.Facts.SizeGB = *size
 	}
 	def.Facts.SampleScore = d.number(body, "sample_score")
+	if v, ok := d.value(body, "replaces_shipped", cty.Bool); ok {
+		def.ReplacesShipped = v.True()
+	}
 	def.Layout.Answers = d.preparedPath(body, "answers", true)
 	def.Layout.Sample = d.preparedPath(body, "sample", true)
 	if def.Layout.Gold = d.preparedPath(body, "gold", false); def.Layout.Gold == "" {

@@ -35,9 +35,14 @@ type Definition struct {
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.
 	Prepare Block
 	Grade   Block
+	// ReplacesShipped says that the definition may take the place of the one
+	// of its identifier that ships with the program.
+	ReplacesShipped bool
 
 	locals      locals
 	folder      fs.FS
+	path, dir   string
+	label       hcl.Range
 	file        *hcl.File
 	changes     []change
 	pinsVersion string
@@ -232,7 +237,7 @@ func (d *Definition) Files() map[string]*hcl.File {
 func (d *Definition) Source() []byte { return d.file.Bytes }
 
 // FilePath returns the path of the definition's file as diagnostics show it.
-func (d *Definition) FilePath() string { return d.ID + "/" + FileName }
+func (d *Definition) FilePath() string { return d.path }
 
 // Pinned returns the pins by path below the prepared folder.
 func (c Checksums) Pinned() map[string]string {

@@ -14,7 +14,8 @@ import (
 type Set string
 
 // setMembers says which complexities make up a set. The sets of the 75 follow
-// the reference's splits; demo is ours and part of no other.
+// the reference's splits; demo is ours and part of no other. Competitions of
+// somebody's own are in the set own only.
 var setMembers = map[Set][]Complexity{
 	"low":    {Low},
 	"lite":   {Low},
@@ -33,7 +34,7 @@ var systemCardText string
 
 // SetNames returns the names of the sets, sorted.
 func SetNames() []string {
-	return []string{"all", "demo", "dev", "high", "lite", "low", "medium", string(systemCard)}
+	return []string{"all", "demo", "dev", "high", "lite", "low", "medium", string(Own), string(systemCard)}
 }
 
 // Set returns the identifiers of a named set, sorted. A catalog of other
@@ -49,6 +50,9 @@ func (c *Catalog) Set(name Set) ([]string, error) {
 		slices.Sort(held)
 		return held, nil
 	}
+	if name == Own {
+		return c.Own(), nil
+	}
 	if members, ok := setMembers[name]; ok {
 		return c.members(members), nil
 	}
@@ -62,7 +66,7 @@ func (c *Catalog) Set(name Set) ([]string, error) {
 func (c *Catalog) members(of []Complexity) []string {
 	var ids []string
 	for _, id := range c.ids {
-		if slices.Contains(of, c.byID[id].complexity) {
+		if e := c.byID[id]; e.published() && slices.Contains(of, e.complexity) {
 			ids = append(ids, id)
 		}
 	}

@@ -25,6 +25,7 @@ var Blocks = []BlockDoc{
 	{Type: "mleflow", Doc: "Settings of the file itself.", Args: []ArgDoc{
 		{"required_version", false, "Version constraint the running mleflow must meet, such as \">= 0.1\"."},
 		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag -remote-cache and MLEFLOW_REMOTE_CACHE come first."},
+		{"competitions", false, "Folders of competitions of your own, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. Those that the flag --competitions and MLEFLOW_COMPETITIONS name are known as well."},
 	}},
 	{Type: "variable", Labels: []string{"name"}, Doc: "A value given from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
 		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type when not given."},
@@ -67,7 +68,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "output", LabelNames: []string{"name"}},
 }}
 
-var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "remote_cache"}}}
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
 
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}},

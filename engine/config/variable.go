@@ -19,6 +19,8 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 	if remote != "" {
 		l.p.RemoteCache = remote
 	}
+	_, more = competitionFolders(l.p.Path, content.Attributes["competitions"])
+	diags = append(diags, more...)
 	a := content.Attributes["required_version"]
 	text, more := literalString(a)
 	diags = append(diags, more...)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -43,9 +44,12 @@ func (a *attempt) shimTask() (shim.Task, error) {
 			ID: a.def.ID, Name: a.def.Title, Type: a.def.Facts.Kind, Metric: a.def.Facts.MetricName,
 			Sample: name, LowerIsBetter: a.def.Medals.LowerIsBetter,
 		},
-		IDs: a.deps.Catalog.IDs(), Sets: map[string][]string{},
+		IDs: a.known(), Sets: map[string][]string{},
 	}
 	for _, set := range competitions.SetNames() {
+		if set == string(competitions.Own) {
+			continue
+		}
 		ids, err := a.deps.Catalog.Set(competitions.Set(set))
 		if err != nil {
 			return t, err
@@ -54,6 +58,16 @@ func (a *attempt) shimTask() (shim.Task, error) {
 	}
 	t.Sets["split75"] = t.Sets["all"]
 	return t, nil
+}
+
+// known are the competitions that ship, and the attempt's: others of the
+// person's own have nothing to do with the attempt, and its key.
+func (a *attempt) known() []string {
+	ids := a.deps.Catalog.Published()
+	if at, found := slices.BinarySearch(ids, a.def.ID); !found {
+		ids = slices.Insert(ids, at, a.def.ID)
+	}
+	return ids
 }
 
 func (a *attempt) fingerprintShim(h *digest.Hasher) error {

@@ -69,11 +69,15 @@ func limitsBeside(trusted int64) Limits {
 type question struct {
 	Competition, Version string
 	Definition           digest.ContentID // of the grade block, to be sure
-	Params               map[string]json.RawMessage
-	Submission, Name     string
-	Answers, Sample      string
-	Created              time.Time
-	Limits               Limits
+	// Dir and Source are the folder and the text of a definition that does not
+	// ship with the program.
+	Dir              string
+	Source           []byte
+	Params           map[string]json.RawMessage
+	Submission, Name string
+	Answers, Sample  string
+	Created          time.Time
+	Limits           Limits
 }
 
 // answer is what a child says.
@@ -150,6 +154,9 @@ func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params ma
 			return answer{}, fmt.Errorf("encode parameter %s: %w", name, err)
 		}
 		q.Params[name] = text
+	}
+	if q.Dir = def.Dir(); q.Dir != "" {
+		q.Source = def.Source()
 	}
 	var trusted int64
 	for _, path := range []string{q.Answers, q.Sample} {

@@ -102,11 +102,7 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 
 // definition returns the definition that is asked for, and its parameters.
 func (q question) definition(catalog func() (*competitions.Catalog, error)) (*competitions.Definition, map[string]cty.Value, error) {
-	cat, err := catalog()
-	if err != nil {
-		return nil, nil, err
-	}
-	def, err := cat.Get(q.Competition)
+	def, err := q.load(catalog)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +120,23 @@ func (q question) definition(catalog func() (*competitions.Catalog, error)) (*co
 		return nil, nil, diags
 	}
 	if sum != q.Definition {
-		return nil, nil, fmt.Errorf("grade %s: the program that was started for it has another definition", q.Competition)
+		return nil, nil, fmt.Errorf("grade %s: the program that was started for it has another definition: the program or files beside the definition changed meanwhile", q.Competition)
 	}
 	return def, params, nil
+}
+
+// load returns the competition in version v1.
+func (q question) load(catalog func() (*competitions.Catalog, error)) (*competitions.Definition, error) {
+	if q.Dir != "" {
+		def, diags := competitions.ParseAt(q.Source, q.Competition, q.Dir)
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		return def, nil
+	}
+	cat, err := catalog()
+	if err != nil {
+		return nil, err
+	}
+	return cat.Get(q.Competition)
 }

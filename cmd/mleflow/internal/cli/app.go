@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
 )
 
 // app is what all commands share: the process's streams and the global flags.
@@ -29,6 +30,10 @@ type app struct {
 	json    bool
 	noColor bool
 	verbose bool
+	// competitionDirs are folders of competitions that the command line names,
+	// named those that the pipeline does.
+	competitionDirs []string
+	named           []competitions.Folder
 	// network are the flags of commands that fetch data.
 	network networkFlags
 

@@ -71,6 +71,9 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, past *ledger.Past) er
 // withSource opens what a bundle or disclosure of a run is made of.
 func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source) error) (err error) {
 	a.network.offline = true
+	if err := a.useRun(past); err != nil {
+		return err
+	}
 	b, err := a.openBackend()
 	if err != nil {
 		return err

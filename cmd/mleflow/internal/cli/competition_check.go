@@ -27,9 +27,9 @@ func newCompetitionTest(a *app) *cobra.Command {
 		Use:               "test [ID]...",
 		Short:             "Try competitions' graders on submissions whose outcome is known",
 		Long:              "Try graders on submissions whose outcome is known: gold gets the best score, the\nsample its pinned score, shuffled rows change nothing, broken files are refused.\nData is taken from DIR/<id>/prepared; where that is missing and the data ships with\nthe competition it is prepared for the test. Without an ID every competition that\nhas data is tested. The exit status is 1 when a check fails.",
-		ValidArgsFunction: completeIDs,
+		ValidArgsFunction: a.completeIDs,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			defs, err := o.folder.definitions(args)
+			defs, err := a.definitions(o.folder, args)
 			if err != nil {
 				return err
 			}

@@ -89,7 +89,7 @@ func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kag
 		return nil, fmt.Errorf("%s: %w", def.ID, err)
 	}
 	l := &boardLock{
-		Competition: def.ID, Path: filepath.Join(o.folder.dir, def.ID, filepath.FromSlash(def.Medals.File)),
+		Competition: def.ID, Path: filepath.Join(filepath.Dir(def.FilePath()), filepath.FromSlash(def.Medals.File)),
 		BoardChange: competitions.CompareBoards(def.Medals, medals), Private: board.Private(time.Now()), Unscored: board.Unscored, scores: board.Scores,
 	}
 	l.Changed = l.BoardChange.Changed()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,52 +14,28 @@ import (
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
-// folderFlag is --dir: a folder of competitions in place of those shipped.
+// folderFlag is --dir: a folder of competitions in place of all others.
 type folderFlag struct{ dir string }
 
 func (f *folderFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` instead of those that ship with the program")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` alone, not those that ship with the program")
 }
 
-// definitions loads the named competitions, or all.
-func (f *folderFlag) definitions(ids []string) ([]*competitions.Definition, error) {
+// definitions loads the named competitions. Without a name it loads those of
+// --dir, else those of one's own if there are any, else those that ship.
+func (a *app) definitions(f folderFlag, ids []string) ([]*competitions.Definition, error) {
+	var catalog *competitions.Catalog
+	var err error
 	if f.dir == "" {
-		return shippedDefinitions(ids)
+		catalog, err = a.catalog()
+	} else {
+		catalog, err = f.catalog(ids)
 	}
-	folder := os.DirFS(f.dir)
-	if len(ids) == 0 {
-		catalog, diags := competitions.Load(folder)
-		if err := checked(diags, nil); err != nil {
-			return nil, err
-		}
-		return catalog.List(competitions.Filter{})
-	}
-	var defs []*competitions.Definition
-	for _, id := range ids {
-		if _, err := fs.Stat(folder, id+"/"+competitions.FileName); err != nil {
-			return nil, usagef("there is no %s", filepath.Join(f.dir, id, competitions.FileName))
-		}
-		def, diags := competitions.LoadOne(folder, id)
-		if err := checked(diags, sourceOf(def)); err != nil {
-			return nil, err
-		}
-		defs = append(defs, def)
-	}
-	return defs, nil
-}
-
-// sourceOf returns the text of a definition that may not have loaded.
-func sourceOf(def *competitions.Definition) diag.Sources {
-	if def == nil {
-		return nil
-	}
-	return def.Files()
-}
-
-func shippedDefinitions(ids []string) ([]*competitions.Definition, error) {
-	catalog, err := competitions.Shipped()
 	if err != nil {
 		return nil, err
+	}
+	if len(ids) == 0 {
+		ids = catalog.Own()
 	}
 	if len(ids) == 0 {
 		ids = catalog.IDs()
@@ -76,6 +51,27 @@ func shippedDefinitions(ids []string) ([]*competitions.Definition, error) {
 	return defs, nil
 }
 
+// catalog loads the named competitions of --dir, or all: what is wrong with
+// others of the folder does not matter then.
+func (f folderFlag) catalog(ids []string) (*competitions.Catalog, error) {
+	if len(ids) == 0 {
+		catalog, err := competitions.LoadFolder(competitions.Folder{Path: f.dir, From: "--dir"})
+		return catalog, shown(err)
+	}
+	catalog := &competitions.Catalog{}
+	for _, id := range ids {
+		dir := filepath.Join(f.dir, id)
+		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err != nil {
+			return nil, usagef("there is no %s", filepath.Join(dir, competitions.FileName))
+		}
+		var err error
+		if catalog, err = catalog.With(competitions.Folder{Path: dir, From: "--dir"}); err != nil {
+			return nil, shown(err)
+		}
+	}
+	return catalog, nil
+}
+
 func newCompetitionLint(a *app) *cobra.Command {
 	var folder folderFlag
 	var data dataFlags
@@ -83,9 +79,9 @@ func newCompetitionLint(a *app) *cobra.Command {
 		Use:               "lint [ID]...",
 		Short:             "Look for mistakes in competitions",
 		Long:              lintHelp(),
-		ValidArgsFunction: completeIDs,
+		ValidArgsFunction: a.completeIDs,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			defs, err := folder.definitions(args)
+			defs, err := a.definitions(folder, args)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ func newCompetitionList(a *app) *cobra.Command {
 		Short: "List the competitions",
 		Args:  takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
-			catalog, err := competitions.Shipped()
+			catalog, err := a.catalog()
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ the medals. Only --accept writes it; without, the exit status is 3 when it diffe
 A competition that has not ended has a public leaderboard only, which --accept does
 not take without --force.`,
 		Args:              takes(1, -1),
-		ValidArgsFunction: completeIDs,
+		ValidArgsFunction: a.completeIDs,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {
 				return usagef("--accept is for --leaderboard")
@@ -56,7 +56,7 @@ not take without --force.`,
 			return a.lockCompetitions(cmd.Context(), o, args)
 		}),
 	}
-	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: competitions, if there is such a folder)")
+	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: those of --competitions, else the folder competitions, if there is one)")
 	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data below the cache folder)")
 	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` let through; latest for the newest run")
 	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
@@ -82,17 +82,20 @@ type lockedJSON struct {
 }
 
 func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, ids []string) error {
-	if o.folder.dir == "" {
+	if o.folder.dir == "" && len(a.ownFolders()) == 0 {
 		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
-			return usagef("there is no folder competitions here, and those that ship are part of the program: say with --dir where the competitions to write to are")
+			return usagef("there is no folder competitions here, and those that ship are part of the program: say with --dir or --competitions where the competitions to write to are")
 		}
 		o.folder.dir = "competitions"
 	}
-	defs, err := o.folder.definitions(ids)
+	defs, err := a.definitions(o.folder, ids)
 	if err != nil {
 		return err
 	}
 	for i, def := range defs {
+		if def.Dir() == "" {
+			return usagef("competition %s ships with the program; say with --dir or --competitions where the competitions to write to are", def.ID)
+		}
 		if defs[i], err = def.At(o.version); err != nil {
 			return usagef("%w", err)
 		}
@@ -211,7 +214,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 
 // write writes a lock, unless that changes nothing or is not asked for.
 func (o competitionLockOptions) write(def *competitions.Definition, lock *verify.Lock) (lockedJSON, error) {
-	folder := filepath.Join(o.folder.dir, def.ID)
+	folder := filepath.Dir(def.FilePath())
 	out := lockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
 	if o.check || !lock.Changed() {
 		return out, nil

@@ -15,9 +15,9 @@ func newCompetitionShow(a *app) *cobra.Command {
 		Use:               "show ID",
 		Short:             "Show a competition: task, metric, medals, parameters, known defects",
 		Args:              takes(1, 1),
-		ValidArgsFunction: completeIDs,
+		ValidArgsFunction: a.completeIDs,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			catalog, err := competitions.Shipped()
+			catalog, err := a.catalog()
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
@@ -29,7 +28,7 @@ func (a *app) concretes() (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the running program: %w", err)
 	}
-	catalog, err := competitions.Shipped()
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,9 @@ adds the groups to DIR/run_group_experiments.csv.`,
 			if err != nil {
 				return err
 			}
+			if err := a.useRun(past); err != nil {
+				return err
+			}
 			return a.withCache(func(c *disk.Cache) error { return a.exportRunGroups(cmd.Context(), o, c, past) })
 		}),
 	}
@@ -120,7 +123,7 @@ func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c *d
 // attemptsToExport returns the attempts of a run, by seed and competition, which
 // is the order that the reference starts them in.
 func (a *app) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c *disk.Cache, sum *ledger.Summary) ([]exported, error) {
-	catalog, err := competitions.Shipped()
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil, err
 	}

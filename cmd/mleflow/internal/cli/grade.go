@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/plugins/metric"
@@ -75,7 +74,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 		return err
 	}
 	spareMemory()
-	catalog, err := competitions.Shipped()
+	catalog, err := a.catalog()
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func newGradeSample(a *app) *cobra.Command {
 
 func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string) error {
 	spareMemory()
-	catalog, err := competitions.Shipped()
+	catalog, err := a.catalog()
 	if err != nil {
 		return err
 	}

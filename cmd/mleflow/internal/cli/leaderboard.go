@@ -121,7 +121,7 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 	if err := o.check(a); err != nil {
 		return err
 	}
-	catalog, err := competitions.Shipped()
+	catalog, err := a.catalog()
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ func (a *app) settle(diags diag.List, p *engine.Program) error {
 
 // withProgram opens the backend, loads the pipeline and calls run.
 func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run func(*backend, *engine.Program) error) (err error) {
+	a.usePipeline(path)
 	b, err := a.openBackend()
 	if err != nil {
 		return err

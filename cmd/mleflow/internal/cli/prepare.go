@@ -61,13 +61,13 @@ The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
 	o.data.register(cmd)
 	a.network.register(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("competition", completeIDs)
+	_ = cmd.RegisterFlagCompletionFunc("competition", a.completeIDs)
 	return cmd
 }
 
 func runPrepare(ctx context.Context, a *app, o prepareOptions) error {
 	spareMemory()
-	defs, err := o.selected()
+	defs, err := o.selected(a)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func runPrepare(ctx context.Context, a *app, o prepareOptions) error {
 
 // selected returns the competitions that the flags choose; one way of choosing
 // is needed.
-func (o prepareOptions) selected() ([]*competitions.Definition, error) {
-	catalog, err := competitions.Shipped()
+func (o prepareOptions) selected(a *app) ([]*competitions.Definition, error) {
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (p *preparation) show(r prepared) {
 	var diags hcl.Diagnostics
 	switch {
 	case errors.As(r.err, &diags):
-		a.showDiagnostics(diags, competitionSources(r.Competition))
+		a.showDiagnostics(diags, a.competitionSources(r.Competition))
 	case r.err != nil || a.json: // the progress view has told of failures
 	case r.Verified:
 		fmt.Fprintf(a.stdout, "%s: %s (%s verified)\n", r.Competition, r.Path, view.Plural(r.Checked, "file"))
@@ -316,8 +316,8 @@ func (p *preparation) show(r prepared) {
 }
 
 // competitionSources returns a competition's text, for diagnostics.
-func competitionSources(id string) map[string]*hcl.File {
-	catalog, err := competitions.Shipped()
+func (a *app) competitionSources(id string) map[string]*hcl.File {
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
-	"github.com/mleflow/mleflow/competitions"
 )
 
 func newReport(a *app) *cobra.Command {
@@ -43,7 +42,10 @@ func (a *app) collect(ctx context.Context, c *disk.Cache, args []string) (report
 	if err != nil {
 		return report.Data{}, err
 	}
-	catalog, err := competitions.Shipped()
+	if err := a.useRun(past); err != nil {
+		return report.Data{}, err
+	}
+	catalog, err := a.catalog()
 	if err != nil {
 		return report.Data{}, err
 	}

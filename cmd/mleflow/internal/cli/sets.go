@@ -17,7 +17,7 @@ type setFlags struct{ split, list string }
 
 // register adds the flags; verb is what becomes of the competitions.
 func (f *setFlags) register(cmd *cobra.Command, verb string) {
-	cmd.Flags().StringVar(&f.split, "split", "", verb+" a `SET`: low (or lite), medium, high, all, dev, systemcard or demo")
+	cmd.Flags().StringVar(&f.split, "split", "", verb+" a `SET`: low (or lite), medium, high, all, dev, systemcard, demo or own")
 	cmd.Flags().StringVarP(&f.list, "list", "l", "", verb+" the competitions that `FILE` lists, one a line")
 	completeSets(cmd, "split")
 }
@@ -29,8 +29,8 @@ func completeSets(cmd *cobra.Command, flag string) {
 }
 
 // completeIDs lets shells complete identifiers of competitions.
-func completeIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	catalog, err := competitions.Shipped()
+func (a *app) completeIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -26,6 +26,7 @@ func newValidate(a *app) *cobra.Command {
 }
 
 func runValidate(a *app, path string, in inputFlags) error {
+	a.usePipeline(path)
 	e, err := a.bareEngine()
 	if err != nil {
 		return err

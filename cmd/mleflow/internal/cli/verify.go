@@ -59,6 +59,9 @@ var gradingKinds = []string{"aggregate", "grade"}
 
 func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past) (err error) {
 	a.network.offline = !o.refetch
+	if err := a.useRun(past); err != nil {
+		return err
+	}
 	b, err := a.openBackend()
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -133,7 +132,7 @@ func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q 
 	if err := x.Derive(ctx, q.Bundle, p.Graph); err != nil {
 		return nil, err
 	}
-	if q.Catalog, err = competitions.Shipped(); err != nil {
+	if q.Catalog, err = a.catalog(); err != nil {
 		return nil, err
 	}
 	q.Program = p

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// competitionsVariable lists folders of competitions as PATH lists programs'.
+const competitionsVariable = "MLEFLOW_COMPETITIONS"
+
+// catalog returns the competitions that a command knows: those that ship, and
+// those of the folders that the environment, the command line and the pipeline
+// name.
+func (a *app) catalog() (*competitions.Catalog, error) {
+	shipped, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	folders := append(a.ownFolders(), a.named...)
+	if len(folders) == 0 {
+		return shipped, nil
+	}
+	catalog, err := shipped.With(folders...)
+	return catalog, shown(err)
+}
+
+// ownFolders are the folders that the environment and the command line name.
+func (a *app) ownFolders() []competitions.Folder {
+	var folders []competitions.Folder
+	for _, dir := range filepath.SplitList(a.env(competitionsVariable)) {
+		if dir != "" {
+			folders = append(folders, competitions.Folder{Path: dir, From: competitionsVariable})
+		}
+	}
+	for _, dir := range a.competitionDirs {
+		folders = append(folders, competitions.Folder{Path: dir, From: "--competitions"})
+	}
+	return folders
+}
+
+// shown makes what is wrong with definitions an error that is shown with the
+// lines it is about.
+func shown(err error) error {
+	var bad *competitions.LoadError
+	if errors.As(err, &bad) {
+		return &diagError{list: bad.Diags, files: bad.Files}
+	}
+	return err
+}
+
+// usePipeline notes the competitions that a pipeline names. A file that cannot
+// be read is told of when it is loaded.
+func (a *app) usePipeline(path string) {
+	if src, err := os.ReadFile(path); err == nil {
+		a.name(config.CompetitionFolders(path, src))
+	}
+}
+
+// useRun notes the competitions that the pipeline of a past run names, as far
+// as they are still where they were.
+func (a *app) useRun(past *ledger.Past) error {
+	sources, err := past.Sources()
+	if err != nil {
+		return err
+	}
+	path := past.Info.Pipeline
+	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)]) {
+		if _, err := os.Stat(f.Path); err == nil {
+			a.name([]config.NamedFolder{f})
+		}
+	}
+	return nil
+}
+
+func (a *app) name(folders []config.NamedFolder) {
+	for _, f := range folders {
+		from := fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
+		a.named = append(a.named, competitions.Folder{Path: f.Path, From: from})
+	}
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// NamedFolder is a folder that a pipeline names.
+type NamedFolder struct {
+	// Path is where it is, from where the pipeline's own path is.
+	Path  string
+	Range hcl.Range
+}
+
+// CompetitionFolders returns the folders of competitions that the settings of
+// a pipeline name. They are read first, since what a pipeline may say depends
+// on the competitions there are. What is wrong with them Parse reports.
+func CompetitionFolders(path string, src []byte) []NamedFolder {
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil
+	}
+	var folders []NamedFolder
+	content, _, _ := file.Body.PartialContent(fileSchema)
+	for _, b := range content.Blocks.OfType("mleflow") {
+		settings, _, _ := b.Body.PartialContent(settingsSchema)
+		found, _ := competitionFolders(path, settings.Attributes["competitions"])
+		folders = append(folders, found...)
+	}
+	return folders
+}
+
+func competitionFolders(path string, a *hcl.Attribute) ([]NamedFolder, diag.List) {
+	if a == nil {
+		return nil, nil
+	}
+	v, diags := a.Expr.Value(nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	v, err := convert.Convert(v, cty.List(cty.String))
+	if err != nil || v.IsNull() {
+		return nil, diag.List{diag.Error(a.Expr.Range(), "List of folders expected", "Write for example competitions = [\"./competitions\"].")}
+	}
+	var folders []NamedFolder
+	for i, item := range v.AsValueSlice() {
+		if item.IsNull() || item.AsString() == "" {
+			return nil, diag.List{diag.Error(a.Expr.Range(), "List of folders expected", "%s", fmt.Sprintf("Element %d is empty.", i+1))}
+		}
+		dir := filepath.FromSlash(item.AsString())
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(path), dir)
+		}
+		folders = append(folders, NamedFolder{dir, a.Expr.Range()})
+	}
+	return folders, nil
+}
