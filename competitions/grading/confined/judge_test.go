@@ -146,6 +146,53 @@ func TestAsLocal(t *testing.T) {
 	}
 }
 
+// TestOwn: a child takes the definition of a folder of somebody's own from
+// there, and none that changed meanwhile.
+func TestOwn(t *testing.T) {
+	b := newBench(t, usual)
+	write := func(text string) string {
+		dir := filepath.Join(b.dir, "mine")
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		return b.file(t, "mine/"+competitions.FileName, text)
+	}
+	text := fmt.Sprintf(competition, "mine", "rmse", "", "same_rows = true")
+	text = strings.Replace(text, "scores = [1, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]", `leaderboard = "board.txt"`, 1)
+	write(text)
+	board := filepath.Join(b.dir, "mine", "board.txt")
+	if err := os.WriteFile(board, []byte("1\n0.9\n0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cat, err := competitions.LoadFolder(competitions.Folder{Path: filepath.Join(b.dir, "mine")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := cat.Get("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := grading.Request{Submission: b.file(t, "s.csv", truth), Answers: b.file(t, "a.csv", truth)}
+	want, err := b.local.Grade(t.Context(), def, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("competition {}") // the text that was read counts
+	got, err := b.Grade(t.Context(), def, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.WriteFile(board, []byte("1\n0.9\n0.6\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Grade(t.Context(), def, q); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("got %v, %v", r.Outcome, err)
+	}
+}
+
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")

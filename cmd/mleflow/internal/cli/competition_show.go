@@ -86,20 +86,26 @@ func (a *app) showCompetition(d *competitions.Definition) {
 	for _, p := range d.Params {
 		row("parameter", fmt.Sprintf("%s: %s", p.Name, view.OneLine(p.Description)))
 	}
+	if d.Dir() != "" {
+		row("definition", d.FilePath())
+	}
 	for _, e := range d.Errata {
 		row("defect", fmt.Sprintf("%s (%s; %s)", view.OneLine(e.Reason), e.Version, view.OneLine(e.Reference)))
 	}
 	for _, s := range d.Sources {
-		row("source", sourceText(s))
+		row("source", sourceText(s, d.Dir() != ""))
 	}
 }
 
-func sourceText(s competitions.Source) string {
+func sourceText(s competitions.Source, own bool) string {
 	switch s.Kind {
 	case "kaggle":
 		return "https://www.kaggle.com/competitions/" + s.Slug
 	case "http":
 		return s.URL
+	}
+	if own {
+		return "beside the definition: " + s.Path
 	}
 	return "shipped with this program: " + s.Path
 }
