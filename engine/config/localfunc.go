@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
@@ -85,7 +86,7 @@ func excluded(options []cty.Value) ([]string, error) {
 	case len(options) == 0:
 		return nil, nil
 	case len(options) > 1 || options[0].IsNull() || !options[0].Type().IsObjectType():
-		return nil, fmt.Errorf(want)
+		return nil, errors.New(want)
 	}
 	for name := range options[0].Type().AttributeTypes() {
 		if name != "exclude" {
@@ -94,12 +95,12 @@ func excluded(options []cty.Value) ([]string, error) {
 	}
 	list := options[0].GetAttr("exclude")
 	if list.IsNull() || !list.CanIterateElements() {
-		return nil, fmt.Errorf(want)
+		return nil, errors.New(want)
 	}
 	var patterns []string
 	for _, v := range list.AsValueSlice() {
 		if v.IsNull() || v.Type() != cty.String {
-			return nil, fmt.Errorf(want)
+			return nil, errors.New(want)
 		}
 		patterns = append(patterns, v.AsString())
 	}
