@@ -189,3 +189,11 @@ func sample(t *testing.T, b *steptest.Bench, ty cty.Type) cty.Value {
 	t.Fatalf("no sample of %s (%s)", ty.FriendlyName(), reflect.TypeOf(ty))
 	return cty.NilVal
 }
+
+// TestVarying: an attempt, which no one can make again, is what a collection
+// keeps longest.
+func TestVarying(t *testing.T) {
+	if names := all.Varying(); !slices.Contains(names, "agent-run") || slices.Contains(names, "prepare") {
+		t.Errorf("varying kinds: %v", names)
+	}
+}
