@@ -1,0 +1,62 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// readBlobHeader reads the header of a blob, which comes after the one called
+// last.
+func readBlobHeader(head []byte, where, last string) (string, span, error) {
+	name := headerName(head)
+	size, ok := headerSize(head)
+	switch {
+	case !ok || size > maxBlob:
+		return "", span{}, damage(where, "it gives no size that a bundle can have")
+	case !strings.HasPrefix(name, blobFolder) || len(name) != len(blobFolder)+2*digest.Size:
+		return "", span{}, damage(where, "it names %.90q, which is no blob", name)
+	case name <= last:
+		return "", span{}, damage(where, "%s is not in its place", name)
+	}
+	return name, span{size: size}, checkHeader(head, where, name, size)
+}
+
+// checkHeader compares a header with its one form.
+func checkHeader(head []byte, where, name string, size int64) error {
+	want, err := header(name, size)
+	if err != nil {
+		return damage(where, "%w", err)
+	}
+	if at := differ(want, head); at >= 0 {
+		return damage(fmt.Sprintf("%s (%s)", where, name), "byte %d is not as mleflow writes it", at)
+	}
+	return nil
+}
+
+// sum returns the digest of a part of the file.
+func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
+	w := digest.NewWriter()
+	_, err := cache.Copy(ctx, w, io.NewSectionReader(b.f, s.offset, s.size))
+	return w.ID(), err
+}
+
+// checkBlob reads a blob and compares it with the digest that is its name.
+func (b *Bundle) checkBlob(ctx context.Context, where, name string, s span) (digest.ContentID, error) {
+	want, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
+	if err != nil {
+		return want, damage(where, "%s has no digest for a name", name)
+	}
+	id, err := b.sum(ctx, s)
+	switch {
+	case err != nil:
+		return want, fmt.Errorf("read %s: %w", where, err)
+	case id != want:
+		return want, damage(where, "the content of %s is not what its digest says", name)
+	}
+	return want, nil
+}
