@@ -61,7 +61,7 @@ func Kinds(d Deps) []step.Kind {
 // Varying returns the names of the kinds whose results cannot be made again as
 // they were.
 func Varying() (names []string) {
-	for _, kind := range Kinds(Deps{Runtimes: executor.NewRegistry()}) {
+	for _, kind := range Kinds(Deps{Runtimes: executor.NewRegistry(), Sources: source.NewRegistry()}) {
 		if kind.Varies {
 			names = append(names, kind.Name)
 		}
