@@ -105,6 +105,7 @@ func TestReportJSON(t *testing.T) {
   "rank": 6,
   "teams": 10,
   "competition_version": "v1",
+  "reference_profile": "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14",
   "non_finite": false
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {

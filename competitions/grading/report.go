@@ -94,6 +94,7 @@ type Detail struct {
 	Rank               *int    `json:"rank"` // place among the teams; nil if there is no score
 	Teams              int     `json:"teams"`
 	CompetitionVersion string  `json:"competition_version"`
+	Profile            string  `json:"reference_profile"` // see ReferenceProfile
 	NonFinite          bool    `json:"non_finite"`
 	// Flagged are the flags of the competition's version; a crowded one has a
 	// crowd. v1 has neither.
@@ -122,7 +123,7 @@ func newReport(def *competitions.Definition, submission string, created time.Tim
 		LowerIsBetter:  def.Medals.LowerIsBetter,
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
-		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Flagged: def.Flags},
+		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Profile: ReferenceProfile, Flagged: def.Flags},
 	}
 	if slices.Contains(def.Flags, competitions.Crowded) {
 		r.Crowd = &Crowd{Crowd: def.Medals.Crowd()}

@@ -37,6 +37,7 @@ func scoreLWLRAP(in Input) (Score, error) {
 	if allBool {
 		return Score{}, unscorable("truth values cannot be ranked")
 	}
+	ints := integerScores(pairs)
 	sum, weight := 0.0, 0.0
 	for i := range scores[0] {
 		relevant, row := make([]bool, len(pairs)), make([]float64, len(pairs))
@@ -52,6 +53,9 @@ func scoreLWLRAP(in Input) (Score, error) {
 			}
 		}
 		precision, labels := LabelRankingPrecision(relevant, row)
+		if ints != nil {
+			precision, labels = LabelRankingPrecision(relevant, ints(i))
+		}
 		sum += float64(precision * float64(labels))
 		weight += float64(labels)
 	}
@@ -61,10 +65,30 @@ func scoreLWLRAP(in Input) (Score, error) {
 	return Score{Value: sum / weight}, nil
 }
 
+// integerScores returns the rows of a submission that holds int64 only, nil of
+// another. scikit-learn ranks such a row by its negated scores; the lowest int64
+// is its own negative and so ranks first.
+func integerScores(pairs []pair) func(row int) []int64 {
+	columns := make([][]int64, len(pairs))
+	for k, p := range pairs {
+		if p.pred.Kind() != table.Int64 {
+			return nil
+		}
+		columns[k] = p.pred.Ints()
+	}
+	return func(row int) []int64 {
+		out := make([]int64, len(columns))
+		for k, c := range columns {
+			out[k] = c[row] - 1 // wraps around: the lowest becomes the largest
+		}
+		return out
+	}
+}
+
 // LabelRankingPrecision returns the precision of one row (see the metric
 // lwlrap) and the number of its true labels.
-func LabelRankingPrecision(relevant []bool, scores []float64) (precision float64, labels int) {
-	var own []float64
+func LabelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (precision float64, labels int) {
+	var own []T
 	for k, r := range relevant {
 		if r {
 			own = append(own, scores[k])
@@ -83,7 +107,7 @@ func LabelRankingPrecision(relevant []bool, scores []float64) (precision float64
 }
 
 // atLeast returns how many of the ascending values are v or greater.
-func atLeast(sorted []float64, v float64) int {
+func atLeast[T int64 | float64](sorted []T, v T) int {
 	i, _ := slices.BinarySearch(sorted, v)
 	return len(sorted) - i
 }

@@ -27,7 +27,7 @@ var mae = Metric{
 	Better: Lower,
 	Doc:    `Mean absolute difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 mean_absolute_error",
-	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score to a whole number, halves to the even one"}},
+	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score to a whole number, halves to the even one; a score beyond all numbers is none"}},
 	New:    newMAE,
 }
 
@@ -38,6 +38,9 @@ func newMAE(a Args) (Scorer, error) {
 	}
 	return scorerFunc(func(in Input) (Score, error) {
 		s, err := plain.Score(in)
+		if err == nil && (math.IsInf(s.Value, 0) || math.IsNaN(s.Value)) {
+			err = unscorable("the mean of the differences is beyond all numbers and cannot be rounded")
+		}
 		return Score{Value: math.RoundToEven(s.Value), Rounding: WholeNumber}, err
 	}), nil
 }

@@ -138,6 +138,7 @@ func TestReport(t *testing.T) {
   "rank": 4,
   "teams": 10,
   "competition_version": "v1",
+  "reference_profile": "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14",
   "non_finite": false,
   "isolation": "not isolated",
   "task": "own",

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -56,7 +57,12 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	profile, err := grading.ReadProfile()
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
+		"reference-profile.md":      docgen.Profile(profile),
 		"scale.md":                  scale,
 		"commands.md":               docgen.Commands(root),
 		"steps.md":                  docgen.Steps(parts.kinds),

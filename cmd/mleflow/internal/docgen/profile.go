@@ -1,0 +1,81 @@
+package docgen
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// Profile returns the page that says which versions of the reference's
+// libraries grading follows, and where newer ones answer otherwise.
+func Profile(p grading.Profile) []byte {
+	page := newPage("The reference profile")
+	page.textf("MLE-bench names the oldest versions of its libraries and no newest, and its scores depend on them. mleflow follows one set of "+
+		"versions. Grading reports name it in the field `reference_profile`: `%s`.", grading.ReferenceProfile)
+	page.text("The answers in the columns were computed by MLE-bench's own graders with these versions:")
+	columns := []string{grading.ProfileReference, grading.ProfilePandas2, grading.ProfilePandas3}
+	page.table(append([]string{"library"}, columns...), versionRows(p, columns))
+	page.text("scipy 1.14.1 and 1.17.1 gave the same answers to 12,300 drawn submissions, so the profile's `scipy-1.14` stands for both. " +
+		"Parquet files are read as pyarrow reads them: fastparquet makes floats of integer columns whose row groups do not count missing cells.")
+	page.heading(2, "Where the versions differ")
+	page.text("Each row is a submission with hostile content and its score, rounded; `none` means that it has no score. The column mleflow is " +
+		"filled where we do not follow the profile. A test grades every one of these submissions.")
+	page.table([]string{"case", "competition", "cells", "reference", "pandas-2.3", "pandas-3", "mleflow"}, caseRows(p))
+	page.heading(2, "Why mleflow differs from the profile")
+	for _, c := range p.Cases {
+		if c.Why != "" {
+			page.textf("- %s (%s): %s", c.Rule, c.Competition, c.Why)
+		}
+	}
+	page.heading(2, "What depends on the processor")
+	page.text("numpy's default sort is not stable, and it uses vector instructions where the processor has them, which leave rows with equal numbers in " +
+		"another order. mleflow's order is that of numpy's scalar code. It shows where a submission repeats a numeric id and the grader pairs rows after " +
+		"sorting: google-quest-challenge with equal `qa_id`, hms-harmful-brain-activity-classification with equal `eeg_id`. With numpy's vector " +
+		"code switched off (`NPY_DISABLE_CPU_FEATURES`), the reference gives mleflow's scores.")
+	return []byte(page.b.String())
+}
+
+func versionRows(p grading.Profile, columns []string) [][]string {
+	var rows [][]string
+	for _, library := range slices.Sorted(maps.Keys(p.Versions[grading.ProfileReference])) {
+		row := []string{library}
+		for _, column := range columns {
+			row = append(row, p.Versions[column][library])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func caseRows(p grading.Profile) [][]string {
+	var rows [][]string
+	for _, c := range p.Cases {
+		if c.Differs() {
+			rows = append(rows, []string{c.Rule, c.Competition, changed(c), c.Answers[grading.ProfileReference], c.Answers[grading.ProfilePandas2], c.Answers[grading.ProfilePandas3], c.Ours})
+		}
+	}
+	return rows
+}
+
+// changed says what is in the submission's cells.
+func changed(c grading.ProfileCase) string {
+	var parts []string
+	for _, e := range c.Changes() {
+		var values []string
+		for _, v := range e.Values {
+			if r := []rune(v); len(r) > 30 {
+				v = string(r[:30]) + "…"
+			}
+			values = append(values, fmt.Sprintf("%q", v))
+		}
+		where := "all cells of"
+		if e.Rows != nil {
+			where = "a cell of"
+		}
+		parts = append(parts, fmt.Sprintf("%s `%s`: `%s`", where, e.Column, strings.Join(values, ", ")))
+	}
+	return strings.Join(parts, "; ")
+}
