@@ -69,8 +69,9 @@ type contents struct {
 	Files  []File `json:"files"`
 }
 
-// formatVersion is what this package writes and reads.
-const formatVersion = 1
+// formatVersion is what this package writes and reads. Version 1 had locks and
+// records of another form.
+const formatVersion = 2
 
 // File is a file of a bundle.
 type File struct {

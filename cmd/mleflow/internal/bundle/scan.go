@@ -264,6 +264,9 @@ func (b *Bundle) readFrame(fixed map[string]span) error {
 	if err != nil {
 		return damage("the list of contents", "%w", err)
 	}
+	if list.Format != formatVersion {
+		return damage("the list of contents", "the bundle has format %d, and this mleflow reads %d; check it with the version of mleflow that wrote it", list.Format, formatVersion)
+	}
 	b.Run = list.Run
 	if err := b.readFiles(m.Layers); err != nil {
 		return err
