@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -134,7 +136,25 @@ func (c *Catalog) Get(id string) (*Definition, error) {
 	if near := diag.Nearest(id, c.ids); near != "" {
 		return nil, fmt.Errorf("no competition %q; did you mean %q?", id, near)
 	}
+	if holding := c.holding(id); len(holding) > 0 {
+		return nil, fmt.Errorf("no competition %q; did you mean %s?", id, strings.Join(holding, " or "))
+	}
 	return nil, fmt.Errorf("no competition %q; see mleflow competition list, and name the folder of your own with --competitions DIR", id)
+}
+
+// holding lists the identifiers that hold a part of a name, unless they are
+// many: "spaceship" is meant to be spaceship-titanic.
+func (c *Catalog) holding(part string) (ids []string) {
+	const most = 5
+	for _, id := range c.ids {
+		if len(part) > 2 && strings.Contains(strings.ToLower(id), strings.ToLower(part)) {
+			ids = append(ids, strconv.Quote(id))
+		}
+	}
+	if len(ids) > most {
+		return nil
+	}
+	return ids
 }
 
 // Filter selects competitions; its zero value selects all.

@@ -21,6 +21,9 @@ type LockOptions struct {
 	PlanOptions
 	// Results pins what varying steps gave, too; see package lockfile.
 	Results bool
+	// Against is a lock that the new one is compared with; nil if none. Of a
+	// pipeline that is not all in the cache, it says how the plan differs.
+	Against *lockfile.File
 }
 
 // Lock returns the lock of a pipeline whose steps are all in the cache.
@@ -31,6 +34,9 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 	}
 	for n := range pl.Steps {
 		if pl.Steps[n].Action != plan.Cached {
+			if differs := checkPlan(opts.Against, e.opts.Version, p, pl, len(opts.Targets) == 0); len(differs) > 0 {
+				return nil, append(diags, differs...)
+			}
 			return nil, append(diags, diag.Failure("Not applied", fmt.Errorf("%s has no result to lock; apply the pipeline first", pl.Steps[n].Name)))
 		}
 	}

@@ -186,8 +186,8 @@ func (c *check) judge(env *step.Env, report verify.Report) error {
 	if report.Verdict != verify.Differs {
 		return nil
 	}
-	text := fmt.Sprintf("%s: %d of %d pins do not match (%s):\n  %s", c.def.ID, report.Pinned-report.Matched, report.Pinned,
-		report.Counts(), strings.Join(report.Lines(most), "\n  "))
+	text := fmt.Sprintf("%s: the files do not match the pins (%s):\n  %s", c.def.ID, report.Counts(),
+		strings.Join(report.Lines(most), "\n  "))
 	if c.args.OnMismatch == "warn" {
 		env.Warn(text)
 		return nil

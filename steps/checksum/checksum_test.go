@@ -93,7 +93,7 @@ func TestMismatch(t *testing.T) {
 		t.Fatalf("got %v, want a mismatch", err)
 	}
 	for _, want := range []string{
-		"toy: 5 of 6 pins do not match",
+		"toy: the files do not match the pins (",
 		"(3 wrong, 2 missing)",
 		"private/test.csv: want MD5 " + md5A + ", got MD5 " + md5World + ", 5 bytes",
 		"public/train.csv: want MD5 " + md5A + ", got MD5 " + md5Hello + ", 5 bytes",

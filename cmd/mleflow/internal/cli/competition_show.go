@@ -77,10 +77,10 @@ func (a *app) showCompetition(d *competitions.Definition) {
 	row("metric", fmt.Sprintf("%s, %s", d.Facts.MetricName, better))
 	row("download", sizeText(d.Facts.SizeGB))
 	t := d.Medals.Thresholds
-	row("medals", fmt.Sprintf("gold %v, silver %v, bronze %v; median %v of %s", t.Gold, t.Silver, t.Bronze, t.Median, view.Plural(len(d.Medals.Scores), "team")))
+	row("medals", fmt.Sprintf("gold %s, silver %s, bronze %s; median %s of %s", view.Score(t.Gold), view.Score(t.Silver), view.Score(t.Bronze), view.Score(t.Median), view.Plural(len(d.Medals.Scores), "team")))
 	row("crowd", d.Medals.Crowd().String())
 	if d.Facts.SampleScore != nil {
-		row("sample", fmt.Sprintf("the sample submission scores %v on the full data", *d.Facts.SampleScore))
+		row("sample", fmt.Sprintf("the sample submission scores %s on the full data", view.Score(*d.Facts.SampleScore)))
 	}
 	row("pins", view.Plural(len(d.Checksums.Pinned()), "file"))
 	for _, p := range d.Params {

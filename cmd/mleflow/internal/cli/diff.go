@@ -134,7 +134,7 @@ func (a *app) showScores(scores []results.Score) error {
 		if score == nil {
 			return outcome
 		}
-		return strconv.FormatFloat(*score, 'g', -1, 64)
+		return view.Score(*score)
 	}
 	for _, s := range scores {
 		difference := ""

@@ -161,13 +161,13 @@ func verdictText(r grading.Report) string {
 	case r.Outcome != grading.Scored:
 		return string(r.Outcome) + ": " + view.OneLine(r.Reason)
 	case r.GoldMedal:
-		return fmt.Sprintf("%v, gold medal", float64(*r.Score))
+		return view.Score(float64(*r.Score)) + ", gold medal"
 	case r.SilverMedal:
-		return fmt.Sprintf("%v, silver medal", float64(*r.Score))
+		return view.Score(float64(*r.Score)) + ", silver medal"
 	case r.BronzeMedal:
-		return fmt.Sprintf("%v, bronze medal", float64(*r.Score))
+		return view.Score(float64(*r.Score)) + ", bronze medal"
 	case r.AboveMedian:
-		return fmt.Sprintf("%v, above the median", float64(*r.Score))
+		return view.Score(float64(*r.Score)) + ", above the median"
 	}
-	return fmt.Sprintf("%v, no medal", float64(*r.Score))
+	return view.Score(float64(*r.Score)) + ", no medal"
 }

@@ -80,7 +80,8 @@ func (a *app) showReport(r grading.Report) error {
 	if r.LowerIsBetter {
 		better = "lower is better"
 	}
-	fmt.Fprintf(a.stdout, "gold %v, silver %v, bronze %v, median %v (%s)\n", float64(r.Gold), float64(r.Silver), float64(r.Bronze), float64(r.Median), better)
+	fmt.Fprintf(a.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", view.Score(float64(r.Gold)), view.Score(float64(r.Silver)),
+		view.Score(float64(r.Bronze)), view.Score(float64(r.Median)), better)
 	if r.NonFinite {
 		fmt.Fprintln(a.stdout, a.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
 	}

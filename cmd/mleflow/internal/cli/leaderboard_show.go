@@ -294,7 +294,7 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 	for _, run := range r.runs() {
 		score, place := "-", "-"
 		if run.Report.Score != nil {
-			score = fmt.Sprint(float64(*run.Report.Score))
+			score = view.Score(float64(*run.Report.Score))
 		}
 		if run.Report.Rank != nil {
 			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)

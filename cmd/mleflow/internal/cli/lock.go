@@ -64,12 +64,18 @@ func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Pro
 	if err != nil {
 		return err
 	}
-	lock, diags := b.engine.Lock(ctx, p, engine.LockOptions{PlanOptions: engine.PlanOptions{Targets: targets}, Results: o.results})
-	if err := a.settle(diags, p); err != nil {
-		return err
-	}
 	old, err := a.oldLock(o.file, len(targets) > 0)
 	if err != nil {
+		return err
+	}
+	opts := engine.LockOptions{PlanOptions: engine.PlanOptions{Targets: targets}, Results: o.results}
+	if o.check {
+		if opts.Against = old; old == nil {
+			return step.Mismatch(fmt.Errorf("there is no lock file %s; write it with: mleflow lock", o.file))
+		}
+	}
+	lock, diags := b.engine.Lock(ctx, p, opts)
+	if err := a.settle(diags, p); err != nil {
 		return err
 	}
 	if len(targets) > 0 {
@@ -102,9 +108,6 @@ func targeted(targets []addr.Instance, at addr.Instance) bool {
 
 // checkLock fails with a mismatch if the file is not what it would become.
 func (a *app) checkLock(path string, old, lock *lockfile.File) error {
-	if old == nil {
-		return step.Mismatch(fmt.Errorf("there is no lock file %s; write it with: mleflow lock", path))
-	}
 	if string(old.Encode()) == string(lock.Encode()) {
 		return a.showLocked(path, old, lock)
 	}

@@ -262,8 +262,7 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 		err = p.texts.describe(ctx, job.Def, outcome.Path)
 	}
 	if err == nil && outcome.Report.Verdict == verify.Differs {
-		r := outcome.Report
-		err = step.Mismatch(fmt.Errorf("%d of %d pins do not match (%s)", r.Pinned-r.Matched, r.Pinned, r.Counts()))
+		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
 	}
 	p.results[i] = prepared{Outcome: outcome, err: err}
 	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}

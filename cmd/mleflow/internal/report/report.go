@@ -204,10 +204,15 @@ func rateText(r Rate) string {
 	return mean + " ± " + strconv.FormatFloat(r.SEM, 'f', 1, 64)
 }
 
-// scoreText writes a score with at most six significant digits.
+// scoreText writes a score with six significant digits, or to the unit where
+// that is more, and without an exponent that nobody would write.
 func scoreText(v float64) string {
 	if math.IsNaN(v) {
 		return "nan"
 	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil || math.Abs(v) >= 1e6 {
+		rounded = math.Round(v)
+	}
+	return view.Score(rounded)
 }

@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
@@ -144,7 +143,7 @@ func roundTicks(lo, hi float64) plot.ConstantTicks {
 	}
 	var ticks plot.ConstantTicks
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 6, 64)})
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: scoreText(i * step)})
 	}
 	return ticks
 }

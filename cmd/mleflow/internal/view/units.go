@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,15 @@ func Count(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return sign + digits
+}
+
+// Score writes a score as people do: all its digits, and no exponent unless it
+// is astronomic or tiny.
+func Score(v float64) string {
+	if size := math.Abs(v); size >= 1e21 || size < 1e-6 && v != 0 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // Plural writes a count and its noun: "1 step", "2,000 steps".

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,12 @@ func TestUnits(t *testing.T) {
 		{clock(3723 * time.Second), "1:02:03"},
 		{progressText(5, 10, "files"), "5 of 10 files"},
 		{progressText(5, 0, "rows"), "5 rows"},
+		{Score(24402200), "24402200"},
+		{Score(0.00002), "0.00002"},
+		{Score(-0.108345), "-0.108345"},
+		{Score(1e-9), "1e-09"},
+		{Score(0), "0"},
+		{Score(math.NaN()), "NaN"},
 		{OneLine(" a\nb\x1b[31m\x00c\t"), "a b c"},
 	}
 	for _, tt := range tests {
