@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -43,12 +42,9 @@ type Deps struct {
 	Repository *competitions.Repository
 }
 
-// patience is how long a server may take to say that it has a text.
-var patience = 20 * time.Second
-
 // Kind returns the step kind "task".
 func Kind(deps Deps) step.Kind {
-	asked := &answers{patience: patience}
+	asked := &answers{}
 	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
 	return step.Kind{
 		Name:    "task",

@@ -14,6 +14,13 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "upload" { // as an agent
+		if err := upload(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	dir, err := os.MkdirTemp("", "mleflow-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
