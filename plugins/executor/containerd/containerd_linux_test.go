@@ -50,6 +50,8 @@ func TestContainerd(t *testing.T) {
 		{"Volume", testVolume},
 		{"Kills", testKills},
 		{"Devices", testDevices},
+		{"Users", testUsers},
+		{"Hooks", testHooks},
 		{"Resume", testResume},
 		{"KilledOwners", testKilledOwners},
 		{"Sweep", testSweep},

@@ -38,7 +38,7 @@ func (r *run) copyUp(ctx context.Context) error {
 	}
 	return mount.WithReadonlyTempMount(ctx, mounts, func(root string) error {
 		for _, m := range list {
-			c := copier{ctx: ctx, uid: int(user.UID), gid: int(user.GID)}
+			c := copier{ctx: ctx, uid: r.users.of(user.UID), gid: r.users.of(user.GID)}
 			if err := c.copy(root, m); err != nil {
 				return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
 			}

@@ -53,6 +53,8 @@ type run struct {
 	harvest func(context.Context) error
 	// resumed says that an earlier process started the command.
 	resumed bool
+	// users are those of the host that the guest's are.
+	users users
 	// lost are the services that cannot be served again.
 	lost []string
 
@@ -202,6 +204,11 @@ func (r *run) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !r.build { // which root does
+		if r.users, err = r.e.leaseUsers(r.name); err != nil {
+			return err
+		}
+	}
 	plan, err := r.blueprint(image)
 	if err != nil {
 		return err
@@ -220,7 +227,7 @@ func (r *run) create(ctx context.Context) error {
 		return err
 	}
 	r.command = plan.command
-	if err := r.copyUp(ctx); err != nil {
+	if err := errors.Join(r.giveMounts(), r.copyUp(ctx), r.makeMountPoints(ctx)); err != nil {
 		return err
 	}
 	r.task, err = r.container.NewTask(ctx, cio.NullIO)
@@ -246,7 +253,7 @@ func (r *run) blueprint(image client.Image) (*blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.dir, cdi: devices, build: r.build, command: &specs.Process{}}, nil
 }
 
 // launch starts the command in the task.
@@ -353,7 +360,7 @@ func (r *run) remove(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, r.claim.drop())
 	}
-	return r.claim.remove()
+	return errors.Join(r.claim.remove(), r.e.freeUsers())
 }
 
 // labels are for people who list containers, and for Sweep.

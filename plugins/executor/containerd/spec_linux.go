@@ -88,6 +88,11 @@ type blueprint struct {
 	pause string
 	// cdi describes the machine's devices.
 	cdi *cdi.Cache
+	// users are those of the host that the guest's are; without any it has the
+	// host's.
+	users users
+	// dir is where device nodes are made for them.
+	dir string
 	// build leaves the root file system writable.
 	build bool
 	// command is where the process of the command is put: the container's own
@@ -98,7 +103,7 @@ type blueprint struct {
 // options returns the making of the container's specification, in order.
 func (b *blueprint) options() []oci.SpecOpts {
 	opts := []oci.SpecOpts{
-		b.process, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices,
+		b.process, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices, b.mapUsers,
 		seccomp.WithDefaultProfile(), // depends on the capabilities
 		b.split,                      // takes what the others made of the process
 	}

@@ -51,7 +51,7 @@ func (e *Executor) sweep(ctx context.Context, all bool) error {
 			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
 		}
 	}
-	errs = append(errs, e.sweepTasks(ctx, c), e.sweepShims(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.sweepImages(ctx, c, all))
+	errs = append(errs, e.sweepTasks(ctx, c), e.sweepShims(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.freeUsers(), e.sweepImages(ctx, c, all))
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,265 @@
+package containerd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	continuity "github.com/containerd/continuity/fs"
+
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/core/mount"
+	"github.com/containerd/containerd/v2/pkg/oci"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Users of the host that nobody else has: above those that distributions and
+// systemd hand out. A run leases some of them for as long as it is there: what
+// the guest does, it does as nobody on the host and as no other guest.
+const (
+	firstUser = 0x7000_0000
+	lastUser  = 0x7fff_0000
+	// usersEach is how many ids a run has, as users and as groups.
+	usersEach = 4
+	userSlots = (lastUser - firstUser) / usersEach
+)
+
+// users are the ids of one run on the host, the same as users and groups.
+type users struct{ base uint32 }
+
+// The guest's root, the user of the command, and that of the pause.
+func (u users) root() uint32    { return u.base }
+func (u users) command() uint32 { return u.base + 1 }
+func (u users) pause() uint32   { return u.base + 2 }
+
+// leaseUsers leases users for the run of that name, the same each time. Its folder
+// is there, and claimed. A lease is a link whose target is the name.
+func (e *Executor) leaseUsers(name string) (users, error) {
+	dir := filepath.Join(e.opts.StateDir, "users")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return users{}, err
+	}
+	sum := sha256.Sum256([]byte(e.opts.StateDir + "\n" + name))
+	slot := binary.LittleEndian.Uint32(sum[:])
+	for range 1000 {
+		slot = (slot + 1) % userSlots
+		path := filepath.Join(dir, strconv.Itoa(int(slot)))
+		err := os.Symlink(name, path)
+		if errors.Is(err, fs.ErrExist) {
+			if owner, _ := os.Readlink(path); owner != name {
+				continue
+			}
+			err = nil
+		}
+		return users{firstUser + usersEach*slot}, err
+	}
+	return users{}, errors.New("find users for the container: a thousand are taken")
+}
+
+// freeUsers ends the leases of runs whose folders are gone.
+func (e *Executor) freeUsers() error {
+	links, err := filepath.Glob(filepath.Join(e.opts.StateDir, "users", "*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, link := range links {
+		name, err := os.Readlink(link)
+		if err != nil {
+			continue
+		}
+		if _, err := os.Lstat(e.runDir(name)); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, ignoreMissing(os.Remove(link)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// runcFamily are the handlers that know user namespaces as runc does.
+var runcFamily = []string{"", "runc", "crun", "youki", "nvidia"}
+
+// mapUsers gives the guest a user namespace in which the command, the pause and root
+// are the run's own users of the host, and everybody else is nobody. Where that
+// cannot be, the command runs as its user of the host: under other handlers, and
+// with devices whose descriptions have hooks, which change the image's files as
+// root.
+func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	user := s.Process.User
+	switch {
+	case b.users == users{}:
+		return nil
+	case s.Hooks != nil || !slices.Contains(runcFamily, b.spec.Sandbox.Handler):
+		s.Process.User.UID, s.Process.User.GID = uint32(b.users.of(user.UID)), uint32(b.users.of(user.GID))
+		return nil
+	}
+	s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+	s.Linux.UIDMappings, s.Linux.GIDMappings = b.users.mapping(user.UID), b.users.mapping(user.GID)
+	for _, id := range user.AdditionalGids { // those by which a device is shared
+		if !slices.ContainsFunc(s.Linux.GIDMappings, func(m specs.LinuxIDMapping) bool { return m.ContainerID == id }) {
+			s.Linux.GIDMappings = append(s.Linux.GIDMappings, specs.LinuxIDMapping{ContainerID: id, HostID: id, Size: 1})
+		}
+	}
+	if err := b.makeNodes(s); err != nil {
+		return err
+	}
+	for i := range s.Mounts {
+		m := &s.Mounts[i]
+		switch {
+		case m.Type == "devpts": // the group is nobody there
+			m.Options = slices.DeleteFunc(m.Options, func(o string) bool { return strings.HasPrefix(o, "gid=") })
+		case m.Type == "sysfs" && b.spec.Network.Open: // whose network it is not
+			*m = specs.Mount{Type: "bind", Source: "/sys", Destination: m.Destination, Options: []string{"rbind", "ro", "nosuid", "noexec", "nodev"}}
+		}
+	}
+	return nil
+}
+
+// makeNodes makes the nodes of leased devices on the host and mounts them: within a
+// user namespace nobody may make any.
+func (b *blueprint) makeNodes(s *specs.Spec) error {
+	kinds := map[string]uint32{"c": unix.S_IFCHR, "u": unix.S_IFCHR, "b": unix.S_IFBLK, "p": unix.S_IFIFO}
+	for i, d := range s.Linux.Devices {
+		node, mode := filepath.Join(b.dir, fmt.Sprintf("device-%d", i)), uint32(0o666)
+		if d.FileMode != nil {
+			mode = uint32(d.FileMode.Perm())
+		}
+		if err := ignoreMissing(os.Remove(node)); err != nil {
+			return err
+		}
+		err := unix.Mknod(node, kinds[d.Type], int(unix.Mkdev(uint32(d.Major), uint32(d.Minor))))
+		if err == nil {
+			err = os.Chmod(node, os.FileMode(mode)) // the process has a mask
+		}
+		if err == nil && d.UID != nil && d.GID != nil {
+			err = os.Chown(node, int(*d.UID), int(*d.GID))
+		}
+		if err != nil {
+			return fmt.Errorf("make device %s: %w", d.Path, err)
+		}
+		s.Mounts = append(s.Mounts, specs.Mount{Type: "bind", Source: node, Destination: d.Path, Options: []string{"bind", "rw", "nosuid", "noexec"}})
+	}
+	s.Linux.Devices = nil
+	return nil
+}
+
+// mapping maps root, the command's user or group, and the pause's.
+func (u users) mapping(id uint32) []specs.LinuxIDMapping {
+	list := []specs.LinuxIDMapping{{ContainerID: 0, HostID: u.root(), Size: 1}, {ContainerID: pauseUser, HostID: u.pause(), Size: 1}}
+	if id != 0 && id != pauseUser {
+		list = append(list, specs.LinuxIDMapping{ContainerID: id, HostID: u.command(), Size: 1})
+	}
+	return list
+}
+
+// of returns the host's id for one of the guest's; without users it is the same.
+func (u users) of(id uint32) int {
+	switch {
+	case u == users{}:
+		return int(id)
+	case id == 0:
+		return int(u.root())
+	case id == pauseUser:
+		return int(u.pause())
+	}
+	return int(u.command())
+}
+
+// giveMounts makes the command's user the owner of what it may write to. Files with
+// several names belong to others, too, and stay theirs.
+func (r *run) giveMounts() error {
+	user, err := parseUser(r.spec.Sandbox.User)
+	if err != nil {
+		return err
+	}
+	uid, gid := r.users.of(user.UID), r.users.of(user.GID)
+	for _, m := range r.spec.Mounts {
+		if m.ReadOnly {
+			continue
+		}
+		err := filepath.WalkDir(m.Host, func(path string, d fs.DirEntry, err error) error {
+			var st unix.Stat_t
+			if err == nil {
+				err = unix.Lstat(path, &st)
+			}
+			if err != nil || !d.IsDir() && st.Nlink > 1 {
+				return err
+			}
+			return os.Lchown(path, uid, gid)
+		})
+		if err != nil {
+			return fmt.Errorf("give the command %s: %w", m.Guest, err)
+		}
+	}
+	return nil
+}
+
+// makeMountPoints makes the places of the mounts in the container's own layer, as the
+// guest's root may not: the image belongs to the host's.
+func (r *run) makeMountPoints(ctx context.Context) error {
+	if r.users == (users{}) {
+		return nil
+	}
+	spec, err := r.container.Spec(ctx)
+	if err != nil {
+		return err
+	}
+	mounts, err := r.c.SnapshotService(r.e.opts.Snapshotter).Mounts(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	return mount.WithTempMount(ctx, mounts, func(root string) error {
+		for i, m := range spec.Mounts {
+			below := slices.ContainsFunc(spec.Mounts[:i], func(above specs.Mount) bool {
+				return strings.HasPrefix(m.Destination, above.Destination+"/")
+			})
+			if below {
+				continue
+			}
+			if err := makeMountPoint(root, m); err != nil {
+				return fmt.Errorf("make the place of %s: %w", m.Destination, err)
+			}
+		}
+		return nil
+	})
+}
+
+func makeMountPoint(root string, m specs.Mount) error {
+	path, err := continuity.RootPath(root, m.Destination)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	folder := true
+	if m.Type == "bind" {
+		info, err := os.Stat(m.Source)
+		if err != nil {
+			return err
+		}
+		folder = info.IsDir()
+	}
+	if folder {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o644)
+}
