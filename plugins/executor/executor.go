@@ -125,6 +125,9 @@ type Sandbox struct {
 	// Capabilities are those that the command has, by their names in Linux
 	// such as "CAP_NET_RAW"; without any it has none.
 	Capabilities []string
+	// HostUsers says that the guest's users are the host's, as in containers
+	// without a user namespace. Otherwise they are nobody else's.
+	HostUsers bool
 	// ShmBytes is the size of /dev/shm; DefaultShmBytes when it is 0.
 	ShmBytes int64
 }

@@ -204,7 +204,7 @@ func (r *run) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !r.build { // which root does
+	if !r.build && !r.spec.Sandbox.HostUsers { // root builds images
 		if r.users, err = r.e.leaseUsers(r.name); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (p *plot) contrastOnce(t *testing.T, user, private, path string, try int) (
 		},
 		Limits:  executor.Limits{Timeout: 5 * time.Minute, MemoryBytes: 1 << 30, Processes: 300, FileBytes: 300 << 20},
 		Network: executor.Network{Open: true},
-		Sandbox: executor.Sandbox{User: "0:0", Capabilities: []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETGID", "CAP_SETUID", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL", "CAP_AUDIT_WRITE"}},
+		Sandbox: executor.Sandbox{HostUsers: true, User: "0:0", Capabilities: []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETGID", "CAP_SETUID", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL", "CAP_AUDIT_WRITE"}},
 	}, &logs)
 	return home, exit, tail(strings.ReplaceAll(strings.ToValidUTF8(logs.String(), ""), "flood\x00 flood\n", "")), err
 }
