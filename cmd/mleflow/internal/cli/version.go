@@ -6,12 +6,18 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 // version is the release, set by the linker: -X …/internal/cli.version=v1.2.3.
-var version = "0.1.0-dev"
+// Without it the build information says which it is.
+var version string
+
+// unreleased is the version of a build that no release and no tag names.
+const unreleased = "0.1.0-dev"
 
 // Version says what this binary is.
 type Version struct {
@@ -46,11 +52,12 @@ func runVersion(a *app) error {
 }
 
 func thisVersion() Version {
-	v := Version{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := Version{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return v
+		info = &debug.BuildInfo{}
 	}
+	v.Version = releaseOf(version, info)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -60,6 +67,25 @@ func thisVersion() Version {
 		}
 	}
 	return v
+}
+
+// releaseOf returns the version of a binary: what the linker was told, else that
+// of the module, as go install sets it, else unreleased. The Go command calls a revision
+// before the first tag v0.0.0-DATE-COMMIT. This would meet no required_version,
+// so that it becomes a build of unreleased: installed, with date and commit; in a
+// checkout without them, since every commit would put lock files out of date.
+func releaseOf(linked string, info *debug.BuildInfo) string {
+	if linked != "" {
+		return linked
+	}
+	revision, untagged := strings.CutPrefix(info.Main.Version, "v0.0.0-")
+	switch checkout := slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" }); {
+	case info.Main.Version == "" || info.Main.Version == "(devel)" || untagged && checkout:
+		return unreleased
+	case untagged:
+		return unreleased + "+" + revision
+	}
+	return info.Main.Version
 }
 
 // writeJSON writes v indented, with a newline.
