@@ -14,22 +14,32 @@ import (
 var firstPipeline []byte
 
 func newInit(a *app) *cobra.Command {
-	return &cobra.Command{
+	var agent string
+	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline to start from",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which lies below its\nfolder, beside two agents that are part of mleflow.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			path := "pipeline.hcl"
 			if len(args) == 1 {
 				path = args[0]
 			}
-			return runInit(a, path)
+			return runInit(a, path, agent)
 		}),
 	}
+	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or its suffix says what starts it")
+	return cmd
 }
 
-func runInit(a *app, path string) error {
+func runInit(a *app, path, agent string) error {
+	text := firstPipeline
+	if agent != "" {
+		var err error
+		if text, err = agentPipeline(path, agent); err != nil {
+			return err
+		}
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return usagef("%s exists and is not overwritten; give another name: mleflow init FILE", path)
@@ -37,7 +47,7 @@ func runInit(a *app, path string) error {
 	if err != nil {
 		return fmt.Errorf("write first pipeline: %w", err)
 	}
-	_, err = f.Write(firstPipeline)
+	_, err = f.Write(text)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write first pipeline: %w", err)
 	}

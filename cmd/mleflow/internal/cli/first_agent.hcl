@@ -1,0 +1,85 @@
+# The agent NAME on a small competition, three seeds, beside two agents that are
+# part of mleflow.
+#
+#   mleflow apply FILE    runs it; a second time there is nothing to do
+#
+# Edit the agent and apply again: its attempts run, and nothing else.
+
+mleflow {
+  required_version = ">= 0.1"
+}
+
+variable "seeds" {
+  type    = number
+  default = 3
+}
+
+# It reads DATA_DIR and writes SUBMISSION_DIR/submission.csv. Its files are inputs
+# by content and lie where the command starts; add what else it needs to them.
+agent "NAME" {
+  command = COMMAND
+  files   = { QUOTED = QUOTED }
+}
+
+# Neighbours to compare with: the sample submission, and a small neural network.
+agent "dummy" {
+  command = ["mleflow", "agent", "dummy"]
+}
+
+agent "baseline" {
+  command = ["mleflow", "agent", "baseline"]
+}
+
+locals {
+  ids    = ["demo-digits"] # or competitions("low"), for the 22 of MLE-bench Lite
+  agents = { ENTRY, dummy = agent.dummy, baseline = agent.baseline }
+
+  # One entry for every attempt; its key is part of the step's address.
+  runs = {
+    for run in setproduct(keys(local.agents), local.ids, range(var.seeds)) :
+    "${run[0]}/${run[1]}/${run[2]}" => { agent = run[0], id = run[1], seed = run[2] }
+  }
+}
+
+step "download" "raw" {
+  for_each    = local.ids
+  competition = each.key
+}
+
+step "prepare" "data" {
+  for_each    = local.ids
+  competition = each.key
+  raw         = step.download.raw[each.key].tree
+}
+
+step "checksum" "data" {
+  for_each    = local.ids
+  competition = each.key
+  prepared    = step.prepare.data[each.key]
+}
+
+step "agent-run" "solve" {
+  for_each    = local.runs
+  agent       = local.agents[each.value.agent]
+  competition = each.value.id
+  seed        = each.value.seed
+  data        = step.checksum.data[each.value.id].public
+  task        = "own" # for competitions of MLE-bench write "reference": its own texts
+  timeout     = "10m"
+}
+
+step "grade" "score" {
+  for_each    = local.runs
+  competition = each.value.id
+  submission  = step.agent-run.solve[each.key].submission
+  answers     = step.checksum.data[each.value.id].private
+  labels      = { agent = each.value.agent, seed = each.value.seed }
+}
+
+step "aggregate" "board" {
+  reports = values(step.grade.score)[*].report
+}
+
+output "leaderboard" {
+  value = step.aggregate.board.table
+}

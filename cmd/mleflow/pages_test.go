@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fence is a block of a page: what follows the three backquotes, and its text.
+var (
+	fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
+	title = regexp.MustCompile(`title="([^"]+)"`)
+	took  = regexp.MustCompile(`\b\d+\.\d\ds\b`)
+)
+
+// TestPages does what the tutorials say, as they stand, in an empty folder:
+// blocks with a title are written to that file, blocks sh are run, and the lines
+// of a block text must be among what the commands before it printed.
+func TestPages(t *testing.T) {
+	for _, page := range []struct {
+		name     string
+		programs []string
+	}{
+		{"first-agent.md", []string{"python3"}},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			for _, program := range append(page.programs, "sh") {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skipf("%s is not installed", program)
+				}
+			}
+			text, err := os.ReadFile(filepath.Join("..", "..", "docs", page.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			follow(t, string(text), t.TempDir(), pageEnv(t))
+		})
+	}
+}
+
+// pageEnv is the environment of somebody who has only mleflow on the path.
+func pageEnv(t *testing.T) []string {
+	home := t.TempDir()
+	return append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
+		"MLEFLOW_CACHE_DIR="+filepath.Join(home, "cache"), "MLEFLOW_COMPETITIONS=", "MLEFLOW_REMOTE_CACHE=", "TZ=UTC")
+}
+
+// follow does what the blocks of a page say.
+func follow(t *testing.T, text, folder string, env []string) {
+	blocks := fence.FindAllStringSubmatch(text, -1)
+	if len(blocks) == 0 {
+		t.Fatal("the page has no blocks")
+	}
+	printed := ""
+	for _, b := range blocks {
+		kind, _, _ := strings.Cut(b[1], " ")
+		name := title.FindStringSubmatch(b[1])
+		switch {
+		case name != nil:
+			at := filepath.Join(folder, filepath.FromSlash(name[1]))
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(b[2]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case kind == "sh":
+			printed = shell(t, b[2], folder, env)
+		case kind == "text":
+			compareLines(t, printed, b[2])
+		default:
+			t.Fatalf("a block %q is neither a file (title=\"…\") nor sh or text", b[1])
+		}
+	}
+}
+
+// shell runs a script, which must end well, and returns what it printed.
+func shell(t *testing.T, script, folder string, env []string) string {
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
+	cmd.Dir, cmd.Env = folder, env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%s%v", script, out, err)
+	}
+	return string(out)
+}
+
+// compareLines checks that the lines of want are among those of got, times aside.
+func compareLines(t *testing.T, got, want string) {
+	t.Helper()
+	plain := func(s string) string { return took.ReplaceAllString(strings.TrimSpace(s), "TIME") }
+	have := map[string]bool{}
+	for line := range strings.Lines(got) {
+		have[plain(line)] = true
+	}
+	for line := range strings.Lines(want) {
+		if !have[plain(line)] {
+			t.Errorf("the page shows the line\n%swhich is not in\n%s", line, got)
+		}
+	}
+}
