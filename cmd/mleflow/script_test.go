@@ -31,7 +31,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"shape": shape, "status": status, "tally": tally,
+			"shape": shape, "status": status, "tally": tally, "guide": guide,
 		},
 	})
 }
@@ -106,4 +106,27 @@ func tally(ts *testscript.TestScript, neg bool, args []string) {
 	if n := strings.Count(string(text), "\n"); args[1] != strconv.Itoa(n) {
 		ts.Fatalf("%s has %d lines, want %s:\n%s", args[0], n, args[1], text)
 	}
+}
+
+// guide writes the commands of a page of docs, what its sh blocks hold, to the
+// file guide.sh: guide PAGE.
+func guide(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: guide PAGE")
+	}
+	docs := filepath.Join(filepath.Dir(ts.Getenv("DEMO")), "..", "docs")
+	var commands []string
+	inside := false
+	for line := range strings.Lines(ts.ReadFile(filepath.Join(docs, args[0]))) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = strings.TrimSpace(line) == "```sh"
+		case inside:
+			commands = append(commands, line)
+		}
+	}
+	if len(commands) == 0 {
+		ts.Fatalf("%s has no commands", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("guide.sh"), []byte("set -eux\n"+strings.Join(commands, "")), 0o644))
 }

@@ -20,7 +20,7 @@ import (
 func edited(t *testing.T, replace ...string) *competitions.Definition {
 	t.Helper()
 	dir := t.TempDir()
-	if err := kit.New(dir, "sample-1"); err != nil {
+	if err := kit.New(dir, "sample-1", "tabular"); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "sample-1", competitions.FileName)
@@ -109,14 +109,14 @@ func TestSkeletonWorks(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, id := range []string{"", "../x", "a b", "-a", "a/b"} {
-		if err := kit.New(dir, id); err == nil {
+		if err := kit.New(dir, id, "tabular"); err == nil {
 			t.Errorf("New(%q) succeeded", id)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "there"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := kit.New(dir, "there"); err == nil {
+	if err := kit.New(dir, "there", "tabular"); err == nil {
 		t.Error("an existing folder was taken")
 	}
 }

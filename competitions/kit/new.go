@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/md5"
 	"crypto/sha256"
@@ -14,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"text/template"
+
+	"github.com/mleflow/mleflow/engine/diag"
 )
 
 //go:embed skeleton.hcl.tmpl
@@ -23,12 +24,48 @@ var skeleton = template.Must(template.New("competition.hcl").Parse(skeletonText)
 
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
+// Skeletons returns what a skeleton can be made from. Besides, there is
+// kaggle:SLUG, a competition of Kaggle.
+func Skeletons() []string { return []string{"tabular", "image", "text"} }
+
+// kaggle begins the name of a skeleton of a Kaggle competition.
+const kaggle = "kaggle:"
+
+// outline is what the template of a skeleton is filled with.
+type outline struct {
+	ID, Category, Table string
+	Images              bool
+	// Slug is the name on Kaggle; empty for a skeleton with made-up data,
+	// whose digests are MD5 and SHA256.
+	Slug, MD5, SHA256 string
+}
+
+func newOutline(id, from string) (outline, error) {
+	o := outline{ID: id, Category: from + "-classification", Table: "data.csv"}
+	slug, isKaggle := strings.CutPrefix(from, kaggle)
+	switch {
+	case !identifier.MatchString(id):
+		return o, fmt.Errorf("new competition %q: a name holds letters, digits and dashes only, such as my-competition", id)
+	case isKaggle && !identifier.MatchString(slug):
+		return o, fmt.Errorf("new competition from %s: name the competition as its address does, such as kaggle:titanic", from)
+	case isKaggle:
+		o.Slug, o.Category, o.Table = slug, "tabular-classification", "train.csv"
+	case from == "image":
+		o.Images, o.Table = true, "labels.csv"
+	case from != "tabular" && from != "text":
+		return o, fmt.Errorf("new competition from %q: %s kaggle:SLUG is another way", from, diag.Suggest(from, Skeletons()))
+	}
+	return o, nil
+}
+
 // New writes the skeleton of a competition to the new folder dir/id: a
 // definition that loads, prepares and grades as it stands, and a small made-up
-// data set to be replaced. A folder that exists is an error.
-func New(dir, id string) (err error) {
-	if !identifier.MatchString(id) {
-		return fmt.Errorf("new competition %q: a name holds letters, digits and dashes only, such as my-competition", id)
+// data set to be replaced. One of a Kaggle competition has no data of its own.
+// A folder that exists is an error.
+func New(dir, id, from string) (err error) {
+	o, err := newOutline(id, from)
+	if err != nil {
+		return err
 	}
 	folder := filepath.Join(dir, id)
 	if err := os.Mkdir(folder, 0o777); err != nil {
@@ -39,43 +76,28 @@ func New(dir, id string) (err error) {
 			err = errors.Join(fmt.Errorf("new competition: %w", err), os.RemoveAll(folder))
 		}
 	}()
-	data, err := exampleData()
-	if err != nil {
-		return err
+	if o.Slug == "" {
+		if err := o.writeExample(filepath.Join(folder, "data"), from); err != nil {
+			return err
+		}
 	}
-	md5Sum, shaSum := md5.Sum(data), sha256.Sum256(data)
 	var text bytes.Buffer
-	values := map[string]string{"ID": id, "MD5": hex.EncodeToString(md5Sum[:]), "SHA256": hex.EncodeToString(shaSum[:])}
-	if err := skeleton.Execute(&text, values); err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(folder, "data"), 0o777); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "data", "example.zip"), data, 0o666); err != nil {
+	if err := skeleton.Execute(&text, o); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "competition.hcl"), text.Bytes(), 0o666)
 }
 
-// exampleData packs a table of 60 rows whose label follows from its columns.
-func exampleData() ([]byte, error) {
-	var rows strings.Builder
-	rows.WriteString("id,width,height,label\n")
-	for i := range 60 {
-		width, height := i*7%11+1, i*5%13+1
-		label := 0
-		if width > height {
-			label = 1
-		}
-		fmt.Fprintf(&rows, "%d,%d,%d,%d\n", i+1, width, height, label)
+// writeExample writes the made-up data and notes its digests.
+func (o *outline) writeExample(dir, from string) error {
+	data, err := exampleData(from)
+	if err != nil {
+		return err
 	}
-	var buf bytes.Buffer
-	z := zip.NewWriter(&buf)
-	w, err := z.Create("data.csv")
-	if err == nil {
-		_, err = w.Write([]byte(rows.String()))
+	md5Sum, shaSum := md5.Sum(data), sha256.Sum256(data)
+	o.MD5, o.SHA256 = hex.EncodeToString(md5Sum[:]), hex.EncodeToString(shaSum[:])
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
 	}
-	err = errors.Join(err, z.Close())
-	return buf.Bytes(), err
+	return os.WriteFile(filepath.Join(dir, "example.zip"), data, 0o666)
 }

@@ -96,6 +96,8 @@ var halves = map[string]bool{"public": true, "private": true}
 // of the first entries it has read.
 type diskFolder struct {
 	fs fs.FS
+	// described leaves public/description.md out.
+	described bool
 
 	mu    sync.Mutex
 	known map[string]node
@@ -112,7 +114,7 @@ func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[node, error] 
 			return
 		}
 		for _, e := range entries {
-			if dir == "." && !halves[e.Name()] {
+			if d.leaves(dir, e.Name()) {
 				continue
 			}
 			if !yield(node{name: e.Name(), dir: e.IsDir()}, nil) {
@@ -120,6 +122,11 @@ func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[node, error] 
 			}
 		}
 	}
+}
+
+// leaves reports whether an entry of a folder is none of the prepared data's.
+func (d *diskFolder) leaves(dir, name string) bool {
+	return dir == "." && !halves[name] || d.described && dir == "public" && name == "description.md"
 }
 
 func (d *diskFolder) open(name string) compare.Opener {
@@ -182,7 +189,7 @@ func (d *diskFolder) directory(ctx context.Context, name string, e *tree.Entry) 
 	}
 	enc := tree.NewEncoder(io.Discard)
 	for _, child := range entries {
-		if name == "." && !halves[child.Name()] {
+		if d.leaves(name, child.Name()) {
 			continue
 		}
 		below := path.Join(name, child.Name())

@@ -30,8 +30,12 @@ const (
 type Data struct{ folder folder }
 
 // OnDisk returns the prepared data in a folder that holds public and private.
-// Other files beside those two are left alone.
-func OnDisk(prepared fs.FS) *Data { return &Data{&diskFolder{fs: prepared}} }
+// Other files beside those two are left alone, and so is public/description.md
+// where the definition pins a description of the reference: it is laid there
+// after preparing, and is no output of it.
+func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
+	return &Data{&diskFolder{fs: prepared, described: def.Facts.Description.SHA256 != ""}}
+}
 
 // InStore returns the prepared data whose halves are trees of a store. It puts
 // the folder of both into the store, whose ID is the manifest's digest.

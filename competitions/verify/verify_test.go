@@ -68,7 +68,7 @@ func (p prepared) onDisk() *verify.Data {
 	for name, text := range p {
 		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
-	return verify.OnDisk(files)
+	return verify.OnDisk(files, &competitions.Definition{})
 }
 
 func (p prepared) inStore(t *testing.T, store cache.Store) *verify.Data {

@@ -172,7 +172,7 @@ func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, er
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("expected_dir: %s is not a folder", dir)
 	}
-	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir)), nil }, nil
+	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir), c.def), nil }, nil
 }
 
 // most is how many files a failure names; the report holds more.

@@ -117,6 +117,8 @@ type answers struct {
 	mu     sync.Mutex
 	known  map[string]func() (source.Availability, error)
 	silent map[string]error // by server
+	// patience is how long a server may take to answer.
+	patience time.Duration
 }
 
 // of returns the answer of a place.
@@ -135,9 +137,6 @@ func (s *answers) of(ctx context.Context, p place) (source.Availability, error) 
 	return answer()
 }
 
-// patience is how long a server may take to answer.
-var patience = 20 * time.Second
-
 func (s *answers) ask(ctx context.Context, p place) (source.Availability, error) {
 	server := p.server()
 	s.mu.Lock()
@@ -146,7 +145,7 @@ func (s *answers) ask(ctx context.Context, p place) (source.Availability, error)
 	if err != nil {
 		return source.Availability{}, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s does not answer", server))
+	limited, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("%s does not answer", server))
 	defer cancel()
 	a, err := p.inspect(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

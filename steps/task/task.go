@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -42,9 +43,12 @@ type Deps struct {
 	Repository *competitions.Repository
 }
 
+// patience is how long a server may take to say that it has a text.
+var patience = 20 * time.Second
+
 // Kind returns the step kind "task".
 func Kind(deps Deps) step.Kind {
-	asked := &answers{}
+	asked := &answers{patience: patience}
 	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
 	return step.Kind{
 		Name:    "task",

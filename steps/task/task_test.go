@@ -20,6 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/source"
@@ -135,14 +136,19 @@ type setup struct {
 
 func (s setup) bench(t *testing.T) *steptest.Bench {
 	t.Helper()
+	return steptest.New(task.Kind(s.deps(t, pins())))
+}
+
+func (s setup) deps(t *testing.T, reference string) task.Deps {
+	t.Helper()
 	places := source.Places{Offline: s.offline, Mirror: s.mirror, Open: func(context.Context, string) (source.Objects, error) { return s.objects, nil }}
-	return steptest.New(task.Kind(task.Deps{
-		Catalog: newCatalog(t, pins()), Sources: source.NewRegistry(source.With(source.All(), places)...), Adopt: s.adopt, Mirror: s.mirror,
+	return task.Deps{
+		Catalog: newCatalog(t, reference), Sources: source.NewRegistry(source.With(source.All(), places)...), Adopt: s.adopt, Mirror: s.mirror,
 		Repository: &competitions.Repository{URL: s.address, Instructions: map[competitions.Task]competitions.Pin{
 			competitions.TaskReference:  {Path: "environment/instructions.txt", SHA256: digest.Of([]byte(rules)).String()},
 			competitions.TaskObfuscated: {Path: "environment/instructions_obfuscated.txt", SHA256: digest.Of([]byte(hiddenRules)).String()},
 		}},
-	}))
+	}
 }
 
 func arguments(task string) map[string]cty.Value {
@@ -303,5 +309,31 @@ func TestOwn(t *testing.T) {
 	bare := steptest.New(kind)
 	if _, err := kind.New(bare.Args(t, arguments("reference"))); err == nil || !strings.Contains(err.Error(), `use task = "own"`) {
 		t.Errorf("without a text: %v", err)
+	}
+}
+
+// TestDescribe gets a description for those who lay data out, and tells a text
+// that is wrong from one that cannot be had.
+func TestDescribe(t *testing.T) {
+	off := with(checkout(), "mlebench/competitions/small/description.md", plain+"x")
+	for name, tt := range map[string]struct {
+		setup
+		want     string
+		mismatch bool
+	}{
+		"mirror": {setup{mirror: folder(t, checkout()), address: nowhere}, plain, false},
+		"off":    {setup{mirror: folder(t, off), address: nowhere}, "", true},
+		"none":   {setup{address: nowhere, offline: true}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := task.NewDescriber(tt.deps(t, pins()), time.Second)
+			got, err := d.Describe(t.Context(), memory.New(), newCatalog(t, pins()).def)
+			if string(got) != tt.want || (err == nil) != (tt.want != "") || errors.Is(err, step.ErrMismatch) != tt.mismatch {
+				t.Errorf("%q, %v", got, err)
+			}
+			if got, err := d.Describe(t.Context(), memory.New(), newCatalog(t, "").def); got != nil || err != nil {
+				t.Errorf("a competition without a text: %q, %v", got, err)
+			}
+		})
 	}
 }

@@ -73,7 +73,7 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 	if err != nil {
 		return answers{}, fmt.Errorf("take answers of %s from %s: %w", def.ID, a.Data.Dir, err)
 	}
-	how, err := a.pins(ctx, def, l, private, verify.OnDisk(os.DirFS(dir)))
+	how, err := a.pins(ctx, def, l, private, verify.OnDisk(os.DirFS(dir), def))
 	return answers{private, "prepared in " + a.Data.Dir + ", " + how}, err
 }
 

@@ -127,7 +127,7 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 
 // lockable gives the prepared data of competitions.
 type lockable struct {
-	of    func(ctx context.Context, id string) (*verify.Data, error)
+	of    func(ctx context.Context, def *competitions.Definition) (*verify.Data, error)
 	close func()
 }
 
@@ -136,14 +136,15 @@ func (a *app) dataToLock(ctx context.Context, o competitionLockOptions) (lockabl
 		return a.checkedByRun(ctx, o.run, o.version)
 	}
 	layout, err := o.data.layout(a)
-	return lockable{close: func() {}, of: func(_ context.Context, id string) (*verify.Data, error) {
+	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
+		id := def.ID
 		dir := layout.Prepared(id)
 		for _, half := range []string{"public", "private"} {
 			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {
 				return nil, usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)
 			}
 		}
-		return verify.OnDisk(os.DirFS(dir)), nil
+		return verify.OnDisk(os.DirFS(dir), def), nil
 	}}, err
 }
 
@@ -175,7 +176,8 @@ func (a *app) checkedByRun(ctx context.Context, run, version string) (lockable, 
 			found[field(rec, "competition")] = rec.Outputs
 		}
 	}
-	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, id string) (*verify.Data, error) {
+	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, def *competitions.Definition) (*verify.Data, error) {
+		id := def.ID
 		out, ok := found[id]
 		if !ok {
 			return nil, usagef("no checksum step of run %s let through data of version %s of %s that the cache still holds", past.Info.ID, version, id)
@@ -196,7 +198,7 @@ func field(rec *cache.Record, label string) string {
 
 // lockOne makes a competition's lock without writing it.
 func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable) (*verify.Lock, error) {
-	prepared, err := data.of(ctx, def.ID)
+	prepared, err := data.of(ctx, def)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,31 +14,47 @@ import (
 )
 
 func newCompetitionNew(a *app) *cobra.Command {
-	var dir string
+	var dir, from string
 	cmd := &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a working skeleton of a competition",
-		Long:  "Write the folder DIR/ID with a competition.hcl that loads, prepares and grades as it\nstands, and a small made-up data set to be replaced.",
-		Args:  takes(1, 1),
-		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("make folder: %w", err)
-			}
-			err := kit.New(dir, args[0])
-			if errors.Is(err, fs.ErrExist) {
-				return usageError{err}
-			}
-			if err != nil {
-				return err
-			}
-			path := filepath.Join(dir, args[0], "competition.hcl")
-			if a.json {
-				return writeJSON(a.stdout, map[string]string{"path": path})
-			}
-			fmt.Fprintf(a.stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --dir %s\n  mleflow competition test %s --dir %s\n", path, args[0], dir, args[0], dir)
-			return nil
-		}),
+		Long: `Write the folder DIR/ID with a competition.hcl that loads, prepares and grades as it
+stands, and a small made-up data set to be replaced: a table of numbers (tabular),
+pictures with labels (image), or a table of texts (text). kaggle:SLUG makes the
+skeleton of a competition of Kaggle, whose data have to be downloaded before it can
+be tested.`,
+		Example: `  mleflow competition new my-competition --from image
+  mleflow competition test my-competition --competitions competitions`,
+		Args: takes(1, 1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error { return a.newCompetition(dir, args[0], from) }),
 	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "write below `DIR`")
+	cmd.Flags().StringVar(&dir, "dir", "competitions", "write below `DIR`")
+	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(append(kit.Skeletons(), "kaggle:"), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
+}
+
+func (a *app) newCompetition(dir, id, from string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	err := kit.New(dir, id, from)
+	var system *fs.PathError
+	if errors.Is(err, fs.ErrExist) || err != nil && !errors.As(err, &system) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, id, "competition.hcl")
+	if a.json {
+		return writeJSON(a.stdout, map[string]string{"path": path})
+	}
+	fmt.Fprintf(a.stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n", path, id, dir)
+	if strings.HasPrefix(from, "kaggle:") {
+		fmt.Fprintf(a.stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "  mleflow competition test %s --competitions %s\n", id, dir)
+	return nil
 }

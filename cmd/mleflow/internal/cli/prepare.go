@@ -45,7 +45,9 @@ writes it to DIR/<id>/raw, as files of their own. Several competitions are
 prepared at once; one that fails does not stop the others.
 
 With --raw and several competitions, each takes the folder of its name below it.
-The layout is the reference's: DIR/<id>/prepared/public and .../private.`,
+The layout is the reference's: DIR/<id>/prepared/public and .../private. Its
+description.md is laid among the public files where it can be had: from --adopt,
+--mirror or the network.`,
 		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return runPrepare(cmd.Context(), a, o)
@@ -172,7 +174,7 @@ func (a *app) prepareAll(ctx context.Context, jobs []dataset.Job) error {
 	}
 	group.Wait() // failures are in p.results
 	p.progress.close()
-	return errors.Join(p.conclude(ctx), done())
+	return errors.Join(p.texts.close(), p.conclude(ctx), done())
 }
 
 // arrival is raw data that was fetched, or why it was not.
@@ -215,6 +217,7 @@ type preparation struct {
 	app      *app
 	progress *progress
 	results  []prepared
+	texts    *describer
 
 	mu sync.Mutex
 }
@@ -226,7 +229,7 @@ type prepared struct {
 }
 
 func (a *app) newPreparation(jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, results: make([]prepared, len(jobs)), progress: a.newProgressOn(a.stderr, false)}
+	p := &preparation{app: a, texts: a.newDescriber(), results: make([]prepared, len(jobs)), progress: a.newProgressOn(a.stderr, false)}
 	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
 	return p
 }
@@ -254,6 +257,9 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
 	if err == nil {
 		outcome, err = dataset.Prepare(ctx, job)
+	}
+	if err == nil {
+		err = p.texts.describe(ctx, job.Def, outcome.Path)
 	}
 	if err == nil && outcome.Report.Verdict == verify.Differs {
 		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))

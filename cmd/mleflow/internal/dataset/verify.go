@@ -17,7 +17,7 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		out.Why = "the pins hold for the default parameters only"
 		return nil
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path))})
+	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def)})
 	if err != nil {
 		return err
 	}

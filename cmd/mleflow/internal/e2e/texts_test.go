@@ -164,3 +164,47 @@ func fileDigest(t *testing.T, store cache.Store, id digest.ContentID, name strin
 	}
 	return entry.Ref().ID.String()
 }
+
+// TestPrepareDescribes prepares data as the reference lays them out: with its
+// description where that can be had, which no verification minds, else with a
+// word that it is not there.
+func TestPrepareDescribes(t *testing.T) {
+	const id = "leaf-classification"
+	dir := t.TempDir()
+	p := &place{t: t, cache: filepath.Join(dir, "cache")}
+	prepare := func(flags ...string) (string, string) {
+		t.Helper()
+		data := filepath.Join(t.TempDir(), "data")
+		args := append([]string{"prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t), id), "--data-dir", data, "--skip-verification"}, flags...)
+		_, stderr, code := p.run(args...)
+		if code != 0 {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		return filepath.Join(data, id, "prepared", "public", "description.md"), stderr
+	}
+	if file, stderr := prepare("--offline"); !strings.Contains(stderr, "Without description.md") {
+		t.Errorf("%s is missing and nothing says so:\n%s", file, stderr)
+	} else if _, err := os.Stat(file); err == nil {
+		t.Errorf("%s is there", file)
+	}
+	wrong := filepath.Join(dir, "wrong", "mlebench", "competitions", id)
+	if err := os.MkdirAll(wrong, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(wrong, "description.md"), []byte("# Leaf\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := p.run("prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t), id), "--data-dir", filepath.Join(dir, "data"), "--skip-verification", "--mirror", filepath.Join(dir, "wrong"))
+	if code != 3 || !strings.Contains(stderr, pinnedTexts(t)[id+"/reference"][0]) {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	checkout := os.Getenv(referenceVariable)
+	if checkout == "" {
+		t.Skip("the rest compares with the reference's own text; name a checkout in " + referenceVariable)
+	}
+	file, stderr := prepare("--mirror", checkout)
+	text, err := os.ReadFile(file)
+	if err != nil || digest.Of(text).String() != pinnedTexts(t)[id+"/reference"][0] || strings.Contains(stderr, "Without") {
+		t.Errorf("%v: %d bytes\n%s", err, len(text), stderr)
+	}
+}

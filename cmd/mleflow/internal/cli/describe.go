@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/steps/task"
+)
+
+// describer lays the reference's descriptions beside prepared data, as the
+// reference does.
+type describer struct {
+	app *app
+	// open makes what it needs when the first is asked for; store is then open.
+	open  func() (*task.Describer, error)
+	store *disk.Cache
+
+	mu      sync.Mutex
+	without []string
+	why     error
+}
+
+// textPatience is how long a server of descriptions may take to answer: the
+// data are there, and a description is only an addition to them.
+const textPatience = 5 * time.Second
+
+func (a *app) newDescriber() *describer {
+	d := &describer{app: a}
+	d.open = sync.OnceValues(func() (*task.Describer, error) {
+		sources, err := a.sources()
+		if err != nil {
+			return nil, err
+		}
+		adopt, err := a.network.adopted()
+		if err != nil {
+			return nil, err
+		}
+		if d.store, err = a.openCache(); err != nil {
+			return nil, err
+		}
+		return task.NewDescriber(task.Deps{Sources: source.NewRegistry(sources...), Adopt: adopt, Mirror: a.mirror()}, textPatience), nil
+	})
+	return d
+}
+
+// describe writes prepared/public/description.md. A text that cannot be had is
+// noted; only one that is not the pinned one is an error.
+func (d *describer) describe(ctx context.Context, def *competitions.Definition, prepared string) error {
+	text, err := d.text(ctx, def)
+	switch {
+	case errors.Is(err, step.ErrMismatch):
+		return err
+	case err != nil:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.without, d.why = append(d.without, def.ID), err
+		return nil
+	case text == nil:
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(prepared, "public", "description.md"), text, 0o666); err != nil { //nolint:gosec // as the data beside it
+		return fmt.Errorf("write description: %w", err)
+	}
+	return nil
+}
+
+func (d *describer) text(ctx context.Context, def *competitions.Definition) ([]byte, error) {
+	finder, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	return finder.Describe(ctx, d.store, def)
+}
+
+// close ends it and says how many competitions have no description, and why the
+// last of them has none.
+func (d *describer) close() error {
+	if len(d.without) > 0 {
+		fmt.Fprintf(d.app.stderr, "Without description.md, which agents of MLE-bench read: %s. %v.\n", view.Plural(len(d.without), "competition"), d.why)
+	}
+	if d.store == nil {
+		return nil
+	}
+	return d.store.Close()
+}
