@@ -299,6 +299,9 @@ func (r *run) ended(n int, status event.Status, res sched.Result) {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
 		ev.Conditions = r.p.Conditions(r.pl.instance[n])
+		if status == event.Cached {
+			ev.MadeIn = d.record.Run
+		}
 		r.remember(n, status)
 	}
 	r.sink.Emit(ev)

@@ -24,8 +24,11 @@ const (
 	Task = "task"
 )
 
-// AttemptKind is the kind of the steps that run agents.
-const AttemptKind = "agent-run"
+// The kinds of the steps that run agents and that grade what they submit.
+const (
+	AttemptKind = "agent-run"
+	GradeKind   = "grade"
+)
 
 // The values of Isolation.
 const (

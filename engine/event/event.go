@@ -195,6 +195,8 @@ type StepFinished struct {
 	Outputs map[string]string `json:"outputs,omitempty"`
 	// Conditions are those that the outputs were obtained under, "key=value".
 	Conditions []string `json:"conditions,omitempty"`
+	// MadeIn is, of a cached step, the run that executed it; its log is there.
+	MadeIn string `json:"made_in,omitempty"`
 }
 
 // RunFinished closes every run that ended by itself; a run without it was

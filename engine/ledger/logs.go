@@ -231,6 +231,26 @@ func (p *Past) OpenLog(address string, attempt int) (io.ReadCloser, error) {
 	return r, nil
 }
 
+// Tail returns at most the last n lines of the last log of an instance, none if
+// it printed nothing or the log cannot be read.
+func (p *Past) Tail(address string, n int) []string {
+	attempts := p.Logs(address)
+	if len(attempts) == 0 {
+		return nil
+	}
+	r, err := p.OpenLog(address, attempts[len(attempts)-1])
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, 2*(logHead+logTail)))
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return lines[max(0, len(lines)-n):]
+}
+
 // part is one of the files of a log's end: the bytes from at on. head is the
 // size of the log's own file; a larger one has been joined with its end.
 type part struct {

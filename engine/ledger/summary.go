@@ -39,7 +39,9 @@ type StepSummary struct {
 	Error          string
 	Outputs        map[string]string
 	Conditions     []string
-	Retries        []event.StepRetry
+	// MadeIn is, of a cached step, the run that executed it.
+	MadeIn  string
+	Retries []event.StepRetry
 }
 
 // Step returns the summary of an instance, or nil.
@@ -90,7 +92,7 @@ func (b *summariser) add(e event.Event) {
 		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
 		s.Attempts = max(s.Attempts, e.Attempts)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
-		s.Error, s.Outputs, s.Conditions = e.Error, e.Outputs, e.Conditions
+		s.Error, s.Outputs, s.Conditions, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.MadeIn
 	case event.OutputValue:
 		b.sum.Outputs = append(b.sum.Outputs, e)
 	case event.Warning:

@@ -55,6 +55,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "curve", Type: curveType, Doc: "The scores of the snapshots in the order of time, each with its seconds, outcome, score and medal."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
+			{Name: "reason", Type: cty.String, Doc: "Why there is no score; empty with one."},
 			{Name: "report", Type: step.ArtifactType, Doc: "The grading report, JSON."},
 			{Name: "score", Type: cty.Number, Doc: "The exact score; null without one, and where it is not a finite number."},
 		},
@@ -190,7 +191,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 	}
 	fmt.Fprintln(env.Log, summary(report))
 	out := cache.Outputs{"report": {Ref: ref}}
-	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "score": finite(report.ExactScore), "curve": curve} {
+	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "reason": report.Reason, "score": finite(report.ExactScore), "curve": curve} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)

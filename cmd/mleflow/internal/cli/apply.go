@@ -25,6 +25,7 @@ type applyOptions struct {
 	keepGoing     bool
 	requireCached bool
 	locked        bool
+	failOn        string
 }
 
 func newApply(a *app) *cobra.Command {
@@ -38,6 +39,9 @@ func newApply(a *app) *cobra.Command {
 			if o.parallelism < 0 {
 				return usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
 			}
+			if o.failOn != "" && o.failOn != failOnAgent {
+				return usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
+			}
 			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
@@ -50,8 +54,13 @@ func newApply(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "go on with all that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "refuse what differs from the pipeline's lock file, with exit status 3")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
 }
+
+// failOnAgent is the value of --fail-on that takes what agents failed at for a
+// failure of the run.
+const failOnAgent = "agent"
 
 func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine.Program) error {
 	planOptions, err := o.sel.options()
@@ -78,7 +87,13 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err := progress.conclude(); err != nil {
 		return err
 	}
-	return outcome(res)
+	if err := outcome(res); err != nil {
+		return err
+	}
+	if o.failOn == failOnAgent && progress.state.Outcomes.AgentFailed() {
+		return fmt.Errorf("%w: agents failed", errSilent)
+	}
+	return nil
 }
 
 // redactedArgs is a command line that may be kept: addresses lose what may be

@@ -43,17 +43,25 @@ func pipelineName(e ledger.Entry) string {
 	return filepath.Base(e.Pipeline)
 }
 
-// medals says how many of a run's graded attempts have one; empty for a run
-// that graded nothing.
-func (a *app) medals(id string) string {
+// resultsOf says how many attempts of a run finished and how many of its graded
+// submissions have a medal; empty for a run that has none.
+func (a *app) resultsOf(id string) (finished, medals string) {
 	past, err := a.findRun([]string{id})
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	sum, err := past.Summary()
 	if err != nil {
-		return ""
+		return "", ""
 	}
+	var outcomes view.Outcomes
+	for i := range sum.Steps {
+		outcomes.Add(finishedStep(&sum.Steps[i]), sum.ID, nil)
+	}
+	return outcomes.Finished(), medalsOf(sum)
+}
+
+func medalsOf(sum *ledger.Summary) string {
 	graded, medals := 0, 0
 	for _, s := range sum.Steps {
 		switch medal, ok := s.Outputs["medal"]; {
@@ -98,7 +106,7 @@ func (a *app) showRuns(entries []ledger.Entry) error {
 		fmt.Fprintln(a.stdout, "No runs yet.")
 		return nil
 	}
-	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Medals", "Variables")
+	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", ">Medals", "Variables")
 	for _, e := range entries {
 		row := []string{e.ID, string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
@@ -106,7 +114,8 @@ func (a *app) showRuns(entries []ledger.Entry) error {
 		} else {
 			row = append(row, "", "", "", "")
 		}
-		t.Row(append(row, a.medals(e.ID), view.OneLine(givenVariables(e.Argv)))...)
+		finished, medals := a.resultsOf(e.ID)
+		t.Row(append(row, finished, medals, view.OneLine(givenVariables(e.Argv)))...)
 	}
 	return t.Write(a.stdout, a.outStyle())
 }

@@ -34,7 +34,7 @@ func newShow(a *app) *cobra.Command {
 				return err
 			}
 			if a.json {
-				return writeJSON(a.stdout, showJSON(sum))
+				return writeJSON(a.stdout, showJSON(sum, a.outcomes(sum)))
 			}
 			return a.showRun(sum)
 		}),
@@ -77,6 +77,7 @@ func (a *app) showRun(sum *ledger.Summary) error {
 	}
 	state := view.NewState()
 	state.Start.Run = sum.ID
+	state.Outcomes = a.outcomes(sum)
 	for _, s := range sum.Steps {
 		state.Attempts.Add(s.Kind, s.Conditions)
 		if s.Status == event.Failed {
@@ -88,6 +89,35 @@ func (a *app) showRun(sum *ledger.Summary) error {
 	view.Summary(a.stdout, state, style)
 	view.Outputs(a.stdout, sum.ID, sum.Outputs, style)
 	return nil
+}
+
+// outcomes are how the attempts of a run ended, the first few with what they
+// printed last.
+func (a *app) outcomes(sum *ledger.Summary) (o view.Outcomes) {
+	for i := range sum.Steps {
+		o.Add(finishedStep(&sum.Steps[i]), sum.ID, nil)
+	}
+	o.Tails(a.tail)
+	return o
+}
+
+// tail returns the last lines of a step's log in a run; none if that run or its
+// log is gone.
+func (a *app) tail(run, address string, n int) []string {
+	l, err := a.openLedger()
+	if err != nil {
+		return nil
+	}
+	past, err := l.Find(run)
+	if err != nil {
+		return nil
+	}
+	return past.Tail(address, n)
+}
+
+// finishedStep is the event that ended a step.
+func finishedStep(s *ledger.StepSummary) event.StepFinished {
+	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Outputs: s.Outputs, MadeIn: s.MadeIn}
 }
 
 func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {
@@ -126,6 +156,8 @@ type runJSON struct {
 	Steps    []stepJSON          `json:"steps"`
 	Outputs  []event.OutputValue `json:"outputs"`
 	Warnings []event.Warning     `json:"warnings"`
+	// Outcomes are how attempts and their grading ended.
+	Outcomes view.Outcomes `json:"outcomes"`
 }
 
 type stepJSON struct {
@@ -140,8 +172,8 @@ type stepJSON struct {
 	Conditions     []string          `json:"conditions,omitempty"`
 }
 
-func showJSON(sum *ledger.Summary) runJSON {
-	out := runJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings}
+func showJSON(sum *ledger.Summary, outcomes view.Outcomes) runJSON {
+	out := runJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
 			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions})

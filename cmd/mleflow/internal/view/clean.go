@@ -64,7 +64,7 @@ func cleaned(e event.Event) event.Event {
 		e.Error = Text(e.Error)
 		return e
 	case event.StepFinished:
-		oneLines(&e.Address)
+		oneLines(&e.Address, &e.MadeIn)
 		e.Error = Text(e.Error)
 		return e
 	case event.Warning:

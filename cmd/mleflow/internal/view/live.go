@@ -26,6 +26,7 @@ type Live struct {
 	warned   int
 	surveyed bool
 	reported int
+	told     int
 	style    Style
 
 	terminal *os.File
@@ -88,11 +89,27 @@ func (l *Live) notices() []string {
 		lines = append(lines, l.style.Warn("Warning:")+" "+WarningText(w))
 	}
 	l.warned = len(l.state.Warnings)
-	for _, f := range l.state.Failures[l.reported:] {
-		lines = append(lines, l.style.Bad("Failed:")+" "+f.Address+": "+OneLine(f.Error))
+	for i, f := range l.state.Failures[l.reported:] {
+		lines = append(lines, l.folded(l.reported+i, failuresShown, l.style.Bad("Failed:")+" "+f.Address+": "+OneLine(f.Error))...)
 	}
 	l.reported = len(l.state.Failures)
+	for i, p := range l.state.Outcomes.Problems[l.told:] {
+		lines = append(lines, l.folded(l.told+i, problemsShown, p.line(l.style))...)
+	}
+	l.told = len(l.state.Outcomes.Problems)
 	return lines
+}
+
+// folded is a line of many, until most of them were shown; then one line says
+// that the rest are counted only.
+func (l *Live) folded(i, most int, line string) []string {
+	switch {
+	case i < most:
+		return []string{line}
+	case i == most:
+		return []string{l.style.Dim("… more are counted below; mleflow show " + l.state.Start.Run + " lists them")}
+	}
+	return nil
 }
 
 type (

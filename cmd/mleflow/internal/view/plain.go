@@ -156,7 +156,7 @@ func leaseText(e event.StepStarted) string {
 func (p *Plain) finishedText(e event.StepFinished) string {
 	switch e.Status {
 	case event.Ran:
-		return p.style.Good("done") + " " + e.Address + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts)
+		return p.style.Good("done") + " " + e.Address + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.problemText(e)
 	case event.Failed:
 		return p.style.Bad("failed") + " " + e.Address + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
 	case event.Cancelled:
@@ -166,6 +166,15 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 	default:
 		return p.ifVerbose("cached " + e.Address)
 	}
+}
+
+// problemText says what became of an attempt or a submission, if not the best.
+func (p *Plain) problemText(e event.StepFinished) string {
+	problems := p.state.Outcomes.Problems
+	if n := len(problems); n > 0 && problems[n-1].Address == e.Address {
+		return ": " + p.style.Warn(problems[n-1].What())
+	}
+	return ""
 }
 
 func attemptsText(n int) string {

@@ -59,6 +59,9 @@ func overall(s *State, style Style, width int, _ time.Time) string {
 	if n := len(s.running); n > 0 {
 		counts = append(counts, style.Accent(fmt.Sprintf("%d running", n)))
 	}
+	if bad := s.Outcomes.short(); bad != "" {
+		counts = append(counts, style.Warn("agents: "+bad))
+	}
 	return bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style) + " " + strings.Join(counts, ", ")
 }
 

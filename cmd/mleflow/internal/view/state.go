@@ -28,6 +28,8 @@ type State struct {
 	Preflighted bool
 	// Attempts are the attempts of agents that gave a result, now or before.
 	Attempts conditions.Tally
+	// Outcomes are how those attempts ended and what grading made of them.
+	Outcomes Outcomes
 
 	running map[string]*Running
 	tails   map[string][]string
@@ -105,6 +107,7 @@ func (s *State) finish(e event.StepFinished) {
 	s.Counts[e.Status]++
 	if e.Status == event.Ran || e.Status == event.Cached {
 		s.Attempts.Add(e.Kind, e.Conditions)
+		s.Outcomes.Add(e, s.Start.Run, s.tails[e.Address])
 	}
 	if e.Status == event.Failed {
 		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: s.tails[e.Address]})

@@ -21,6 +21,7 @@ func Summary(w io.Writer, s *State, style Style) {
 		}
 		writeFailure(w, f, s.Start.Run, style)
 	}
+	WriteOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Finish != nil {
 		fmt.Fprintln(w, closingLine(s, style))
@@ -47,7 +48,21 @@ func closingLine(s *State, style Style) string {
 	case e.Ran == 0:
 		return style.Good("Nothing to do:") + " " + allCached(e.Cached) + "."
 	default:
-		return style.Good("Done:") + " " + countsText(e) + "."
+		return doneText(s, style)
+	}
+}
+
+// doneText is the line of a run whose steps all ran. Agents that failed do not
+// make it a failure, and are counted.
+func doneText(s *State, style Style) string {
+	text := " " + countsText(*s.Finish)
+	switch done := s.Outcomes.Finished(); {
+	case !s.Outcomes.AgentFailed():
+		return style.Good("Done:") + text + "."
+	case done == "":
+		return style.Warn("Done:") + text + "."
+	default:
+		return style.Warn("Done:") + text + "; " + done + " attempts finished."
 	}
 }
 

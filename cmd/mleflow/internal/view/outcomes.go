@@ -1,0 +1,260 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// problemsShown is how many attempts a summary names.
+const problemsShown = 5
+
+// The outcomes that are no problem, and the one that grading does not name: a
+// score that is not a finite number.
+const (
+	finished  = "finished"
+	scored    = "scored"
+	nonFinite = "scored, not a finite number"
+)
+
+// outcomeOrder is the order that outcomes are counted in; others follow by name.
+var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "agent_failed"}
+
+// Outcomes counts how attempts of agents ended and what grading made of their
+// submissions, as the outputs of the steps say. Neither is a failure of a step.
+type Outcomes struct {
+	Attempts map[string]int `json:"attempts,omitempty"`
+	Graded   map[string]int `json:"graded,omitempty"`
+	// Problems are the attempts that did not finish and the submissions without
+	// a finite score, in the order they came up. A missing submission is not
+	// told again where its attempt is.
+	Problems []Problem `json:"problems,omitempty"`
+	told     map[string]bool
+}
+
+// Problem is an attempt that did not finish, or a submission without a finite
+// score.
+type Problem struct {
+	Address string `json:"address"`
+	// Run is the run that has its log.
+	Run     string `json:"run"`
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	// Tail are the last lines that it printed.
+	Tail    []string `json:"-"`
+	attempt bool
+}
+
+// outcomeOutputs are the outputs that tell how an attempt, or its grading, ended.
+type outcomeOutputs struct {
+	outcome, reason string
+	score           *float64
+	stats           struct {
+		WallSeconds     float64 `json:"wall_seconds"`
+		PeakMemoryBytes int64   `json:"peak_memory_bytes"`
+		ExitCode        int     `json:"exit_code"`
+	}
+}
+
+func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
+	for name, to := range map[string]any{"outcome": &out.outcome, "reason": &out.reason, "score": &out.score, "stats": &out.stats} {
+		// What is not there or not of this form says nothing.
+		_ = json.Unmarshal([]byte(outputs[name]), to)
+	}
+	out.outcome, out.reason = OneLine(out.outcome), OneLine(out.reason)
+	return out, out.outcome != ""
+}
+
+// Add counts a step that gave a result, if it is of a kind that has an outcome.
+func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
+	out, ok := outcomeOf(e.Outputs)
+	if !ok || e.Status != event.Ran && e.Status != event.Cached {
+		return
+	}
+	if e.MadeIn != "" {
+		run = e.MadeIn
+	}
+	p := Problem{Address: e.Address, Run: run, Outcome: out.outcome, Reason: out.reason}
+	_, key, _ := strings.Cut(e.Address, "[")
+	switch e.Kind {
+	case conditions.AttemptKind:
+		count(&o.Attempts, out.outcome)
+		if out.outcome == finished {
+			return
+		}
+		if o.told == nil {
+			o.told = map[string]bool{}
+		}
+		o.told[key] = key != ""
+		p.attempt, p.Reason, p.Tail = true, out.attemptReason(), printed(tail)
+	case conditions.GradeKind:
+		if out.outcome == scored && out.score == nil {
+			p.Outcome = nonFinite
+		}
+		count(&o.Graded, p.Outcome)
+		if p.Outcome == scored || p.Outcome == "missing" && o.told[key] {
+			return
+		}
+	default:
+		return
+	}
+	o.Problems = append(o.Problems, p)
+}
+
+// Tails fills in what the problems that a summary names printed last.
+func (o *Outcomes) Tails(tail func(run, address string, lines int) []string) {
+	for i := range o.Problems[:min(len(o.Problems), problemsShown)] {
+		if p := &o.Problems[i]; p.attempt {
+			p.Tail = printed(tail(p.Run, p.Address, tailLines))
+		}
+	}
+}
+
+// attemptReason is what the attempt's figures say of its outcome.
+func (o outcomeOutputs) attemptReason() string {
+	switch o.outcome {
+	case "no_submission":
+		return "the agent ended with exit status 0 and left no submission"
+	case "timed_out":
+		return "stopped after " + Duration(time.Duration(o.stats.WallSeconds*float64(time.Second)))
+	case "out_of_memory":
+		return "used " + Bytes(o.stats.PeakMemoryBytes)
+	case "agent_failed":
+		return fmt.Sprintf("exit status %d", o.stats.ExitCode)
+	}
+	return ""
+}
+
+// printed are the last lines of a tail without the closing one of the step,
+// which says the outcome again.
+func printed(tail []string) []string {
+	kept := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return strings.HasPrefix(line, "outcome: ") || line == "" })
+	return kept[max(0, len(kept)-2):]
+}
+
+func count(counts *map[string]int, outcome string) {
+	if *counts == nil {
+		*counts = map[string]int{}
+	}
+	(*counts)[outcome]++
+}
+
+// AgentFailed reports whether an attempt did not finish or its submission has
+// no finite score.
+func (o *Outcomes) AgentFailed() bool { return len(o.Problems) > 0 }
+
+// Finished says how many attempts finished, "60 of 96"; "" without attempts.
+func (o *Outcomes) Finished() string {
+	all := 0
+	for _, n := range o.Attempts {
+		all += n
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
+}
+
+// Lines are the counts, a line for attempts and one for submissions.
+func (o *Outcomes) Lines() (lines []string) {
+	if len(o.Attempts) > 0 {
+		lines = append(lines, "Attempts: "+countsOf(o.Attempts))
+	}
+	if len(o.Graded) > 0 {
+		lines = append(lines, "Submissions: "+countsOf(o.Graded))
+	}
+	return lines
+}
+
+// short counts the attempts that did not finish and the submissions without a
+// score, for a narrow place.
+func (o *Outcomes) short() string {
+	bad := map[string]int{}
+	for _, p := range o.Problems {
+		bad[p.Outcome]++
+	}
+	return countsOf(bad)
+}
+
+func countsOf(counts map[string]int) string {
+	var parts []string
+	for _, name := range sortedOutcomes(counts) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], outcomeText(name)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sortedOutcomes(counts map[string]int) (names []string) {
+	rest := map[string]bool{}
+	for name := range counts {
+		rest[name] = true
+	}
+	for _, name := range outcomeOrder {
+		if rest[name] {
+			names = append(names, name)
+			delete(rest, name)
+		}
+	}
+	var others []string
+	for name := range rest {
+		others = append(others, name)
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outcome, "_", " ")) }
+
+// line is the problem on a line: outcome, address and reason.
+func (p Problem) line(style Style) string {
+	text := style.Warn(capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address)
+	if p.Reason != "" {
+		text += ": " + OneLine(p.Reason)
+	}
+	return text
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// What is the outcome and the reason.
+func (p Problem) What() string {
+	if p.Reason == "" {
+		return outcomeText(p.Outcome)
+	}
+	return outcomeText(p.Outcome) + ": " + OneLine(p.Reason)
+}
+
+// Command is the command that shows its log.
+func (p Problem) Command() string {
+	return "mleflow logs " + OneLine(p.Run) + " '" + OneLine(p.Address) + "'"
+}
+
+// WriteOutcomes writes the first few problems, each with its reason and the
+// command that shows the log, and the counts.
+func WriteOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
+	for i, p := range o.Problems {
+		if i == problemsShown {
+			fmt.Fprintf(w, "… and %d more (mleflow report %s -o report.html lists them)\n", len(o.Problems)-i, run)
+			break
+		}
+		fmt.Fprintln(w, p.line(style))
+		for _, line := range p.Tail {
+			fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
+		}
+		fmt.Fprintf(w, "    %s\n", style.Dim("log: "+p.Command()))
+	}
+	for _, line := range o.Lines() {
+		fmt.Fprintln(w, line)
+	}
+}
