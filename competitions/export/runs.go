@@ -79,5 +79,7 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.text("isolation", func(r Run) string { return conditions.Shown(r.Report.Conditions) })
 	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
 	r.text("task", func(r Run) string { return conditions.Told(r.Report.Conditions) })
+	r.text("no_score", func(r Run) string { return Unscored(r.Report, r.Attempt) })
+	r.text("reason", func(r Run) string { return r.Report.Reason })
 	return table.New(r.columns...)
 }

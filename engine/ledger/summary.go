@@ -44,6 +44,12 @@ type StepSummary struct {
 	Retries []event.StepRetry
 }
 
+// Finished is the event that ended the instance, without its time.
+func (s *StepSummary) Finished() event.StepFinished {
+	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
+		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, MadeIn: s.MadeIn}
+}
+
 // Step returns the summary of an instance, or nil.
 func (s *Summary) Step(address string) *StepSummary {
 	for i := range s.Steps {

@@ -86,7 +86,11 @@ type Result struct {
 	Bronze      int               `json:"bronze_medals"`
 	AboveMedian int               `json:"above_median"`
 	Valid       int               `json:"valid_submissions"`
-	// BestRank is the best place among the teams; 0 without a score.
+	// Unscored are the runs without a finite score, by why; see
+	// export.Unscored.
+	Unscored map[string]int `json:"unscored,omitempty"`
+	// BestRank is the best place among the teams; 0 without a score that is a
+	// number.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
 	// Margins are those of the best score.
@@ -253,7 +257,7 @@ func newResult(runs []Entry) Result {
 		r.Bronze += count(rep.BronzeMedal)
 		r.AboveMedian += count(rep.AboveMedian)
 		r.Valid += count(rep.ValidSubmission)
-		if rep.Rank != nil && (r.BestRank == 0 || *rep.Rank < r.BestRank) {
+		if rep.Rank != nil && rep.Score != nil && !math.IsNaN(float64(*rep.Score)) && (r.BestRank == 0 || *rep.Rank < r.BestRank) {
 			r.BestRank = *rep.Rank
 		}
 		if s := rep.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
@@ -263,7 +267,7 @@ func newResult(runs []Entry) Result {
 			}
 		}
 	}
-	r.Used = newUsed(runs)
+	r.Used, r.Unscored = newUsed(runs), unscored(runs)
 	if r.Scored = len(scores); r.Scored == 0 {
 		return r
 	}

@@ -73,6 +73,7 @@ func (b *Board) notes() []string {
 			notes = append(notes, fmt.Sprintf("%s: no report of %s; %s.", a.Name, text, counted))
 		}
 	}
+	notes = append(notes, b.unsubmitted()...)
 	for _, e := range b.Entries {
 		run := fmt.Sprintf("%s, %s", e.Agent, e.Report.CompetitionID)
 		if e.Seed != "" {

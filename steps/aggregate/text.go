@@ -19,6 +19,10 @@ func (b *Board) Text(title string) string {
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
 	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
+	lacking := b.anyUnscored()
+	if lacking {
+		scores[0] = append(scores[0], "no score")
+	}
 	used := b.usedColumns()
 	for _, c := range used {
 		scores[0] = append(scores[0], c.name)
@@ -29,6 +33,9 @@ func (b *Board) Text(title string) string {
 		}
 		for _, r := range a.Competitions {
 			row := r.row(a.Name)
+			if lacking {
+				row = append(row, unscoredText(r.Unscored))
+			}
 			for _, c := range used {
 				row = append(row, c.text(r.Used))
 			}
@@ -128,6 +135,11 @@ func (r Result) nextMedal() string {
 }
 
 func (r Result) scoreText() string {
+	if r.Score == nil && len(r.Unscored) == 1 {
+		for why := range r.Unscored {
+			return why
+		}
+	}
 	if r.Score == nil {
 		return "-"
 	}

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -292,11 +294,11 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
 	for _, run := range r.runs() {
-		score, place := "-", "-"
-		if run.Report.Score != nil {
-			score = view.Score(float64(*run.Report.Score))
+		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
+		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
+			score = view.Score(float64(*s))
 		}
-		if run.Report.Rank != nil {
+		if run.Report.Rank != nil && score != export.NaN {
 			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)
 		}
 		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}

@@ -49,7 +49,7 @@ func (a *app) collect(ctx context.Context, c *disk.Cache, args []string) (report
 	if err != nil {
 		return report.Data{}, err
 	}
-	return report.Collect(ctx, report.Source{Run: past, Store: c, Index: c, Catalog: catalog})
+	return report.Collect(ctx, report.Source{Run: past, Store: c, Index: c, Catalog: catalog, Tail: a.tail})
 }
 
 func (a *app) writeReport(path string, data report.Data) error {

@@ -56,7 +56,7 @@ func (a *app) resultsOf(id string) (finished, medals string) {
 	}
 	var outcomes view.Outcomes
 	for i := range sum.Steps {
-		outcomes.Add(finishedStep(&sum.Steps[i]), sum.ID, nil)
+		outcomes.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}
 	return outcomes.Finished(), medalsOf(sum)
 }

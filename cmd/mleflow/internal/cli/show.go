@@ -95,7 +95,7 @@ func (a *app) showRun(sum *ledger.Summary) error {
 // printed last.
 func (a *app) outcomes(sum *ledger.Summary) (o view.Outcomes) {
 	for i := range sum.Steps {
-		o.Add(finishedStep(&sum.Steps[i]), sum.ID, nil)
+		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}
 	o.Tails(a.tail)
 	return o
@@ -113,11 +113,6 @@ func (a *app) tail(run, address string, n int) []string {
 		return nil
 	}
 	return past.Tail(address, n)
-}
-
-// finishedStep is the event that ended a step.
-func finishedStep(s *ledger.StepSummary) event.StepFinished {
-	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Outputs: s.Outputs, MadeIn: s.MadeIn}
 }
 
 func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {

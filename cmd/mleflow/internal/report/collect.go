@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,12 +27,21 @@ import (
 // maxDocument is the largest grading report or leaderboard that is read.
 const maxDocument = 64 << 20
 
+// tailLines is how many lines of a log's end are shown, tailsShown of how many
+// logs.
+const (
+	tailLines  = 20
+	tailsShown = 100
+)
+
 // Source is where the data of a report comes from.
 type Source struct {
 	Run     *ledger.Past
 	Store   cache.Store
 	Index   cache.Index
 	Catalog *competitions.Catalog
+	// Tail returns the last lines of a step's log in a run; nil for none.
+	Tail func(run, address string, lines int) []string
 }
 
 // Collect gathers what a run did. Content that was evicted since is left out
@@ -47,9 +57,12 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	}
 	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum)}}
 	var attempts conditions.Tally
+	var outcomes view.Outcomes
 	for _, s := range sum.Steps {
 		attempts.Add(s.Kind, s.Conditions)
+		outcomes.Add(s.Finished(), sum.ID, nil)
 	}
+	c.problems(&outcomes)
 	c.data.Run.NotIsolated = attempts.NotIsolated("were not isolated")
 	for _, o := range sum.Outputs {
 		c.data.Outputs = append(c.data.Outputs, Fact{o.Name, o.Value})
@@ -59,6 +72,19 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	}
 	c.data.Environment = c.environment()
 	return c.data, nil
+}
+
+// problems adds what attempts did not end well, the first of them with the end
+// of their logs.
+func (c *collector) problems(o *view.Outcomes) {
+	c.data.Outcomes = o.Lines()
+	for i, p := range o.Problems[:min(len(o.Problems), rowsShown)] {
+		told := Problem{Address: p.Address, What: p.What(), Command: p.Command()}
+		if c.Tail != nil && i < tailsShown {
+			told.Tail = strings.Join(c.Tail(p.Run, p.Address, tailLines), "\n")
+		}
+		c.data.Problems = append(c.data.Problems, told)
+	}
 }
 
 func headOf(sum *ledger.Summary) Run {
@@ -251,7 +277,7 @@ func scoreOf(r grading.Report, agent, seed string) Score {
 	if r.ExactScore != nil {
 		s.Value, s.Scored = float64(*r.ExactScore), true
 	}
-	if r.Rank != nil {
+	if r.Rank != nil && !math.IsNaN(s.Value) {
 		s.Rank = *r.Rank
 	}
 	return s

@@ -14,6 +14,10 @@ type Data struct {
 	Boards       []Board
 	Competitions []Competition
 	Steps        []Step
+	// Outcomes are how the attempts ended, one line each for attempts and
+	// submissions; Problems are those that did not end well.
+	Outcomes []string
+	Problems []Problem
 	// Refused are calls of the package mlebench.
 	Refused     []Refused
 	Outputs     []Fact
@@ -38,6 +42,14 @@ type Run struct {
 type Refused struct {
 	Address, Kind, Call, Place string
 	Times                      int
+}
+
+// Problem is an attempt that did not finish, or a submission without a finite
+// score.
+type Problem struct {
+	Address, What string
+	// Command shows the log, Tail is its end.
+	Command, Tail string
 }
 
 // Board is a leaderboard: one row an agent or another group.

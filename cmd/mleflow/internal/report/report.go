@@ -208,7 +208,7 @@ func rateText(r Rate) string {
 // that is more, and without an exponent that nobody would write.
 func scoreText(v float64) string {
 	if math.IsNaN(v) {
-		return "nan"
+		return "NaN"
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil || math.Abs(v) >= 1e6 {

@@ -1,0 +1,33 @@
+package export
+
+import (
+	"math"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// NaN is what Unscored says of a score that is not a number.
+const NaN = "NaN"
+
+// Unscored says in a word why a run has no finite score: "NaN", "infinite",
+// "invalid"; where nothing was submitted "failed", "timed out", "out of memory"
+// or "out of disk" if the attempt tells so, else "no submission". It is empty
+// for a run with a finite score.
+func Unscored(r grading.Report, attempt Attempt) string {
+	switch {
+	case r.Score != nil && math.IsNaN(float64(*r.Score)):
+		return NaN
+	case r.Score != nil && math.IsInf(float64(*r.Score), 0):
+		return "infinite"
+	case r.Score != nil:
+		return ""
+	case r.SubmissionExists:
+		return "invalid"
+	case attempt.Outcome == "agent_failed":
+		return "failed"
+	case attempt.Outcome == "timed_out", strings.HasPrefix(attempt.Outcome, "out_of_"):
+		return strings.ReplaceAll(attempt.Outcome, "_", " ")
+	}
+	return "no submission"
+}

@@ -1,0 +1,53 @@
+package aggregate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/export"
+)
+
+// unscored counts the runs without a finite score by why; see export.Unscored.
+func unscored(runs []Entry) map[string]int {
+	counts := map[string]int{}
+	for _, e := range runs {
+		if why := export.Unscored(e.Report, e.Run().Attempt); why != "" {
+			counts[why]++
+		}
+	}
+	return counts
+}
+
+// unscoredText is "2 no submission, 1 NaN", or "-" where every run has a score.
+func unscoredText(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[why], why))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// anyUnscored reports whether some run of the board has no finite score.
+func (b *Board) anyUnscored() bool {
+	return slices.ContainsFunc(b.Agents, func(a Agent) bool {
+		return slices.ContainsFunc(a.Competitions, func(r Result) bool { return len(r.Unscored) > 0 })
+	})
+}
+
+// unsubmitted are notes, one an agent, of the runs that never submitted.
+func (b *Board) unsubmitted() (notes []string) {
+	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
+		without := slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return e.Report.SubmissionExists })
+		if len(without) == 0 {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s: %d of %d runs never submitted (%s). They count as no medal in the percentages and comparisons; mean and best scores are of the other runs.",
+			own[0].Agent, len(without), len(own), unscoredText(unscored(without))))
+	}
+	return notes
+}
