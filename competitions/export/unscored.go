@@ -13,14 +13,15 @@ const NaN = "NaN"
 // Unscored says in a word why a run has no finite score: "NaN", "infinite",
 // "invalid"; where nothing was submitted "failed", "timed out", "out of memory"
 // or "out of disk" if the attempt tells so, else "no submission". It is empty
-// for a run with a finite score.
+// for a run with a finite score, and where a report says that the submission is
+// valid without its score.
 func Unscored(r grading.Report, attempt Attempt) string {
 	switch {
 	case r.Score != nil && math.IsNaN(float64(*r.Score)):
 		return NaN
 	case r.Score != nil && math.IsInf(float64(*r.Score), 0):
 		return "infinite"
-	case r.Score != nil:
+	case r.Score != nil, r.ValidSubmission:
 		return ""
 	case r.SubmissionExists:
 		return "invalid"
