@@ -15,6 +15,10 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
+// CommandFunction is how a grade block names a metric that is a program of the
+// competition's folder.
+const CommandFunction = "command"
+
 // PrepareDigest identifies everything in the definition that preparation
 // depends on: the prepare block, the values of the locals and parameters it
 // refers to. Comments and layout do not count, nor does anything that only
@@ -79,10 +83,10 @@ func (d *Definition) hashBlock(h *digest.Hasher, b Block, params map[string]cty.
 }
 
 // callsLines reports whether a block reads a file of the competition's folder
-// itself. What it reads through a local is in the local's value.
+// itself, or runs one. What it reads through a local is in the local's value.
 func callsLines(body *hclsyntax.Body) (found bool) {
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
-		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "lines" {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && (call.Name == "lines" || call.Name == CommandFunction) {
 			found = true
 		}
 		return nil

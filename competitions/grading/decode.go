@@ -19,7 +19,7 @@ var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params
 // Decode reads a definition's grade block against its locals and parameters:
 //
 //	grade {
-//	  metric  = "log_loss"
+//	  metric  = "log_loss"             # or command({ … }), see Program
 //	  id      = "id"
 //	  targets = local.classes
 //	  params  = { … }                 # of the metric
@@ -43,7 +43,7 @@ func Decode(def *competitions.Definition, metrics *metric.Registry, params map[s
 		return nil, append(diags, diag.General("No grade block", "Competition %s declares no grade block.", def.ID))
 	}
 	d := decoder{context: context, body: body, plan: &Plan{}, diags: diags}
-	d.grade(metrics)
+	d.grade(def, metrics)
 	if d.diags.HasErrors() {
 		return nil, d.diags
 	}
@@ -62,7 +62,7 @@ func (d *decoder) fail(r hcl.Range, summary, format string, args ...any) {
 	d.diags = append(d.diags, diag.Error(r, summary, format, args...))
 }
 
-func (d *decoder) grade(metrics *metric.Registry) {
+func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) {
 	for _, attr := range competitions.InOrder(d.body) {
 		if !slices.Contains(gradeAttributes, attr.Name) {
 			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, gradeAttributes))
@@ -86,14 +86,17 @@ func (d *decoder) grade(metrics *metric.Registry) {
 	}
 	d.renames()
 	d.rowFilter()
-	d.metric(metrics)
+	d.metric(def, metrics)
 	d.requirements()
 }
 
-func (d *decoder) metric(metrics *metric.Registry) {
+func (d *decoder) metric(def *competitions.Definition, metrics *metric.Registry) {
 	attr := d.body.Attributes["metric"]
 	if attr == nil {
 		d.fail(d.body.MissingItemRange(), "No metric", "A grade block names its metric: metric = \"accuracy\".")
+		return
+	}
+	if d.program(def, attr) {
 		return
 	}
 	name := d.text("metric", "")

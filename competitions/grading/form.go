@@ -76,6 +76,9 @@ func (f *Form) Check(submission string) error {
 // measure pairs the rows and tries the metric. Its own words are not repeated:
 // they speak of answers, which here are made up.
 func (f *Form) measure(s *subject) error {
+	if f.plan.Program != nil {
+		return nil
+	}
 	in, err := s.aligned()
 	if err != nil {
 		return blame(err, "")

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -23,6 +24,10 @@ type Request struct {
 	Answers    string               // path of the answers
 	Params     map[string]cty.Value // overrides of the definition's parameters
 	Created    time.Time            // time of the report
+	// Executor runs metrics that are programs; nil runs none. Checked says that
+	// the submission meets the requirements of such a metric.
+	Executor executor.Executor
+	Checked  bool
 }
 
 // Grade scores a submission as the definition says. The report says whether
@@ -37,7 +42,7 @@ func Grade(ctx context.Context, def *competitions.Definition, metrics *metric.Re
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
 	}
-	report, err := plan.grade(def, q)
+	report, err := plan.grade(ctx, def, q)
 	if err != nil {
 		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
 	}
@@ -50,14 +55,22 @@ func AnswersPath(dataDir string, def *competitions.Definition) string {
 	return filepath.Join(dataDir, def.ID, "prepared", filepath.FromSlash(def.Layout.Answers))
 }
 
-func (p *Plan) grade(def *competitions.Definition, q Request) (Report, error) {
+func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
 	report := newReport(def, q.name(), q.Created)
 	if err := findSubmission(q.Submission); err != nil {
 		report.refuse(Missing, err)
 		return report, nil
 	}
 	report.SubmissionExists = true
-	score, err := p.gradeFile(q)
+	report.MetricExternal = p.Program != nil
+	var score metric.Score
+	var err error
+	if !q.Checked {
+		score, err = p.gradeFile(q)
+	}
+	if p.Program != nil && (err == nil || errors.Is(err, ErrProgram)) {
+		score, err = p.Program.score(ctx, def, q)
+	}
 	var bad *Invalid
 	switch {
 	case errors.As(err, &bad):

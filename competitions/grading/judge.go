@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/table"
 )
@@ -25,10 +26,15 @@ type Check func(ctx context.Context, submission string) error
 
 // Local is the Judge that reads submissions in this process. Only the size of
 // the file, of its table and the number of its columns are bounded there.
-type Local struct{ Metrics *metric.Registry }
+type Local struct {
+	Metrics *metric.Registry
+	// Executor runs metrics that are programs; nil runs none.
+	Executor executor.Executor
+}
 
 // Grade implements Judge.
 func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
+	q.Executor = l.Executor
 	return Grade(ctx, def, l.Metrics, q)
 }
 

@@ -15,6 +15,8 @@ type Plan struct {
 	ID      string   // the id column; "" if rows are paired by position
 	Targets []string // the columns that are scored
 	Truth   []string // the same columns in the answers
+	// Program is the metric where it is a program; Score does not run it.
+	Program *Program
 
 	requirements []requirement
 	align        alignment
@@ -75,6 +77,9 @@ func (p *Plan) Score(submission, answers *table.Table) (metric.Score, error) {
 	s, err := p.checked(submission, answers)
 	if err != nil {
 		return metric.Score{}, err
+	}
+	if p.Program != nil {
+		return metric.Score{}, ErrProgram
 	}
 	score, err := p.measure(s)
 	if p.rounding != nil {

@@ -96,6 +96,9 @@ type Detail struct {
 	CompetitionVersion string  `json:"competition_version"`
 	Profile            string  `json:"reference_profile"` // see ReferenceProfile
 	NonFinite          bool    `json:"non_finite"`
+	// MetricExternal says that the score is from a program of the definition,
+	// not from a metric of this one.
+	MetricExternal bool `json:"metric_external,omitempty"`
 	// Flagged are the flags of the competition's version; a crowded one has a
 	// crowd. v1 has neither.
 	Flagged []competitions.Flag `json:"flags,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
 	"github.com/mleflow/mleflow/plugins/random"
 	"github.com/mleflow/mleflow/plugins/table"
@@ -44,6 +45,8 @@ type TestOptions struct {
 	Prepared string
 	Params   map[string]cty.Value
 	Metrics  *metric.Registry
+	// Executor runs metrics that are programs.
+	Executor executor.Executor
 }
 
 // Test tries a competition's grader on submissions whose outcome is known:
@@ -98,7 +101,7 @@ func (t *tester) note(name string, v Verdict, format string, args ...any) {
 
 func (t *tester) grade(submission string) (grading.Report, error) {
 	return grading.Grade(t.ctx, t.def, t.o.Metrics, grading.Request{
-		Submission: submission, Answers: t.path(t.def.Layout.Answers), Params: t.o.Params,
+		Submission: submission, Answers: t.path(t.def.Layout.Answers), Params: t.o.Params, Executor: t.o.Executor,
 	})
 }
 

@@ -64,6 +64,9 @@ func (b *Board) notes() []string {
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.")
 	}
+	if slices.ContainsFunc(b.Entries, func(e Entry) bool { return e.Report.MetricExternal }) {
+		notes = append(notes, "external metric: "+strings.Join(b.external(), ", ")+"; a program of the competition computed the scores, not mleflow.")
+	}
 	for _, a := range b.Agents {
 		if text := a.missingText(); text != "" {
 			counted := "they count for nothing"
@@ -97,6 +100,18 @@ func (b *Board) underConditions() []conditions.Attempts {
 		all = append(all, conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)})
 	}
 	return all
+}
+
+// external are the competitions whose scores a program computed.
+func (b *Board) external() []string {
+	var ids []string
+	for _, e := range b.Entries {
+		if e.Report.MetricExternal && !slices.Contains(ids, e.Report.CompetitionID) {
+			ids = append(ids, e.Report.CompetitionID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // flagged reports whether some competition of the board has a flag.

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
@@ -52,12 +53,13 @@ type Judge struct {
 }
 
 // New returns a Judge. self is the program that serves Command by calling
-// Serve with a catalog of the same competitions; empty is the running one.
-func New(metrics *metric.Registry, self string) *Judge {
+// Serve with a catalog of the same competitions; empty is the running one. ex
+// runs metrics that are programs.
+func New(metrics *metric.Registry, ex executor.Executor, self string) *Judge {
 	if self == "" {
 		self = "/proc/self/exe"
 	}
-	return &Judge{local: grading.Local{Metrics: metrics}, self: self, small: smallBytes, limits: limitsBeside}
+	return &Judge{local: grading.Local{Metrics: metrics, Executor: ex}, self: self, small: smallBytes, limits: limitsBeside}
 }
 
 func limitsBeside(trusted int64) Limits {
@@ -84,7 +86,10 @@ type question struct {
 type answer struct {
 	Report  *grading.Report  `json:",omitempty"`
 	Invalid *grading.Invalid `json:",omitempty"` // of a check
-	Error   string           `json:",omitempty"`
+	// Program says that the submission meets the requirements, and that its
+	// score takes a program, which the child does not run.
+	Program bool   `json:",omitempty"`
+	Error   string `json:",omitempty"`
 }
 
 // Grade implements grading.Judge.
@@ -101,6 +106,9 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 		return grading.Refuse(def, q, bad), nil
 	case err != nil:
 		return grading.Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
+	case a.Program:
+		q.Checked = true
+		return j.local.Grade(ctx, def, q)
 	case a.Error != "":
 		return grading.Report{}, errors.New(a.Error)
 	case a.Report == nil:

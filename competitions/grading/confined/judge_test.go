@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
@@ -83,7 +85,7 @@ func newBench(t *testing.T, l Limits) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := New(metric.All(), "")
+	j := New(metric.All(), nil, "")
 	j.small, j.limits = -1, func(int64) Limits { return l }
 	return &bench{j, grading.Local{Metrics: metric.All()}, cat, t.TempDir()}
 }
@@ -190,6 +192,48 @@ func TestOwn(t *testing.T) {
 	}
 	if r, err := b.Grade(t.Context(), def, q); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("got %v, %v", r.Outcome, err)
+	}
+}
+
+// printer is an executor that prints a verdict in place of running anything.
+type printer string
+
+func (p printer) Run(_ context.Context, spec executor.Spec, _ io.Writer) (executor.Exit, error) {
+	_, err := io.WriteString(spec.Stdout, string(p))
+	return executor.Exit{Reason: executor.Exited}, err
+}
+
+// TestProgram: where the metric is a program, the child checks the
+// requirements, and the program is run outside it.
+func TestProgram(t *testing.T) {
+	b := newBench(t, usual)
+	b.Judge.local.Executor = printer(`{"score": 0.875}`)
+	text := fmt.Sprintf(competition, "mine", "rmse", "", "same_rows = true")
+	text = strings.Replace(text, `"rmse"`, `command({ command = ["true"], better = "higher" })`, 1)
+	if err := os.MkdirAll(filepath.Join(b.dir, "mine"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b.file(t, "mine/"+competitions.FileName, text)
+	cat, err := competitions.LoadFolder(competitions.Folder{Path: b.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := cat.Get("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := b.file(t, "a.csv", truth)
+	r, err := b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "s.csv", truth), Answers: answers})
+	if err != nil || r.Outcome != grading.Scored || float64(*r.Score) != 0.875 || !r.MetricExternal {
+		t.Errorf("got %s, %v", asJSON(t, r), err)
+	}
+	r, err = b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "short.csv", "id,y\n1,1\n"), Answers: answers})
+	if err != nil || r.Outcome != grading.InvalidScore || r.Rule != "same_rows" {
+		t.Errorf("got %s, %v", asJSON(t, r), err)
+	}
+	b.Judge.local.Executor = nil
+	if _, err = b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "t.csv", truth), Answers: answers}); !errors.Is(err, grading.ErrProgram) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -94,6 +94,9 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 	report, err := judge.Grade(context.Background(), def, grading.Request{
 		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Params: params, Created: q.Created,
 	})
+	if errors.Is(err, grading.ErrProgram) {
+		return answer{Program: true}
+	}
 	if err != nil {
 		return answer{Error: err.Error()}
 	}

@@ -48,7 +48,7 @@ func (a *app) concretes() (*parts, error) {
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
-			Judge:    confined.New(metric.All(), self),
+			Judge:    confined.New(metric.All(), process.New(self), self),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
@@ -60,4 +60,13 @@ func (a *app) concretes() (*parts, error) {
 		})...),
 		functions: functions(catalog),
 	}, nil
+}
+
+// programs runs metrics that are programs, outside pipelines.
+func programs() *process.Executor {
+	self, err := os.Executable()
+	if err != nil {
+		self = "" // the running program, as Linux names it
+	}
+	return process.New(self)
 }

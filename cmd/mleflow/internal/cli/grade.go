@@ -82,7 +82,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Judge: confined.New(metric.All(), ""), DataDir: layout.Dir, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Judge: confined.New(metric.All(), programs(), ""), DataDir: layout.Dir, Created: time.Now()}
 	if len(o.runGroup) > 0 {
 		return a.gradeRunGroups(ctx, o, batch)
 	}

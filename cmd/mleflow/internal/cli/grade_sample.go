@@ -54,7 +54,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	report, err := confined.New(metric.All(), "").Grade(ctx, def, grading.Request{
+	report, err := confined.New(metric.All(), programs(), "").Grade(ctx, def, grading.Request{
 		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
 	if err != nil {
 		return err

@@ -1,0 +1,196 @@
+package grading
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// Program is a metric that is a program beside the definition:
+//
+//	metric = command({
+//	  command = ["python3", "metric.py"]
+//	  files   = ["metric.py"]         # of the competition's folder; a folder is taken whole
+//	  better  = "higher"
+//	  timeout = "5m"                  # of the wall clock
+//	  memory  = "2GiB"
+//	})
+//
+// It runs in a folder that holds copies of its files, with the paths of the
+// submission and of the answers, which it may read only, as its last two
+// arguments. It prints one object of JSON: {"score": 0.5}, or {"invalid": "why"}
+// for a submission that has no score. Anything else is a failure of the grader.
+type Program struct {
+	Command []string
+	Files   []string
+	Timeout time.Duration
+	Memory  int64
+}
+
+// ErrProgram says that a submission meets the requirements, and that its score
+// takes a program, for which the request has no executor.
+var ErrProgram = errors.New("the metric is a program, which is not run here")
+
+// maxVerdict bounds what a program prints.
+const maxVerdict = 64 << 10
+
+// score runs the program. An *Invalid error is its verdict on the submission.
+func (p *Program) score(ctx context.Context, def *competitions.Definition, q Request) (_ metric.Score, err error) {
+	if q.Executor == nil {
+		return metric.Score{}, ErrProgram
+	}
+	dir, err := os.MkdirTemp("", "mleflow-metric-*")
+	if err != nil {
+		return metric.Score{}, fmt.Errorf("run metric: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	spec, err := p.place(def, q, dir)
+	if err != nil {
+		return metric.Score{}, fmt.Errorf("run metric: %w", err)
+	}
+	var out, log head
+	out.most, log.most = maxVerdict+1, 4<<10
+	spec.Stdout = &out
+	exit, err := q.Executor.Run(ctx, spec, &log)
+	switch {
+	case err != nil:
+		return metric.Score{}, fmt.Errorf("run metric: %w", err)
+	case exit.Reason != executor.Exited || exit.Code != 0:
+		return metric.Score{}, fmt.Errorf("run metric: %q %s with status %d: %s", strings.Join(p.Command, " "), exit.Reason, exit.Code, strings.TrimSpace(log.String()))
+	}
+	return verdict(out.Bytes())
+}
+
+// place lays out what the program reads and says how it is run.
+func (p *Program) place(def *competitions.Definition, q Request, dir string) (executor.Spec, error) {
+	work, home := filepath.Join(dir, "metric"), filepath.Join(dir, "tmp")
+	for _, folder := range []string{work, home} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return executor.Spec{}, err
+		}
+	}
+	for _, name := range p.Files {
+		if err := copyFrom(def.Folder(), name, work); err != nil {
+			return executor.Spec{}, err
+		}
+	}
+	submission, answers := filepath.Join(dir, "submission.csv"), filepath.Join(dir, "answers"+filepath.Ext(q.Answers))
+	if err := errors.Join(copyFile(q.Submission, submission), copyFile(q.Answers, answers)); err != nil {
+		return executor.Spec{}, err
+	}
+	id := digest.Of([]byte(dir)).String()
+	return executor.Spec{
+		ID:      "metric-" + id[:16],
+		Command: append(append(append([]string{}, withoutNetwork()...), p.Command...), submission, answers),
+		Env:     map[string]string{"PATH": executor.DefaultPath, "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
+		Dir:     work,
+		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, Processes: 256, LogBytes: 1 << 20},
+	}, nil
+}
+
+// withoutNetwork begins a command that has no network: a namespace of its own,
+// where the machine lets this user make one; nothing where it does not.
+var withoutNetwork = sync.OnceValue(func() []string {
+	for _, way := range [][]string{{"unshare", "--net"}, {"unshare", "--user", "--map-current-user", "--net"}} {
+		way := append(way, "--")
+		if exec.Command(way[0], append(way[1:], "true")...).Run() == nil { //nolint:gosec // fixed words
+			return way
+		}
+	}
+	return nil
+})
+
+// verdict reads what a program printed.
+func verdict(text []byte) (metric.Score, error) {
+	if len(text) > maxVerdict {
+		return metric.Score{}, fmt.Errorf("run metric: it printed more than %d bytes in place of one object", maxVerdict)
+	}
+	var v struct {
+		Score   *Number `json:"score"`
+		Invalid *string `json:"invalid"`
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&v)
+	if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("there is more after it")
+	}
+	switch {
+	case err != nil:
+		return metric.Score{}, fmt.Errorf("run metric: it must print one object, {\"score\": number} or {\"invalid\": \"reason\"}: %w; it printed %.200q", err, text)
+	case (v.Score == nil) == (v.Invalid == nil):
+		return metric.Score{}, fmt.Errorf("run metric: it must print either a score or invalid, not both or none; it printed %.200q", text)
+	case v.Invalid != nil:
+		return metric.Score{}, &Invalid{Rule: "command", Reason: *v.Invalid}
+	}
+	return metric.Score{Value: float64(*v.Score), Rounding: metric.PythonRounding}, nil
+}
+
+// copyFrom copies a file or folder of a competition, with its path.
+func copyFrom(folder fs.FS, name, to string) error {
+	return fs.WalkDir(folder, name, func(at string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		dst := filepath.Join(to, filepath.FromSlash(at))
+		if e.IsDir() {
+			return os.MkdirAll(dst, 0o700)
+		}
+		data, err := fs.ReadFile(folder, at)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(to, filepath.FromSlash(path.Dir(at))), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(dst, data, 0o500)
+	})
+}
+
+// copyFile copies a file so that it can be read only.
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
+
+// head keeps the first bytes of what is written.
+type head struct {
+	bytes.Buffer
+	most int
+}
+
+func (t *head) Write(p []byte) (int, error) {
+	t.Buffer.Write(p[:min(len(p), max(0, t.most-t.Len()))])
+	return len(p), nil
+}
+
+// unmeasured stands for the scorer of a program where none is run: what can be
+// said of the form of a submission are the requirements.
+type unmeasured struct{}
+
+func (unmeasured) Score(metric.Input) (metric.Score, error) { return metric.Score{}, nil }

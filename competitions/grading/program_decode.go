@@ -1,0 +1,100 @@
+package grading
+
+import (
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/metric"
+)
+
+// The limits of a program that names none.
+const (
+	programTimeout = 10 * time.Minute
+	programMemory  = 4 << 30
+)
+
+var programAttributes = []string{"better", "command", "files", "memory_mib", "timeout"}
+
+// program decodes metric = command({ … }); false if the metric is none.
+func (d *decoder) program(def *competitions.Definition, attr *hclsyntax.Attribute) bool {
+	call, ok := attr.Expr.(*hclsyntax.FunctionCallExpr)
+	if !ok || call.Name != competitions.CommandFunction {
+		return false
+	}
+	at := attr.Expr.Range()
+	if len(call.Args) != 1 {
+		d.fail(at, "Wrong arguments", "command takes one object: command({ command = [\"python3\", \"metric.py\"], files = [\"metric.py\"], better = \"higher\" }).")
+		return true
+	}
+	v, diags := call.Args[0].Value(d.context)
+	if d.diags = append(d.diags, diags...); diags.HasErrors() {
+		return true
+	}
+	if v.IsNull() || !v.IsWhollyKnown() || !isObject(v) {
+		d.fail(at, "Wrong arguments", "command takes an object.")
+		return true
+	}
+	p := &Program{Timeout: programTimeout, Memory: programMemory}
+	d.plan.Program, d.plan.scorer = p, unmeasured{}
+	d.plan.Metric = metric.Metric{Name: competitions.CommandFunction, Better: metric.Higher}
+	better := ""
+	for name, item := range v.AsValueMap() {
+		switch {
+		case !slices.Contains(programAttributes, name):
+			d.fail(at, "Unknown attribute "+name, "%s", diag.Suggest(name, programAttributes))
+		case name == "command" || name == "files":
+			list, err := textList(item)
+			if err != nil {
+				d.fail(at, "Wrong value for "+name, "%v.", err)
+			}
+			if name == "files" {
+				p.Files = list
+			} else {
+				p.Command = list
+			}
+		case name == "memory_mib" && item.Type() == cty.Number && item.AsBigFloat().IsInt() && item.AsBigFloat().Sign() > 0:
+			mib, _ := item.AsBigFloat().Int64()
+			p.Memory = mib << 20
+		case name == "better" && item.Type() == cty.String:
+			better = item.AsString()
+		case name == "timeout" && item.Type() == cty.String:
+			t, err := time.ParseDuration(item.AsString())
+			if err != nil || t <= 0 {
+				d.fail(at, "Wrong value for timeout", "Write a time such as \"90s\" or \"10m\".")
+			}
+			p.Timeout = t
+		default:
+			d.fail(at, "Wrong value for "+name, "timeout is a string such as \"90s\", memory_mib a positive integer, better \"higher\" or \"lower\".")
+		}
+	}
+	d.checkProgram(def, attr, p, better)
+	return true
+}
+
+func (d *decoder) checkProgram(def *competitions.Definition, attr *hclsyntax.Attribute, p *Program, better string) {
+	at := attr.Expr.Range()
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		d.fail(at, "No command", "Write what is run: command = [\"python3\", \"metric.py\"].")
+	}
+	switch better {
+	case "higher":
+	case "lower":
+		d.plan.Metric.Better = metric.Lower
+	default:
+		d.fail(at, "No direction", "Write better = \"higher\" or better = \"lower\".")
+	}
+	for _, name := range p.Files {
+		if _, err := fs.Stat(def.Folder(), name); err != nil || name == "." {
+			d.fail(at, "No such file", "%q is no file or folder of the competition's folder.", name)
+		}
+	}
+	if d.body.Attributes["params"] != nil {
+		d.fail(d.body.Attributes["params"].Expr.Range(), "No parameters", "A command takes its parameters as arguments.")
+	}
+}
