@@ -181,7 +181,9 @@ func TestBaselineNumbersAndChances(t *testing.T) {
 	}
 }
 
-func TestBaselineRefuses(t *testing.T) {
+// TestBaselineWithoutModel: what cannot be learnt is answered with the sample, and
+// the log says why; without a sample there is nothing to answer with.
+func TestBaselineWithoutModel(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
@@ -199,9 +201,19 @@ func TestBaselineRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := solveBaseline(newTask(t, 0, tt.files))
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error with %q", err, tt.want)
+			var log strings.Builder
+			task := newTask(t, 0, tt.files)
+			task.Log = &log
+			err := solveBaseline(task)
+			if !strings.Contains(log.String(), tt.want) {
+				t.Errorf("the log has no %q:\n%s", tt.want, log.String())
+			}
+			sample, given := tt.files["sample_submission.csv"]
+			if (err == nil) != given {
+				t.Errorf("got error %v, sample given: %v", err, given)
+			}
+			if got, _ := os.ReadFile(filepath.Join(task.SubmissionDir, SubmissionFile)); string(got) != sample {
+				t.Errorf("submitted %q, want the sample, %q", got, sample)
 			}
 		})
 	}
