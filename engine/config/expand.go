@@ -359,7 +359,7 @@ func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
 	here := diag.Error(expr.Range(), "Private output in an untrusted step",
 		"%s of %s refers to output %q of %s (%s), which is private: it holds or was made from answers. A step of kind %q runs code that must not see it. Use a public output instead.",
 		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
-	there := diag.Warning(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
+	there := diag.Error(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
 	e.diags = append(e.diags, here, there)
 }
 

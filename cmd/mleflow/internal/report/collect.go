@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -92,6 +93,7 @@ func headOf(sum *ledger.Summary) Run {
 	if sum.Start != nil {
 		r.Pipeline = sum.Start.Pipeline
 	}
+	r.Pipeline = filepath.Base(r.Pipeline)
 	if sum.Finish != nil {
 		r.Status = sum.Finish.Status
 	}
