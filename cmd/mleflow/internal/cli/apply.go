@@ -31,7 +31,7 @@ type applyOptions struct {
 func newApply(a *app) *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
-		Use:   "apply FILE.hcl",
+		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
 		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json one event a line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.",
 		Args:  oneFile,
@@ -42,7 +42,7 @@ func newApply(a *app) *cobra.Command {
 			if o.failOn != "" && o.failOn != failOnAgent {
 				return usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
 			}
-			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
 		}),
@@ -55,6 +55,7 @@ func newApply(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "refuse what differs from the pipeline's lock file, with exit status 3")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
+	a.completePipeline(cmd)
 	return cmd
 }
 

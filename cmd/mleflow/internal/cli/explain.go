@@ -12,16 +12,17 @@ import (
 func newExplain(a *app) *cobra.Command {
 	var in inputFlags
 	cmd := &cobra.Command{
-		Use:   "explain FILE.hcl ADDRESS",
+		Use:   "explain [FILE.hcl] ADDRESS",
 		Short: "Tell all about one step: why it would run and what its key is made of",
 		Long:  "Say whether an instance would run and why, what is in its key field by field with\nthe values of the last run where they differ, and in which runs it took part.\n\nQuote addresses with keys for the shell: 'step.grade.score[\"digits/0\"]'.",
-		Args:  takes(2, 2),
+		Args:  takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			address, err := addr.Parse(args[1])
+			last := len(args) - 1
+			address, err := addr.Parse(args[last])
 			if err != nil {
 				return usageError{err}
 			}
-			return a.withProgram(cmd.Context(), args[0], in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args[:last], in, func(b *backend, p *engine.Program) error {
 				x, diags := b.engine.Explain(cmd.Context(), p, address)
 				if err := a.settle(diags, p); err != nil {
 					return err
@@ -31,6 +32,10 @@ func newExplain(a *app) *cobra.Command {
 		}),
 	}
 	in.register(cmd)
+	a.completePipeline(cmd)
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return addressesOf(a.glance(args)), cobra.ShellCompDirectiveDefault
+	}
 	return cmd
 }
 

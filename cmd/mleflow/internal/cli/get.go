@@ -39,7 +39,8 @@ which take no space.`,
 		Example: `  mleflow get latest --all -o results
   mleflow get latest 'step.agent-run.solve["dummy/demo-digits/0"].submission' -o out
   mleflow get latest step.aggregate.board.files -o out`,
-		Args: takes(1, 2),
+		Args:              takes(1, 2),
+		ValidArgsFunction: a.completeRuns(1, true),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.dir == "":

@@ -21,7 +21,7 @@ type graphOptions struct {
 func newGraph(a *app) *cobra.Command {
 	var o graphOptions
 	cmd := &cobra.Command{
-		Use:   "graph FILE.hcl",
+		Use:   "graph [FILE.hcl]",
 		Short: "Draw the graph of a pipeline for Graphviz or Mermaid",
 		Long:  "Print the graph of the step blocks, or of their instances. Boxes of steps that\nwould run are coloured as plan marks them.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
 		Args:  oneFile,
@@ -29,7 +29,7 @@ func newGraph(a *app) *cobra.Command {
 			if o.format != "dot" && o.format != "mermaid" {
 				return usagef("flag -format: %q is not known; use dot or mermaid", o.format)
 			}
-			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
 				pl, diags := b.engine.Plan(cmd.Context(), p, engine.PlanOptions{})
 				if err := a.settle(diags, p); err != nil {
 					return err
@@ -41,6 +41,7 @@ func newGraph(a *app) *cobra.Command {
 	o.in.register(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "dot", "language of the drawing: `dot` or mermaid")
 	cmd.Flags().BoolVar(&o.instances, "instances", false, "draw every instance instead of blocks")
+	a.completePipeline(cmd)
 	return cmd
 }
 

@@ -33,12 +33,12 @@ type lockOptions struct {
 func newLock(a *app) *cobra.Command {
 	var o lockOptions
 	cmd := &cobra.Command{
-		Use:   "lock FILE.hcl",
+		Use:   "lock [FILE.hcl]",
 		Short: "Pin what went into a pipeline and what came out",
 		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl lies beside the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache keeps what a lock file names.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return a.withProgram(cmd.Context(), args[0], o.in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
 				return a.lock(cmd.Context(), o, b, p)
 			})
 		}),
@@ -48,6 +48,7 @@ func newLock(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.results, "results", false, "pin what agents gave, too")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with status 3 if the lock file would change")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the lock file (default FILE.lock.hcl)")
+	a.completePipeline(cmd)
 	return cmd
 }
 

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,8 +94,13 @@ func (a *app) settle(diags diag.List, p *engine.Program) error {
 	return nil
 }
 
-// withProgram opens the backend, loads the pipeline and calls run.
-func (a *app) withProgram(ctx context.Context, path string, in inputFlags, run func(*backend, *engine.Program) error) (err error) {
+// withProgram opens the backend, loads the pipeline that the arguments name and
+// calls run.
+func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, run func(*backend, *engine.Program) error) (err error) {
+	path, err := pipelineFile(args)
+	if err != nil {
+		return err
+	}
 	a.usePipeline(path)
 	b, err := a.openBackend()
 	if err != nil {
@@ -125,13 +133,37 @@ func fewCollections() (restore func()) {
 	return func() { debug.SetGCPercent(old) }
 }
 
-// oneFile checks that a command got its pipeline file.
+// oneFile checks that a command got at most one pipeline file.
 func oneFile(_ *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
-		return errors.New("name the pipeline file, such as pipelines/demo.hcl")
-	case 1:
-		return nil
+	if len(args) > 1 {
+		return fmt.Errorf("one pipeline file is expected, got %d arguments: %q", len(args), args)
 	}
-	return fmt.Errorf("one pipeline file is expected, got %d arguments: %q", len(args), args)
+	return nil
+}
+
+// defaultPipeline is the file that is meant where none is named.
+const defaultPipeline = "pipeline.hcl"
+
+// pipelineFile returns the pipeline that the arguments name first: without any
+// pipeline.hcl of the working directory, or the only HCL file there. Lock files
+// do not count.
+func pipelineFile(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	if _, err := os.Stat(defaultPipeline); err == nil {
+		return defaultPipeline, nil
+	}
+	found, err := filepath.Glob("*.hcl")
+	if err != nil {
+		return "", fmt.Errorf("look for a pipeline: %w", err)
+	}
+	found = slices.DeleteFunc(found, func(name string) bool { return strings.HasSuffix(name, ".lock.hcl") })
+	switch len(found) {
+	case 0:
+		return "", usagef("name the pipeline file, such as pipelines/demo.hcl: there is no %s here, nor another HCL file", defaultPipeline)
+	case 1:
+		return found[0], nil
+	}
+	return "", usagef("name the pipeline file: there is no %s here, and several others: %s", defaultPipeline, strings.Join(found, ", "))
 }

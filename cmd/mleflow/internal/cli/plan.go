@@ -17,12 +17,12 @@ func newPlan(a *app) *cobra.Command {
 	var sel selectFlags
 	var preflight bool
 	cmd := &cobra.Command{
-		Use:   "plan FILE.hcl",
+		Use:   "plan [FILE.hcl]",
 		Short: "Say what apply would run, and why",
 		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNothing is run; neither the network nor a container runtime is touched, unless\n--preflight asks the places of the data. -v lists every instance.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return a.withProgram(cmd.Context(), args[0], in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, in, func(b *backend, p *engine.Program) error {
 				opts, err := sel.options()
 				if err != nil {
 					return err
@@ -45,6 +45,7 @@ func newPlan(a *app) *cobra.Command {
 	sel.register(cmd)
 	a.network.register(cmd)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
+	a.completePipeline(cmd)
 	return cmd
 }
 

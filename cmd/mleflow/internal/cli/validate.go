@@ -13,15 +13,20 @@ import (
 func newValidate(a *app) *cobra.Command {
 	var in inputFlags
 	cmd := &cobra.Command{
-		Use:   "validate FILE.hcl",
+		Use:   "validate [FILE.hcl]",
 		Short: "Check a pipeline without looking at the cache",
 		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see what.\nThe exit status is 2 when it is not valid. With --json the diagnostics are\nprinted as an object.",
 		Args:  oneFile,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			return runValidate(a, args[0], in)
+			path, err := pipelineFile(args)
+			if err != nil {
+				return err
+			}
+			return runValidate(a, path, in)
 		}),
 	}
 	in.register(cmd)
+	a.completePipeline(cmd)
 	return cmd
 }
 
