@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -125,7 +126,11 @@ func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {
 			continue
 		}
 		outcome := string(s.Status)
-		if outcome == "" {
+		switch {
+		case outcome != "":
+		case sum.State == ledger.Running && !s.Started.IsZero():
+			outcome, s.Duration = "running", time.Since(s.Started)
+		default:
 			outcome = "did not end"
 		}
 		row := []string{s.Address, outcome}

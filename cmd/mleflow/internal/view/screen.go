@@ -81,6 +81,9 @@ func runningLine(r *Running, style Style, width int, now time.Time) string {
 	if len(r.Devices) > 0 {
 		text += "  " + style.Dim("on "+strings.Join(r.Devices, ", "))
 	}
+	if r.Line != "" {
+		text += "  " + style.Dim(OneLine(r.Line))
+	}
 	return text
 }
 

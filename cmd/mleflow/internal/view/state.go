@@ -43,6 +43,8 @@ type Running struct {
 	Rate rate
 	// Room is what the attempt waits for, if it waits for disk space.
 	Room *event.StepWaiting
+	// Line is the last line that it printed.
+	Line string
 	// Waiting says that the last attempt failed and the next one is awaited.
 	Waiting *event.StepRetry
 }
@@ -101,6 +103,9 @@ func (s *State) log(e event.StepLog) {
 		tail = slices.Delete(tail, 0, len(tail)-tailLines)
 	}
 	s.tails[e.Address] = tail
+	if r := s.running[e.Address]; r != nil && e.Line != "" {
+		r.Line = e.Line
+	}
 }
 
 func (s *State) finish(e event.StepFinished) {
