@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRelease packs this test's own binary twice, at different times.
+func TestRelease(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for name, text := range map[string][]byte{"LICENSE": []byte("free"), "README.md": []byte("read"), "mleflow-linux-amd64": binary} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, out := range []string{"a", "b"} {
+		if err := release(out, "v1.2.3", []string{"mleflow-linux-amd64"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes("mleflow-linux-amd64", time.Now(), time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"SHA256SUMS", "mleflow-v1.2.3-linux-amd64.tar.gz", "mleflow-v1.2.3-linux-amd64.cdx.json"} {
+		a, b := read(t, "a", name), read(t, "b", name)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s differs between two releases of the same binary", name)
+		}
+	}
+	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != 2 {
+		t.Errorf("SHA256SUMS has %d lines, want 2", n)
+	}
+	var b bill
+	if err := json.Unmarshal(read(t, "a", "mleflow-v1.2.3-linux-amd64.cdx.json"), &b); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.Metadata.Component; c.Version != "v1.2.3" || len(c.Hashes) != 1 || len(b.Components) == 0 || b.Components[0].Name != "std" {
+		t.Errorf("bill %+v", b)
+	}
+}
+
+func read(t *testing.T, folder, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
