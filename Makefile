@@ -64,7 +64,7 @@ docs: ## write the reference pages in docs anew
 
 # No version control in the build information, no paths, one version: the same
 # source and Go give the same bytes.
-PLATFORMS       ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+PLATFORMS       ?= linux/amd64 linux/arm64
 RELEASE_VERSION ?= $(or $(VERSION),v0.1.0-dev)
 release: ## build the archives of PLATFORMS with bills of materials and sums in DIST
 	@set -e; rm -rf $(DIST); for p in $(PLATFORMS); do \
