@@ -66,7 +66,11 @@ func (c *claim) drop() error { return c.lock.Close() }
 
 // remove removes the folder and lets go of it.
 func (c *claim) remove() error {
-	return errors.Join(os.RemoveAll(c.dir), c.lock.Close())
+	err := dropViews(c.dir)
+	if err == nil {
+		err = os.RemoveAll(c.dir)
+	}
+	return errors.Join(err, c.lock.Close())
 }
 
 func (c *claim) path(name string) string { return filepath.Join(c.dir, name) }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -209,7 +208,11 @@ func (r *run) create(ctx context.Context) error {
 			return err
 		}
 	}
-	plan, err := r.blueprint(image)
+	views, err := r.makeViews()
+	if err != nil {
+		return err
+	}
+	plan, err := r.blueprint(image, views)
 	if err != nil {
 		return err
 	}
@@ -240,12 +243,12 @@ func (r *run) create(ctx context.Context) error {
 	return r.task.Start(ctx)
 }
 
-func (r *run) blueprint(image client.Image) (*blueprint, error) {
-	etc := filepath.Join(r.e.opts.StateDir, "etc")
+func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint, error) {
+	etc := r.claim.path("etc") // no guest shares a file with another
 	if err := etcFiles(etc); err != nil {
 		return nil, err
 	}
-	pause, err := pauseFile(r.e.opts.StateDir)
+	pause, err := pauseFile(r.claim.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +256,7 @@ func (r *run) blueprint(image client.Image) (*blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.dir, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
 }
 
 // launch starts the command in the task.

@@ -91,8 +91,10 @@ type blueprint struct {
 	// users are those of the host that the guest's are; without any it has the
 	// host's.
 	users users
-	// dir is where device nodes are made for them.
-	dir string
+	// dir is where device nodes are made for them, and views are what is mounted
+	// in place of folders that are only read.
+	dir   string
+	views map[string]string
 	// build leaves the root file system writable.
 	build bool
 	// command is where the process of the command is put: the container's own
@@ -201,7 +203,7 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 	for _, m := range b.spec.Mounts {
 		guest := path.Clean(m.Guest)
 		s.Mounts = slices.DeleteFunc(s.Mounts, func(old specs.Mount) bool { return old.Destination == guest })
-		s.Mounts = append(s.Mounts, specs.Mount{Type: "bind", Source: m.Host, Destination: guest, Options: bindOptions(m.ReadOnly)})
+		s.Mounts = append(s.Mounts, specs.Mount{Type: "bind", Source: cmp.Or(b.views[m.Host], m.Host), Destination: guest, Options: bindOptions(m.ReadOnly)})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -290,6 +292,7 @@ func dataProbes() []probe {
 			return os.Link(file, "/tmp/linked.csv")
 		}),
 		attempt("data by memory", "write to a public file through /proc/self/mem and a mapping", dataByMemory),
+		attempt("locks of others", "find a lock of another attempt on a public file, on /etc/hosts, /etc/hostname and the first process's program", foreignLock),
 		attempt("data attributes", "set its times, attributes and extended attributes", func() error {
 			if unix.Setxattr(file, "user.x", []byte("y"), 0) == nil || unix.Utime(file, &unix.Utimbuf{}) == nil {
 				return nil
@@ -297,6 +300,30 @@ func dataProbes() []probe {
 			return unix.Setxattr(file, "trusted.x", []byte("y"), 0)
 		}),
 	}
+}
+
+// foreignLock looks for a file that somebody outside has locked: whoever sees
+// another's locks has a channel to it.
+func foreignLock() error {
+	list := []string{"/etc/hosts", "/etc/hostname", "/dev/pause"}
+	_ = filepath.WalkDir("/home/data", func(path string, _ fs.DirEntry, _ error) error {
+		list = append(list, path)
+		return nil
+	})
+	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		for _, path := range list {
+			f, err := os.Open(path)
+			if err != nil {
+				continue
+			}
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+			_ = f.Close()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil
+			}
+		}
+	}
+	return errors.New("no lock is seen")
 }
 
 // dataByMemory maps a public file and writes to the mapping, by its address and

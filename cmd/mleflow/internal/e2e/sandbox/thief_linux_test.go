@@ -21,8 +21,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // finding is a line of the thief's report; see command rogue.
@@ -234,6 +236,7 @@ func TestThief(t *testing.T) {
 	p := newPlot(t)
 	p.right = p.answers(t)
 	before := p.snapshot(t)
+	unlock := p.lock()
 	ours := p.steal(t)
 	if diff := cmp.Diff(before, p.snapshot(t)); diff != "" {
 		t.Errorf("the machine was changed:\n%s", diff)
@@ -248,7 +251,55 @@ func TestThief(t *testing.T) {
 		}
 	}
 	as, root := p.contrast(t, "1000:1000"), p.contrast(t, "root")
+	if unlock() == 0 {
+		t.Error("nothing was locked")
+	}
 	p.publish(t, ours, as, root)
+}
+
+// lock holds locks on all that attempts may read of the competition, as another
+// attempt could: on the files in the cache, in the folders of attempts, and where the
+// reference would have them. It returns how many there were when it is over.
+func (p *plot) lock() (unlock func() int) {
+	held := map[string]*os.File{}
+	kept := filepath.Join(p.cache, "kept")
+	dirs := []string{filepath.Join(p.dir, "prepared", "demo-cancer", "prepared", "public"), filepath.Join(p.cache, "objects"), kept}
+	stop, done := make(chan bool), make(chan bool)
+	take := func(path string, d fs.DirEntry, err error) error {
+		if err != nil || held[path] != nil || !d.Type().IsRegular() || strings.HasPrefix(path, kept) && !strings.Contains(path, "/data/") {
+			return nil
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return f.Close()
+		}
+		held[path] = f
+		return nil
+	}
+	go func() {
+		defer close(done)
+		for {
+			for _, dir := range dirs {
+				_ = filepath.WalkDir(dir, take)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int {
+		close(stop)
+		<-done
+		for _, f := range held {
+			_ = f.Close()
+		}
+		return len(held)
+	}
 }
 
 // answers prepares the competition once and returns its answers. What that
