@@ -156,6 +156,11 @@ byte the whole set has 10 to 20 million. Each is one file of the cache whatever 
 prepared folders have it, so a file system that is to hold the set needs as many inodes: ` + "`plan`" + ` warns where it
 knows the number, ` + "`df -i`" + ` tells what there is. ext4 makes one inode for 16 KiB by default, 61 million a TB.
 
+## Attempts
+
+An attempt may store its disk limit beside this, 100 GiB by default; what it does not store takes nothing, and nothing is reserved for
+it unless the step has resources.disk. Of that at most 12 GiB are kept. An image takes its unpacked size once for all attempts.
+
 ## Memory
 
 A download takes at most 8 MiB for each connection, and a tree of any number of files is written in sorted runs, so that
