@@ -10,6 +10,7 @@ import (
 var cuboidAP = Metric{
 	Name:   "cuboid_ap",
 	Better: Higher,
+	Costly: true,
 	Doc: `Mean over rows and the thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
 A cell lists "confidence x y z width length height yaw class", split at every single blank; a blank cell lists nothing. In a row, the classes are those of its true boxes; a class without predictions has precision 0, predictions of other classes cost nothing. Predictions by falling confidence are right if the true box of the greatest intersection over union exceeds the threshold and is not taken; average precision is the area below the envelope of precision over recall. The intersection is that of the two ground rectangles times that of the heights.
 A list of another length, a word that is no number, and among the classes of the row a size that is not positive or a value that is not finite have no score. A row without true boxes gives NaN.`,

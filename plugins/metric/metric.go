@@ -37,7 +37,8 @@ type Metric struct {
 	// row for each; none where ids are the same.
 	Ends []string
 	// Costly says that few bytes may take much processor time: it grows with
-	// the pixels that a mask covers, say, not with the text of the mask.
+	// the pixels that a mask covers, say, or with a cell times that of the
+	// answers, not with the text of the cell.
 	Costly bool
 	New    func(Args) (Scorer, error) // checks the arguments
 }

@@ -19,7 +19,7 @@ func (c *Column) ToNumeric() (*Column, error) {
 	r := numericReader{floats: make([]float64, c.n), ints: make([]uint64, c.n)}
 	for i := range c.n {
 		if what := r.add(i, c.Value(i)); what != "" {
-			return nil, fmt.Errorf("row %d: %q %s", i+1, c.Text(i), what)
+			return nil, fmt.Errorf("row %d: %.40q %s", i+1, c.Text(i), what)
 		}
 	}
 	switch {

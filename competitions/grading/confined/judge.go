@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -47,19 +46,20 @@ type Judge struct {
 	self   string
 	small  int64 // what is read without a child
 	limits func(trusted int64) Limits
-	// memory is held alone by a child that the machine had no memory for
-	// beside others.
-	memory sync.RWMutex
+	room   *room
 }
 
 // New returns a Judge. self is the program that serves Command by calling
 // Serve with a catalog of the same competitions; empty is the running one. ex
-// runs metrics that are programs.
-func New(metrics *metric.Registry, ex executor.Executor, self string) *Judge {
+// runs metrics that are programs. Children share the machine.
+func New(metrics *metric.Registry, ex executor.Executor, self string, machine Machine) *Judge {
 	if self == "" {
 		self = "/proc/self/exe"
 	}
-	return &Judge{local: grading.Local{Metrics: metrics, Executor: ex}, self: self, small: smallBytes, limits: limitsBeside}
+	return &Judge{
+		local: grading.Local{Metrics: metrics, Executor: ex}, self: self,
+		small: smallBytes, limits: limitsBeside, room: newRoom(machine),
+	}
 }
 
 func limitsBeside(trusted int64) Limits {
@@ -173,13 +173,18 @@ func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params ma
 		}
 	}
 	q.Limits = j.limits(trusted)
-	j.memory.RLock()
-	a, err := j.run(ctx, q)
-	j.memory.RUnlock()
-	if errors.Is(err, errKilled) {
-		j.memory.Lock()
-		defer j.memory.Unlock()
-		a, err = j.run(ctx, q)
+	a, err := j.runIn(ctx, q, func() (func(), error) { return j.room.enter(ctx, q.Limits.Memory) })
+	if errors.Is(err, errKilled) { // by a machine that has no memory for it beside others
+		a, err = j.runIn(ctx, q, func() (func(), error) { return j.room.alone(ctx) })
 	}
 	return a, err
+}
+
+func (j *Judge) runIn(ctx context.Context, q question, enter func() (func(), error)) (answer, error) {
+	leave, err := enter()
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
+	return j.run(ctx, q)
 }

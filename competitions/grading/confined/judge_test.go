@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -60,6 +63,8 @@ func catalog() (*competitions.Catalog, error) {
 	for _, c := range [][4]string{
 		{"toy", "rmse", "", "same_rows = true"},
 		{"joined", "rmse", `align = "join"`, ""},
+		{"long", "levenshtein", "", ""},
+		{"cuboids", "cuboid_ap", "", ""},
 		{"slices", "dice_hausdorff", "params = { height = \"h\", width = \"w\" }\n    cells = \"filled_text\"", ""},
 	} {
 		folder[c[0]+"/competition.hcl"] = &fstest.MapFile{Data: fmt.Appendf(nil, competition, c[0], c[1], c[2], c[3])}
@@ -85,7 +90,7 @@ func newBench(t *testing.T, l Limits) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := New(metric.All(), nil, "")
+	j := New(metric.All(), nil, "", Machine{})
 	j.small, j.limits = -1, func(int64) Limits { return l }
 	return &bench{j, grading.Local{Metrics: metric.All()}, cat, t.TempDir()}
 }
@@ -290,6 +295,92 @@ func TestLimits(t *testing.T) {
 				t.Errorf("the form says %v", err)
 			}
 		})
+	}
+}
+
+// TestCostly: few bytes that take long are no small submission.
+func TestCostly(t *testing.T) {
+	list := func(piece string, n int) string {
+		return "id,y\n1," + strings.Repeat(piece, n-1) + strings.TrimSpace(piece) + "\n"
+	}
+	for id, texts := range map[string][2]string{
+		"long":    {list("ab", 800_000), list("ba", 100_000)},
+		"cuboids": {list("1 0 0 0 9 9 9 0.5 car ", 5000), list("1 0 0 0 9 9 9 1 car ", 12_000)},
+	} {
+		t.Run(id, func(t *testing.T) {
+			b := newBench(t, Limits{4 << 30, time.Second})
+			b.small = smallBytes
+			r, err := b.Grade(t.Context(), b.def(t, id), grading.Request{Submission: b.file(t, "s.csv", texts[1]), Answers: b.file(t, "a.csv", texts[0])})
+			if err != nil || r.Rule != "limit" || !strings.Contains(r.Reason, "more than 1s of processor time") {
+				t.Errorf("got %v, %s", err, asJSON(t, r))
+			}
+		})
+	}
+}
+
+// TestRoom starts children that look how many there are.
+func TestRoom(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		machine Machine
+		most    int
+	}{
+		{"processors", Machine{CPUs: 2.5, Memory: 1 << 40}, 2},
+		{"unknown memory", Machine{CPUs: 2}, 2},
+		{"memory", Machine{CPUs: 64, Memory: 3 * usual.Memory}, 3},
+		{"less memory than one may have", Machine{CPUs: 64, Memory: usual.Memory / 2}, 1},
+		{"none is known", Machine{}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, usual)
+			b.room = newRoom(tt.machine)
+			running := t.TempDir()
+			b.self = b.file(t, "program", fmt.Sprintf("#!/bin/sh\ncd %q; : > $$; ls | wc -l >> ../seen; sleep 0.1; rm $$; echo '{}'\n", running))
+			if err := os.Chmod(b.self, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			check, path := b.Form(b.def(t, "toy"), ""), b.file(t, "s.csv", truth)
+			var wg sync.WaitGroup
+			for range 3 * tt.most {
+				wg.Go(func() {
+					if err := check(t.Context(), path); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			text, err := os.ReadFile(filepath.Join(running, "../seen"))
+			seen := strings.Fields(string(text))
+			if err != nil || len(seen) != 3*tt.most {
+				t.Fatalf("%d children ran (%v)", len(seen), err)
+			}
+			if !slices.ContainsFunc(seen, func(n string) bool { return n == fmt.Sprint(tt.most) }) {
+				t.Logf("there were never %d at once", tt.most)
+			}
+			for _, n := range seen {
+				if k, err := strconv.Atoi(n); err != nil || k > tt.most {
+					t.Errorf("%s at once, want at most %d", n, tt.most)
+				}
+			}
+		})
+	}
+}
+
+// TestRoomIsLeft: who waits for room is told when nobody waits for him.
+func TestRoomIsLeft(t *testing.T) {
+	r := newRoom(Machine{CPUs: 1})
+	leave, err := r.alone(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.enter(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	leave()
+	if _, err := r.enter(t.Context(), 1); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/executor"
 	"github.com/mleflow/mleflow/plugins/executor/containerd"
@@ -48,7 +49,7 @@ func (a *app) concretes() (*parts, error) {
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
-			Judge:    confined.New(metric.All(), process.New(self), self),
+			Judge:    newJudge(process.New(self), self),
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
@@ -69,4 +70,11 @@ func programs() *process.Executor {
 		self = "" // the running program, as Linux names it
 	}
 	return process.New(self)
+}
+
+// newJudge returns what reads submissions, with ex for metrics that are
+// programs. self is this program.
+func newJudge(ex executor.Executor, self string) *confined.Judge {
+	machine := sched.Machine()
+	return confined.New(metric.All(), ex, self, confined.Machine{CPUs: machine.CPUs, Memory: machine.MemoryBytes})
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/grading/confined"
-	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 type gradeOptions struct {
@@ -82,7 +80,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Judge: confined.New(metric.All(), programs(), ""), DataDir: layout.Dir, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Judge: newJudge(programs(), ""), DataDir: layout.Dir, Created: time.Now()}
 	if len(o.runGroup) > 0 {
 		return a.gradeRunGroups(ctx, o, batch)
 	}

@@ -10,8 +10,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/grading/confined"
-	"github.com/mleflow/mleflow/plugins/metric"
 )
 
 func newGradeSample(a *app) *cobra.Command {
@@ -54,7 +52,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	report, err := confined.New(metric.All(), programs(), "").Grade(ctx, def, grading.Request{
+	report, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{
 		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
 	if err != nil {
 		return err
