@@ -41,6 +41,41 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestContinuousIntegration runs the script of docs/verify.md on a machine with
+// an empty cache, with a folder for the bucket and without its go install.
+func TestContinuousIntegration(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "verify.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## In CI\n")
+	block := fence.FindStringSubmatch(section)
+	if !found || block == nil || strings.TrimSpace(block[1]) != "sh" {
+		t.Fatal("docs/verify.md has no script of sh under In CI")
+	}
+	folder := t.TempDir()
+	remote := "file://" + filepath.Join(folder, "remote")
+	script := block[2]
+	for _, change := range [][2]string{{`(?m)^go install .*$`, ""}, {`s3://[^']*`, remote}} {
+		pattern := regexp.MustCompile(change[0])
+		if !pattern.MatchString(script) {
+			t.Fatalf("the script has no %s", change[0])
+		}
+		script = pattern.ReplaceAllLiteralString(script, change[1])
+	}
+	shell(t, `mkdir remote
+mleflow init
+mleflow apply pipeline.hcl
+mleflow lock pipeline.hcl
+mleflow cache push --all --remote "`+remote+`"`, folder, pageEnv(t))
+	printed := shell(t, script, folder, pageEnv(t))
+	for _, want := range []string{"0 ran, 10 cached", "3 of 3 scores, graded again with answers from here"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("no %q in\n%s", want, printed)
+		}
+	}
+}
+
 // pageEnv is the environment of somebody who has only mleflow on the path.
 func pageEnv(t *testing.T) []string {
 	home := t.TempDir()
