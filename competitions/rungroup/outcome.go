@@ -20,6 +20,7 @@ const (
 	// TimedOut is what the reference's agents print at their time limit.
 	TimedOut    Outcome = "timed_out"
 	OutOfMemory Outcome = "out_of_memory"
+	OutOfDisk   Outcome = "out_of_disk"
 	AgentFailed Outcome = "agent_failed"
 	// MachineFailed is no fault of the agent: something around it went wrong,
 	// or the run's folder is not there.
@@ -28,7 +29,7 @@ const (
 
 // Outcomes returns all of them.
 func Outcomes() []Outcome {
-	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, AgentFailed, MachineFailed}
+	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, OutOfDisk, AgentFailed, MachineFailed}
 }
 
 // logTail is how much of the end of run.log is looked at, in bytes.

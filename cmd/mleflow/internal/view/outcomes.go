@@ -125,6 +125,8 @@ func (o outcomeOutputs) attemptReason() string {
 		return "stopped after " + Duration(time.Duration(o.stats.WallSeconds*float64(time.Second)))
 	case "out_of_memory":
 		return "used " + Bytes(o.stats.PeakMemoryBytes)
+	case "out_of_disk":
+		return "stored more than its disk limit"
 	case "agent_failed":
 		return fmt.Sprintf("exit status %d", o.stats.ExitCode)
 	}
