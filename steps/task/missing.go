@@ -71,11 +71,12 @@ func (l lacking) retryable(err error) error {
 // why says what stood in the way, in brackets: it is the same for all texts.
 func (l lacking) why() string {
 	for _, m := range l {
-		for _, err := range m.failed {
-			if errors.Is(err, source.ErrOffline) {
-				return " (" + source.ErrOffline.Error() + ")"
-			}
-			return fmt.Sprintf(" (%v)", err)
+		switch {
+		case len(m.failed) == 0:
+		case errors.Is(m.failed[0], source.ErrOffline):
+			return " (" + source.ErrOffline.Error() + ")"
+		default:
+			return fmt.Sprintf(" (%v)", m.failed[0])
 		}
 	}
 	return ""
