@@ -8,7 +8,9 @@
 // /run and /dev/shm in memory, of limited size; its own processes, host name
 // and loopback interface. It runs as an unprivileged user without
 // capabilities, cannot gain privileges, and is kept to the default list of
-// system calls. Nothing of the host's environment, names or files is passed on.
+// system calls. On the host that user is one that nobody else has, by a user
+// namespace where there can be one (see users), and the folders that it may only read
+// are views with inodes of their own. Nothing of the host's environment, names or files is passed on.
 // The one way out are the Spec's services: their listeners are made inside the
 // guest's network namespace and answered by mleflow on the host.
 // Network.Open gives the guest the host's network instead, loopback included;
