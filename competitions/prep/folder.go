@@ -35,8 +35,12 @@ func NewFolder(final string) (*Folder, error) {
 	return &Folder{final: final, partial: partial}, nil
 }
 
-// Publish puts the outputs at their final place, replacing what lay there.
+// Publish puts the outputs at their final place, replacing what lay there. A
+// folder "private" among them is its owner's only.
 func (f *Folder) Publish() error {
+	if err := os.Chmod(filepath.Join(f.partial, "private"), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w", f.final, err)
+	}
 	old := f.partial + ".old"
 	err := os.Rename(f.final, old)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -83,5 +83,8 @@ func (j Job) materialise(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("make raw folder: %w", err)
 	}
+	if err := os.Chmod(dir, 0o700); err != nil { // raw data hold the answers
+		return fmt.Errorf("make raw folder: %w", err)
+	}
 	return nil
 }
