@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/local"
@@ -75,6 +77,9 @@ func (r *run) open() error {
 		Secrets: secret.New(r.p.hidden...),
 	})
 	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: %w", cache.ErrReadOnly, err)
+		}
 		if c := r.pl.Counts(); c.Run+c.Deferred > 0 {
 			return err
 		}

@@ -56,6 +56,9 @@ func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 // *Invalid, whose reason holds no path of this machine.
 func (l limits) read(path string) (*table.Table, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, unreadable("the file may not be read: permission denied")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read submission: %w", err)
 	}

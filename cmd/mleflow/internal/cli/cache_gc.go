@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +30,9 @@ func newCacheGC(a *app) *cobra.Command {
 				opts.MaxSize = max(1, size)
 			}
 			return a.withCache(func(c *disk.Cache) error {
+				if err := nextSecond(cmd.Context()); err != nil {
+					return err
+				}
 				result, err := c.GC(cmd.Context(), opts)
 				if err != nil {
 					return err
@@ -39,6 +44,19 @@ func newCacheGC(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&maxSize, "max-size", "", "evict results until the cache takes at most `SIZE`, such as 500GiB")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
 	return cmd
+}
+
+// nextSecond waits until the clock's second has passed. Files have whole seconds,
+// and a collection keeps what is not older than itself, since another process
+// may be publishing it: what the command before this one made is older then.
+func nextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // collectedJSON is the form of cache gc --json.
