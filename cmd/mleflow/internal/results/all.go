@@ -59,7 +59,7 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 			err = s.report(ctx, rec, reportFolder(dir, st, folders), opts)
 			out.Reports++
 		case kindBoard:
-			err = s.outputs(ctx, rec, filepath.Join(dir, "boards", safeName(boardName(st.Address))), map[string]string{"files": "."}, opts)
+			err = s.board(ctx, rec, filepath.Join(dir, "boards", safeName(boardName(st.Address))), opts)
 			out.Boards++
 		}
 		if err != nil {
@@ -91,8 +91,17 @@ func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record) s
 }
 
 func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts Options) error {
-	if err := s.outputs(ctx, rec, at, map[string]string{"submission": "submission", "code": "code", "logs": "logs", "snapshots": "snapshots"}, opts); err != nil {
+	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
+	}
+	for _, name := range []string{"submission", "code", "logs", "snapshots"} {
+		ref := rec.Outputs[name].Ref
+		if ref.IsZero() || name == "snapshots" && ref.Files == 0 {
+			continue
+		}
+		if err := s.place(ctx, ref, filepath.Join(at, name), opts); err != nil {
+			return err
+		}
 	}
 	values := map[string]json.RawMessage{}
 	for name, v := range rec.Outputs {
@@ -132,27 +141,16 @@ func reportFolder(dir string, st *plan.Step, folders map[int]string) string {
 	return filepath.Join(dir, "reports", safeName(boardName(st.Address)))
 }
 
-// outputs writes the outputs that are named to their places below at; "." is at
-// itself.
-func (s *Source) outputs(ctx context.Context, rec *cache.Record, at string, names map[string]string, opts Options) error {
+// board writes the files of a leaderboard; one of an older version has none.
+func (s *Source) board(ctx context.Context, rec *cache.Record, at string, opts Options) error {
+	ref := rec.Outputs["files"].Ref
+	if ref.IsZero() {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	for name, to := range names {
-		v, ok := rec.Outputs[name]
-		if !ok || v.Ref.IsZero() || v.Ref.Kind == cache.Tree && v.Ref.Files == 0 && name == "snapshots" {
-			continue
-		}
-		if to != "." {
-			if err := os.MkdirAll(at, 0o755); err != nil {
-				return err
-			}
-		}
-		if err := s.place(ctx, v.Ref, filepath.Join(at, to), opts); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.place(ctx, ref, at, opts)
 }
 
 func field(rec *cache.Record, label string) string {
