@@ -55,7 +55,6 @@ func newApply(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "refuse what differs from the pipeline's lock file, with exit status 3")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
-	a.completePipeline(cmd)
 	return cmd
 }
 

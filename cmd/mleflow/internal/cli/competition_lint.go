@@ -76,10 +76,9 @@ func newCompetitionLint(a *app) *cobra.Command {
 	var folder folderFlag
 	var data dataFlags
 	cmd := &cobra.Command{
-		Use:               "lint [ID]...",
-		Short:             "Look for mistakes in competitions",
-		Long:              lintHelp(),
-		ValidArgsFunction: a.completeIDs,
+		Use:   "lint [ID]...",
+		Short: "Look for mistakes in competitions",
+		Long:  lintHelp(),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			defs, err := a.definitions(folder, args)
 			if err != nil {

@@ -47,8 +47,7 @@ and shows how it differs from the pinned one: teams, scores, and the thresholds 
 the medals. Only --accept writes it; without, the exit status is 3 when it differs.
 A competition that has not ended has a public leaderboard only, which --accept does
 not take without --force.`,
-		Args:              takes(1, -1),
-		ValidArgsFunction: a.completeIDs,
+		Args: takes(1, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {
 				return usagef("--accept is for --leaderboard")

@@ -30,7 +30,6 @@ be tested.`,
 	}
 	cmd.Flags().StringVar(&dir, "dir", "competitions", "write below `DIR`")
 	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(append(kit.Skeletons(), "kaggle:"), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
 }
 

@@ -12,10 +12,9 @@ import (
 
 func newCompetitionShow(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Show a competition: task, metric, medals, parameters, known defects",
-		Args:              takes(1, 1),
-		ValidArgsFunction: a.completeIDs,
+		Use:   "show ID",
+		Short: "Show a competition: task, metric, medals, parameters, known defects",
+		Args:  takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			catalog, err := a.catalog()
 			if err != nil {

@@ -1,124 +1,179 @@
 package cli
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
 )
 
 // completer gives a shell what may be written at a place.
 type completer = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective)
 
-// completeRuns completes runs as the first arguments, as many as given, and
-// addresses of the first run's steps after them.
-func (a *app) completeRuns(runs int, addresses bool) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		var found []string
-		switch {
-		case len(args) < runs:
-			found = a.runIDs()
-		case len(args) == runs && addresses:
-			found = a.runSteps(args[0])
+// complete lets shells complete the arguments of all commands and the values of
+// all flags.
+func (a *app) complete(root *cobra.Command) {
+	arguments, values := a.argumentCompleters(), a.valueCompleters()
+	walk(root, func(c *cobra.Command) {
+		switch complete, known := arguments[c.CommandPath()]; {
+		case known:
+			c.ValidArgsFunction = complete
+		case c.ValidArgs == nil:
+			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
+		each := func(f *pflag.Flag) {
+			if complete := completerOf(c, f, values); complete != nil {
+				// It fails only if there is no such flag, or if it is done.
+				_ = c.RegisterFlagCompletionFunc(f.Name, complete)
+			}
+		}
+		c.Flags().VisitAll(each)
+		c.PersistentFlags().VisitAll(each)
+	})
 }
 
-// runIDs lists the runs, newest first.
-func (a *app) runIDs() []string {
-	l, err := a.openLedger()
-	if err != nil {
-		return nil
-	}
-	entries, err := l.List()
-	if err != nil || len(entries) == 0 {
-		return nil
-	}
-	ids := []string{"latest"}
-	for _, e := range entries {
-		ids = append(ids, cobra.CompletionWithDesc(e.ID, pipelineName(e)))
-	}
-	return ids
-}
-
-func (a *app) runSteps(run string) (addresses []string) {
-	past, err := a.findRun([]string{run})
-	if err != nil {
-		return nil
-	}
-	sum, err := past.Summary()
-	if err != nil {
-		return nil
-	}
-	for _, s := range sum.Steps {
-		addresses = append(addresses, s.Address)
-	}
-	return addresses
-}
-
-// completePipeline completes the pipeline's file, and the values of those of
-// -var, -target and -force that a command has.
-func (a *app) completePipeline(cmd *cobra.Command) {
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"hcl"}, cobra.ShellCompDirectiveFilterFileExt
-	}
-	steps := func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return addressesOf(a.glance(args)), cobra.ShellCompDirectiveNoFileComp
-	}
-	variables := func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return variablesOf(a.glance(args)), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	for name, complete := range map[string]completer{"target": steps, "force": steps, "var": variables} {
-		if cmd.Flags().Lookup(name) != nil {
-			// It fails only if there is no such flag.
-			_ = cmd.RegisterFlagCompletionFunc(name, complete)
+// completerOf finds how a flag's value is completed: by command and flag, by
+// flag, or by what the value is called in its description.
+func completerOf(c *cobra.Command, f *pflag.Flag, values map[string]completer) completer {
+	called, _ := pflag.UnquoteUsage(f)
+	for _, key := range []string{c.CommandPath() + " --" + f.Name, "--" + f.Name, called} {
+		if complete, known := values[key]; known {
+			return complete
 		}
 	}
+	return nil
 }
 
-// glance reads the pipeline that the arguments name, as far as it can be read;
-// nil if it cannot.
-func (a *app) glance(args []string) *engine.Program {
-	path, err := pipelineFile(args)
-	if err != nil {
-		return nil
+// argumentCompleters are those of the commands that take arguments.
+func (a *app) argumentCompleters() map[string]completer {
+	hcl := atMost(1, suffixed("hcl"))
+	return map[string]completer{
+		"mleflow init":             hcl,
+		"mleflow fmt":              suffixed("hcl"),
+		"mleflow validate":         hcl,
+		"mleflow plan":             hcl,
+		"mleflow apply":            hcl,
+		"mleflow lock":             hcl,
+		"mleflow graph":            hcl,
+		"mleflow explain":          a.completeExplain,
+		"mleflow show":             atMost(1, a.completeRuns),
+		"mleflow output":           atMost(1, a.completeOutputs),
+		"mleflow get":              inTurn(a.completeRuns, a.completeContent),
+		"mleflow diff":             atMost(2, a.completeRuns),
+		"mleflow verify":           atMost(1, orFiles(a.completeRuns)),
+		"mleflow bundle":           atMost(1, a.completeRuns),
+		"mleflow logs":             inTurn(a.completeRuns, a.completeRunSteps),
+		"mleflow report":           atMost(1, a.completeRuns),
+		"mleflow export run-group": atMost(1, a.completeRuns),
+		"mleflow cache ls":         atMost(1, a.completeCached),
+		"mleflow cache pin":        both(a.completeRuns, a.completeCached),
+		"mleflow cache unpin":      atMost(1, a.completePins),
+		"mleflow cache push":       both(a.completePins, a.completeCached),
+		"mleflow cache pull":       both(a.completePins, a.completeCached),
+		"mleflow competition show": atMost(1, a.completeIDs),
+		"mleflow competition new":  cobra.NoFileCompletions,
+		"mleflow competition lint": a.completeIDs,
+		"mleflow competition test": a.completeIDs,
+		"mleflow competition lock": a.completeIDs,
+		"mleflow grade":            cobra.NoFileCompletions, // it takes flags only
+		"mleflow grade-sample":     inTurn(files, a.completeIDs),
+		"mleflow leaderboard":      orFiles(a.completeRuns),
 	}
-	e, err := a.bareEngine()
-	if err != nil {
-		return nil
-	}
-	p, _ := e.Load(path, config.Inputs{Environ: a.environ})
-	return p
 }
 
-func variablesOf(p *engine.Program) (names []string) {
-	if p == nil || p.Pipeline == nil {
-		return nil
+// valueCompleters are those of flags; see completerOf for the keys. A value that
+// is missing here completes files.
+func (a *app) valueCompleters() map[string]completer {
+	none := cobra.NoFileCompletions
+	return map[string]completer{
+		"--var":                  a.completeVariables,
+		"--param":                a.completeParameters,
+		"--category":             a.completeCategories,
+		"--version":              a.completeVersions,
+		"--fail-on":              words("agent"),
+		"--from":                 words(append(kit.Skeletons(), "kaggle:")...),
+		"--experiment-id":        none,
+		"--table":                words("figures", "runs"),
+		"--cache-dir":            folders,
+		"--format":               words("text", "markdown", "json", "csv", "parquet", "arrow"),
+		"mleflow lock --output":  suffixed("hcl"),
+		"--remote-cache":         folders,
+		"--against":              orFiles(a.completeRuns),
+		"RUN":                    a.completeRuns,
+		"ID":                     a.completeIDs,
+		"ADDRESS":                a.completeSteps,
+		"SET":                    words(competitions.SetNames()...),
+		"DIR":                    folders,
+		"URL":                    folders,
+		"FILE":                   files,
+		"PROGRAM":                files,
+		"N":                      none,
+		"NAME":                   none,
+		"SIZE":                   none,
+		"SEED":                   none,
+		"MODELS":                 none,
+		"HOURS":                  none,
+		"DATE":                   none,
+		"mleflow graph --format": words("dot", "mermaid"),
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.Pipeline.Variables)) {
-		names = append(names, name+"=")
-	}
-	return names
 }
 
-// addressesOf lists the blocks of a pipeline, then their instances.
-func addressesOf(p *engine.Program) (addresses []string) {
-	if p == nil {
-		return nil
+func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// suffixed completes files by their suffix.
+func suffixed(suffix string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{suffix}, cobra.ShellCompDirectiveFilterFileExt
 	}
-	for _, i := range p.Instances {
-		if block := i.Addr.Step.String(); !slices.Contains(addresses, block) {
-			addresses = append(addresses, block)
+}
+
+// words completes what is known beforehand.
+func words(list ...string) completer {
+	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	if slices.ContainsFunc(list, func(w string) bool { return strings.HasSuffix(w, ":") }) {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return cobra.FixedCompletions(list, directive)
+}
+
+// atMost completes the first n arguments.
+func atMost(n int, complete completer) completer {
+	return inTurn(slices.Repeat([]completer{complete}, n)...)
+}
+
+// inTurn completes each argument in its own way, and nothing after them.
+func inTurn(each ...completer) completer {
+	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= len(each) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		return each[len(args)](cmd, args, start)
 	}
-	for _, i := range p.Instances {
-		if i.Addr.HasKey {
-			addresses = append(addresses, i.Addr.String())
-		}
+}
+
+// orFiles completes files where nothing else fits.
+func orFiles(complete completer) completer {
+	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+		found, directive := complete(cmd, args, start)
+		return found, directive &^ cobra.ShellCompDirectiveNoFileComp
 	}
-	return addresses
+}
+
+// both completes what either does.
+func both(one, other completer) completer {
+	return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+		found, directive := one(cmd, args, start)
+		more, _ := other(cmd, args, start)
+		return append(found, more...), directive
+	}
 }

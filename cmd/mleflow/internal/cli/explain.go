@@ -32,10 +32,6 @@ func newExplain(a *app) *cobra.Command {
 		}),
 	}
 	in.register(cmd)
-	a.completePipeline(cmd)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return addressesOf(a.glance(args)), cobra.ShellCompDirectiveDefault
-	}
 	return cmd
 }
 

@@ -39,8 +39,7 @@ which take no space.`,
 		Example: `  mleflow get latest --all -o results
   mleflow get latest 'step.agent-run.solve["dummy/demo-digits/0"].submission' -o out
   mleflow get latest step.aggregate.board.files -o out`,
-		Args:              takes(1, 2),
-		ValidArgsFunction: a.completeRuns(1, true),
+		Args: takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.dir == "":

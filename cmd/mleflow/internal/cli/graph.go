@@ -41,7 +41,6 @@ func newGraph(a *app) *cobra.Command {
 	o.in.register(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "dot", "language of the drawing: `dot` or mermaid")
 	cmd.Flags().BoolVar(&o.instances, "instances", false, "draw every instance instead of blocks")
-	a.completePipeline(cmd)
 	return cmd
 }
 

@@ -48,7 +48,6 @@ func newLock(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.results, "results", false, "pin what agents gave, too")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with status 3 if the lock file would change")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the lock file (default FILE.lock.hcl)")
-	a.completePipeline(cmd)
 	return cmd
 }
 

@@ -18,11 +18,10 @@ func newLogs(a *app) *cobra.Command {
 	var attempt int
 	var raw bool
 	cmd := &cobra.Command{
-		Use:               "logs RUN [ADDRESS]",
-		Short:             "Print what the steps of a run printed",
-		Long:              "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
-		Args:              takes(1, 2),
-		ValidArgsFunction: a.completeRuns(1, true),
+		Use:   "logs RUN [ADDRESS]",
+		Short: "Print what the steps of a run printed",
+		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
+		Args:  takes(1, 2),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
 			if err != nil {

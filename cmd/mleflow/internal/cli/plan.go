@@ -45,7 +45,6 @@ func newPlan(a *app) *cobra.Command {
 	sel.register(cmd)
 	a.network.register(cmd)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
-	a.completePipeline(cmd)
 	return cmd
 }
 

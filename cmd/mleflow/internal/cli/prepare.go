@@ -63,7 +63,6 @@ description.md is laid among the public files where it can be had: from --adopt,
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
 	o.data.register(cmd)
 	a.network.register(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("competition", a.completeIDs)
 	return cmd
 }
 

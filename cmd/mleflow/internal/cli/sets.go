@@ -19,22 +19,6 @@ type setFlags struct{ split, list string }
 func (f *setFlags) register(cmd *cobra.Command, verb string) {
 	cmd.Flags().StringVar(&f.split, "split", "", verb+" a `SET`: low (or lite), medium, high, all, dev, systemcard, demo or own")
 	cmd.Flags().StringVarP(&f.list, "list", "l", "", verb+" the competitions that `FILE` lists, one a line")
-	completeSets(cmd, "split")
-}
-
-// completeSets lets shells complete a flag that names a set.
-func completeSets(cmd *cobra.Command, flag string) {
-	// It fails only if there is no such flag, which a test would see.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(competitions.SetNames(), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// completeIDs lets shells complete identifiers of competitions.
-func (a *app) completeIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	catalog, err := a.catalog()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return catalog.IDs(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // given reports whether a choice was made.

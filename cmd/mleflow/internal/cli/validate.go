@@ -26,7 +26,6 @@ func newValidate(a *app) *cobra.Command {
 		}),
 	}
 	in.register(cmd)
-	a.completePipeline(cmd)
 	return cmd
 }
 

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestEverythingCompletes makes sure that each command with arguments, and each
+// flag with a value, says how shells complete it.
+func TestEverythingCompletes(t *testing.T) {
+	a := &app{}
+	root := newRoot(a)
+	arguments, values := a.argumentCompleters(), a.valueCompleters()
+	used := map[string]bool{}
+	walk(root, func(c *cobra.Command) {
+		path := c.CommandPath()
+		if _, listed := arguments[path]; listed {
+			used[path] = true
+		} else if takesArguments(c) && c.ValidArgs == nil && !c.Hidden {
+			t.Errorf("%s takes arguments and is not among argumentCompleters", c.UseLine())
+		}
+		each := func(f *pflag.Flag) {
+			if f.NoOptDefVal == "" && completerOf(c, f, values) == nil {
+				called, _ := pflag.UnquoteUsage(f)
+				t.Errorf("%s --%s %s is not among valueCompleters", path, f.Name, called)
+			}
+		}
+		c.Flags().VisitAll(each)
+		c.PersistentFlags().VisitAll(each)
+	})
+	for path := range arguments {
+		if !used[path] {
+			t.Errorf("argumentCompleters has %s, which is no command", path)
+		}
+	}
+}
+
+func takesArguments(c *cobra.Command) bool {
+	_, rest, _ := strings.Cut(c.Use, " ")
+	return c.Runnable() && strings.Trim(rest, " ") != "" && !c.HasSubCommands()
+}
