@@ -88,6 +88,7 @@ var (
 	_ cache.Workspace   = (*Cache)(nil)
 	_ cache.Reserver    = (*Cache)(nil)
 	_ cache.Keeper      = (*Cache)(nil)
+	_ cache.Sharer      = (*Cache)(nil)
 )
 
 // hooks let tests put faults where the world would.

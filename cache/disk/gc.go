@@ -33,8 +33,9 @@ type GCOptions struct {
 type GCResult struct {
 	// Evicted are the records that were dropped, least recently used first.
 	Evicted []Item
-	// Objects and Bytes were removed; ObjectsLeft and BytesLeft remain.
-	Objects, Bytes         int64
+	// Objects, Copies (shared folders) and their Bytes were removed; ObjectsLeft
+	// and BytesLeft remain.
+	Objects, Copies, Bytes int64
 	ObjectsLeft, BytesLeft int64
 	// DiskBytes is what of Bytes the disk gets back: a file that is linked
 	// elsewhere, too, keeps its space there.
@@ -112,7 +113,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	defer c.state.collecting.Store(running + 1)
 	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
 	defer c.makeReserve()
-	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.evict, g.compact} {
+	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
 		if err := step(); err != nil {
 			return g.res, err
 		}
@@ -196,6 +197,11 @@ func (g *collector) recount() error {
 	if err != nil {
 		return err
 	}
+	_, shared, err := c.sharedBytes()
+	if err != nil {
+		return err
+	}
+	t.bytes += shared
 	g.total = t
 	there := t.bytes + keyed
 	if after, _ := c.room.still(); g.live.alone() && still && before == after && c.lease.counted() == mine {

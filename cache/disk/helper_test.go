@@ -145,9 +145,11 @@ func wantCounted(t testing.TB, c *Cache) {
 	must(t, err)
 	keyed, err := c.keyedBytes()
 	must(t, err)
-	if used, objects := c.state.used.Load(), c.state.objects.Load(); used != n.bytes+keyed+c.lease.counted().sum() || objects != n.objects {
-		t.Errorf("counters say %d objects and %d bytes; there are %d of %d, %d unfinished and %d in flight",
-			objects, used, n.objects, n.bytes, keyed, c.lease.counted().sum())
+	_, shared, err := c.sharedBytes()
+	must(t, err)
+	if used, objects := c.state.used.Load(), c.state.objects.Load(); used != n.bytes+keyed+shared+c.lease.counted().sum() || objects != n.objects {
+		t.Errorf("counters say %d objects and %d bytes; there are %d of %d, %d unfinished, %d shared and %d in flight",
+			objects, used, n.objects, n.bytes, keyed, shared, c.lease.counted().sum())
 	}
 }
 

@@ -33,6 +33,10 @@ type Info struct {
 	Records    int   `json:"records"`
 	Tombstones int   `json:"tombstones"`
 	Pins       int   `json:"pins"`
+	// Copies is the number of folders with the content of trees that attempts
+	// share, and CopiedBytes what of Bytes they take. They go when room is needed.
+	Copies      int   `json:"copies"`
+	CopiedBytes int64 `json:"copied_bytes"`
 	// Kept is the number of work folders that outlive their processes.
 	Kept int `json:"kept"`
 	// Processes is the number of processes that have the cache open.
@@ -98,6 +102,9 @@ func (c *Cache) liveInfo(info *Info) (err error) {
 		return err
 	}
 	info.Kept = len(kept)
+	if info.Copies, info.CopiedBytes, err = c.sharedBytes(); err != nil {
+		return err
+	}
 	info.Bytes = max(info.Bytes-live.reserved, 0)
 	return nil
 }

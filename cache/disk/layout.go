@@ -33,10 +33,11 @@ const (
 	quarantineName = "quarantine"
 	locksName      = "locks"
 	keptName       = "kept"
+	sharesName     = "shared"
 	verifyName     = "verify"
 )
 
-var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName}
+var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName}
 
 // path joins names to the cache folder.
 func (c *Cache) path(names ...string) string {

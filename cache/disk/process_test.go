@@ -111,7 +111,14 @@ func (ch *child) work(i int) error {
 		return err
 	}
 	fmt.Println("recorded", name, ref.ID, ref.Size, ref.Files)
-	return nil
+	if ch.rng.IntN(3) > 0 {
+		return nil
+	}
+	s, err := ch.c.Share(ctx, ref, nil)
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // bytes returns random bytes, one time in three some that others have too.
@@ -296,12 +303,20 @@ func checkIntact(t *testing.T, c *Cache) {
 			t.Errorf("damage: %+v", d)
 		}
 	}
+	list, err := c.shareFolders()
+	must(t, err)
+	for _, f := range list {
+		now, err := tree.Stamp(t.Context(), f.dir+"/"+treeName)
+		if !f.dead && (err != nil || now != f.info.Stamp) {
+			t.Errorf("the shared folder %s is not what it was: %v", f.dir, err)
+		}
+	}
 }
 
 // A process dies at each point where a crash would matter.
 func TestKillAtPoints(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"publish", "published", "append", "appended", "remove", "dropped", "compact", "compacted", "keyed linked"} {
+	for _, point := range []string{"publish", "published", "append", "appended", "remove", "dropped", "compact", "compacted", "keyed linked", "share made", "share dropped"} {
 		t.Run(point, func(t *testing.T) {
 			dir := t.TempDir()
 			f := &finished{t: t, records: make(map[string]cache.Ref)}

@@ -1,0 +1,345 @@
+package disk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// The names in the folder of a shared tree.
+const (
+	treeName = "tree"
+	// infoName says what the folder is, and lockName is locked: shared by who
+	// uses the folder, exclusively by who removes it.
+	infoName = "info"
+	lockName = "lock"
+	// markName is there when two have had the folder at the same time since
+	// nobody had it, and badName when it was changed.
+	markName = "shared"
+	badName  = "bad"
+	// apartSuffix ends the name of the file which says that folders of a tree are
+	// not shared any more.
+	apartSuffix = ".apart"
+)
+
+// sharedFor is how long a folder that nobody uses is kept where nothing needs the
+// space, and a tree stays apart.
+const sharedFor = 7 * 24 * time.Hour
+
+// shareInfo is what a shared folder says of itself.
+type shareInfo struct {
+	Tree digest.ContentID `json:"tree"`
+	// Bytes is what it takes on the disk.
+	Bytes int64 `json:"bytes"`
+	// Stamp is that of the tree when it was made, and Boot the machine's boot: what
+	// was not on the disk when the machine went down is not looked for.
+	Stamp digest.ContentID `json:"stamp"`
+	Boot  string           `json:"boot"`
+}
+
+// share is a shared folder that this process uses; it implements cache.Shared.
+type share struct {
+	c    *Cache
+	ref  cache.Ref
+	dir  string
+	lock *os.File
+	info shareInfo
+	// apart says that nobody else may have the folder.
+	apart        bool
+	files, bytes int64
+	closing      sync.Once
+}
+
+// sharesPath returns the path that those of all folders of a tree begin with. It is
+// short, since agents see it.
+func (c *Cache) sharesPath(ref cache.Ref) string {
+	return c.path(sharesName, ref.ID.String()[:20])
+}
+
+func isApart(path string) bool {
+	_, err := os.Lstat(path + apartSuffix)
+	return err == nil
+}
+
+// Share implements cache.Sharer.
+func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (cache.Shared, error) {
+	if err := c.writing("share tree"); err != nil {
+		return nil, err
+	}
+	s, err := c.share(ctx, ref, progress)
+	if err != nil {
+		return nil, fmt.Errorf("share tree %s: %w", ref.ID.Short(), err)
+	}
+	return s, nil
+}
+
+func (c *Cache) share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
+	if ref.Kind != cache.Tree {
+		return nil, fmt.Errorf("it is a %s", ref.Kind)
+	}
+	for {
+		s, err := c.findOrMake(ctx, ref, progress)
+		if err != nil {
+			return nil, err
+		}
+		if s.files > 0 || s.ref.Files == 0 {
+			return s, nil // it has just been made
+		}
+		// Others who want the tree need not wait for this look.
+		var changed *cache.ChangedError
+		if err = s.Check(ctx); err == nil {
+			return s, nil
+		}
+		if err = errors.Join(ignoreChanged(err, &changed), s.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ignoreChanged returns nil in place of a ChangedError.
+func ignoreChanged(err error, changed **cache.ChangedError) error {
+	if errors.As(err, changed) {
+		return nil
+	}
+	return err
+}
+
+// findOrMake returns a folder that is there, or a new one. One at a time looks for
+// a tree, so that it is copied once.
+func (c *Cache) findOrMake(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
+	if err := os.Mkdir(c.path(sharesName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, c.explain(err) // caches made before there were shared folders lack it
+	}
+	unlock, err := c.LockAction(ctx, digest.ActionID(ref.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if !isApart(c.sharesPath(ref)) {
+		list, err := filepath.Glob(c.sharesPath(ref) + "-*")
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range list {
+			if s, err := c.join(ctx, ref, dir); s != nil || err != nil {
+				return s, err
+			}
+		}
+	}
+	if err := c.dropShares(false); err != nil {
+		return nil, err
+	}
+	return c.makeShare(ctx, ref, progress)
+}
+
+// join begins to use a folder that is there, unless it is of no use.
+func (c *Cache) join(ctx context.Context, ref cache.Ref, dir string) (s *share, err error) {
+	if !c.usable(ref, dir) {
+		return nil, nil //nolint:nilnil // there is none and that is no error
+	}
+	lock, err := os.Open(dir + "/" + lockName)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer func() {
+		if s == nil {
+			lock.Close()
+		}
+	}()
+	alone, err := tryFlock(lock, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	if alone {
+		err = ignoreMissing(os.Remove(dir + "/" + markName))
+	} else {
+		err = touch(dir + "/" + markName)
+	}
+	if err := ignoreMissing(err); err != nil {
+		return nil, c.explain(err)
+	}
+	// It may be removed before this lock is had.
+	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
+		return nil, err
+	}
+	if there, err := isAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
+		return nil, ignoreMissing(err)
+	}
+	info, err := readShare(dir)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	_ = os.Chtimes(lock.Name(), c.now(), c.now()) // when it was used
+	return &share{c: c, ref: ref, dir: dir, lock: lock, info: info}, nil
+}
+
+// usable reports whether a folder is one of the tree that may be given out.
+func (c *Cache) usable(ref cache.Ref, dir string) bool {
+	info, err := readShare(dir)
+	_, bad := os.Lstat(dir + "/" + badName)
+	return err == nil && info.Tree == ref.ID && info.Boot == c.hooks.bootID && bad != nil
+}
+
+func readShare(dir string) (info shareInfo, err error) {
+	data, err := os.ReadFile(dir + "/" + infoName)
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(data, &info)
+}
+
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// makeShare copies the tree into a folder of this process, which a crash leaves to
+// clean, and then moves it to its place.
+func (c *Cache) makeShare(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (s *share, err error) {
+	held := charge{account: cache.Account(ctx)}
+	if err := c.take(ctx, &held, ref.Size); err != nil {
+		return nil, err
+	}
+	defer func() { c.giveBack(&held, held.bytes) }()
+	work, err := c.TempDir("share")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tree.Remove(work)) }()
+	opts := tree.Options{Mode: tree.Copy}
+	if progress != nil {
+		opts.Progress = func(r tree.Result) { progress(r.Files, r.Bytes) }
+	}
+	done, err := tree.Materialise(ctx, c, ref, work+"/"+treeName, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.giveBack(&held, held.bytes-done.BytesCopied)
+	s = &share{c: c, ref: ref, files: done.Files, bytes: done.BytesCopied, apart: isApart(c.sharesPath(ref))}
+	s.info = shareInfo{Tree: ref.ID, Bytes: done.BytesCopied, Boot: c.hooks.bootID}
+	if err := s.finish(ctx, work); err != nil {
+		return nil, c.explain(err)
+	}
+	c.hooks.at("share made")
+	defer c.room.change()()
+	s.dir = c.sharesPath(ref) + strings.TrimPrefix(filepath.Base(work), "wshare")
+	if err := os.Rename(work, s.dir); err != nil {
+		s.lock.Close()
+		return nil, c.explain(err)
+	}
+	c.landed(&held)
+	return s, nil
+}
+
+// finish writes what belongs to the tree, and locks it.
+func (s *share) finish(ctx context.Context, work string) (err error) {
+	if s.info.Stamp, err = tree.Stamp(ctx, work+"/"+treeName); err != nil {
+		return err
+	}
+	data, err := json.Marshal(s.info)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(work+"/"+infoName, data, 0o666); err != nil {
+		return err
+	}
+	if s.lock, err = os.OpenFile(work+"/"+lockName, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.lock.Close()
+		}
+	}()
+	if s.apart {
+		err = touch(work + "/" + badName) // for everybody else
+	}
+	return errors.Join(err, flock(s.lock, unix.LOCK_SH))
+}
+
+// Dir implements cache.Shared.
+func (s *share) Dir() string { return s.dir + "/" + treeName }
+
+// Copied implements cache.Shared.
+func (s *share) Copied() (files, bytes int64) { return s.files, s.bytes }
+
+// Check implements cache.Shared.
+func (s *share) Check(ctx context.Context) error {
+	now, err := tree.Stamp(ctx, s.Dir())
+	if err == nil && now == s.info.Stamp {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	changed := &cache.ChangedError{}
+	_, marked := os.Lstat(s.dir + "/" + markName)
+	changed.Shared = marked == nil
+	err = touch(s.dir + "/" + badName)
+	if changed.Shared {
+		err = errors.Join(err, touch(s.c.sharesPath(s.ref)+apartSuffix))
+	} else if err == nil {
+		changed.What, err = tree.Compare(ctx, s.c, s.ref, s.Dir())
+	}
+	if err != nil {
+		return fmt.Errorf("check shared tree %s: %w", s.ref.ID.Short(), s.c.explain(err))
+	}
+	return changed
+}
+
+// Close implements cache.Shared. A folder that nobody will get any more is removed
+// by the last who had it.
+func (s *share) Close() (err error) {
+	s.closing.Do(func() {
+		s.lock.Close()
+		if _, bad := os.Lstat(s.dir + "/" + badName); bad == nil {
+			_, err = s.c.dropShare(s.dir)
+		}
+	})
+	return err
+}
+
+// ShareCost implements cache.Sharer.
+func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
+	list, _ := filepath.Glob(c.sharesPath(ref) + "-*")
+	for _, dir := range list {
+		if !isApart(c.sharesPath(ref)) && c.usable(ref, dir) {
+			return 0, 0
+		}
+	}
+	if c.clones() {
+		return ref.Files, 0
+	}
+	return ref.Files, ref.Size
+}
+
+// clones reports whether the file system can share blocks.
+func (c *Cache) clones() bool {
+	from, err := openUnnamed(c.path(tmpName))
+	if err != nil {
+		return false
+	}
+	defer from.Close()
+	to, err := openUnnamed(c.path(tmpName))
+	if err != nil {
+		return false
+	}
+	defer to.Close()
+	return clone(to, from) == nil
+}
