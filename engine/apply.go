@@ -283,11 +283,11 @@ func (r *run) finish(sum *sched.Summary) *Result {
 // because of a target or a failure, is reported as such.
 func (r *run) outputs() {
 	for _, o := range r.p.Pipeline.Outputs {
-		v, known, diags := r.p.OutputValue(o)
-		out := Output{Name: o.Name, Known: known && !diags.HasErrors()}
+		v, diags := r.p.OutputValue(o)
+		out := Output{Name: o.Name, Known: v.Known && !diags.HasErrors()}
 		if out.Known {
-			out.Value = config.Text(v)
-			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value, IsString: v.Type() == cty.String, Content: contentOf(r.p.OutputContent(o))})
+			out.Value = config.Text(v.Value)
+			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value, IsString: v.Value.Type() == cty.String, Content: contentOf(v.Content)})
 		} else if diags.HasErrors() {
 			r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("output %q: %s", o.Name, diags[0].Detail)})
 		}

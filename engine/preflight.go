@@ -53,7 +53,7 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		r.sink.Emit(ev)
 		switch ev.Verdict {
 		case event.PreflightFailed:
-			refused[p.n] = fmt.Errorf("preflight: %w", p.err)
+			refused[p.n] = p.err
 			sum.Failed++
 			continue
 		case event.PreflightUnknown:

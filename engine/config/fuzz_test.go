@@ -54,7 +54,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		for _, o := range p.Outputs {
-			_, _, _ = g.OutputValue(o)
+			_, _ = g.OutputValue(o)
 		}
 	})
 }

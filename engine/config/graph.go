@@ -218,45 +218,51 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 // expanded, content by name.
 func (g *Graph) Known(i int) bool { return !g.Instances[i].Dynamic }
 
-// OutputValue evaluates an output block; content comes as its digest. known
-// is false while it depends on something that has not run.
-func (g *Graph) OutputValue(o *Output) (value cty.Value, known bool, diags diag.List) {
+// OutputValue is what an output block was evaluated to.
+type OutputValue struct {
+	// Value has content as its digest.
+	Value cty.Value
+	// Known is false while it depends on something that has not run.
+	Known bool
+	// Content is set where the whole value is content.
+	Content *step.Artifact
+}
+
+// OutputValue evaluates an output block.
+func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refresh()
 	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
 	if diags.HasErrors() {
-		return cty.NilVal, false, diags
+		return out, diags
 	}
 	marks := map[any]struct{}{}
 	v = unmark(v, marks)
 	if _, found := marks[sensitive]; found {
-		return cty.NilVal, false, diag.List{sensitiveOutput(o)}
+		return out, diag.List{sensitiveOutput(o)}
 	}
+	out.Content = artifactOf(v)
 	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
-		if v.Type() != step.ArtifactType || v.IsNull() {
+		a := artifactOf(v)
+		switch {
+		case a == nil:
 			return v, nil
-		}
-		a := v.EncapsulatedValue().(*step.Artifact)
-		if a.Ref.IsZero() {
+		case a.Ref.IsZero():
 			return cty.UnknownVal(cty.String), nil
 		}
 		return cty.StringVal(string(a.Ref.Kind) + ":" + a.Ref.ID.String()), nil
 	})
 	if err != nil {
-		return cty.NilVal, false, diag.List{diag.Error(o.Value.Range(), "Invalid output", "%s", err)}
+		return OutputValue{}, diag.List{diag.Error(o.Value.Range(), "Invalid output", "%s", err)}
 	}
-	return v, v.IsWhollyKnown(), nil
+	out.Value, out.Known = v, v.IsWhollyKnown()
+	return out, nil
 }
 
-// OutputContent returns the content that an output block's value is; nil for
-// any other value.
-func (g *Graph) OutputContent(o *Output) *step.Artifact {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
-	v, _ = v.Unmark()
-	if diags.HasErrors() || v.Type() != step.ArtifactType || v.IsNull() || !v.IsKnown() {
+// artifactOf returns the content that v is, or nil.
+func artifactOf(v cty.Value) *step.Artifact {
+	if v.Type() != step.ArtifactType || v.IsNull() || !v.IsKnown() {
 		return nil
 	}
 	return v.EncapsulatedValue().(*step.Artifact)

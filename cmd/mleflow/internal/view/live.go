@@ -90,6 +90,9 @@ func (l *Live) notices() []string {
 	}
 	l.warned = len(l.state.Warnings)
 	for i, f := range l.state.Failures[l.reported:] {
+		if l.state.refused(f.Address) { // the preflight said so
+			continue
+		}
 		lines = append(lines, l.folded(l.reported+i, failuresShown, l.style.Bad("Failed:")+" "+f.Address+": "+OneLine(f.Error))...)
 	}
 	l.reported = len(l.state.Failures)

@@ -158,6 +158,9 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 	case event.Ran:
 		return p.style.Good("done") + " " + e.Address + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.problemText(e)
 	case event.Failed:
+		if p.state.refused(e.Address) {
+			return p.ifVerbose("failed " + e.Address + ": see the preflight")
+		}
 		return p.style.Bad("failed") + " " + e.Address + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
 	case event.Cancelled:
 		return p.style.Warn("cancelled") + " " + e.Address

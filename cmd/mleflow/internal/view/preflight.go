@@ -40,41 +40,15 @@ func Preflights(w io.Writer, found []event.Preflight, style Style) error {
 	return err
 }
 
-// obstacle is what stands in the way of one competition or several.
-type obstacle struct {
-	text     string
-	subjects []string
-}
-
-// obstacles lists what stands in the way. What is the same for all, such as a
-// missing credential, is listed once, with … for the name.
-func obstacles(found []event.Preflight) (list []*obstacle) {
-	same := map[string]*obstacle{}
+// obstacles lists what stands in the way, each reason once.
+func obstacles(found []event.Preflight) []*reason {
+	var all reasons
 	for _, p := range found {
-		if p.Error == "" {
-			continue
+		if p.Error != "" {
+			all.add(OneLine(p.Subject), OneLine(p.Subject), OneLine(p.Error)+linkText(p))
 		}
-		subject, text := OneLine(p.Subject), OneLine(p.Error)+linkText(p)
-		shared := strings.ReplaceAll(text, subject, "…")
-		if strings.Contains(text, "/"+subject) { // an address of its own
-			shared = text
-		}
-		if o := same[shared]; o != nil {
-			o.subjects, o.text = append(o.subjects, subject), shared
-			continue
-		}
-		o := &obstacle{text: text, subjects: []string{subject}}
-		same[shared], list = o, append(list, o)
 	}
-	return list
-}
-
-// who names at most three competitions.
-func (o *obstacle) who() string {
-	if n := len(o.subjects); n > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(o.subjects[:2], ", "), n-2)
-	}
-	return strings.Join(o.subjects, ", ")
+	return all.list
 }
 
 // linkText is where to mend what is missing, unless the error says so.

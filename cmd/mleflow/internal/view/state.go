@@ -121,6 +121,13 @@ func (s *State) finish(e event.StepFinished) {
 	delete(s.tails, e.Address)
 }
 
+// refused says that the preflight told why a step is not started.
+func (s *State) refused(address string) bool {
+	return slices.ContainsFunc(s.Preflights, func(p event.Preflight) bool {
+		return p.Verdict == event.PreflightFailed && p.Address == address
+	})
+}
+
 // Done returns the number of steps that have ended in whatever way.
 func (s *State) Done() int {
 	n := 0

@@ -5,22 +5,17 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// failuresShown is how many failures a summary spells out.
+// failuresShown is how many reasons of failures a summary spells out.
 const failuresShown = 10
 
 // Summary writes how a run ended: failures with their last lines, warnings of
 // which there may be many counted, and one closing line.
 func Summary(w io.Writer, s *State, style Style) {
-	for i, f := range s.Failures {
-		if i == failuresShown {
-			fmt.Fprintf(w, "… and %s more (mleflow show %s)\n", Plural(len(s.Failures)-i, "failure"), s.Start.Run)
-			break
-		}
-		writeFailure(w, f, s.Start.Run, style)
-	}
+	writeFailures(w, s, style)
 	WriteOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Finish != nil {
@@ -28,8 +23,37 @@ func Summary(w io.Writer, s *State, style Style) {
 	}
 }
 
-func writeFailure(w io.Writer, f Failure, run string, style Style) {
-	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), OneLine(f.Address), strings.TrimSpace(Text(f.Error)))
+// writeFailures writes why steps failed, each reason once. What the preflight
+// said is not repeated.
+func writeFailures(w io.Writer, s *State, style Style) {
+	var all reasons
+	for _, f := range s.Failures {
+		text := strings.TrimSpace(Text(f.Error))
+		if s.refused(f.Address) {
+			text = "the data cannot be fetched, as the preflight says above; mleflow show " + s.Start.Run + " repeats it"
+		}
+		all.add(OneLine(f.Address), subjectOf(f.Address), text)
+	}
+	for i, r := range all.list {
+		if i == failuresShown {
+			fmt.Fprintf(w, "… and %s more (mleflow show %s)\n", Plural(len(all.list)-i, "failure"), s.Start.Run)
+			return
+		}
+		writeFailure(w, r, s.Failures[r.first], s.Start.Run, style)
+	}
+}
+
+// subjectOf is the key of an address, which errors often name.
+func subjectOf(address string) string {
+	a, err := addr.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return a.Key
+}
+
+func writeFailure(w io.Writer, r *reason, f Failure, run string, style Style) {
+	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), r.who(), r.text)
 	for _, line := range f.Tail {
 		fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
 	}

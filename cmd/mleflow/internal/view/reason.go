@@ -1,0 +1,48 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reason is why one thing failed, or several.
+type reason struct {
+	text string
+	// first is the index of the first of them among what was added.
+	first int
+	names []string
+}
+
+// reasons folds what fails for the same reason, such as a missing credential.
+type reasons struct {
+	list []*reason
+	same map[string]*reason
+	n    int
+}
+
+// add notes that name failed. Texts that differ only in the subject, where it
+// is not part of an address, are one reason, with … for the subject.
+func (r *reasons) add(name, subject, text string) {
+	if r.same == nil {
+		r.same = map[string]*reason{}
+	}
+	shared := text
+	if subject != "" && !strings.Contains(text, "/"+subject) {
+		shared = strings.ReplaceAll(text, subject, "…")
+	}
+	r.n++
+	if o := r.same[shared]; o != nil {
+		o.names, o.text = append(o.names, name), shared
+		return
+	}
+	o := &reason{text: text, first: r.n - 1, names: []string{name}}
+	r.same[shared], r.list = o, append(r.list, o)
+}
+
+// who names at most three of those that failed.
+func (o *reason) who() string {
+	if n := len(o.names); n > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(o.names[:2], ", "), n-2)
+	}
+	return strings.Join(o.names, ", ")
+}
