@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
@@ -23,18 +24,40 @@ type NamedFolder struct {
 // a pipeline name. They are read first, since what a pipeline may say depends
 // on the competitions there are. What is wrong with them Parse reports.
 func CompetitionFolders(path string, src []byte) []NamedFolder {
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	if diags.HasErrors() {
-		return nil
-	}
 	var folders []NamedFolder
-	content, _, _ := file.Body.PartialContent(fileSchema)
-	for _, b := range content.Blocks.OfType("mleflow") {
-		settings, _, _ := b.Body.PartialContent(settingsSchema)
-		found, _ := competitionFolders(path, settings.Attributes["competitions"])
+	for a := range settingsOf(path, src, "competitions") {
+		found, _ := competitionFolders(path, a)
 		folders = append(folders, found...)
 	}
 	return folders
+}
+
+// RemoteCache returns the address of the remote cache that the settings of a
+// pipeline name, or "", for those who need nothing else of it.
+func RemoteCache(path string, src []byte) (address string) {
+	for a := range settingsOf(path, src, "remote_cache") {
+		if text, diags := literalString(a); !diags.HasErrors() && text != "" {
+			address = text
+		}
+	}
+	return address
+}
+
+// settingsOf yields one argument of the mleflow blocks of a file.
+func settingsOf(path string, src []byte, name string) iter.Seq[*hcl.Attribute] {
+	return func(yield func(*hcl.Attribute) bool) {
+		file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+		if diags.HasErrors() {
+			return
+		}
+		content, _, _ := file.Body.PartialContent(fileSchema)
+		for _, b := range content.Blocks.OfType("mleflow") {
+			settings, _, _ := b.Body.PartialContent(settingsSchema)
+			if a := settings.Attributes[name]; a != nil && !yield(a) {
+				return
+			}
+		}
+	}
 }
 
 func competitionFolders(path string, a *hcl.Attribute) ([]NamedFolder, diag.List) {

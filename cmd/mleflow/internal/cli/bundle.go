@@ -87,9 +87,12 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 	if err != nil {
 		return err
 	}
+	if err := a.readRemote(b, p.Pipeline.RemoteCache); err != nil {
+		return err
+	}
 	home, _ := os.UserHomeDir()
 	return fn(bundle.Source{
-		Past: past, Ledger: b.options.Ledger, Cache: b.cache, Graph: p.Graph,
+		Past: past, Ledger: b.options.Ledger, Cache: b.options.Cache, Graph: p.Graph,
 		Folders: map[string]string{"CACHE": b.cache.Dir(), "~": home, "TMP": os.TempDir()},
 		Secrets: append(a.credentials(p), hidden...),
 	})

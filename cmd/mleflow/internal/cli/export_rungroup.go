@@ -14,7 +14,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -53,7 +52,7 @@ adds the groups to DIR/run_group_experiments.csv.`,
 			if err := a.useRun(past); err != nil {
 				return err
 			}
-			return a.withCache(func(c *disk.Cache) error { return a.exportRunGroups(cmd.Context(), o, c, past) })
+			return a.withResults(past, func(c resultCache) error { return a.exportRunGroups(cmd.Context(), o, c, past) })
 		}),
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the run groups below `DIR`")
@@ -77,7 +76,7 @@ type writtenGroup struct {
 	Runs     int    `json:"runs"`
 }
 
-func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c *disk.Cache, past *ledger.Past) error {
+func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c resultCache, past *ledger.Past) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c *d
 
 // attemptsToExport returns the attempts of a run, by seed and competition, which
 // is the order that the reference starts them in.
-func (a *app) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c *disk.Cache, sum *ledger.Summary) ([]exported, error) {
+func (a *app) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c resultCache, sum *ledger.Summary) ([]exported, error) {
 	catalog, err := a.catalog()
 	if err != nil {
 		return nil, err
@@ -181,7 +180,7 @@ func forAgent(name string) string {
 }
 
 // writeRunGroup writes one run group, all of it or nothing.
-func writeRunGroup(ctx context.Context, c *disk.Cache, sum *ledger.Summary, g writtenGroup, attempts []exported) (err error) {
+func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported) (err error) {
 	if _, err := os.Lstat(g.Path); err == nil {
 		return usagef("%s is there already; move it away, or write elsewhere", g.Path)
 	}
@@ -220,7 +219,7 @@ func (at exported) record() rungroup.Record {
 
 // write lays out what the agent left, as the reference takes it out of a
 // container, and what it printed.
-func (at exported) write(ctx context.Context, c *disk.Cache, dir string) error {
+func (at exported) write(ctx context.Context, c resultCache, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/addr"
@@ -51,7 +50,7 @@ which take no space.`,
 			if err != nil {
 				return err
 			}
-			return a.withCache(func(c *disk.Cache) error {
+			return a.withResults(past, func(c resultCache) error {
 				err := a.get(cmd.Context(), c, past, args[1:], o)
 				if errors.Is(err, results.ErrNone) {
 					return usageError{err}
@@ -66,7 +65,7 @@ which take no space.`,
 	return cmd
 }
 
-func (a *app) get(ctx context.Context, c *disk.Cache, past *ledger.Past, what []string, o getOptions) error {
+func (a *app) get(ctx context.Context, c resultCache, past *ledger.Past, what []string, o getOptions) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err

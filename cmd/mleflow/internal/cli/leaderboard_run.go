@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -44,7 +43,7 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 			return nil, nil, err
 		}
 		made, out[i] = append(made, dir), dir
-		if err := a.withCache(func(c *disk.Cache) error { return runReports(ctx, c, past, dir) }); err != nil {
+		if err := a.withResults(past, func(c resultCache) error { return runReports(ctx, c, past, dir) }); err != nil {
 			done()
 			return nil, nil, err
 		}
@@ -53,7 +52,7 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 }
 
 // runReports writes the reports of a run to a folder, in the order of the run.
-func runReports(ctx context.Context, c *disk.Cache, past *ledger.Past, dir string) error {
+func runReports(ctx context.Context, c resultCache, past *ledger.Past, dir string) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // remoteAddress returns the address of the remote cache: the flag, the
@@ -46,6 +51,47 @@ func (a *app) attachRemote(b *backend, pipeline string) error {
 	}
 	b.remote = remote.New(b.cache, loc, remote.Options{Warn: a.warn})
 	b.options.Cache, b.options.Remote = b.remote, b.remote
+	b.engine = engine.New(b.options)
+	return nil
+}
+
+// resultCache is a cache that results are taken out of.
+type resultCache interface {
+	cache.Store
+	cache.Index
+}
+
+// withResults opens the cache for a command that takes results of a run out.
+// The remote cache that the command line, the environment or the run's
+// pipeline names is behind it, and asked for what is missing here.
+func (a *app) withResults(past *ledger.Past, run func(resultCache) error) error {
+	sources, err := past.Sources()
+	if err != nil {
+		return err
+	}
+	path := past.Info.Pipeline
+	loc, err := a.remoteLocation(config.RemoteCache(path, sources[filepath.Base(path)]))
+	if err != nil {
+		return err
+	}
+	return a.withCache(func(c *disk.Cache) error {
+		if loc.IsZero() {
+			return run(c)
+		}
+		r := remote.NewReader(c, loc, remote.Options{Warn: a.warn})
+		return errors.Join(run(r), r.Close())
+	})
+}
+
+// readRemote is attachRemote for a command that takes results out: nothing is
+// stored in the remote cache.
+func (a *app) readRemote(b *backend, pipeline string) error {
+	loc, err := a.remoteLocation(pipeline)
+	if err != nil || loc.IsZero() {
+		return err
+	}
+	r := remote.NewReader(b.cache, loc, remote.Options{Warn: a.warn})
+	b.remote, b.options.Cache = r.Tier, r
 	b.engine = engine.New(b.options)
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 func newReport(a *app) *cobra.Command {
@@ -21,8 +21,12 @@ func newReport(a *app) *cobra.Command {
 		Long:  "Write a run as one HTML file: leaderboard, scores against medal thresholds and the\nhuman distribution, timeline, graph, steps, environment and pins. RUN is an id,\nthe beginning of one, or \"latest\" (also when not given); \"-\" writes to the\nstandard output. The file needs no network and holds no scripts.",
 		Args:  needs(takes(0, 1), "output"),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return a.withCache(func(c *disk.Cache) error {
-				data, err := a.collect(cmd.Context(), c, args)
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			return a.withResults(past, func(c resultCache) error {
+				data, err := a.collect(cmd.Context(), c, past)
 				if err != nil {
 					return err
 				}
@@ -37,11 +41,7 @@ func newReport(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) collect(ctx context.Context, c *disk.Cache, args []string) (report.Data, error) {
-	past, err := a.findRun(args)
-	if err != nil {
-		return report.Data{}, err
-	}
+func (a *app) collect(ctx context.Context, c resultCache, past *ledger.Past) (report.Data, error) {
 	if err := a.useRun(past); err != nil {
 		return report.Data{}, err
 	}

@@ -75,6 +75,9 @@ func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past)
 	if err != nil {
 		return err
 	}
+	if err := a.readRemote(b, p.Pipeline.RemoteCache); err != nil {
+		return err
+	}
 	opts := engine.VerifyOptions{Done: func(v engine.Verified) { a.showVerdict(v) }}
 	if o.gradingOnly {
 		opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
