@@ -12,10 +12,10 @@ export CGO_ENABLED ?= 0
 FUZZTIME ?= 30s
 COUNT    ?= 6
 
-.PHONY: help build test race lint fuzz bench golden e2e demo docs release tools clean
+.PHONY: help build test test-root race lint fuzz bench golden e2e demo docs release tools clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 build: ## build bin/mleflow, one static binary
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
@@ -23,6 +23,12 @@ build: ## build bin/mleflow, one static binary
 test: ## run all tests
 	$(GO) vet ./...
 	$(GO) test -timeout 40m ./...
+
+# The packages whose tests depend on the user: permissions, mounts, containers.
+PRIVILEGED = ./cache/disk ./cache/tree ./plugins/executor/... ./steps/... ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/...
+
+test-root: ## as root, run the tests that depend on the user, also after make test as another
+	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)
 
 # The packages in which several goroutines share anything.
 CONCURRENT = ./cache/... ./engine/... ./plugins/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
