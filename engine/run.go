@@ -144,6 +144,7 @@ func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	inst := r.p.Instances[r.pl.instance[n]]
 	d := r.pl.decisions[n]
+	ctx = cache.WithAccount(ctx) // what the step reserves is for the step alone
 	var release func()
 	err = l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
 	if err != nil {

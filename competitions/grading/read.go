@@ -190,16 +190,6 @@ next:
 	return out
 }
 
-// ReadFlags reads what the leaderboard needs of the reports that ReadFile
-// reads.
-func ReadFlags(r io.Reader) ([]Flags, error) {
-	f, err := ReadFile(r)
-	if err != nil {
-		return nil, err
-	}
-	return AllFlags(f.Reports), nil
-}
-
 // AllFlags returns what the leaderboard needs of the reports.
 func AllFlags(reports []Graded) []Flags {
 	out := make([]Flags, len(reports))

@@ -49,11 +49,6 @@ func BenchmarkQueries(b *testing.B) {
 			g.Longest(func(int) int64 { return 1 })
 		}
 	})
-	b.Run("ancestors", func(b *testing.B) {
-		for b.Loop() {
-			g.Ancestors(0)
-		}
-	})
 	small, err := layered(2_000, true).Build()
 	if err != nil {
 		b.Fatal(err)

@@ -59,9 +59,6 @@ type Graph struct {
 	order      []int
 }
 
-// Len returns the number of nodes.
-func (g *Graph) Len() int { return g.n }
-
 // Edges returns the number of distinct edges.
 func (g *Graph) Edges() int { return len(g.succ.items) }
 
@@ -72,10 +69,6 @@ func (g *Graph) Succ(i int) []int { return g.succ.at(i) }
 // Pred returns the nodes with an edge to i, ascending. The caller must not
 // change them.
 func (g *Graph) Pred(i int) []int { return g.pred.at(i) }
-
-// Order returns all nodes, each after its predecessors; among the nodes that
-// may come next the lowest is first. The caller must not change it.
-func (g *Graph) Order() []int { return g.order }
 
 // lists is a list of nodes for every node, in one slice: list i is
 // items[start[i]:start[i+1]].

@@ -69,24 +69,8 @@ func (g *Keyed[K]) closing(i, j int) []K {
 // Len returns the number of nodes.
 func (g *Keyed[K]) Len() int { return len(g.keys) }
 
-// Index returns the number of a node.
-func (g *Keyed[K]) Index(k K) (int, bool) {
-	i, ok := g.index[k]
-	return i, ok
-}
-
 // Key returns the name of a node.
 func (g *Keyed[K]) Key(i int) K { return g.keys[i] }
-
-// Order returns the names in topological order; among those that may come
-// next the one added first is first.
-func (g *Keyed[K]) Order() []K {
-	order := make([]K, 0, len(g.keys))
-	for _, i := range g.Graph().Order() {
-		order = append(order, g.keys[i])
-	}
-	return order
-}
 
 // Graph returns the graph as it is now, by number.
 func (g *Keyed[K]) Graph() *Graph {
@@ -95,4 +79,13 @@ func (g *Keyed[K]) Graph() *Graph {
 		b.AddEdge(e.Source, e.Target)
 	}
 	return b.acyclic()
+}
+
+// acyclic builds a graph that is part of an acyclic one.
+func (b *Builder) acyclic() *Graph {
+	g, err := b.Build()
+	if err != nil {
+		panic("dag: part of an acyclic graph has a " + err.Error())
+	}
+	return g
 }

@@ -13,30 +13,3 @@ func (g *Graph) Longest(weight func(node int) int64) []int64 {
 	}
 	return longest
 }
-
-// CriticalPath returns the nodes of a heaviest path and its weight; among
-// equals the one whose nodes are lowest, first node first. A graph without
-// nodes has none.
-func (g *Graph) CriticalPath(weight func(node int) int64) ([]int, int64) {
-	if g.n == 0 {
-		return nil, 0
-	}
-	longest := g.Longest(weight)
-	at := heaviest(longest, identity(g.n), 0)
-	path, total := []int{at}, longest[at]
-	for len(g.Succ(at)) > 0 {
-		next := heaviest(longest, g.Succ(at), -1)
-		path, at = append(path, next), next
-	}
-	return path, total
-}
-
-// heaviest returns the node of the greatest weight, the lowest among equals.
-func heaviest(weight []int64, nodes []int, best int) int {
-	for _, i := range nodes {
-		if best < 0 || weight[i] > weight[best] || weight[i] == weight[best] && i < best {
-			best = i
-		}
-	}
-	return best
-}

@@ -42,10 +42,6 @@ func scoreAccuracy(in Input, wrong bool) (Score, error) {
 	return Score{Value: value, Rounding: PythonRounding}, nil
 }
 
-// Accuracy returns the share of places where a and b are equal; b must be as
-// long as a. No places give NaN.
-func Accuracy[T comparable](a, b []T) float64 { return float64(matches(a, b)) / float64(len(a)) }
-
 func matches[T comparable](a, b []T) int {
 	n := 0
 	for i, x := range a {

@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"math"
 	"runtime"
 	"sync"
 
@@ -95,20 +94,6 @@ func BinaryLogLoss(truth []bool, probs []float64) float64 {
 			losses[i] = -Log(clip(p, Epsilon, 1-Epsilon))
 		}
 	})
-	return Mean(losses)
-}
-
-// LogLoss returns the mean over rows of -Σ truth·ln(prob) with probabilities
-// clipped to [Epsilon, 1-Epsilon]. Both hold one slice a class, all of one
-// length. The sum over classes runs in their order.
-func LogLoss(truth, probs [][]float64) float64 {
-	if len(truth) == 0 {
-		return math.NaN()
-	}
-	losses := make([]float64, len(truth[0]))
-	for k := range truth {
-		addLoss(losses, truth[k], probs[k])
-	}
 	return Mean(losses)
 }
 

@@ -119,9 +119,6 @@ func RMSE(truth, pred []float64) float64 { return math.Sqrt(MSE(truth, pred)) }
 // MAE returns the mean of |truth-pred|. No rows give NaN.
 func MAE(truth, pred []float64) float64 { return minus(truth, pred).meanSize() }
 
-// RMSLE returns the RMSE of ln(1+x) of both sides.
-func RMSLE(truth, pred []float64) float64 { return RMSE(log1pAll(truth), log1pAll(pred)) }
-
 func log1pAll(v []float64) []float64 {
 	out := make([]float64, len(v))
 	inParallel(len(v), func(lo, hi int) {

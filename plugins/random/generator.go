@@ -50,23 +50,6 @@ func (g *Generator) below32(n uint32) uint32 {
 	return uint32(m >> 32)
 }
 
-// interval draws from 0 … top by masking and rejection, as shuffle and
-// permutation do.
-func (g *Generator) interval(top uint64) uint64 { return masked(&g.bits, top) }
-
-func (g *Generator) intervals(dst []uint32, top uint32) {
-	for k := range dst {
-		dst[k] = uint32(masked(&g.bits, uint64(top-uint32(k))))
-	}
-}
-
-// Permutation is permutation(n): the numbers 0 … n-1 in random order. A
-// negative n gives an empty one.
-func (g *Generator) Permutation(n int) []int { return Permutation[int](g, n) }
-
-// Float64 is random(): uniform on [0, 1) with 53 bits.
-func (g *Generator) Float64() float64 { return g.bits.float64() }
-
 // Uniform is uniform(low, high).
 func (g *Generator) Uniform(low, high float64) float64 {
 	return low + float64((high-low)*g.bits.float64())

@@ -1,12 +1,9 @@
 package random
 
 import (
-	"crypto/sha512"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
-	"slices"
 )
 
 // Python is CPython's random.Random (3.11 and 3.12 agree), which the
@@ -23,24 +20,6 @@ func NewPython(seed int64) *Python {
 	}
 	p := new(Python)
 	p.mt.seedWords(words32(size))
-	return p
-}
-
-// NewPythonText is random.Random(seed) for a text seed (version 2 seeding):
-// the UTF-8 bytes followed by their SHA-512 are one big-endian integer.
-func NewPythonText(seed string) *Python {
-	sum := sha512.Sum512([]byte(seed))
-	number := slices.Concat([]byte(seed), sum[:])
-	slices.Reverse(number)
-	key := make([]uint32, (len(number)+3)/4)
-	for i, b := range number {
-		key[i/4] |= uint32(b) << (8 * (i % 4))
-	}
-	for len(key) > 1 && key[len(key)-1] == 0 {
-		key = key[:len(key)-1]
-	}
-	p := new(Python)
-	p.mt.seedWords(key)
 	return p
 }
 
@@ -91,24 +70,6 @@ func (p *Python) intervals(dst []uint32, top uint32) {
 	}
 }
 
-// Float64 is random(): uniform on [0, 1) with 53 bits.
-func (p *Python) Float64() float64 { return p.mt.float64() }
-
-// Uniform is uniform(a, b).
-func (p *Python) Uniform(a, b float64) float64 {
-	return a + float64((b-a)*p.mt.float64())
-}
-
-// Integer is randint(low, high): a whole number from low … high, both
-// included, unlike numpy's. It is an error when low > high.
-func (p *Python) Integer(low, high int64) (int64, error) {
-	width := uint64(high) - uint64(low) + 1
-	if low > high || width == 0 {
-		return 0, fmt.Errorf("draw integer: no 64-bit range from %d to %d", low, high)
-	}
-	return low + int64(p.Below(width)), nil
-}
-
 // Choice is choice(range(n)): the position of the chosen element. It is an
 // error when there is nothing to choose from.
 func (p *Python) Choice(n int) (int, error) {
@@ -142,7 +103,7 @@ func poolLimit(k int) int {
 }
 
 func (p *Python) samplePool(n, k int) []int {
-	pool := ascending[int](n)
+	pool := ascending(n)
 	out := make([]int, k)
 	for i := range out {
 		j := p.Below(uint64(n - i))
@@ -163,36 +124,4 @@ func (p *Python) sampleSet(n, k int) []int {
 		}
 	}
 	return out
-}
-
-// Choices is choices(range(n), k=k): k positions, repeats allowed.
-func (p *Python) Choices(n, k int) ([]int, error) {
-	if n <= 0 {
-		return nil, errors.New("choose elements: the sequence is empty")
-	}
-	out := make([]int, max(k, 0))
-	for i := range out {
-		out[i] = int(math.Floor(float64(p.mt.float64() * float64(n))))
-	}
-	return out, nil
-}
-
-// WeightedChoices is choices(range(len(weights)), weights, k=k) for weights
-// that are floats, added up from the first on.
-func (p *Python) WeightedChoices(weights []float64, k int) ([]int, error) {
-	cumulative := make([]float64, len(weights))
-	total := 0.0
-	for i, w := range weights {
-		total += w
-		cumulative[i] = total
-	}
-	if !(total > 0) || math.IsInf(total, 0) {
-		return nil, fmt.Errorf("choose elements: the weights add up to %v, not to a positive number", total)
-	}
-	out := make([]int, max(k, 0))
-	for i := range out {
-		x := float64(p.mt.float64() * total)
-		out[i] = upperBound(cumulative[:len(cumulative)-1], x)
-	}
-	return out, nil
 }

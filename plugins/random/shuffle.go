@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Source is a RandomState, a Generator or a Python. All three libraries
-// shuffle in the same way and differ only in how they draw the positions.
+// Source is a RandomState or a Python. Both libraries shuffle in the same way
+// and differ only in how they draw the positions.
 type Source interface {
 	// interval draws from 0 … top.
 	interval(top uint64) uint64
@@ -15,15 +15,10 @@ type Source interface {
 	intervals(dst []uint32, top uint32)
 }
 
-// Index is a type that can hold row numbers.
-type Index interface {
-	~int | ~int32 | ~uint32 | ~int64 | ~uint64
-}
-
 // batch is how many swaps are drawn ahead.
 const batch = 128
 
-// Shuffle reorders x in place as shuffle does in all three libraries: from
+// Shuffle reorders x in place as shuffle does in both libraries: from
 // the last element down, each changes places with one at or before it.
 func Shuffle[T any](src Source, x []T) {
 	shuffle(src, x, func([]uint32) {})
@@ -49,16 +44,12 @@ func shuffle[T any](src Source, x []T, ahead func(positions []uint32)) {
 }
 
 // Permutation is permutation(n): 0 … n-1 shuffled. A negative n gives an
-// empty result; a T too narrow for n-1 does too, since wrapped row numbers
-// would be silently wrong.
-func Permutation[T Index](src Source, n int) []T {
-	if n < 0 || n > 0 && int(T(n-1)) != n-1 {
-		return []T{}
-	}
-	x := ascending[T](n)
+// empty result.
+func Permutation(src Source, n int) []int {
+	x := ascending(max(n, 0))
 	// Reading a batch's positions before swapping any lets the processor
 	// fetch them from memory side by side, a third faster for large n.
-	var sum T
+	var sum int
 	shuffle(src, x, func(positions []uint32) {
 		for _, j := range positions {
 			sum += x[j]
@@ -72,10 +63,10 @@ func Permutation[T Index](src Source, n int) []T {
 var unused atomic.Uint64
 
 // ascending is 0 … n-1.
-func ascending[T Index](n int) []T {
-	x := make([]T, n)
+func ascending(n int) []int {
+	x := make([]int, n)
 	for i := range x {
-		x[i] = T(i)
+		x[i] = i
 	}
 	return x
 }

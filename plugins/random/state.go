@@ -19,19 +19,6 @@ func NewRandomState(seed uint32) *RandomState {
 	return r
 }
 
-// NewRandomStateKey is RandomState(key) for an array of words, which differs
-// from an integer seed even when the array has one word.
-func NewRandomStateKey(key []uint32) *RandomState {
-	r := new(RandomState)
-	r.mt.seedWords(key)
-	return r
-}
-
-// Below draws from 0 … n-1 (any uint64 when n is 0), by masking and
-// rejection: a range that fits 32 bits costs 32-bit words, a larger one
-// 64-bit words, and n = 1 costs nothing.
-func (r *RandomState) Below(n uint64) uint64 { return masked(&r.mt, n-1) }
-
 func (r *RandomState) interval(top uint64) uint64 { return masked(&r.mt, top) }
 
 func (r *RandomState) intervals(dst []uint32, top uint32) {
@@ -79,10 +66,7 @@ func (r *RandomState) maskedRun(dst []uint32, top, mask, trend uint32) {
 
 // Permutation is permutation(n): the numbers 0 … n-1 in random order. A
 // negative n gives an empty one.
-func (r *RandomState) Permutation(n int) []int { return Permutation[int](r, n) }
-
-// Float64 is random_sample(): uniform on [0, 1) with 53 bits.
-func (r *RandomState) Float64() float64 { return r.mt.float64() }
+func (r *RandomState) Permutation(n int) []int { return Permutation(r, n) }
 
 // Uniform is uniform(low, high).
 func (r *RandomState) Uniform(low, high float64) float64 {

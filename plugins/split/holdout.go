@@ -17,9 +17,9 @@ type Options struct {
 	Seed int64
 	// Unshuffled is shuffle=False: the first rows train, the next ones test.
 	Unshuffled bool
-	// Stratify gives every row its class, as codes in the order of the
-	// classes (Sorted matches the library); nil means no stratification.
-	Stratify []int32
+	// Stratify gives every row its class; nil means no stratification.
+	// Classes are ordered by their bytes, which for UTF-8 is numpy's order.
+	Stratify []string
 }
 
 // TrainTestSplit is sklearn.model_selection.train_test_split (1.5 and later)
@@ -28,32 +28,26 @@ type Options struct {
 // together get the same rows, so one call serves them all. Both results share
 // one backing array.
 func TrainTestSplit(n int, o Options) (train, test []int, err error) {
-	return TrainTestSplitOf[int](n, o)
-}
-
-// TrainTestSplitOf is TrainTestSplit with row numbers of type T: uint32
-// halves the memory of tens of millions of rows.
-func TrainTestSplitOf[T random.Index](n int, o Options) (train, test []T, err error) {
-	train, test, err = trainTest[T](n, o)
+	train, test, err = trainTest(n, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("split %d rows: %w", n, err)
 	}
 	return train, test, nil
 }
 
-func trainTest[T random.Index](n int, o Options) (train, test []T, err error) {
+func trainTest(n int, o Options) (train, test []int, err error) {
 	nTrain, nTest, err := partSizes(n, o.Test, o.Train, Share(0.25))
 	if err != nil {
 		return nil, nil, err
-	}
-	if n > 0 && int(T(n-1)) != n-1 {
-		return nil, nil, errors.New("the row numbers do not fit the chosen integer type")
 	}
 	if o.Unshuffled {
 		if o.Stratify != nil {
 			return nil, nil, errors.New("stratify needs shuffled rows; drop shuffle = false or stratify")
 		}
-		rows := count[T](nTrain + nTest)
+		rows := make([]int, nTrain+nTest)
+		for i := range rows {
+			rows[i] = i
+		}
 		return rows[:nTrain:nTrain], rows[nTrain:], nil
 	}
 	rng, err := newState(o.Seed)
@@ -61,26 +55,13 @@ func trainTest[T random.Index](n int, o Options) (train, test []T, err error) {
 		return nil, nil, err
 	}
 	if o.Stratify != nil {
-		return stratifiedOf[T](rng, n, nTrain, nTest, o.Stratify)
+		if len(o.Stratify) != n {
+			return nil, nil, fmt.Errorf("stratify: %d classes for %d rows", len(o.Stratify), n)
+		}
+		return stratified(rng, o.Stratify, nTrain, nTest)
 	}
-	perm := random.Permutation[T](rng, n)
+	perm := rng.Permutation(n)
 	return perm[nTest : nTest+nTrain : nTest+nTrain], perm[:nTest:nTest], nil
-}
-
-func stratifiedOf[T random.Index](rng *random.RandomState, n, nTrain, nTest int, classes []int32) (train, test []T, err error) {
-	if len(classes) != n {
-		return nil, nil, fmt.Errorf("stratify: %d classes for %d rows", len(classes), n)
-	}
-	a, b, err := stratified(rng, ranks(classes), nTrain, nTest)
-	return convert[T](a), convert[T](b), err
-}
-
-func convert[T random.Index](rows []int) []T {
-	out := make([]T, len(rows))
-	for i, r := range rows {
-		out[i] = T(r)
-	}
-	return out
 }
 
 // newState is scikit-learn's check_random_state for an integer.
@@ -89,13 +70,4 @@ func newState(seed int64) (*random.RandomState, error) {
 		return nil, fmt.Errorf("random_state = %d: a seed must lie between 0 and %d", seed, uint32(math.MaxUint32))
 	}
 	return random.NewRandomState(uint32(seed)), nil
-}
-
-// count is 0 … n-1.
-func count[T random.Index](n int) []T {
-	rows := make([]T, n)
-	for i := range rows {
-		rows[i] = T(i)
-	}
-	return rows
 }

@@ -27,15 +27,6 @@ func Share(f float64) Size { return Size{kind: sizeShare, share: f} }
 // Count is an absolute number of rows.
 func Count(n int) Size { return Size{kind: sizeCount, count: n} }
 
-// SizeOf reads a size written as one number, as the competition language
-// has no other: a whole number counts rows, anything else is a share.
-func SizeOf(x float64) Size {
-	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-		return Count(int(x))
-	}
-	return Share(x)
-}
-
 // IsSet reports whether the size was said.
 func (s Size) IsSet() bool { return s.kind != sizeUnset }
 

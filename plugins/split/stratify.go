@@ -1,8 +1,8 @@
 package split
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -12,8 +12,8 @@ import (
 // stratified is the first split of sklearn.model_selection.
 // StratifiedShuffleSplit: each class gives its proportional number of rows to
 // both parts, and each part is shuffled once more at the end.
-func stratified(rng *random.RandomState, codes []int32, nTrain, nTest int) (train, test []int, err error) {
-	rows := rowsByCode(codes)
+func stratified(rng *random.RandomState, classes []string, nTrain, nTest int) (train, test []int, err error) {
+	rows := rowsOf(classes)
 	counts := make([]int, len(rows))
 	for c := range rows {
 		counts[c] = len(rows[c])
@@ -21,18 +21,12 @@ func stratified(rng *random.RandomState, codes []int32, nTrain, nTest int) (trai
 	if err := checkClasses(counts, nTrain, nTest); err != nil {
 		return nil, nil, err
 	}
-	inTrain, err := approximateMode(rng, counts, nTrain)
-	if err != nil {
-		return nil, nil, err
-	}
+	inTrain := approximateMode(rng, counts, nTrain)
 	left := make([]int, len(counts))
 	for c := range left {
 		left[c] = counts[c] - inTrain[c]
 	}
-	inTest, err := approximateMode(rng, left, nTest)
-	if err != nil {
-		return nil, nil, err
-	}
+	inTest := approximateMode(rng, left, nTest)
 	for c, of := range rows {
 		perm := rng.Permutation(len(of))
 		for k, p := range perm[:inTrain[c]+inTest[c]] {
@@ -46,6 +40,19 @@ func stratified(rng *random.RandomState, codes []int32, nTrain, nTest int) (trai
 	random.Shuffle(rng, train)
 	random.Shuffle(rng, test)
 	return train, test, nil
+}
+
+// rowsOf lists the rows of each class, the classes in their order.
+func rowsOf(classes []string) [][]int {
+	rows := map[string][]int{}
+	for i, class := range classes {
+		rows[class] = append(rows[class], i)
+	}
+	out := make([][]int, 0, len(rows))
+	for _, class := range slices.Sorted(maps.Keys(rows)) {
+		out = append(out, rows[class])
+	}
+	return out
 }
 
 func checkClasses(counts []int, nTrain, nTest int) error {
@@ -62,13 +69,10 @@ func checkClasses(counts []int, nTrain, nTest int) error {
 // draws rows come from each class. Every class gets its exact part rounded
 // down; what is missing goes to the largest remainders, and within equal
 // remainders to classes picked at random.
-func approximateMode(rng *random.RandomState, counts []int, draws int) ([]int, error) {
+func approximateMode(rng *random.RandomState, counts []int, draws int) []int {
 	total := 0
 	for _, n := range counts {
 		total += n
-	}
-	if total == 0 {
-		return nil, errors.New("stratify: no rows to draw from")
 	}
 	out := make([]int, len(counts))
 	remainder := make([]float64, len(counts))
@@ -79,17 +83,18 @@ func approximateMode(rng *random.RandomState, counts []int, draws int) ([]int, e
 		out[c], remainder[c] = int(whole), exact-whole
 		missing -= out[c]
 	}
-	return out, shareMissing(rng, out, remainder, missing)
+	shareMissing(rng, out, remainder, missing)
+	return out
 }
 
 // shareMissing adds missing rows to out, one each, by falling remainder.
-func shareMissing(rng *random.RandomState, out []int, remainder []float64, missing int) error {
+func shareMissing(rng *random.RandomState, out []int, remainder []float64, missing int) {
 	values := slices.Clone(remainder)
 	slices.Sort(values)
 	values = slices.Compact(values)
 	for _, value := range slices.Backward(values) {
 		if missing <= 0 {
-			return nil
+			return
 		}
 		var tied []int
 		for c, r := range remainder {
@@ -98,14 +103,9 @@ func shareMissing(rng *random.RandomState, out []int, remainder []float64, missi
 			}
 		}
 		now := min(len(tied), missing)
-		picks, err := rng.Choice(len(tied), now, false)
-		if err != nil {
-			return err
-		}
-		for _, p := range picks {
+		for _, p := range rng.Permutation(len(tied))[:now] {
 			out[tied[p]]++
 		}
 		missing -= now
 	}
-	return nil
 }

@@ -22,7 +22,7 @@
 // copy otherwise; callers never write to either.
 //
 // Sorting, concatenating and the bulk accessors of columns longer than a chunk
-// need the whole column in memory; ScanCSV and WriteCSV do not.
+// need the whole column in memory; WriteCSV does not.
 //
 // # What it refuses
 //

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestReadErrors(t *testing.T) {
@@ -161,40 +158,5 @@ func TestManyBatches(t *testing.T) {
 	}
 	if got := text(t, read(t, in.String(), ReadOptions{})); got != want.String() {
 		t.Error("the table differs from the file")
-	}
-}
-
-// TestScanCSV checks that the pages put together are the table.
-func TestScanCSV(t *testing.T) {
-	data, err := os.ReadFile("testdata/pandas_csv.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range pandasCases(t, data) {
-		want, err := ReadCSV(bytes.NewReader(c.In), c.read())
-		var pages []*Table
-		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.In)), nil }
-		scanErr := ScanCSV(open, c.read(), func(p *Table) error {
-			pages = append(pages, p)
-			return nil
-		})
-		if (err == nil) != (scanErr == nil) {
-			t.Fatalf("case %d: errors %v and %v", i, err, scanErr)
-		}
-		if err != nil || len(pages) == 0 {
-			continue
-		}
-		var got bytes.Buffer
-		for k, p := range pages {
-			for j, col := range p.Columns() {
-				if col.Kind() != want.Columns()[j].Kind() {
-					t.Errorf("case %d: column %d is %v, want %v", i, j, col.Kind(), want.Columns()[j].Kind())
-				}
-			}
-			got.Write(written(t, p, WriteOptions{NoHeader: k > 0}))
-		}
-		if diff := cmp.Diff(text(t, want), got.String()); diff != "" {
-			t.Errorf("case %d: -want +got\n%s", i, diff)
-		}
 	}
 }

@@ -51,7 +51,7 @@ var pythonShuffleVerb = Verb{
 	Source:  "random.Random(random_state).shuffle(rows)",
 	Func: func(rows Rows, o *PythonOptions) Draw {
 		g := o.RandomState.generator()
-		return Draw{rows.Take(random.Permutation[int](g, rows.Len())), PythonState{after: g}}
+		return Draw{rows.Take(random.Permutation(g, rows.Len())), PythonState{after: g}}
 	},
 }
 

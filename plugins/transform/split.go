@@ -42,7 +42,7 @@ func trainTestSplit(rows Rows, o *SplitOptions) (Parts, error) {
 		return Parts{}, err
 	}
 	if o.Stratify != nil {
-		opts.Stratify = split.Sorted(o.Stratify.Texts())
+		opts.Stratify = o.Stratify.Texts()
 	}
 	train, test, err := split.TrainTestSplit(rows.Len(), opts)
 	if err != nil {

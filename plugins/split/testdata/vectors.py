@@ -6,14 +6,12 @@ A case names the function, its arguments and either "error": true or both
 parts. Parts of up to 24 rows are stored whole; longer ones as their length,
 the first and last rows, and half the SHA-256 of all rows as little-endian
 int64. Label columns are not stored but computed: labels(n, k, skew) below.
-"sums" are numpy.sum of summands(n), in full.
 """
 import hashlib
 import json
 import platform
 
 import numpy as np
-import pandas as pd
 import sklearn
 from sklearn import model_selection as ms
 
@@ -94,115 +92,16 @@ def stratified():
                     case("train_test_split", args, lambda: ms.train_test_split(range(n), random_state=seed, stratify=y, **sizes(test, train)))
 
 
-def grouped():
-    for n in [1, 2, 5, 10, 50, 1000, 20_000]:
-        for k in (1, 2, 5, 17, 400):
-            for skew in (False, True):
-                y = labels(n, k, skew)
-                for seed, test, train in [(0, 0.1, None), (42, 0.2, None), (8, None, None), (0, 3, None), (0, None, 0.75), (0, 2, 2)]:
-                    args = {"n": n, "random_state": seed, "groups": [k, skew], **sizes(test, train)}
-                    gss = ms.GroupShuffleSplit(1, random_state=seed, **sizes(test, train))
-                    case("group_shuffle_split", args, lambda: next(gss.split(y, groups=y)))
-
-
-def by_appearance():
-    for n, k, seed in [(50, 5, 0), (1000, 17, 42), (20_000, 400, 8)]:
-        y = pd.Series(labels(n, k, True))
-        train, test = ms.train_test_split(y.unique(), test_size=0.1, random_state=seed)
-        rows = np.arange(n)
-        args = {"n": n, "random_state": seed, "groups": [k, True], "test_size": 0.1, "appearance": True}
-        case("group_shuffle_split", args, lambda: (rows[y.isin(train)], rows[y.isin(test)]))
-
-
-def each():
-    for n, k in [(30, 5), (300, 40), (5000, 33)]:
-        for few in (0, 5):
-            for test in (0.12, 0.2):
-                args = {"n": n, "groups": [k, True], "few": few, "test_size": test, "random_state": 0, "appearance": True}
-                case("train_test_split_each", args, lambda: split_each(labels(n, k, True), few, test))
-
-
-def split_each(y, few, share):
-    by = {}
-    for i, v in enumerate(y):
-        by.setdefault(v, []).append(i)
-    train, test = [], []
-    for rows in by.values():
-        if few and len(rows) == 1:
-            train += rows
-        elif len(rows) < few:
-            held = max(1, int(len(rows) * share))
-            train += rows[:-held]
-            test += rows[-held:]
-        else:
-            a, b = ms.train_test_split(rows, test_size=share, random_state=0)
-            train += a
-            test += b
-    return train, test
-
-
-def samples():
-    for n in [0, 1, 2, 5, 10, 25, 30, 645, 1000, 100_003]:
-        for size in [0, 1, 2, 5, 30, 0.2, 0.5, 0.1, 0.25, 0.9999, 1.0, 1.5, -1, -0.5, None]:
-            for seed, replace in [(0, False), (42, True)]:
-                kind = {} if size is None else {"n" if isinstance(size, int) else "frac": size}
-                args = {"n": n, "random_state": seed, "replace": replace, "share": isinstance(size, float), **sizes(size, None)}
-                case("sample", args, lambda: drawn(n, random_state=seed, replace=replace, **kind))
-    for n, k in [(5, 3), (40, 7), (127, 9), (128, 9), (129, 9), (1000, 17), (5000, 100)]:
-        for size, replace in [(1, False), (3, False), (n // 2, False), (2 * n, True), (0.01, False)]:
-            w = [v * 0.1 for v in labels(n, k, False)]
-            # pandas 3 refuses what pandas 2 draws when one weight is large
-            if not replace and (size if size >= 1 else round(size * n)) * max(w) > sum(w):
-                continue
-            kind = {"n" if isinstance(size, int) else "frac": size}
-            args = {"n": n, "random_state": 1, "replace": replace, "weights": [k, 0.1], "test_size": size}
-            case("sample", args, lambda: drawn(n, random_state=1, replace=replace, weights=w, **kind))
-
-
-def drawn(rows, **kw):
-    frame = pd.DataFrame({"x": range(rows)})
-    test = frame.sample(**kw)
-    return frame.drop(index=test.index)["x"], test["x"]
-
-
-def folds():
-    for n in [1, 2, 5, 10, 11, 1000]:
-        for k in (1, 2, 5, 10):
-            for seed in (None, 0, 42):
-                kw = {"shuffle": seed is not None, "random_state": seed}
-                seeded = {"random_state": seed or 0, "shuffle": seed is not None, "folds": k}
-                for fold in sorted({0, k - 1}):
-                    case("k_fold", {"n": n, "fold": fold, **seeded}, lambda: list(ms.KFold(k, **kw).split(range(n)))[fold])
-                    for kinds, skew in ((2, False), (7, True)):
-                        y = labels(n, kinds, skew)
-                        args = {"n": n, "fold": fold, "stratify": [kinds, skew], **seeded}
-                        case("stratified_k_fold", args, lambda: list(ms.StratifiedKFold(k, **kw).split(y, y))[fold])
-                    for kinds, skew in ((12, False), (40, True)):
-                        y = labels(n, kinds, skew)
-                        args = {"n": n, "fold": fold, "groups": [kinds, skew], **seeded}
-                        case("group_k_fold", args, lambda: list(ms.GroupKFold(k, **kw).split(y, groups=y))[fold])
-
-
-def summands(n):
-    return [v * 0.1 + 1e-9 * (v % 3) for v in labels(n, 1009, False)]
-
-
-def sums():
-    for n in [0, 1, 7, 8, 9, 15, 16, 17, 127, 128, 129, 130, 136, 255, 256, 257, 1000, 8191, 8193, 100_003]:
-        yield {"n": n, "sum": float(np.sum(np.array(summands(n))))}
-
-
 def main():
     made = {
         "made_by": "testdata/vectors.py",
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
-        "pandas": pd.__version__,
     }
-    for part in (train_test, stratified, grouped, by_appearance, each, samples, folds):
+    for part in (train_test, stratified):
         part()
-    print("{\n" + f' "made_with": {json.dumps(made)},\n "sums": {json.dumps(list(sums()))},\n "cases": [')
+    print("{\n" + f' "made_with": {json.dumps(made)},\n "cases": [')
     print(",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in CASES))
     print(" ]\n}")
 

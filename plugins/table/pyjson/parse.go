@@ -19,12 +19,9 @@ const maxDigits = 4300
 // Parse reads one value, as json.loads does.
 func Parse(data []byte) (Value, error) { return newParser().parse(data) }
 
-// Read reads one value as Parse does from r, of which it holds a part at a
-// time.
-func Read(r io.Reader) (Value, error) { return ReadHead(r, 0) }
-
-// ReadHead reads as Read does, but of a list no more than the first count
-// items, unless that is 0; what follows them is not looked at.
+// ReadHead reads one value as Parse does from r, of which it holds a part at a
+// time: of a list no more than the first count items, unless that is 0; what
+// follows them is not looked at.
 func ReadHead(r io.Reader, count int) (Value, error) {
 	p := newParser()
 	p.head = count

@@ -40,7 +40,7 @@ var windowTexts = []string{
 func TestRead(t *testing.T) {
 	for _, text := range windowTexts {
 		want := outcome(Parse([]byte(text)))
-		if got := outcome(Read(strings.NewReader(text))); got != want {
+		if got := outcome(ReadHead(strings.NewReader(text), 0)); got != want {
 			t.Errorf("%q\nwant %s\ngot  %s", text, want, got)
 		}
 		for size := 1; size < 40; size++ {
@@ -56,7 +56,7 @@ func TestReadFails(t *testing.T) {
 	broken := errors.New("broken")
 	for _, text := range []string{``, `[1, 2`, `[1, 2]`, `"abc`} {
 		r := iotest.DataErrReader(strings.NewReader(text))
-		_, err := Read(&failing{r, broken})
+		_, err := ReadHead(&failing{r, broken}, 0)
 		if !errors.Is(err, broken) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -189,7 +189,7 @@ func TestScreenNeverExceedsTerminal(t *testing.T) {
 	}
 	for height := 3; height < 30; height++ {
 		for _, width := range []int{1, 2, 13, 80} {
-			lines := strings.Split(strings.TrimSuffix(screen(s, NewStyle(true), width, height, after(5000).Time), "\n"), "\n")
+			lines := strings.Split(strings.TrimSuffix(screen(s, Style{on: true}, width, height, after(5000).Time), "\n"), "\n")
 			if len(lines) > height-1 {
 				t.Fatalf("%d lines on %d rows", len(lines), height)
 			}

@@ -9,9 +9,6 @@ import (
 // Style colours texts; its zero value leaves them as they are.
 type Style struct{ on bool }
 
-// NewStyle returns a Style that colours, or the plain one.
-func NewStyle(on bool) Style { return Style{on: on} }
-
 // StyleFor returns the style for a stream: plain when it is no terminal or
 // the person wants no colours.
 func StyleFor(w io.Writer, plain bool) Style { return Style{on: !plain && IsTerminal(w)} }
