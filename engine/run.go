@@ -161,7 +161,7 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	limits := inst.Limits
 	env := &step.Env{
 		Address: inst.Addr.String(), Attempt: l.Attempt, Store: r.e.opts.Cache, WorkDir: dir, Log: log,
-		Progress: r.progress(inst.Addr.String()), Warn: r.warn(inst.Addr.String()),
+		Progress: r.progress(inst.Addr.String()), Phase: r.phase(inst.Addr.String()), Warn: r.warn(inst.Addr.String()),
 		Limits: limits, Devices: l.Devices, RunID: r.result.RunID,
 	}
 	args, diags := r.p.Args(r.pl.instance[n])
@@ -320,6 +320,9 @@ func shownOutputs(outputs cache.Outputs) map[string]string {
 	return shown
 }
 
+// progressEvery is the least time between two reports of a step.
+const progressEvery = 100 * time.Millisecond
+
 // progress limits a step's reports to ten a second, and always lets the last
 // one of each piece of work through.
 func (r *run) progress(address string) func(step.Progress) {
@@ -328,7 +331,7 @@ func (r *run) progress(address string) func(step.Progress) {
 	return func(p step.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < 100*time.Millisecond {
+		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < progressEvery {
 			return
 		}
 		last = time.Now()
@@ -339,5 +342,22 @@ func (r *run) progress(address string) func(step.Progress) {
 func (r *run) warn(address string) func(string) {
 	return func(message string) {
 		r.sink.Emit(event.Warning{At: now(), Address: address, Message: message})
+	}
+}
+
+// phase limits a step's reports on how far it has come as progress does, and
+// lets every turn through.
+func (r *run) phase(address string) func(step.Phase) {
+	var mu sync.Mutex
+	var before step.Phase
+	var last time.Time
+	return func(p step.Phase) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !p.Turn(before) && time.Since(last) < progressEvery {
+			return
+		}
+		before, last = p, time.Now()
+		r.sink.Emit(event.StepPhase{At: now(), Address: address, Phase: p})
 	}
 }

@@ -232,7 +232,7 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 	}
 	return protect(ctx, s, &step.Env{
 		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
-		Progress: func(step.Progress) {}, Warn: func(string) {}, Limits: args.Limits, RunID: "verify",
+		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Limits: args.Limits, RunID: "verify",
 	})
 }
 

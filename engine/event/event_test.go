@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // every member with fields that are not zero.
@@ -13,6 +15,7 @@ var members = []Event{
 	RunStarted{At: at, Run: "r", Pipeline: "p.hcl", Steps: 3, ToRun: 1, Cached: 1, Deferred: 1, Resumed: "q", ExpectedMillis: 5},
 	StepStarted{At: at, Address: `step.a.b["k"]`, Kind: "a", Attempt: 2, ExpectedMillis: 7, CPUs: 0.5, MemoryBytes: 1 << 30, Devices: []string{"gpu=0"}},
 	StepProgress{At: at, Address: "step.a.b", What: "x.csv", Done: 1, Total: 2, Unit: "bytes"},
+	StepPhase{At: at, Address: "step.a.b", Phase: step.Phase{Name: step.Running, Files: 1, TotalFiles: 2, Bytes: 3, TotalBytes: 4, Started: at.Time, LimitMillis: 5, MemoryBytes: 6, Submission: step.SubmissionInvalid, Reason: "no"}},
 	StepWaiting{At: at, Address: "step.a.b", Bytes: 5, Message: "waits"},
 	Preflight{At: at, Address: "step.a.b", Subject: "toy", Place: "kaggle", Bytes: 1, Files: 2, NeedBytes: 3, Credential: "ok", Rules: "missing",
 		Link: "https://x", Verdict: PreflightFailed, Error: "no", Note: "n"},

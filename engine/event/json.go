@@ -52,6 +52,7 @@ var decoders = map[string]func([]byte) (Event, error){
 	RunStarted{}.EventType():        decodeAs[RunStarted],
 	StepStarted{}.EventType():       decodeAs[StepStarted],
 	StepProgress{}.EventType():      decodeAs[StepProgress],
+	StepPhase{}.EventType():         decodeAs[StepPhase],
 	StepLog{}.EventType():           decodeAs[StepLog],
 	StepWaiting{}.EventType():       decodeAs[StepWaiting],
 	Preflight{}.EventType():         decodeAs[Preflight],

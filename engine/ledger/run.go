@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Opening is what a run is begun with.
@@ -43,6 +44,7 @@ type Run struct {
 	journal  *os.File
 	buf      []byte
 	progress map[string]time.Time
+	phases   map[string]step.Phase
 	err      error
 }
 
@@ -63,7 +65,7 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{info: o.Info, secrets: o.Secrets, progress: map[string]time.Time{}}
+	r := &Run{info: o.Info, secrets: o.Secrets, progress: map[string]time.Time{}, phases: map[string]step.Phase{}}
 	fill(&r.info)
 	if l.facts != nil && r.info.Environment == nil {
 		r.info.Environment = l.facts()
@@ -167,10 +169,19 @@ func (r *Run) Info() Info { return r.info }
 // progressEvery is how often the journal keeps the progress of a step.
 const progressEvery = 5 * time.Second
 
+// phaseEvery is how often it keeps how far a phase has come. An agent may run
+// for days.
+func phaseEvery(p step.Phase) time.Duration {
+	if p.Name == step.Running {
+		return 30 * time.Second
+	}
+	return progressEvery
+}
+
 // Emit appends an event to the journal. Lines that steps print are kept in
 // their logs and not here; of a step's progress only some is kept. What could
-// be lost when the process is killed is what can be told again: progress and
-// steps that were not executed. A failed write is returned by Close.
+// be lost when the process is killed is what can be told again: steps that were
+// not executed. A failed write is returned by Close.
 func (r *Run) Emit(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,8 +193,14 @@ func (r *Run) Emit(e event.Event) {
 			return
 		}
 		r.progress[e.Address] = e.Time
+	case event.StepPhase:
+		if !e.Turn(r.phases[e.Address]) && e.Time.Sub(r.progress[e.Address]) < phaseEvery(e.Phase) {
+			return
+		}
+		r.progress[e.Address], r.phases[e.Address] = e.Time, e.Phase
 	case event.StepFinished:
 		delete(r.progress, e.Address)
+		delete(r.phases, e.Address)
 	}
 	line, err := event.Encode(e)
 	if err != nil {
@@ -198,13 +215,8 @@ func (r *Run) Emit(e event.Event) {
 }
 
 func mustFlush(e event.Event) bool {
-	switch e := e.(type) {
-	case event.StepProgress:
-		return false
-	case event.StepFinished:
-		return e.Status == event.Ran || e.Status == event.Failed
-	}
-	return true
+	end, ok := e.(event.StepFinished)
+	return !ok || end.Status == event.Ran || end.Status == event.Failed
 }
 
 // flush hands the buffered lines to the kernel. After a failed write nothing

@@ -37,6 +37,9 @@ type Env struct {
 	// Progress reports how far the work is; it may be called often and from
 	// several goroutines.
 	Progress func(Progress)
+	// Phase reports what part of its work an attempt of an agent is in; it may
+	// be called often and from several goroutines.
+	Phase func(Phase)
 	// Warn tells people something that does not stop the step.
 	Warn func(message string)
 	// Limits are the instance's limits, and Devices the GPUs leased to it,

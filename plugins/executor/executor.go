@@ -74,6 +74,10 @@ type Spec struct {
 	// OnStart, if it is set, is told when the command was started, by this
 	// process or, if it is resumed, by an earlier one.
 	OnStart func(time.Time)
+	// OnMemory, if it is set, is told every few seconds how many bytes of memory
+	// the command and everything it started hold. Runtimes that cannot tell do
+	// not.
+	OnMemory func(bytes int64)
 }
 
 // DefaultPath is what Environment takes for a PATH that nobody sets.

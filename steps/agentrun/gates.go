@@ -36,6 +36,8 @@ type gates struct {
 	services []executor.Service
 	env      map[string]string
 	stop     []func()
+	// check is the check of a submission's form.
+	check func(ctx context.Context, path string) (validity.Verdict, error)
 }
 
 func (s *session) openGates(ctx context.Context) (*gates, error) {
@@ -52,8 +54,9 @@ func (s *session) openGates(ctx context.Context) (*gates, error) {
 	if err != nil {
 		return g, err
 	}
+	g.check = s.form(ctx)
 	server := validity.New(validity.Options{
-		Check: s.form(ctx), Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
+		Check: g.check, Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
 		Budget: func() validity.Budget {
 			return validity.Budget{Limit: s.env.Limits.Timeout, Elapsed: s.elapsed()}
 		},

@@ -42,6 +42,8 @@ type harvester struct {
 	// notes say what was left out and why.
 	notes []string
 	more  int
+	// taken is told the size of each file that was taken.
+	taken func(bytes int64)
 }
 
 // note notes what was left out, with secrets masked.
@@ -200,6 +202,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 	}
 	f.caps.bytes -= ref.Size
+	f.taken(ref.Size)
 	if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
 	}

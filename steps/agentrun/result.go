@@ -69,12 +69,13 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 // added to the logs.
 func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}
+	s.phases.enter(step.Phase{Name: step.Harvesting})
 	home, err := os.OpenRoot(s.dirs.home)
 	if err != nil {
 		return done, fmt.Errorf("harvest: %w", err)
 	}
 	defer home.Close()
-	h := &harvester{store: s.env.Store, mask: s.mask.ForDocuments(), budget: s.storable()}
+	h := &harvester{store: s.env.Store, mask: s.mask.ForDocuments(), budget: s.storable(), taken: s.phases.taken}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
 		limits, first := keptCaps, ""

@@ -137,6 +137,7 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 	var watching sync.WaitGroup
 	watching.Go(func() { s.shots.run(watched) })
 	watching.Go(func() { s.watchDisk(watched, endWith) })
+	watching.Go(func() { s.watchSubmission(watched) })
 	exit, err := s.runtime.Executor.Run(running, s.spec(secrets), masked)
 	stop()
 	watching.Wait()
@@ -175,7 +176,8 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		Services: s.gates.services,
 		Sandbox:  s.sandbox,
 		Resume:   s.runtime.Resumes,
-		OnStart:  s.startedAt,
+		OnStart:  s.running,
+		OnMemory: s.phases.memory,
 	}
 	// A list of places needs no network: the proxy is a service.
 	spec.Network.Open = s.networkMode() == "open"

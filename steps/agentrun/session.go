@@ -43,11 +43,13 @@ type session struct {
 	close []func(keep bool) error
 	gates *gates
 	shots *snapshots
+	// phases tells people what the attempt is doing.
+	phases *phases
 }
 
 // open makes or finds the folders of the attempt.
 func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*session, error) {
-	s := &session{attempt: a, env: env, mask: mask}
+	s := &session{attempt: a, env: env, mask: mask, phases: &phases{tell: env.Phase}}
 	if err := s.find(ctx); err != nil {
 		return s, err
 	}
@@ -64,6 +66,7 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*s
 		}
 		s.startedAt(time.Now())
 	}
+	s.phases.enter(step.Phase{Name: step.Starting})
 	var err error
 	if s.gates, err = s.openGates(ctx); err != nil {
 		return s, err
@@ -229,15 +232,13 @@ func (s *session) fill(ctx context.Context) error {
 	if err := s.placeFiles(ctx); err != nil {
 		return err
 	}
-	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) {
-		s.env.Progress(step.Progress{What: "placing data", Done: r.Bytes, Total: s.args.Data.Ref.Size, Unit: "bytes"})
-	}}
-	if s.runtime.Isolates {
-		opts.Mode = tree.Link
-	}
 	data, err := s.describedData(ctx)
 	if err != nil {
 		return fmt.Errorf("place data: %w", err)
+	}
+	opts := tree.Options{Mode: tree.Copy, Progress: s.phases.placed(data)}
+	if s.runtime.Isolates {
+		opts.Mode = tree.Link
 	}
 	if _, err := tree.Materialise(ctx, s.env.Store, data, s.dirs.data, opts); err != nil {
 		return fmt.Errorf("place data: %w", err)
@@ -304,3 +305,9 @@ func (s *session) mounts() []executor.Mount {
 func (s *session) elapsed() time.Duration { return time.Since(time.Unix(0, s.started.Load())) }
 
 func (s *session) startedAt(at time.Time) { s.started.Store(at.UnixNano()) }
+
+// running notes that the agent runs, since a time.
+func (s *session) running(since time.Time) {
+	s.startedAt(since)
+	s.phases.running(since, s.env.Limits.Timeout)
+}

@@ -186,13 +186,17 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// openSubmission opens the submission; nil if there is none.
+// openSubmission opens the submission; nil if there is none. A link is none,
+// also one within the folder, which a Root would follow: it is not harvested.
 func openSubmission(home *os.Root) (*os.File, error) {
-	info, err := home.Lstat("submission")
-	if err != nil || !info.IsDir() {
+	const name = "submission/" + agent.SubmissionFile
+	if dir, err := home.Lstat("submission"); err != nil || !dir.IsDir() {
 		return nil, nil //nolint:nilerr // what is not there is no submission
 	}
-	f, err := home.OpenFile("submission/"+agent.SubmissionFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if file, err := home.Lstat(name); err != nil || !file.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // as above
+	}
+	f, err := home.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}

@@ -28,6 +28,9 @@ type Bench struct {
 	// Limits are the limits of the steps that run.
 	Limits step.Limits
 
+	// Phase, if it is set, is told the phases of the steps that run.
+	Phase func(step.Phase)
+
 	mu       sync.Mutex
 	log      bytes.Buffer
 	warnings []string
@@ -147,11 +150,18 @@ func (b *Bench) env(dir string) *step.Env {
 		Store: b.Store, WorkDir: dir, Limits: b.Limits,
 		Log:      lockedWriter{b},
 		Progress: func(step.Progress) {},
+		Phase:    b.phase,
 		Warn: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.warnings = append(b.warnings, text)
 		},
+	}
+}
+
+func (b *Bench) phase(p step.Phase) {
+	if b.Phase != nil {
+		b.Phase(p)
 	}
 }
 

@@ -17,8 +17,11 @@ import (
 
 // usage is what a container used, as its cgroup counts.
 type usage struct {
-	cpu      time.Duration
-	peak     int64
+	cpu  time.Duration
+	peak int64
+	// now is what it holds, without the files that the kernel keeps for it and
+	// gives up when memory is short.
+	now      int64
 	oomKills int
 }
 
@@ -63,6 +66,8 @@ func unifiedPeak(pid int) int64 {
 	return 0
 }
 
+func held(usage, files uint64) int64 { return int64(usage - min(usage, files)) }
+
 // usageOf knows the counters of both versions of cgroups.
 func usageOf(data any) (usage, error) {
 	switch m := data.(type) {
@@ -70,6 +75,7 @@ func usageOf(data any) (usage, error) {
 		return usage{
 			cpu:      time.Duration(m.GetCPU().GetUsage().GetTotal()),
 			peak:     int64(m.GetMemory().GetUsage().GetMax()),
+			now:      held(m.GetMemory().GetUsage().GetUsage(), m.GetMemory().GetTotalInactiveFile()),
 			oomKills: int(m.GetMemoryOomControl().GetOomKill()),
 		}, nil
 	case *cgroup2.Metrics:
@@ -77,6 +83,7 @@ func usageOf(data any) (usage, error) {
 		return usage{
 			cpu:      time.Duration(m.GetCPU().GetUsageUsec()) * time.Microsecond,
 			peak:     int64(peak),
+			now:      held(m.GetMemory().GetUsage(), m.GetMemory().GetInactiveFile()),
 			oomKills: int(m.GetMemoryEvents().GetOomKill()),
 		}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,7 +52,9 @@ const daemonPatience = time.Minute
 // watch waits for the command's end, brings it about in time, and returns what
 // it used.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
+	stop := r.tellMemory(ctx)
 	stopped, status, err := r.await(ctx)
+	stop()
 	if err != nil {
 		return executor.Exit{}, errors.Join(err, r.kill(ctx))
 	}
@@ -75,6 +78,33 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return exit, fmt.Errorf("wait for command: %w", status.Error())
 	}
 	return exit, errors.Join(err, usedErr, r.serving.Close())
+}
+
+// memoryEvery is how often the memory of a command is told.
+const memoryEvery = 2 * time.Second
+
+// tellMemory tells OnMemory what the container holds, until it is stopped.
+func (r *run) tellMemory(ctx context.Context) (stop func()) {
+	if r.spec.OnMemory == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(memoryEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if used, err := measure(ctx, r.task); err == nil {
+				r.spec.OnMemory(used.now)
+			}
+		}
+	})
+	return func() { cancel(); telling.Wait() }
 }
 
 // await returns when the command has ended, and why it was stopped if it was.

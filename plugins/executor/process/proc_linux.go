@@ -22,14 +22,17 @@ type proc struct {
 }
 
 // living returns the descendants of this process that have not ended.
-func living() []proc {
+func living() []proc { return livingBelow(os.Getpid()) }
+
+// livingBelow returns the descendants of a process that have not ended.
+func livingBelow(root int) []proc {
 	table := processTable()
 	children := make(map[int][]proc, len(table))
 	for _, p := range table {
 		children[p.parent] = append(children[p.parent], p)
 	}
 	var out []proc
-	queue := []int{os.Getpid()}
+	queue := []int{root}
 	for len(queue) > 0 {
 		below := children[queue[0]]
 		queue = queue[1:]

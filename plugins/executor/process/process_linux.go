@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -83,7 +84,9 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
 	}
+	stop := super.tellMemory(spec)
 	rep, err := super.converse(ctx, newOrder(spec, marker))
+	stop()
 	if err != nil {
 		hunt(marker)
 		return executor.Exit{}, err
@@ -174,6 +177,33 @@ func (e *Executor) start(spec executor.Spec, output *executor.Output, logs io.Wr
 		return nil, err
 	}
 	return &supervisor{cmd: cmd, orders: ordersWrite, report: reportRead}, nil
+}
+
+// memoryEvery is how often the memory of a command is told.
+const memoryEvery = 2 * time.Second
+
+// tellMemory tells spec.OnMemory what the command holds, until it is stopped.
+func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
+	if spec.OnMemory == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(memoryEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if procs := livingBelow(s.cmd.Process.Pid); len(procs) > 0 {
+				spec.OnMemory(memoryOf(procs, spec.Limits.MemoryBytes))
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
 }
 
 // converse gives the order, passes on cancellation and returns the report.

@@ -280,16 +280,19 @@ func (s *supervision) listen() <-chan bool {
 
 // sample measures the tree's memory and reports whether it is over the limit.
 func (s *supervision) sample() bool {
-	procs := living()
-	total := residentBytes(procs)
-	over := s.order.MemoryBytes > 0 && total > s.order.MemoryBytes
-	if over {
-		// Shared pages were counted once for each process.
-		total = proportionalBytes(procs, total)
-		over = total > s.order.MemoryBytes
-	}
+	total := memoryOf(living(), s.order.MemoryBytes)
 	s.peak = max(s.peak, total)
-	return over
+	return s.order.MemoryBytes > 0 && total > s.order.MemoryBytes
+}
+
+// memoryOf is the memory that processes hold. What they share is counted for
+// each of them, unless that would be beyond the limit.
+func memoryOf(procs []proc, limit int64) int64 {
+	total := residentBytes(procs)
+	if limit > 0 && total > limit {
+		total = proportionalBytes(procs, total)
+	}
+	return total
 }
 
 func (s *supervision) finish() {

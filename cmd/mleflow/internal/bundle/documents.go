@@ -237,6 +237,11 @@ func told(e event.Event, by map[string]rule, open bool) event.Event {
 			e.What = ""
 		}
 		return e
+	case event.StepPhase:
+		if !by[e.Address].logs() {
+			e.Reason = ""
+		}
+		return e
 	case event.OutputValue:
 		if !open {
 			e.Value, e.IsString, e.Content = withheld, true, nil

@@ -50,6 +50,9 @@ func cleaned(e event.Event) event.Event {
 	case event.StepProgress:
 		oneLines(&e.Address, &e.What, &e.Unit)
 		return e
+	case event.StepPhase:
+		oneLines(&e.Address, (*string)(&e.Name), (*string)(&e.Submission), &e.Reason)
+		return e
 	case event.StepWaiting:
 		oneLines(&e.Address, &e.Message)
 		return e

@@ -102,6 +102,9 @@ func attemptProgress(r *Running, style Style, now time.Time) string {
 	if r.Room != nil {
 		return style.Warn("  waits for " + r.Room.Message)
 	}
+	if r.Phase.Name != "" {
+		return "  " + phaseText(r.Phase, now)
+	}
 	p := r.Progress
 	if p.Unit == "" {
 		if r.ExpectedMillis > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // tailLines is how many of a step's last lines are kept to show a failure.
@@ -39,6 +40,8 @@ type State struct {
 type Running struct {
 	event.StepStarted
 	Progress event.StepProgress
+	// Phase is what part of its work an agent's attempt is in.
+	Phase step.Phase
 	// Rate is how fast Progress grows.
 	Rate rate
 	// Room is what the attempt waits for, if it waits for disk space.
@@ -71,6 +74,10 @@ func (s *State) Apply(e event.Event) {
 		if r := s.running[e.Address]; r != nil {
 			r.Progress, r.Room = e, nil
 			r.Rate.add(e)
+		}
+	case event.StepPhase:
+		if r := s.running[e.Address]; r != nil {
+			r.Phase, r.Room = e.Phase, nil
 		}
 	case event.StepLog:
 		s.log(e)

@@ -1,0 +1,50 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// phaseText writes what part of its work an agent's attempt is in, and how that
+// stands: "placing data 3 of 9 files, 1.0 MiB of 2.0 MiB",
+// "0:20 of 24:00:00, 1.5 GiB, submission valid".
+func phaseText(p step.Phase, now time.Time) string {
+	switch p.Name {
+	case step.Placing:
+		return "placing data " + contentDone(p)
+	case step.Running:
+		return strings.Join(runningParts(p, now), ", ")
+	case step.Harvesting:
+		return "harvesting " + contentDone(p)
+	}
+	return string(p.Name)
+}
+
+func contentDone(p step.Phase) string {
+	return progressText(p.Files, p.TotalFiles, "files") + ", " + progressText(p.Bytes, p.TotalBytes, "bytes")
+}
+
+func runningParts(p step.Phase, now time.Time) []string {
+	text := clock(max(0, now.Sub(p.Started)))
+	if p.LimitMillis > 0 {
+		text += " of " + clock(time.Duration(p.LimitMillis)*time.Millisecond)
+	}
+	parts := []string{text}
+	if p.MemoryBytes > 0 {
+		parts = append(parts, Bytes(p.MemoryBytes))
+	}
+	return append(parts, submissionText(p))
+}
+
+func submissionText(p step.Phase) string {
+	switch {
+	case p.Submission == step.SubmissionNone:
+		return "no submission"
+	case p.Reason != "":
+		return fmt.Sprintf("submission %s: %s", p.Submission, p.Reason)
+	}
+	return "submission " + string(p.Submission)
+}

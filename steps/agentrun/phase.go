@@ -1,0 +1,62 @@
+package agentrun
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// phases tells what part of its work the attempt is in.
+type phases struct {
+	tell func(step.Phase)
+
+	mu  sync.Mutex
+	now step.Phase
+}
+
+// enter begins a phase.
+func (p *phases) enter(now step.Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
+	p.tell(now)
+}
+
+// note changes what is told of a phase, unless it is over.
+func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now.Name == name {
+		change(&p.now)
+		p.tell(p.now)
+	}
+}
+
+// placed returns what is told how much of the data is placed.
+func (p *phases) placed(data cache.Ref) func(tree.Result) {
+	p.enter(step.Phase{Name: step.Placing, TotalFiles: data.Files, TotalBytes: data.Size})
+	return func(r tree.Result) {
+		p.note(step.Placing, func(now *step.Phase) { now.Files, now.Bytes = r.Files, r.Bytes })
+	}
+}
+
+// running begins the phase in which the agent runs, since a time.
+func (p *phases) running(since time.Time, limit time.Duration) {
+	p.enter(step.Phase{Name: step.Running, Started: since.UTC(), LimitMillis: limit.Milliseconds(), Submission: step.SubmissionNone})
+}
+
+func (p *phases) memory(bytes int64) {
+	p.note(step.Running, func(now *step.Phase) { now.MemoryBytes = bytes })
+}
+
+func (p *phases) submission(state step.Submission, reason string) {
+	p.note(step.Running, func(now *step.Phase) { now.Submission, now.Reason = state, reason })
+}
+
+// taken tells of a file that was harvested.
+func (p *phases) taken(bytes int64) {
+	p.note(step.Harvesting, func(now *step.Phase) { now.Files++; now.Bytes += bytes })
+}
