@@ -26,7 +26,7 @@ const small = `competition "small" {
   param "size" { default = 10 }
   locals {
     base    = lines("classes.txt")
-    classes = concat(local.base, ["z"])
+    classes = concat(base, ["z"])
     unused  = 1
   }
   prepare {
@@ -34,7 +34,7 @@ const small = `competition "small" {
   }
   grade {
     metric  = "log_loss"
-    targets = local.classes
+    targets = classes
   }
   medals { scores = [0.9, 0.8, 0.7] }
   errata "v2" {
@@ -116,7 +116,7 @@ func TestEvalContext(t *testing.T) {
 	if got := ctx.Variables["param"].GetAttr("size"); !got.RawEquals(cty.NumberIntVal(25)) {
 		t.Errorf("param.size is %#v", got)
 	}
-	if got := ctx.Variables["local"].GetAttr("classes").LengthInt(); got != 3 {
+	if got := ctx.Variables["classes"].LengthInt(); got != 3 {
 		t.Errorf("%d classes", got)
 	}
 	for name, params := range map[string]map[string]cty.Value{
@@ -127,8 +127,34 @@ func TestEvalContext(t *testing.T) {
 			t.Errorf("got %v, want %s", diags, name)
 		}
 	}
-	if _, diags := parse(t, `lines("classes.txt")`, "local.classes").EvalContext(nil); !strings.Contains(diags.Error(), "circle") {
+	if _, diags := parse(t, `lines("classes.txt")`, "classes").EvalContext(nil); !strings.Contains(diags.Error(), "circle") {
 		t.Errorf("locals in a circle: %v", diags)
+	}
+}
+
+// A name means one thing.
+func TestNames(t *testing.T) {
+	tests := []struct {
+		name, old, new, want string
+	}{
+		{"prefix", "targets = classes", "targets = local.classes", "competition.hcl:19,15-28: Locals have no prefix; Write the name of the local alone"},
+		{"local of both", "prepare {", "prepare {\nlocals { classes = 1 }", "Ambiguous name classes; the local here and the local at line 11 have the same name."},
+		{"loop", "targets = classes", "targets = [for base in classes : base]", "Ambiguous name base; the variable of a for expression here and the local at line 10"},
+		{"loop in a loop", "targets = classes", "targets = [for c in classes : [for c in classes : c]]", "Ambiguous name c; the variable of a for expression here and the variable of a for expression"},
+		{"loops beside each other", "targets = classes", "targets = concat([for c in classes : c], [for c in classes : c])", ""},
+		{"loop in an erratum's block", "medals {", "errata \"v2\" {\nreason = \"r\"\nreference = \"https://x\"\nprepare {\nlocals {\n a = 1\n b = [for a in classes : a]\n}\n}\n}\nmedals {", "Ambiguous name a"},
+		{"reserved", "unused  = 1", "param  = 1", "Reserved name param"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(small, tt.old) {
+				t.Fatalf("%q is not in the definition", tt.old)
+			}
+			_, diags := competitions.Parse([]byte(strings.Replace(small, tt.old, tt.new, 1)), "small", smallFolder)
+			if tt.want == "" && diags.HasErrors() || !strings.Contains(diags.Error(), tt.want) {
+				t.Errorf("got %v\nwant %s", diags, tt.want)
+			}
+		})
 	}
 }
 
@@ -175,9 +201,9 @@ func TestDigests(t *testing.T) {
 
 // A block sees a local by any way of writing it, and files by lines.
 func TestDigestsOfIndirectReferences(t *testing.T) {
-	for _, expr := range []string{`local["classes"]`, `[for name in ["classes"] : local[name]][0]`, `values(local)[1]`} {
-		was, diags := parse(t, "targets = local.classes", "targets = "+expr).GradeDigest(nil)
-		is, more := parse(t, "targets = local.classes", "targets = "+expr, `["z"]`, `["y"]`).GradeDigest(nil)
+	for _, expr := range []string{`[for c in classes : c]`, `param["size"]`, `[for name in ["size"] : param[name]][0]`, `values(param)[0]`} {
+		was, diags := parse(t, "targets = classes", "targets = "+expr).GradeDigest(nil)
+		is, more := parse(t, "targets = classes", "targets = "+expr, `["z"]`, `["y"]`, "default = 10", "default = 11").GradeDigest(nil)
 		if diags = append(diags, more...); diags.HasErrors() {
 			t.Fatal(diags)
 		}
@@ -186,7 +212,7 @@ func TestDigestsOfIndirectReferences(t *testing.T) {
 		}
 	}
 	digest := func(files fstest.MapFS) string {
-		text := strings.Replace(small, "targets = local.classes", `targets = lines("classes.txt")`, 1)
+		text := strings.Replace(small, "targets = classes", `targets = lines("classes.txt")`, 1)
 		def, diags := competitions.Parse([]byte(text), "small", files)
 		if diags.HasErrors() {
 			t.Fatal(diags)
@@ -213,7 +239,7 @@ func TestErrata(t *testing.T) {
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		if got := ctx.Variables["local"].GetAttr("classes").LengthInt(); got != want {
+		if got := ctx.Variables["classes"].LengthInt(); got != want {
 			t.Errorf("%s has %d classes, want %d", version.Version, got, want)
 		}
 	}

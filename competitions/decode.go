@@ -114,6 +114,7 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	blocks := blocksByType(body)
 	d.params(blocks["param"])
 	d.locals(blocks["locals"])
+	d.diags = append(d.diags, checkNames(body)...)
 	if d.diags.HasErrors() {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -60,19 +61,22 @@ func (d *Definition) hashBlock(h *digest.Hasher, b Block, params map[string]cty.
 	if diags.HasErrors() {
 		return diags
 	}
+	values := maps.Clone(ctx.Variables)
+	for name, v := range values[ParamRoot].AsValueMap() {
+		values[ParamRoot+"."+name] = v
+	}
+	delete(values, ParamRoot)
 	names := referenced(body)
-	for _, root := range []string{"local", "param"} {
-		values := ctx.Variables[root].AsValueMap()
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if !slices.Contains(names, root+"."+name) && !slices.Contains(names, root) {
-				continue
-			}
-			text, err := ctyjson.Marshal(values[name], cty.DynamicPseudoType)
-			if err != nil {
-				return append(diags, diag.Error(b.Range, "Cannot encode "+root+"."+name, "%v.", err))
-			}
-			h.String(root+"."+name, string(text))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		root, _, _ := strings.Cut(name, ".")
+		if !slices.Contains(names, name) && !slices.Contains(names, root) {
+			continue
 		}
+		text, err := ctyjson.Marshal(values[name], cty.DynamicPseudoType)
+		if err != nil {
+			return append(diags, diag.Error(b.Range, "Cannot encode "+name, "%v.", err))
+		}
+		h.String(name, string(text))
 	}
 	if callsLines(body) {
 		if err := d.hashFiles(h); err != nil {
@@ -107,8 +111,8 @@ func (d *Definition) hashFiles(h *digest.Hasher) error {
 	})
 }
 
-// referenced returns the "root.name" of every reference below a body, and the
-// root alone where a reference may mean any name.
+// referenced returns the name of every reference below a body; of a parameter
+// with its root, as param.name, and the root alone where any may be meant.
 func referenced(body *hclsyntax.Body) []string {
 	var names []string
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
@@ -117,7 +121,7 @@ func referenced(body *hclsyntax.Body) []string {
 			return nil
 		}
 		name := expr.Traversal.RootName()
-		if len(expr.Traversal) > 1 {
+		if name == ParamRoot && len(expr.Traversal) > 1 {
 			switch step := expr.Traversal[1].(type) {
 			case hcl.TraverseAttr:
 				name += "." + step.Name

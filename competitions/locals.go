@@ -34,9 +34,9 @@ func (d *decoder) locals(blocks []*hclsyntax.Block) {
 	}
 }
 
-// EvalContext returns what the prepare and grade blocks may refer to: local.*
-// (the values of the competition's own locals), param.* (defaults, overridden
-// by params) and the pure functions. An override of an undeclared parameter is
+// EvalContext returns what the prepare and grade blocks may refer to: the
+// competition's own locals by their names, param.* (defaults, overridden by
+// params) and the pure functions. An override of an undeclared parameter is
 // a diagnostic; values are converted to the type of the default.
 func (d *Definition) EvalContext(params map[string]cty.Value) (*hcl.EvalContext, hcl.Diagnostics) {
 	values, diags := d.ParamValues(params)
@@ -129,19 +129,18 @@ func (e *localEvaluator) context(names []string) *hcl.EvalContext {
 		}
 	}
 	ctx := e.root.NewChild()
-	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(visible), "param": e.param}
+	ctx.Variables = maps.Clone(visible)
+	ctx.Variables[ParamRoot] = e.param
 	return ctx
 }
 
-// localNames returns the locals an expression refers to, in order, once each.
+// localNames returns the names of locals that an expression refers to, in order,
+// once each.
 func localNames(expr hcl.Expression) []string {
 	names := []string{}
 	for _, t := range expr.Variables() {
-		if t.RootName() != "local" || len(t) < 2 {
-			continue
-		}
-		if step, ok := t[1].(hcl.TraverseAttr); ok && !slices.Contains(names, step.Name) {
-			names = append(names, step.Name)
+		if name := t.RootName(); name != ParamRoot && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

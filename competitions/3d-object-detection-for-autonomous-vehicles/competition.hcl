@@ -36,57 +36,57 @@ competition "3d-object-detection-for-autonomous-vehicles" {
     locals {
       # Everything that was recorded on one drive goes to one part. A scene has the token of its log.
       logs    = json("train_data/log.json")
-      drives  = train_test_split(local.logs.token, { test_size = 0.2, random_state = 0 })
+      drives  = train_test_split(logs.token, { test_size = 0.2, random_state = 0 })
       maps    = json("train_data/map.json")
       scenes  = json("train_data/scene.json")
       samples = json("train_data/sample.json")
-      train   = filter(local.samples, is_in(local.samples.scene_token, local.drives.train))
-      test    = filter(local.samples, is_in(local.samples.scene_token, local.drives.test))
+      train   = filter(samples, isin(samples.scene_token, drives.train))
+      test    = filter(samples, isin(samples.scene_token, drives.test))
 
       boxes      = csv("train.csv", { floats = "fast" })
-      train_rows = where_in(local.boxes, "Id", local.train.token)
-      test_rows  = where_in(local.boxes, "Id", local.test.token)
-      words      = explode_words(local.test_rows, "PredictionString", ["x", "y", "z", "width", "length", "height", "yaw", "class"])
-      lines      = with(local.words, { PredictionString = "1.0 ${local.words.x} ${local.words.y} ${local.words.z} ${local.words.width} ${local.words.length} ${local.words.height} ${local.words.yaw} ${local.words.class}" })
-      answers    = group_join(local.lines, ["Id"], "PredictionString", " ", { sort = false })
+      train_rows = where_in(boxes, "Id", train.token)
+      test_rows  = where_in(boxes, "Id", test.token)
+      words      = explode_words(test_rows, "PredictionString", ["x", "y", "z", "width", "length", "height", "yaw", "class"])
+      lines      = assign(words, { PredictionString = "1.0 ${words.x} ${words.y} ${words.z} ${words.width} ${words.length} ${words.height} ${words.yaw} ${words.class}" })
+      answers    = group_join(lines, ["Id"], "PredictionString", " ", { sort = false })
 
       # What belongs to the samples of a part: the files of the sensors, the poses and calibrations they name, the
       # annotations and, of these, the instances.
       data         = json("train_data/sample_data.json")
-      train_data   = filter(local.data, is_in(local.data.sample_token, local.train_rows.Id))
-      test_data    = filter(local.data, is_in(local.data.sample_token, local.test_rows.Id))
+      train_data   = filter(data, isin(data.sample_token, train_rows.Id))
+      test_data    = filter(data, isin(data.sample_token, test_rows.Id))
       poses        = json("train_data/ego_pose.json")
       calibrations = json("train_data/calibrated_sensor.json")
       notes        = json("train_data/sample_annotation.json")
-      train_notes  = filter(local.notes, is_in(local.notes.sample_token, local.train_rows.Id))
+      train_notes  = filter(notes, isin(notes.sample_token, train_rows.Id))
       instances    = json("train_data/instance.json")
 
       files = table({
-        part = is_in(local.data.sample_token, local.test_rows.Id) ? "test" : "train"
-        kind = local.data.fileformat == "jpeg" ? "images" : "lidar"
-        name = basename(local.data.filename)
+        part = isin(data.sample_token, test_rows.Id) ? "test" : "train"
+        kind = data.fileformat == "jpeg" ? "images" : "lidar"
+        name = basename(data.filename)
       })
     }
     public {
-      table "train.csv" { rows = local.train_rows }
-      table "sample_submission.csv" { rows = table({ Id = local.test_rows.Id, PredictionString = "" }) }
+      table "train.csv" { rows = train_rows }
+      table "sample_submission.csv" { rows = table({ Id = test_rows.Id, PredictionString = "" }) }
 
-      json "train_data/log.json" { value = filter(local.logs, is_in(local.logs.token, local.drives.train)) }
-      json "test_data/log.json" { value = filter(local.logs, is_in(local.logs.token, local.drives.test)) }
-      json "train_data/map.json" { value = [with_fields(local.maps[0], { log_tokens = local.drives[local.map_logs.train] })] }
-      json "test_data/map.json" { value = [with_fields(local.maps[0], { log_tokens = local.drives[local.map_logs.test] })] }
-      json "train_data/scene.json" { value = filter(local.scenes, is_in(local.scenes.log_token, local.drives.train)) }
-      json "test_data/scene.json" { value = filter(local.scenes, is_in(local.scenes.log_token, local.drives.test)) }
-      json "train_data/sample.json" { value = local.train }
-      json "test_data/sample.json" { value = local.test }
-      json "train_data/sample_data.json" { value = local.train_data }
-      json "test_data/sample_data.json" { value = local.test_data }
-      json "train_data/ego_pose.json" { value = take(local.poses, positions(local.poses.token, local.train_data.ego_pose_token)) }
-      json "test_data/ego_pose.json" { value = take(local.poses, positions(local.poses.token, local.test_data.ego_pose_token)) }
-      json "train_data/calibrated_sensor.json" { value = take(local.calibrations, positions(local.calibrations.token, unique(local.train_data.calibrated_sensor_token))) }
-      json "test_data/calibrated_sensor.json" { value = take(local.calibrations, positions(local.calibrations.token, unique(local.test_data.calibrated_sensor_token))) }
-      json "train_data/sample_annotation.json" { value = local.train_notes }
-      json "train_data/instance.json" { value = filter(local.instances, is_in(local.instances.token, local.train_notes.instance_token)) }
+      json "train_data/log.json" { value = filter(logs, isin(logs.token, drives.train)) }
+      json "test_data/log.json" { value = filter(logs, isin(logs.token, drives.test)) }
+      json "train_data/map.json" { value = [with_fields(maps[0], { log_tokens = drives[map_logs.train] })] }
+      json "test_data/map.json" { value = [with_fields(maps[0], { log_tokens = drives[map_logs.test] })] }
+      json "train_data/scene.json" { value = filter(scenes, isin(scenes.log_token, drives.train)) }
+      json "test_data/scene.json" { value = filter(scenes, isin(scenes.log_token, drives.test)) }
+      json "train_data/sample.json" { value = train }
+      json "test_data/sample.json" { value = test }
+      json "train_data/sample_data.json" { value = train_data }
+      json "test_data/sample_data.json" { value = test_data }
+      json "train_data/ego_pose.json" { value = take(poses, positions(poses.token, train_data.ego_pose_token)) }
+      json "test_data/ego_pose.json" { value = take(poses, positions(poses.token, test_data.ego_pose_token)) }
+      json "train_data/calibrated_sensor.json" { value = take(calibrations, positions(calibrations.token, unique(train_data.calibrated_sensor_token))) }
+      json "test_data/calibrated_sensor.json" { value = take(calibrations, positions(calibrations.token, unique(test_data.calibrated_sensor_token))) }
+      json "train_data/sample_annotation.json" { value = train_notes }
+      json "train_data/instance.json" { value = filter(instances, isin(instances.token, train_notes.instance_token)) }
 
       files "{part}_data/{name}.json" {
         from = "train_data/{name}.json"
@@ -96,11 +96,11 @@ competition "3d-object-detection-for-autonomous-vehicles" {
       copy "test_maps/map_raster_palo_alto.png" { from = "train_maps/map_raster_palo_alto.png" }
       files "{part}_{kind}/{name}" {
         from = "train_{kind}/{name}"
-        each = local.files
+        each = files
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

@@ -35,35 +35,35 @@ competition "AI4Code" {
     locals {
       # Notebooks that descend from one another stay together.
       ancestors = sample(csv("train_ancestors.csv"), { share = 1, random_state = 0 })
-      is_test   = first_fit(local.ancestors.ancestor_id, param.test_size)
-      train     = filter(local.ancestors, !local.is_test)
-      test      = filter(local.ancestors, local.is_test)
+      is_test   = first_fit(ancestors.ancestor_id, param.test_size)
+      train     = filter(ancestors, !is_test)
+      test      = filter(ancestors, is_test)
 
       orders      = csv("train_orders.csv")
-      test_orders = where_in(local.orders, "id", local.test.id)
+      test_orders = where_in(orders, "id", test.id)
     }
     public {
       files "train/{id}.json" {
         from = "train/{id}.json"
-        each = local.train
+        each = train
       }
       files "test/{id}.json" {
         from = "train/{id}.json"
-        each = local.test
+        each = test
       }
-      table "train_orders.csv" { rows = where_in(local.orders, "id", local.train.id) }
-      table "train_ancestors.csv" { rows = where_not_in(local.ancestors, "id", local.test.id) }
+      table "train_orders.csv" { rows = where_in(orders, "id", train.id) }
+      table "train_ancestors.csv" { rows = where_not_in(ancestors, "id", test.id) }
 
       # The cells as the files have them: code in its order, then the texts shuffled.
       table "sample_submission.csv" {
         rows = table({
-          id         = local.test_orders.id
-          cell_order = json_names("train/${local.test_orders.id}.json", "cell_type", " ")
+          id         = test_orders.id
+          cell_order = json_names("train/${test_orders.id}.json", "cell_type", " ")
         })
       }
     }
     private {
-      table "test_orders.csv" { rows = local.test_orders }
+      table "test_orders.csv" { rows = test_orders }
     }
   }
 

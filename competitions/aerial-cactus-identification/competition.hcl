@@ -32,23 +32,23 @@ competition "aerial-cactus-identification" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.19, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["has_cactus"], 0.5) }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(parts.test, ["has_cactus"], 0.5) }
       archive "train.zip" {
         files "{id}" {
           from = "train/{id}"
-          each = local.parts.train
+          each = parts.train
         }
       }
       archive "test.zip" {
         files "{id}" {
           from = "train/{id}"
-          each = local.parts.test
+          each = parts.test
         }
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

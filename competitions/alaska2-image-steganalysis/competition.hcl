@@ -39,30 +39,30 @@ competition "alaska2-image-steganalysis" {
   prepare {
     locals {
       parts = train_test_split(files("Cover/*.jpg"), { test_size = param.test_size, random_state = 42 })
-      train = with(local.parts.train, { id = pad(sequence(local.parts.train, { start = 1 }), 5) })
+      train = assign(parts.train, { id = zfill(sequence(parts.train, { start = 1 }), 5) })
 
       # Half of the test pictures are covers; the others come from an algorithm drawn for each.
-      order = python_shuffle(local.parts.test, { random_state = 0 })
-      drawn = python_choice(local.order.rows, ["Cover", local.algorithms], { random_state = local.order.next })
-      test = with(local.order.rows, {
-        id   = "${pad(sequence(local.order.rows, { start = 1 }), 4)}.jpg"
-        from = local.drawn.rows
+      order = python_shuffle(parts.test, { random_state = 0 })
+      drawn = python_choice(order.rows, ["Cover", algorithms], { random_state = order.next })
+      test = assign(order.rows, {
+        id   = "${zfill(sequence(order.rows, { start = 1 }), 4)}.jpg"
+        from = drawn.rows
       })
-      answers = table({ Id = local.test.id, Label = local.test.from == "Cover" ? 0 : 1 })
+      answers = table({ Id = test.id, Label = test.from == "Cover" ? 0 : 1 })
     }
     public {
       files "{kind}/{id}.jpg" {
         from = "{kind}/{name}"
-        each = cross(local.train, "kind", concat(["Cover"], local.algorithms))
+        each = cross(train, "kind", concat(["Cover"], algorithms))
       }
       files "Test/{id}" {
         from = "{from}/{name}"
-        each = local.test
+        each = test
       }
-      table "sample_submission.csv" { rows = fill(local.answers, ["Label"], 0) }
+      table "sample_submission.csv" { rows = fill(answers, ["Label"], 0) }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

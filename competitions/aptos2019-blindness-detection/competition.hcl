@@ -31,20 +31,20 @@ competition "aptos2019-blindness-detection" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "diagnosis") }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["diagnosis"], 0) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "diagnosis") }
+      table "sample_submission.csv" { rows = fill(parts.test, ["diagnosis"], 0) }
       files "train_images/{id_code}.png" {
         from = "train_images/{id_code}.png"
-        each = local.parts.train
+        each = parts.train
       }
       files "test_images/{id_code}.png" {
         from = "train_images/{id_code}.png"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

@@ -35,29 +35,29 @@ competition "billion-word-imputation" {
     extract = ["train_v2.txt.zip"]
     locals {
       lines     = head(stream_lines("train_v2.txt"), param.lines)
-      drawn     = draw_cloze(local.lines, 0.01, { random_state = 0 })
-      sentences = strip(local.drawn.line)
-      answers   = table({ id = sequence(local.drawn), sentence = local.sentences })
-      given     = with(local.answers, { sentence = remove_word(local.sentences, local.drawn.word) })
+      drawn     = draw_cloze(lines, 0.01, { random_state = 0 })
+      sentences = strip(drawn.line)
+      answers   = table({ id = sequence(drawn), sentence = sentences })
+      given     = assign(answers, { sentence = remove_word(sentences, drawn.word) })
     }
     public {
       archive "train_v2.txt.zip" {
-        text "train_v2.txt" { lines = omit(local.lines, local.drawn.position) }
+        text "train_v2.txt" { lines = omit(lines, drawn.position) }
       }
       archive "test_v2.txt.zip" {
         table "test_v2.txt" {
-          rows  = local.given
+          rows  = given
           quote = "nonnumeric"
         }
       }
     }
     private {
       table "test.csv" {
-        rows  = local.answers
+        rows  = answers
         quote = "nonnumeric"
       }
       table "sample_submission.csv" {
-        rows  = local.given
+        rows  = given
         quote = "nonnumeric"
       }
     }

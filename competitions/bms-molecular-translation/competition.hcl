@@ -30,25 +30,25 @@ competition "bms-molecular-translation" {
   prepare {
     locals {
       all   = csv("train_labels.csv", { floats = "fast" })
-      named = with(local.all, { a = substr(local.all.image_id, 0, 1), b = substr(local.all.image_id, 1, 1), c = substr(local.all.image_id, 2, 1) })
-      parts = train_test_split(local.named, { test_size = 0.2, random_state = 0 })
-      test  = drop(local.parts.test, "a", "b", "c")
+      named = assign(all, { a = substr(all.image_id, 0, 1), b = substr(all.image_id, 1, 1), c = substr(all.image_id, 2, 1) })
+      parts = train_test_split(named, { test_size = 0.2, random_state = 0 })
+      test  = drop(parts.test, "a", "b", "c")
     }
     public {
-      table "train_labels.csv" { rows = drop(local.parts.train, "a", "b", "c") }
-      table "sample_submission.csv" { rows = fill(local.test, ["InChI"], "InChI=1S/H2O/h1H2") }
+      table "train_labels.csv" { rows = drop(parts.train, "a", "b", "c") }
+      table "sample_submission.csv" { rows = fill(test, ["InChI"], "InChI=1S/H2O/h1H2") }
       copy "extra_approved_InChIs.csv" { from = "extra_approved_InChIs.csv" }
       files "train/{a}/{b}/{c}/{image_id}.png" {
         from = "train/{a}/{b}/{c}/{image_id}.png"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{a}/{b}/{c}/{image_id}.png" {
         from = "train/{a}/{b}/{c}/{image_id}.png"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

@@ -34,35 +34,35 @@ competition "cassava-leaf-disease-classification" {
   prepare {
     locals {
       files = files("train_tfrecords/*.tfrec")
-      parts = train_test_split(with(local.files, { length = part(local.files.stem, "-", 1) }), { test_size = 0.1, random_state = 0 })
+      parts = train_test_split(assign(files, { length = part(files.stem, "-", 1) }), { test_size = 0.1, random_state = 0 })
 
-      train_records = with(local.parts.train, { new = "train_tfrecords/ld_train${pad(sequence(local.parts.train), 2)}" })
-      test_records  = with(local.parts.test, { new = "test_tfrecords/ld_test${pad(sequence(local.parts.test), 2)}" })
+      train_records = assign(parts.train, { new = "train_tfrecords/ld_train${zfill(sequence(parts.train), 2)}" })
+      test_records  = assign(parts.test, { new = "test_tfrecords/ld_test${zfill(sequence(parts.test), 2)}" })
 
       all   = csv("train.csv")
-      names = tfrecord_texts(local.parts.test.path, "image_name")
-      train = where_not_in(local.all, "image_id", local.names)
-      test  = where_in(local.all, "image_id", local.names)
+      names = tfrecord_texts(parts.test.path, "image_name")
+      train = where_not_in(all, "image_id", names)
+      test  = where_in(all, "image_id", names)
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "sample_submission.csv" { rows = fill(local.test, ["label"], 4) }
+      table "train.csv" { rows = train }
+      table "sample_submission.csv" { rows = fill(test, ["label"], 4) }
       copy "label_num_to_disease_map.json" { from = "label_num_to_disease_map.json" }
       files "train_images/{image_id}" {
         from = "train_images/{image_id}"
-        each = local.train
+        each = train
       }
       files "test_images/{image_id}" {
         from = "train_images/{image_id}"
-        each = local.test
+        each = test
       }
       files "{new}-{length}.tfrec" {
         from = "{path}"
-        each = local.share_test_records ? concat(local.train_records, local.test_records) : local.train_records
+        each = share_test_records ? concat(train_records, test_records) : train_records
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

@@ -29,20 +29,20 @@ competition "cdiscount-image-classification-challenge" {
   prepare {
     locals {
       products = bson("train.bson")
-      parts    = train_test_split(select(local.products, "_id", "category_id"), { test_size = 0.1, random_state = 0 })
-      answers  = sort_by(local.parts.test, "_id")
-      train    = where_in(local.products, "_id", local.parts.train._id)
-      test     = where_in(local.products, "_id", local.answers._id)
+      parts    = train_test_split(select(products, "_id", "category_id"), { test_size = 0.1, random_state = 0 })
+      answers  = sort_values(parts.test, "_id")
+      train    = where_in(products, "_id", parts.train._id)
+      test     = where_in(products, "_id", answers._id)
     }
     public {
-      bson "train.bson" { rows = local.train }
-      bson "test.bson" { rows = drop(local.test, "category_id") }
-      bson "train_example.bson" { rows = head(local.train, 100) }
-      table "sample_submission.csv" { rows = fill(local.answers, ["category_id"], 1000010653) }
+      bson "train.bson" { rows = train }
+      bson "test.bson" { rows = drop(test, "category_id") }
+      bson "train_example.bson" { rows = head(train, 100) }
+      table "sample_submission.csv" { rows = fill(answers, ["category_id"], 1000010653) }
       copy "category_names.csv" { from = "category_names.csv" }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -29,15 +29,15 @@ competition "chaii-hindi-and-tamil-question-answering" {
   prepare {
     locals {
       parts   = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      answers = rename(select(local.parts.test, "id", "answer_text"), { answer_text = "PredictionString" })
+      answers = rename(select(parts.test, "id", "answer_text"), { answer_text = "PredictionString" })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "answer_start", "answer_text") }
-      table "sample_submission.csv" { rows = fill(local.answers, ["PredictionString"], "dummy text") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "answer_start", "answer_text") }
+      table "sample_submission.csv" { rows = fill(answers, ["PredictionString"], "dummy text") }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

@@ -35,35 +35,35 @@ competition "champs-scalar-coupling" {
   prepare {
     locals {
       all   = csv("train.csv")
-      parts = train_test_split(sort(unique(local.all.molecule_name)), { test_size = 0.1, random_state = 0 })
-      train = take_groups(local.all, "molecule_name", local.parts.train)
-      test  = take_groups(local.all, "molecule_name", local.parts.test)
+      parts = train_test_split(sort(unique(all.molecule_name)), { test_size = 0.1, random_state = 0 })
+      train = take_groups(all, "molecule_name", parts.train)
+      test  = take_groups(all, "molecule_name", parts.test)
 
       # The molecules that are described besides their couplings.
-      known  = unique(local.train.molecule_name)
-      placed = local.share_test_structures ? concat(local.known, local.parts.test) : local.known
+      known  = unique(train.molecule_name)
+      placed = share_test_structures ? concat(known, parts.test) : known
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = drop(local.test, "scalar_coupling_constant") }
-      table "sample_submission.csv" { rows = table({ id = local.test.id, scalar_coupling_constant = 0 }) }
-      table "structures.csv" { rows = where_in(csv("structures.csv"), "molecule_name", local.placed) }
-      table "dipole_moments.csv" { rows = where_in(csv("dipole_moments.csv"), "molecule_name", local.known) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = drop(test, "scalar_coupling_constant") }
+      table "sample_submission.csv" { rows = table({ id = test.id, scalar_coupling_constant = 0 }) }
+      table "structures.csv" { rows = where_in(csv("structures.csv"), "molecule_name", placed) }
+      table "dipole_moments.csv" { rows = where_in(csv("dipole_moments.csv"), "molecule_name", known) }
       table "magnetic_shielding_tensors.csv" {
-        rows = where_in(csv("magnetic_shielding_tensors.csv"), "molecule_name", local.known)
+        rows = where_in(csv("magnetic_shielding_tensors.csv"), "molecule_name", known)
       }
-      table "mulliken_charges.csv" { rows = where_in(csv("mulliken_charges.csv"), "molecule_name", local.known) }
-      table "potential_energy.csv" { rows = where_in(csv("potential_energy.csv"), "molecule_name", local.known) }
+      table "mulliken_charges.csv" { rows = where_in(csv("mulliken_charges.csv"), "molecule_name", known) }
+      table "potential_energy.csv" { rows = where_in(csv("potential_energy.csv"), "molecule_name", known) }
       table "scalar_coupling_contributions.csv" {
-        rows = where_in(csv("scalar_coupling_contributions.csv"), "molecule_name", local.known)
+        rows = where_in(csv("scalar_coupling_contributions.csv"), "molecule_name", known)
       }
       files "structures/{molecule_name}.xyz" {
         from = "structures/{molecule_name}.xyz"
-        each = local.placed
+        each = placed
       }
     }
     private {
-      table "answers.csv" { rows = local.test }
+      table "answers.csv" { rows = test }
     }
   }
 

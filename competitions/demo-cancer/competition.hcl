@@ -26,13 +26,13 @@ competition "demo-cancer" {
       parts = train_test_split(csv("wdbc.csv"), { test_size = 0.3, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "malignant") }
-      table "sample_submission.csv" { rows = table({ id = local.parts.test.id, malignant = 0.5 }) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "malignant") }
+      table "sample_submission.csv" { rows = table({ id = parts.test.id, malignant = 0.5 }) }
       copy "LICENCE.txt" { from = "LICENCE.txt" }
     }
     private {
-      table "test.csv" { rows = select(local.parts.test, "id", "malignant") }
+      table "test.csv" { rows = select(parts.test, "id", "malignant") }
     }
   }
 

@@ -26,13 +26,13 @@ competition "demo-digits" {
       parts = train_test_split(csv("digits.csv"), { test_size = 0.2, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "digit") }
-      table "sample_submission.csv" { rows = table({ id = local.parts.test.id, digit = 0 }) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "digit") }
+      table "sample_submission.csv" { rows = table({ id = parts.test.id, digit = 0 }) }
       copy "LICENCE.txt" { from = "LICENCE.txt" }
     }
     private {
-      table "test.csv" { rows = select(local.parts.test, "id", "digit") }
+      table "test.csv" { rows = select(parts.test, "id", "digit") }
     }
   }
 

@@ -30,14 +30,14 @@ competition "denoising-dirty-documents" {
     extract = ["train.zip", "train_cleaned.zip"]
     locals {
       pages   = train_test_split(files("train/*.png"), { test_size = 0.2, random_state = 0 })
-      answers = where_in(files("train_cleaned/*.png"), "name", local.pages.test.name)
-      cleaned = pixels(local.answers.path)
-      ids     = "${stem(local.cleaned.path)}_${local.cleaned.row}_${local.cleaned.column}"
+      answers = where_in(files("train_cleaned/*.png"), "name", pages.test.name)
+      cleaned = pixels(answers.path)
+      ids     = "${stem(cleaned.path)}_${cleaned.row}_${cleaned.column}"
     }
     public {
       files "train/{name}" {
         from = "train/{name}"
-        each = local.pages.train
+        each = pages.train
       }
       copy "train" {
         from   = "train"
@@ -45,7 +45,7 @@ competition "denoising-dirty-documents" {
       }
       files "train_cleaned/{name}" {
         from = "train_cleaned/{name}"
-        each = where_not_in(files("train_cleaned/*.png"), "name", local.pages.test.name)
+        each = where_not_in(files("train_cleaned/*.png"), "name", pages.test.name)
       }
       copy "train_cleaned" {
         from   = "train_cleaned"
@@ -53,12 +53,12 @@ competition "denoising-dirty-documents" {
       }
       files "test/{name}" {
         from = "train/{name}"
-        each = local.pages.test
+        each = pages.test
       }
-      table "sampleSubmission.csv" { rows = table({ id = local.ids, value = 1 }) }
+      table "sampleSubmission.csv" { rows = table({ id = ids, value = 1 }) }
     }
     private {
-      table "answers.csv" { rows = table({ id = local.ids, value = local.cleaned.value }) }
+      table "answers.csv" { rows = table({ id = ids, value = cleaned.value }) }
     }
   }
 

@@ -33,12 +33,12 @@ competition "detecting-insults-in-social-commentary" {
     }
     public {
       copy "train.csv" { from = "train.csv" }
-      table "test.csv" { rows = drop(local.gold, "Insult") }
-      table "sample_submission_null.csv" { rows = fill(local.gold, ["Insult"], 0) }
+      table "test.csv" { rows = drop(gold, "Insult") }
+      table "sample_submission_null.csv" { rows = fill(gold, ["Insult"], 0) }
     }
     private {
       copy "test.csv" { from = "test_with_solutions.csv" }
-      table "gold_submission.csv" { rows = local.gold }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 

@@ -33,31 +33,31 @@ competition "dog-breed-identification" {
   prepare {
     locals {
       parts   = train_test_split(csv("labels.csv"), { test_size = 0.1, random_state = 0 })
-      answers = one_hot(select(local.parts.test, "id", "breed"), "breed", local.breeds)
+      answers = one_hot(select(parts.test, "id", "breed"), "breed", breeds)
     }
     public {
-      table "labels.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.answers, local.breeds, 1 / length(local.breeds)) }
+      table "labels.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(answers, breeds, 1 / length(breeds)) }
       files "train/{id}.jpg" {
         from = "train/{id}.jpg"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{id}.jpg" {
         from = "train/{id}.jpg"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 
   grade {
     metric  = "log_loss"
     id      = "id"
-    targets = local.breeds
+    targets = breeds
     require {
-      columns     = concat(local.breeds, ["id"])
+      columns     = concat(breeds, ["id"])
       same_rows   = true
       rows_sum_to = 1
       between     = [0, 1]

@@ -30,39 +30,39 @@ competition "dogs-vs-cats-redux-kernels-edition" {
     extract = ["train.zip"]
     locals {
       pictures = files("train/*.jpg")
-      parts    = train_test_split(local.pictures, { test_size = 0.1, random_state = 0 })
+      parts    = train_test_split(pictures, { test_size = 0.1, random_state = 0 })
 
-      animal  = contains_text(local.parts.train.name, "cat") ? "cat" : "dog"
-      train   = with(local.parts.train, { new = "${local.animal}.${count_within(local.animal)}.jpg" })
-      test    = with(local.parts.test, { id = sequence(local.parts.test, { start = 1 }) })
-      is_dog  = contains_text(local.test.name, "dog") ? 1 : 0
-      answers = table({ id = local.test.id, label = local.is_dog })
+      animal  = contains_text(parts.train.name, "cat") ? "cat" : "dog"
+      train   = assign(parts.train, { new = "${animal}.${cumcount(animal)}.jpg" })
+      test    = assign(parts.test, { id = sequence(parts.test, { start = 1 }) })
+      is_dog  = contains_text(test.name, "dog") ? 1 : 0
+      answers = table({ id = test.id, label = is_dog })
     }
     public {
-      table "sample_submission.csv" { rows = fill(local.answers, ["label"], 0.5) }
+      table "sample_submission.csv" { rows = fill(answers, ["label"], 0.5) }
       files "train/{new}" {
         from = "{path}"
-        each = local.train
+        each = train
       }
       files "test/{id}.jpg" {
         from = "{path}"
-        each = local.test
+        each = test
       }
       archive "train.zip" {
         files "{new}" {
           from = "{path}"
-          each = local.train
+          each = train
         }
       }
       archive "test.zip" {
         files "{id}.jpg" {
           from = "{path}"
-          each = local.test
+          each = test
         }
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

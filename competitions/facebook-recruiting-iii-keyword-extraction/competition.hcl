@@ -30,15 +30,15 @@ competition "facebook-recruiting-iii-keyword-extraction" {
     extract = ["Train.zip"]
     locals {
       parts     = train_test_split(csv("Train.csv", { types = { Id = "text", Tags = "text" } }), { test_size = 0.1, random_state = 0 })
-      questions = drop(local.parts.test, "Tags")
+      questions = drop(parts.test, "Tags")
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = local.questions }
-      table "sample_submission.csv" { rows = fill(local.questions, ["Tags"], "javascript c# python php java") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = questions }
+      table "sample_submission.csv" { rows = fill(questions, ["Tags"], "javascript c# python php java") }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

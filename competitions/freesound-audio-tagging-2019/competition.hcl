@@ -42,7 +42,7 @@ competition "freesound-audio-tagging-2019" {
     locals {
       # The labels of the test recordings, published after the competition.
       published = csv("FSDKaggle2019.meta/test_post_competition.csv", { floats = "fast" })
-      test      = filter(local.published, local.published.usage == "Private")
+      test      = filter(published, published.usage == "Private")
     }
     public {
       copy "." {
@@ -51,14 +51,14 @@ competition "freesound-audio-tagging-2019" {
       }
     }
     private {
-      table "test.csv" { rows = multi_hot(select(local.test, "fname", "labels"), "labels", local.classes, ",") }
+      table "test.csv" { rows = multi_hot(select(test, "fname", "labels"), "labels", classes, ",") }
     }
   }
 
   grade {
     metric  = "lwlrap"
     id      = "fname"
-    targets = local.classes
+    targets = classes
     cells   = "numeric"
     require {
       same_rows    = true

@@ -37,41 +37,41 @@ competition "google-quest-challenge" {
   prepare {
     locals {
       all       = csv("train.csv")
-      questions = train_test_split(unique(local.all.url), { test_size = 0.1, random_state = 0 })
-      parts = local.split_questions ? {
-        train = where_in(local.all, "url", local.questions.train)
-        test  = where_in(local.all, "url", local.questions.test)
-      } : train_test_split(local.all, { test_size = 0.1, random_state = 0 })
+      questions = train_test_split(unique(all.url), { test_size = 0.1, random_state = 0 })
+      parts = split_questions ? {
+        train = where_in(all, "url", questions.train)
+        test  = where_in(all, "url", questions.test)
+      } : train_test_split(all, { test_size = 0.1, random_state = 0 })
 
       # Questions about spelling are rare. Where the test has one value only, of which no rank correlation is defined, its
       # first row changes places with the first training row whose value is not 0.
-      spelling = local.parts.test.question_type_spelling
-      varies   = length(unique(filter(local.spelling, local.spelling == local.spelling))) != 1
-      first    = local.varies ? 0 : list(filter(sequence(local.parts.train), local.parts.train.question_type_spelling != 0))[0]
-      train = local.varies ? local.parts.train : concat(
-        head(local.parts.train, local.first), head(local.parts.test, 1), tail(local.parts.train, local.first + 1),
+      spelling = parts.test.question_type_spelling
+      varies   = length(unique(filter(spelling, spelling == spelling))) != 1
+      first    = varies ? 0 : list(filter(sequence(parts.train), parts.train.question_type_spelling != 0))[0]
+      train = varies ? parts.train : concat(
+        head(parts.train, first), head(parts.test, 1), skip(parts.train, first + 1),
       )
-      test = local.varies ? local.parts.test : concat(
-        tail(head(local.parts.train, local.first + 1), local.first), tail(local.parts.test, 1),
+      test = varies ? parts.test : concat(
+        skip(head(parts.train, first + 1), first), skip(parts.test, 1),
       )
-      answers = select(local.test, "qa_id", local.classes)
+      answers = select(test, "qa_id", classes)
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = drop(local.test, local.classes) }
-      table "sample_submission.csv" { rows = fill(local.answers, local.classes, linspace(local.answers, 0, 1)) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = drop(test, classes) }
+      table "sample_submission.csv" { rows = fill(answers, classes, linspace(answers, 0, 1)) }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 
   grade {
     metric  = "spearman"
     id      = "qa_id"
-    targets = local.classes
+    targets = classes
     require {
-      columns      = concat(["qa_id"], local.classes)
+      columns      = concat(["qa_id"], classes)
       column_count = true
       same_rows    = true
     }

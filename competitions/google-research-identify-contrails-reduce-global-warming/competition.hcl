@@ -29,39 +29,39 @@ competition "google-research-identify-contrails-reduce-global-warming" {
 
   prepare {
     locals {
-      bands = [for band in range(8, 17) : "band_${pad(band, 2)}.npy"]
+      bands = [for band in range(8, 17) : "band_${zfill(band, 2)}.npy"]
       masks = ["human_individual_masks.npy", "human_pixel_masks.npy"]
 
       parts = train_test_split(json("train_metadata.json"), { test_size = length(json("validation_metadata.json")), random_state = 0 })
-      train = table({ record_id = local.parts.train.record_id })
-      test  = table({ record_id = local.parts.test.record_id })
+      train = table({ record_id = parts.train.record_id })
+      test  = table({ record_id = parts.test.record_id })
 
-      runs  = run_lengths("train/${local.test.record_id}/human_pixel_masks.npy")
-      shown = "train/${local.test.record_id}/band_08.npy"
-      answers = with(local.test, {
-        encoded_pixels = local.runs == "" ? "-" : local.runs
-        height         = npy_size(local.shown, 0)
-        width          = npy_size(local.shown, 1)
+      runs  = run_lengths("train/${test.record_id}/human_pixel_masks.npy")
+      shown = "train/${test.record_id}/band_08.npy"
+      answers = assign(test, {
+        encoded_pixels = runs == "" ? "-" : runs
+        height         = npy_size(shown, 0)
+        width          = npy_size(shown, 1)
       })
     }
     public {
       files "train/{record_id}/{file}" {
         from = "train/{record_id}/{file}"
-        each = cross(local.train, "file", concat(local.bands, local.masks))
+        each = cross(train, "file", concat(bands, masks))
       }
       files "test/{record_id}/{file}" {
         from = "train/{record_id}/{file}"
-        each = cross(local.test, "file", local.bands)
+        each = cross(test, "file", bands)
       }
       copy "validation" { from = "validation" }
       copy "validation_metadata.json" { from = "validation_metadata.json" }
-      json "train_metadata.json" { value = local.parts.train }
+      json "train_metadata.json" { value = parts.train }
       table "sample_submission.csv" {
-        rows = with(local.answers, { encoded_pixels = python_choice(local.answers, ["1 3 10 5", "-"], { random_state = 0 }).rows })
+        rows = assign(answers, { encoded_pixels = python_choice(answers, ["1 3 10 5", "-"], { random_state = 0 }).rows })
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -31,7 +31,7 @@ func TestDecodeDiagnostics(t *testing.T) {
 		{"range with unknown field", "metric = \"accuracy\"\nrequire { between = { low = 1 } }", `no field is named "low"`},
 		{"filter without id", "metric = \"accuracy\"\nonly = { column = \"x\", equals = 1 }", `it needs align = "sorted"`},
 		{"filter without column", "metric = \"accuracy\"\nid = \"id\"\nonly = { equals = 1 }", "it names no column"},
-		{"unknown local", "metric = \"accuracy\"\ntargets = local.none", "none"},
+		{"unknown local", "metric = \"accuracy\"\ntargets = none", "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, diags := Decode(define(t, c.block, leaderboard), metric.All(), nil)

@@ -151,7 +151,7 @@ func TestRequirements(t *testing.T) {
 		{"metric refuses", "same_rows = true", "id,a,b\n1,0,1\n2,0,x\n3,0,1\n", `column "b": row 2: "x" is not a number`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			def := define(t, "metric = \"log_loss\"\nid = \"id\"\ntargets = local.classes\nrequire {\n"+c.rules+"\n}", leaderboard)
+			def := define(t, "metric = \"log_loss\"\nid = \"id\"\ntargets = classes\nrequire {\n"+c.rules+"\n}", leaderboard)
 			if c.name != "text" {
 				if r := gradeText(t, def, answers, good); r.Outcome != Scored && !strings.Contains(c.rules, `"c"`) {
 					t.Errorf("a good submission is %s: %s", r.Outcome, r.Reason)

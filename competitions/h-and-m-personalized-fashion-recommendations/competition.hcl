@@ -36,14 +36,14 @@ competition "h-and-m-personalized-fashion-recommendations" {
 
   prepare {
     locals {
-      sales  = csv("transactions_train.csv", { types = local.types })
-      day    = date_ordinal(local.sales.t_dat)
-      recent = local.day >= max(local.day) - local.days_before
-      train  = filter(local.sales, !local.recent)
-      test   = filter(local.sales, local.recent)
+      sales  = csv("transactions_train.csv", { types = types })
+      day    = date_ordinal(sales.t_dat)
+      recent = day >= max(day) - days_before
+      train  = filter(sales, !recent)
+      test   = filter(sales, recent)
     }
     public {
-      table "transactions_train.csv" { rows = local.train }
+      table "transactions_train.csv" { rows = train }
       copy "articles.csv" { from = "articles.csv" }
       copy "customers.csv" { from = "customers.csv" }
       copy "sample_submission.csv" { from = "sample_submission.csv" }
@@ -51,7 +51,7 @@ competition "h-and-m-personalized-fashion-recommendations" {
     }
     private {
       table "answers.csv" {
-        rows = rename(group_join(local.test, "customer_id", "article_id", " "), { article_id = "prediction" })
+        rows = rename(group_join(test, "customer_id", "article_id", " "), { article_id = "prediction" })
       }
     }
   }

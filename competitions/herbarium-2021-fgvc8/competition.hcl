@@ -30,39 +30,39 @@ competition "herbarium-2021-fgvc8" {
     locals {
       # The n-th annotation belongs to the n-th image.
       source      = json("train/metadata.json")
-      annotations = local.source.annotations
-      images      = local.source.images
-      parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.2, random_state = 0, shuffle_from = 5 })
-      train       = take(local.images, local.parts.train)
-      order       = python_shuffle(local.parts.test, { random_state = 0 }).rows
-      test        = take(local.images, local.order)
-      number      = sequence(local.test)
-      name        = "images/${pad(integer(local.number / 1000), 3)}/${local.number}.jpg"
-      answers     = table({ Id = text(local.number), Predicted = take(local.annotations.category_id, local.order) })
+      annotations = source.annotations
+      images      = source.images
+      parts       = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.2, random_state = 0, shuffle_from = 5 })
+      train       = take(images, parts.train)
+      order       = python_shuffle(parts.test, { random_state = 0 }).rows
+      test        = take(images, order)
+      number      = sequence(test)
+      name        = "images/${zfill(integer(number / 1000), 3)}/${number}.jpg"
+      answers     = table({ Id = text(number), Predicted = take(annotations.category_id, order) })
     }
     public {
       json "train/metadata.json" {
-        value     = with_fields(local.source, { annotations = take(local.annotations, local.parts.train), images = local.train })
+        value     = with_fields(source, { annotations = take(annotations, parts.train), images = train })
         indent    = 4
         sort_keys = true
       }
       files "train/{file_name}" {
         from = "train/{file_name}"
-        each = local.train.file_name
+        each = train.file_name
       }
       json "test/metadata.json" {
-        value     = drop_fields(with_fields(local.source, { images = with_fields(local.test, { id = text(local.number), file_name = local.name }) }), ["annotations", "categories", "institutions"])
+        value     = drop_fields(with_fields(source, { images = with_fields(test, { id = text(number), file_name = name }) }), ["annotations", "categories", "institutions"])
         indent    = 4
         sort_keys = true
       }
       files "test/{name}" {
         from = "train/{file_name}"
-        each = table({ name = local.name, file_name = local.test.file_name })
+        each = table({ name = name, file_name = test.file_name })
       }
-      table "sample_submission.csv" { rows = fill(local.answers, ["Predicted"], 0) }
+      table "sample_submission.csv" { rows = fill(answers, ["Predicted"], 0) }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -31,47 +31,47 @@ competition "herbarium-2022-fgvc9" {
     locals {
       # The n-th annotation belongs to the n-th image.
       source      = json("train_metadata.json")
-      annotations = local.source.annotations
-      images      = local.source.images
-      parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.2, random_state = 0 })
+      annotations = source.annotations
+      images      = source.images
+      parts       = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.2, random_state = 0 })
 
       # Training images are numbered anew within their category, test images as a whole.
-      train        = take(local.images, local.parts.train)
-      category     = take(local.annotations.category_id, local.parts.train)
-      train_id     = "${pad(local.category, 5)}__${pad(count_within(local.category, { start = 1 }), 3)}"
-      train_name   = "${pad(integer(local.category / 100), 3)}/${pad(local.category % 100, 2)}/${local.train_id}.jpg"
-      train_images = with_fields(local.train, { image_id = local.train_id, file_name = local.train_name })
+      train        = take(images, parts.train)
+      category     = take(annotations.category_id, parts.train)
+      train_id     = "${zfill(category, 5)}__${zfill(cumcount(category, { start = 1 }), 3)}"
+      train_name   = "${zfill(integer(category / 100), 3)}/${zfill(category % 100, 2)}/${train_id}.jpg"
+      train_images = with_fields(train, { image_id = train_id, file_name = train_name })
 
-      order     = python_shuffle(local.parts.test, { random_state = 0 }).rows
-      test      = take(local.images, local.order)
-      number    = sequence(local.test)
-      test_id   = text(local.number)
-      test_name = "${pad(integer(local.number / 1000), 3)}/test-${pad(local.number, 6)}.jpg"
-      answers   = table({ Id = local.test_id, Predicted = take(local.annotations.category_id, local.order) })
+      order     = python_shuffle(parts.test, { random_state = 0 }).rows
+      test      = take(images, order)
+      number    = sequence(test)
+      test_id   = text(number)
+      test_name = "${zfill(integer(number / 1000), 3)}/test-${zfill(number, 6)}.jpg"
+      answers   = table({ Id = test_id, Predicted = take(annotations.category_id, order) })
     }
     public {
       json "train_metadata.json" {
-        value     = with_fields(local.source, { annotations = with_fields(take(local.annotations, local.parts.train), { image_id = local.train_id }), images = local.train_images })
+        value     = with_fields(source, { annotations = with_fields(take(annotations, parts.train), { image_id = train_id }), images = train_images })
         indent    = 4
         sort_keys = true
       }
       files "train_images/{name}" {
         from = "train_images/{file_name}"
-        each = table({ name = local.train_name, file_name = local.train.file_name })
+        each = table({ name = train_name, file_name = train.file_name })
       }
       json "test_metadata.json" {
-        value     = with_fields(local.test, { image_id = local.test_id, file_name = local.test_name })
+        value     = with_fields(test, { image_id = test_id, file_name = test_name })
         indent    = 4
         sort_keys = true
       }
       files "test_images/{name}" {
         from = "train_images/{file_name}"
-        each = table({ name = local.test_name, file_name = local.test.file_name })
+        each = table({ name = test_name, file_name = test.file_name })
       }
-      table "sample_submission.csv" { rows = fill(local.answers, ["Predicted"], 42) }
+      table "sample_submission.csv" { rows = fill(answers, ["Predicted"], 42) }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -30,24 +30,24 @@ competition "histopathologic-cancer-detection" {
     locals {
       labels     = csv("train_labels.csv")
       test_files = length(files("test/*.tif"))
-      ids        = train_test_split(local.labels.id, { test_size = local.test_files / (local.test_files + length(local.labels)), random_state = 0 })
-      train      = where_in(local.labels, "id", local.ids.train)
-      test       = where_in(local.labels, "id", local.ids.test)
+      ids        = train_test_split(labels.id, { test_size = test_files / (test_files + length(labels)), random_state = 0 })
+      train      = where_in(labels, "id", ids.train)
+      test       = where_in(labels, "id", ids.test)
     }
     public {
-      table "train_labels.csv" { rows = local.train }
-      table "sample_submission.csv" { rows = fill(local.test, ["label"], 0) }
+      table "train_labels.csv" { rows = train }
+      table "sample_submission.csv" { rows = fill(test, ["label"], 0) }
       files "train/{id}.tif" {
         from = "train/{id}.tif"
-        each = local.train
+        each = train
       }
       files "test/{id}.tif" {
         from = "train/{id}.tif"
-        each = local.test
+        each = test
       }
     }
     private {
-      table "answers.csv" { rows = local.test }
+      table "answers.csv" { rows = test }
     }
   }
 

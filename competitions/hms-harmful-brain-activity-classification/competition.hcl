@@ -39,48 +39,48 @@ competition "hms-harmful-brain-activity-classification" {
   prepare {
     locals {
       all   = csv("train.csv")
-      parts = train_test_split(unique(local.all.spectrogram_id), { test_size = 0.1, random_state = 0 })
-      train = where_in(local.all, "spectrogram_id", local.parts.train)
-      held  = where_in(local.all, "spectrogram_id", local.parts.test)
-      test  = local.first_sample_only ? filter(local.held, count_within(local.held.eeg_id) == 0) : local.held
-      votes = (local.test.seizure_vote + local.test.lpd_vote + local.test.gpd_vote
-      + local.test.lrda_vote + local.test.grda_vote + local.test.other_vote)
-      gold = with(select(local.test, "eeg_id"), { for c in local.classes : c => local.test[c] / local.votes })
+      parts = train_test_split(unique(all.spectrogram_id), { test_size = 0.1, random_state = 0 })
+      train = where_in(all, "spectrogram_id", parts.train)
+      held  = where_in(all, "spectrogram_id", parts.test)
+      test  = first_sample_only ? filter(held, cumcount(held.eeg_id) == 0) : held
+      votes = (test.seizure_vote + test.lpd_vote + test.gpd_vote
+      + test.lrda_vote + test.grda_vote + test.other_vote)
+      gold = assign(select(test, "eeg_id"), { for c in classes : c => test[c] / votes })
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = select(local.test, local.told_of_test) }
-      table "sample_submission.csv" { rows = fill(local.gold, local.classes, 1 / length(local.classes)) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = select(test, told_of_test) }
+      table "sample_submission.csv" { rows = fill(gold, classes, 1 / length(classes)) }
       copy "example_figures" { from = "example_figures" }
       files "train_eegs/{eeg_id}.parquet" {
         from = "train_eegs/{eeg_id}.parquet"
-        each = local.train
+        each = train
       }
       files "test_eegs/{eeg_id}.parquet" {
         from = "train_eegs/{eeg_id}.parquet"
-        each = local.test
+        each = test
       }
       files "train_spectrograms/{spectrogram_id}.parquet" {
         from = "train_spectrograms/{spectrogram_id}.parquet"
-        each = local.train
+        each = train
       }
       files "test_spectrograms/{spectrogram_id}.parquet" {
         from = "train_spectrograms/{spectrogram_id}.parquet"
-        each = local.test
+        each = test
       }
     }
     private {
-      table "test.csv" { rows = local.test }
-      table "gold_submission.csv" { rows = local.gold }
+      table "test.csv" { rows = test }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 
   grade {
     metric  = "kl_divergence"
     id      = "eeg_id"
-    targets = local.classes
+    targets = classes
     require {
-      columns     = concat(["eeg_id"], local.classes)
+      columns     = concat(["eeg_id"], classes)
       same_rows   = true
       rows_sum_to = { value = 1, decimals = 5 }
       same_id_set = true

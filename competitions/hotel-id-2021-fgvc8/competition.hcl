@@ -30,25 +30,25 @@ competition "hotel-id-2021-fgvc8" {
     locals {
       # This picture is there twice and could come into both parts.
       all    = csv("train.csv")
-      images = filter(local.all, local.all.image != "ce27d36c9147cc19.jpg")
-      parts  = train_test_split(local.images, { test_size = 0.1, random_state = 0 })
+      images = filter(all, all.image != "ce27d36c9147cc19.jpg")
+      parts  = train_test_split(images, { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
+      table "train.csv" { rows = parts.train }
       table "sample_submission.csv" {
-        rows = table({ image = local.parts.test.image, hotel_id = "36363 53586 18807 64314 60181" })
+        rows = table({ image = parts.test.image, hotel_id = "36363 53586 18807 64314 60181" })
       }
       files "train_images/{chain}/{image}" {
         from = "train_images/{chain}/{image}"
-        each = local.parts.train
+        each = parts.train
       }
       files "test_images/{image}" {
         from = "train_images/{chain}/{image}"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

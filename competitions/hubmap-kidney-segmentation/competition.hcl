@@ -35,31 +35,31 @@ competition "hubmap-kidney-segmentation" {
   prepare {
     locals {
       all   = csv("train.csv")
-      parts = train_test_split(local.all, { train_size = 12, test_size = 3, random_state = 0 })
+      parts = train_test_split(all, { train_size = 12, test_size = 3, random_state = 0 })
 
       # The table of information has no id, and covers pictures without masks too.
       told   = csv("HuBMAP-20-dataset_information.csv")
-      info   = where_in(with(local.told, { id = replace(local.told.image_file, ".tiff", "") }), "id", local.all.id)
-      test   = join_on(where_in(local.parts.test, "id", local.info.id), select(local.info, "id", "width_pixels", "height_pixels"), "id")
-      sample = table({ id = local.test.id, predicted = "" })
+      info   = where_in(assign(told, { id = replace(told.image_file, ".tiff", "") }), "id", all.id)
+      test   = join_on(where_in(parts.test, "id", info.id), select(info, "id", "width_pixels", "height_pixels"), "id")
+      sample = table({ id = test.id, predicted = "" })
     }
     public {
-      table "HuBMAP-20-dataset_information.csv" { rows = drop(local.info, "id") }
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = local.sample }
-      table "test/sample_submission.csv" { rows = local.sample }
+      table "HuBMAP-20-dataset_information.csv" { rows = drop(info, "id") }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = sample }
+      table "test/sample_submission.csv" { rows = sample }
       files "train/{id}{end}" {
         from = "train/{id}{end}"
-        each = cross(local.parts.train, "end", [".tiff", ".json", "-anatomical-structure.json"])
+        each = cross(parts.train, "end", [".tiff", ".json", "-anatomical-structure.json"])
       }
       files "test/{id}{end}" {
         from = "train/{id}{end}"
-        each = cross(local.test, "end", local.test_files)
+        each = cross(test, "end", test_files)
       }
     }
     private {
-      table "test.csv" { rows = local.test }
-      table "gold_submission.csv" { rows = table({ id = local.test.id, predicted = local.test.encoding }) }
+      table "test.csv" { rows = test }
+      table "gold_submission.csv" { rows = table({ id = test.id, predicted = test.encoding }) }
     }
   }
 

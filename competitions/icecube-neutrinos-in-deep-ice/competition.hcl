@@ -29,28 +29,28 @@ competition "icecube-neutrinos-in-deep-ice" {
   prepare {
     locals {
       events  = parquet("train_meta.parquet")
-      batches = train_test_split(unique(local.events.batch_id), { test_size = 0.1, random_state = 0 })
-      test    = where_in(local.events, "batch_id", local.batches.test)
-      answers = select(local.test, "event_id", "azimuth", "zenith")
+      batches = train_test_split(unique(events.batch_id), { test_size = 0.1, random_state = 0 })
+      test    = where_in(events, "batch_id", batches.test)
+      answers = select(test, "event_id", "azimuth", "zenith")
       listed  = files("train/*.parquet")
-      pulses  = with(local.listed, { batch_id = integer(part(local.listed.stem, "_", -1)) })
+      pulses  = assign(listed, { batch_id = integer(part(listed.stem, "_", -1)) })
     }
     public {
-      parquet "train_meta.parquet" { rows = where_in(local.events, "batch_id", local.batches.train) }
-      parquet "test_meta.parquet" { rows = drop(local.test, "azimuth", "zenith") }
-      table "sample_submission.csv" { rows = fill(local.answers, ["azimuth", "zenith"], 1) }
+      parquet "train_meta.parquet" { rows = where_in(events, "batch_id", batches.train) }
+      parquet "test_meta.parquet" { rows = drop(test, "azimuth", "zenith") }
+      table "sample_submission.csv" { rows = fill(answers, ["azimuth", "zenith"], 1) }
       copy "sensor_geometry.csv" { from = "sensor_geometry.csv" }
       files "train/{name}" {
         from = "train/{name}"
-        each = where_in(local.pulses, "batch_id", local.batches.train)
+        each = where_in(pulses, "batch_id", batches.train)
       }
       files "test/{name}" {
         from = "train/{name}"
-        each = where_in(local.pulses, "batch_id", local.batches.test)
+        each = where_in(pulses, "batch_id", batches.test)
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

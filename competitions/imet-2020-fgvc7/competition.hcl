@@ -32,20 +32,20 @@ competition "imet-2020-fgvc7" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.15, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["attribute_ids"], "0 1 2") }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(parts.test, ["attribute_ids"], "0 1 2") }
       copy "labels.csv" { from = "labels.csv" }
       files "train/{id}.png" {
         from = "train/{id}.png"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{id}.png" {
         from = "train/{id}.png"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "answers.csv" { rows = local.parts.test }
+      table "answers.csv" { rows = parts.test }
     }
   }
 

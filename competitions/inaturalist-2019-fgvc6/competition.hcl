@@ -36,25 +36,25 @@ competition "inaturalist-2019-fgvc6" {
     locals {
       # The n-th annotation belongs to the n-th image.
       source      = json("train2019.json")
-      annotations = local.source.annotations
-      images      = local.source.images
-      parts       = train_test_split_each(sequence(local.images), local.annotations.category_id, { test_size = 0.12, random_state = 0, shuffle_from = 5 })
-      train       = take(local.images, local.parts.train)
-      packed      = local.with_validation ? concat(local.train.file_name, json("val2019.json").images.file_name) : local.train.file_name
-      order       = python_shuffle(local.parts.test, { random_state = 0 }).rows
-      test        = take(local.images, local.order)
-      name        = basename(local.test.file_name)
-      answers     = table({ id = local.test.id, predicted = take(local.annotations.category_id, local.order) })
+      annotations = source.annotations
+      images      = source.images
+      parts       = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.12, random_state = 0, shuffle_from = 5 })
+      train       = take(images, parts.train)
+      packed      = with_validation ? concat(train.file_name, json("val2019.json").images.file_name) : train.file_name
+      order       = python_shuffle(parts.test, { random_state = 0 }).rows
+      test        = take(images, order)
+      name        = basename(test.file_name)
+      answers     = table({ id = test.id, predicted = take(annotations.category_id, order) })
     }
     public {
       json "train2019.json" {
-        value     = with_fields(local.source, { annotations = take(local.annotations, local.parts.train), images = local.train })
+        value     = with_fields(source, { annotations = take(annotations, parts.train), images = train })
         indent    = 4
         sort_keys = true
       }
       copy "val2019.json" { from = "val2019.json" }
       json "test2019.json" {
-        value     = drop_fields(with_fields(local.source, { images = with_fields(local.test, { file_name = "test2019/${local.name}" }) }), ["annotations", "categories"])
+        value     = drop_fields(with_fields(source, { images = with_fields(test, { file_name = "test2019/${name}" }) }), ["annotations", "categories"])
         indent    = 4
         sort_keys = true
       }
@@ -64,22 +64,22 @@ competition "inaturalist-2019-fgvc6" {
         format = "tar"
         files "{name}" {
           from = "{file_name}"
-          each = table({ name = after(local.packed, "/"), file_name = local.packed })
+          each = table({ name = after(packed, "/"), file_name = packed })
         }
       }
       archive "test2019.tar.gz" {
         format = "tar"
         files "{name}" {
           from = "{file_name}"
-          each = table({ name = local.name, file_name = local.test.file_name })
+          each = table({ name = name, file_name = test.file_name })
         }
       }
 
       # 654 is the first number from 0 to 1009 of random.Random(42), drawn anew for every row.
-      table "kaggle_sample_submission.csv" { rows = fill(local.answers, ["predicted"], 654) }
+      table "kaggle_sample_submission.csv" { rows = fill(answers, ["predicted"], 654) }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

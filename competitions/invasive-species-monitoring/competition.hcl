@@ -26,7 +26,7 @@ competition "invasive-species-monitoring" {
     extract = ["train.7z", "train_labels.csv.zip"]
     locals {
       parts  = train_test_split(csv("train_labels.csv"), { test_size = 0.2, random_state = 0 })
-      sample = fill(local.parts.test, ["invasive"], 0.5)
+      sample = fill(parts.test, ["invasive"], 0.5)
     }
     # The reference's 7z archives hold one empty folder each by mistake; these
     # hold the pictures. No score depends on it.
@@ -34,25 +34,25 @@ competition "invasive-species-monitoring" {
       archive "train.7z" {
         files "train/{name}.jpg" {
           from = "train/{name}.jpg"
-          each = local.parts.train
+          each = parts.train
         }
       }
       archive "test.7z" {
         files "test/{name}.jpg" {
           from = "train/{name}.jpg"
-          each = local.parts.test
+          each = parts.test
         }
       }
       archive "train_labels.csv.zip" {
-        table "train_labels.csv" { rows = local.parts.train }
+        table "train_labels.csv" { rows = parts.train }
       }
       archive "sample_submission.csv.zip" {
-        table "sample_submission.csv" { rows = local.sample }
+        table "sample_submission.csv" { rows = sample }
       }
     }
     private {
-      table "answers.csv" { rows = local.parts.test }
-      table "sample_submission.csv" { rows = local.sample }
+      table "answers.csv" { rows = parts.test }
+      table "sample_submission.csv" { rows = sample }
     }
   }
 

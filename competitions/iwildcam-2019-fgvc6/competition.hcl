@@ -30,33 +30,33 @@ competition "iwildcam-2019-fgvc6" {
     extract = { "train_images.zip" = "train_images" }
     locals {
       all     = csv("train.csv")
-      parts   = train_test_split(unique(local.all.location), { test_size = 0.1, random_state = 8 })
-      train   = where_not_in(local.all, "location", local.parts.test)
-      is_test = is_in(local.all.location, local.parts.test)
-      test    = filter(local.all, local.is_test)
-      numbers = filter(sequence(local.all), local.is_test)
+      parts   = train_test_split(unique(all.location), { test_size = 0.1, random_state = 8 })
+      train   = where_not_in(all, "location", parts.test)
+      is_test = isin(all.location, parts.test)
+      test    = filter(all, is_test)
+      numbers = filter(sequence(all), is_test)
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = drop(local.test, "category_id") }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = drop(test, "category_id") }
       # The first column, which has no name, is the row in the raw table.
-      table "sample_submission.csv" { rows = table({ "" = local.numbers, Id = local.test.id, Category = 0 }) }
+      table "sample_submission.csv" { rows = table({ "" = numbers, Id = test.id, Category = 0 }) }
       archive "train_images.zip" {
         files "{id}.jpg" {
           from = "train_images/{id}.jpg"
-          each = local.train
+          each = train
         }
       }
       archive "test_images.zip" {
         files "{id}.jpg" {
           from = "train_images/{id}.jpg"
-          each = local.test
+          each = test
         }
       }
     }
     private {
-      table "test.csv" { rows = local.test }
-      table "answers.csv" { rows = table({ Id = local.test.id, Category = local.test.category_id }) }
+      table "test.csv" { rows = test }
+      table "answers.csv" { rows = table({ Id = test.id, Category = test.category_id }) }
     }
   }
 

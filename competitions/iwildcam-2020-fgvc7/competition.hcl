@@ -30,49 +30,49 @@ competition "iwildcam-2020-fgvc7" {
     locals {
       source      = json("iwildcam2020_train_annotations.json")
       given       = json("iwildcam2020_test_information.json")
-      annotations = pandas_records(local.source.annotations)
-      images      = pandas_records(local.source.images)
+      annotations = pandas_records(source.annotations)
+      images      = pandas_records(source.images)
 
       # Whole locations go to the test part: first those that were drawn for it, then the others from the last one on, as
       # long as the test images are no more than the share of all images and the test images together.
       share     = 0.22
-      drawn     = train_test_split(unique(local.images.location), { test_size = local.share, random_state = 0 })
-      locations = concat(local.drawn.test, reverse(local.drawn.train))
-      size      = take(group_size(local.images.location), positions(local.images.location, local.locations))
-      total     = cumulative_sum(local.size)
-      held_out  = filter(local.locations, local.total / (local.total + length(local.images)) <= local.share)
-      is_test   = is_in(local.images.location, local.held_out)
+      drawn     = train_test_split(unique(images.location), { test_size = share, random_state = 0 })
+      locations = concat(drawn.test, reverse(drawn.train))
+      size      = take(group_size(images.location), positions(images.location, locations))
+      total     = cumsum(size)
+      held_out  = filter(locations, total / (total + length(images)) <= share)
+      is_test   = isin(images.location, held_out)
 
-      train      = filter(local.images, !local.is_test)
-      test       = filter(local.images, local.is_test)
-      test_notes = filter(local.annotations, is_in(local.annotations.image_id, local.test.id))
-      answers    = table({ Id = local.test_notes.image_id, Category = local.test_notes.category_id })
+      train      = filter(images, !is_test)
+      test       = filter(images, is_test)
+      test_notes = filter(annotations, isin(annotations.image_id, test.id))
+      answers    = table({ Id = test_notes.image_id, Category = test_notes.category_id })
     }
     public {
       json "iwildcam2020_train_annotations.json" {
         value = object({
-          annotations = filter(local.annotations, is_in(local.annotations.image_id, local.train.id))
-          images      = local.train
-          categories  = pandas_records(local.source.categories)
-          info        = local.source.info
+          annotations = filter(annotations, isin(annotations.image_id, train.id))
+          images      = train
+          categories  = pandas_records(source.categories)
+          info        = source.info
         })
       }
       json "iwildcam2020_test_information.json" {
-        value = object({ images = local.test, categories = pandas_records(local.given.categories), info = local.given.info })
+        value = object({ images = test, categories = pandas_records(given.categories), info = given.info })
       }
       copy "iwildcam2020_megadetector_results.json" { from = "iwildcam2020_megadetector_results.json" }
       files "train/{id}.jpg" {
         from = "train/{id}.jpg"
-        each = local.train.id
+        each = train.id
       }
       files "test/{id}.jpg" {
         from = "train/{id}.jpg"
-        each = local.test.id
+        each = test.id
       }
-      table "sample_submission.csv" { rows = with(local.answers, { Category = random_integers(local.answers, 0, 676, { random_state = 0 }) }) }
+      table "sample_submission.csv" { rows = assign(answers, { Category = random_integers(answers, 0, 676, { random_state = 0 }) }) }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -35,7 +35,7 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     public {
       table "train.csv" { rows = csv("train.csv") }
       table "test.csv" { rows = csv("test.csv") }
-      table "sample_submission.csv" { rows = fill(csv("sample_submission.csv"), local.labels, 0.5) }
+      table "sample_submission.csv" { rows = fill(csv("sample_submission.csv"), labels, 0.5) }
     }
     private {
       table "test.csv" { rows = csv("test_labels.csv") }
@@ -45,11 +45,11 @@ competition "jigsaw-toxic-comment-classification-challenge" {
   grade {
     metric     = "roc_auc"
     id         = "id"
-    targets    = local.labels
+    targets    = labels
     targets_by = "place"
-    only       = { sum = local.labels, at_least = 0 }
+    only       = { sum = labels, at_least = 0 }
     require {
-      columns   = concat(["id"], local.labels)
+      columns   = concat(["id"], labels)
       same_rows = true
     }
   }

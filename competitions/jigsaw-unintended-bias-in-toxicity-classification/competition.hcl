@@ -33,8 +33,8 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
     }
     public {
       copy "train.csv" { from = "train.csv" }
-      table "test.csv" { rows = select(local.test, "id", "comment_text") }
-      table "sample_submission.csv" { rows = table({ id = local.test.id, prediction = real(0) }) }
+      table "test.csv" { rows = select(test, "id", "comment_text") }
+      table "sample_submission.csv" { rows = table({ id = test.id, prediction = real(0) }) }
     }
     private {
       copy "test.csv" { from = "test_private_expanded.csv" }

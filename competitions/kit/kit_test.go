@@ -128,9 +128,9 @@ func TestLint(t *testing.T) {
 		rule    string
 		want    string
 	}{
-		{"unknown verb", []string{"drop(local.parts.test", "dorp(local.parts.test"}, "blocks", "Unknown verb dorp: Did you mean drop?"},
-		{"unknown local", []string{"drop(local.parts.test", "drop(local.prats.test"}, "blocks", "Unknown local prats: Did you mean parts?"},
-		{"too few arguments", []string{"drop(local.parts.test, local.target)", "train_test_split()"}, "blocks", "Write train_test_split(rows, options)."},
+		{"unknown verb", []string{"drop(parts.test", "dorp(parts.test"}, "blocks", "Unknown verb dorp: Did you mean drop?"},
+		{"unknown local", []string{"drop(parts.test", "drop(prats.test"}, "blocks", "Unknown name prats: Did you mean parts?"},
+		{"too few arguments", []string{"drop(parts.test, target)", "train_test_split()"}, "blocks", "Write train_test_split(rows, options)."},
 		{"unknown metric", []string{`"roc_auc"`, `"roc_auk"`}, "blocks", "Unknown metric"},
 		{"unknown attribute", []string{`table "test.csv" { rows = drop`, `table "test.csv" { row = drop`}, "blocks", "Unknown attribute row"},
 		{"no pin", []string{`md5    = "`, `#`, `sha256 = "`, `#`}, "pins", "neither md5 nor sha256"},
@@ -138,7 +138,7 @@ func TestLint(t *testing.T) {
 		{"answers public", []string{`answers     = "private/test.csv"`, `answers     = "public/train.csv"`}, "layout", "under public"},
 		{"direction", []string{"0.99, 0.97, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5", "0.1, 0.2, 0.3"}, "direction", "higher is better"},
 		{"not in rank order", []string{"0.99, 0.97, 0.95", "0.99, 0.95, 0.97"}, "direction", "not in rank order"},
-		{"test with labels", []string{"drop(local.parts.test, local.target)", `select(local.parts.test, "id", local.target)`}, "same-answers", "as the answers are"},
+		{"test with labels", []string{"drop(parts.test, target)", `select(parts.test, "id", target)`}, "same-answers", "as the answers are"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -159,10 +159,10 @@ func TestLintPrepared(t *testing.T) {
 		replace []string
 		rule    string
 	}{
-		{"labels under another name", []string{"drop(local.parts.test, local.target)", `rename(local.parts.test, { label = "hint" })`}, "reachable-answers"},
-		{"labels in the training part", []string{"rows = local.parts.train", "rows = local.all"}, "reachable-answers"},
-		{"same bytes", []string{"drop(local.parts.test, local.target)", `drop(local.parts.test, "width", "height")`}, "prepared-file"},
-		{"sample without target", []string{`[local.target], 0.5`, `["lable"], 0.5`}, "columns"},
+		{"labels under another name", []string{"drop(parts.test, target)", `rename(parts.test, { label = "hint" })`}, "reachable-answers"},
+		{"labels in the training part", []string{"rows = parts.train", "rows = all"}, "reachable-answers"},
+		{"same bytes", []string{"drop(parts.test, target)", `drop(parts.test, "width", "height")`}, "prepared-file"},
+		{"sample without target", []string{`[target], 0.5`, `["lable"], 0.5`}, "columns"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,33 +32,33 @@ competition "kuzushiji-recognition" {
     extract = { "train_images.zip" = "train" }
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      test  = local.parts.test
+      test  = parts.test
 
       # The perfect submission: a point one pixel inside each box.
-      boxes  = explode_words(local.test, "labels", ["character", "x", "y", "width", "height"])
-      points = with(local.boxes, { labels = "${local.boxes.character} ${integer(local.boxes.x) + 1} ${integer(local.boxes.y) + 1}" })
-      gold   = join_on(drop(local.test, "labels"), group_join(local.points, "image_id", "labels", " "), "image_id")
+      boxes  = explode_words(test, "labels", ["character", "x", "y", "width", "height"])
+      points = assign(boxes, { labels = "${boxes.character} ${integer(boxes.x) + 1} ${integer(boxes.y) + 1}" })
+      gold   = join_on(drop(test, "labels"), group_join(points, "image_id", "labels", " "), "image_id")
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.test, ["labels"], "U+003F 1 1 U+FF2F 2 2") }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(test, ["labels"], "U+003F 1 1 U+FF2F 2 2") }
       copy "unicode_translation.csv" { from = "unicode_translation.csv" }
       archive "train_images.zip" {
         files "{image_id}.jpg" {
           from = "train/{image_id}.jpg"
-          each = local.parts.train
+          each = parts.train
         }
       }
       archive "test_images.zip" {
         files "{image_id}.jpg" {
           from = "train/{image_id}.jpg"
-          each = local.test
+          each = test
         }
       }
     }
     private {
-      table "test.csv" { rows = local.test }
-      table "gold_submission.csv" { rows = local.gold }
+      table "test.csv" { rows = test }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 

@@ -35,26 +35,26 @@ competition "leaf-classification" {
     extract = ["train.csv.zip", "images.zip"]
     locals {
       parts   = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      answers = one_hot(select(local.parts.test, "id", "species"), "species", local.species)
+      answers = one_hot(select(parts.test, "id", "species"), "species", species)
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "species") }
-      table "sample_submission.csv" { rows = fill(local.answers, local.species, 1 / length(local.species)) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "species") }
+      table "sample_submission.csv" { rows = fill(answers, species, 1 / length(species)) }
       files "images/{id}.jpg" {
         from = "images/{id}.jpg"
-        each = concat(local.parts.train.id, local.parts.test.id)
+        each = concat(parts.train.id, parts.test.id)
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 
   grade {
     metric  = "log_loss"
     id      = "id"
-    targets = local.species
+    targets = species
     require {
       exact_columns = true
       same_rows     = true

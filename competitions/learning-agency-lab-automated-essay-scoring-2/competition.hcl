@@ -29,17 +29,17 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      test  = local.parts.test
+      test  = parts.test
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.test, "score") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(test, "score") }
       table "sample_submission.csv" {
-        rows = table({ essay_id = local.test.essay_id, score = random_integers(local.test, 1, 7, { random_state = 42 }) })
+        rows = table({ essay_id = test.essay_id, score = random_integers(test, 1, 7, { random_state = 42 }) })
       }
     }
     private {
-      table "answers.csv" { rows = local.test }
+      table "answers.csv" { rows = test }
     }
   }
 

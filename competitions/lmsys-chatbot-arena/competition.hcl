@@ -29,17 +29,17 @@ competition "lmsys-chatbot-arena" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      test  = local.parts.test
+      test  = parts.test
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = select(local.test, "id", "prompt", "response_a", "response_b") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = select(test, "id", "prompt", "response_a", "response_b") }
       table "sample_submission.csv" {
-        rows = fill(select(local.test, "id"), ["winner_model_a", "winner_model_b", "winner_tie"], 1 / 3)
+        rows = fill(select(test, "id"), ["winner_model_a", "winner_model_b", "winner_tie"], 1 / 3)
       }
     }
     private {
-      table "answers.csv" { rows = local.test }
+      table "answers.csv" { rows = test }
     }
   }
 

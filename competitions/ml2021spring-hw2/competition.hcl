@@ -27,18 +27,18 @@ competition "ml2021spring-hw2" {
       frames = npy("timit_11/timit_11/train_11.npy")
       labels = npy("timit_11/timit_11/train_label_11.npy")
       given  = length(npy("timit_11/timit_11/test_11.npy"))
-      rows   = train_test_split(sequence(local.frames), { test_size = local.given / (length(local.frames) + local.given), random_state = 0 })
-      truth  = column(take(local.labels, local.rows.test))
-      ids    = sequence(local.truth)
+      rows   = train_test_split(sequence(frames), { test_size = given / (length(frames) + given), random_state = 0 })
+      truth  = column(take(labels, rows.test))
+      ids    = sequence(truth)
     }
     public {
-      npy "timit_11/timit_11/train_11.npy" { rows = take(local.frames, local.rows.train) }
-      npy "timit_11/timit_11/train_label_11.npy" { rows = take(local.labels, local.rows.train) }
-      npy "timit_11/timit_11/test_11.npy" { rows = take(local.frames, local.rows.test) }
-      table "sampleSubmission.csv" { rows = table({ Id = local.ids, ClassId = 0 }) }
+      npy "timit_11/timit_11/train_11.npy" { rows = take(frames, rows.train) }
+      npy "timit_11/timit_11/train_label_11.npy" { rows = take(labels, rows.train) }
+      npy "timit_11/timit_11/test_11.npy" { rows = take(frames, rows.test) }
+      table "sampleSubmission.csv" { rows = table({ Id = ids, ClassId = 0 }) }
     }
     private {
-      table "answers.csv" { rows = table({ Id = local.ids, ClassId = local.truth }) }
+      table "answers.csv" { rows = table({ Id = ids, ClassId = truth }) }
     }
   }
 

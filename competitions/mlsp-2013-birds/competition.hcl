@@ -35,61 +35,61 @@ competition "mlsp-2013-birds" {
     extract = ["mlsp_contest_dataset.zip"]
     locals {
       # Fold 0 holds the recordings with labels; they get new numbers, and a fifth of them becomes the test.
-      folds     = csv("${local.data}/essential_data/CVfolds_2.txt")
-      old       = filter(local.folds, local.folds.fold == 0)
-      numbers   = sequence(local.old)
-      test_ids  = sample(local.numbers, { share = 0.2, random_state = 0 })
-      new_folds = table({ rec_id = local.numbers, fold = is_in(local.numbers, local.test_ids) ? 1 : 0 })
+      folds     = csv("${data}/essential_data/CVfolds_2.txt")
+      old       = filter(folds, folds.fold == 0)
+      numbers   = sequence(old)
+      test_ids  = sample(numbers, { share = 0.2, random_state = 0 })
+      new_folds = table({ rec_id = numbers, fold = isin(numbers, test_ids) ? 1 : 0 })
 
-      names = where_in(csv("${local.data}/essential_data/rec_id2filename.txt"), "rec_id", local.old.rec_id)
-      kept  = with(local.names, { rec_id = map_values(local.names.rec_id, local.old.rec_id, local.numbers) })
+      names = where_in(csv("${data}/essential_data/rec_id2filename.txt"), "rec_id", old.rec_id)
+      kept  = assign(names, { rec_id = map(names.rec_id, old.rec_id, numbers) })
 
-      label_lines = tail(text_lines("${local.data}/essential_data/rec_labels_test_hidden.txt", { all_ends = true }), 1)
-      all_labels  = table({ rec_id = integer(before(local.label_lines, ",")), labels = after(local.label_lines, ",") })
-      old_labels  = where_in(local.all_labels, "rec_id", local.old.rec_id)
-      labels      = with(local.old_labels, { rec_id = map_values(local.old_labels.rec_id, local.old.rec_id, local.numbers) })
-      shown       = is_in(local.labels.rec_id, local.test_ids) ? "?" : local.labels.labels
+      label_lines = skip(text_lines("${data}/essential_data/rec_labels_test_hidden.txt", { all_ends = true }), 1)
+      all_labels  = table({ rec_id = integer(before(label_lines, ",")), labels = after(label_lines, ",") })
+      old_labels  = where_in(all_labels, "rec_id", old.rec_id)
+      labels      = assign(old_labels, { rec_id = map(old_labels.rec_id, old.rec_id, numbers) })
+      shown       = isin(labels.rec_id, test_ids) ? "?" : labels.labels
 
-      pairs = cross(where_in(local.labels, "rec_id", local.test_ids), "species", range(19))
+      pairs = cross(where_in(labels, "rec_id", test_ids), "species", range(19))
       answers = table({
-        Id          = local.pairs.rec_id * 100 + local.pairs.species
-        Probability = list_holds(local.pairs.labels, ",", local.pairs.species) ? 1 : 0
+        Id          = pairs.rec_id * 100 + pairs.species
+        Probability = list_holds(pairs.labels, ",", pairs.species) ? 1 : 0
       })
-      asked = cross(where_in(local.new_folds, "rec_id", local.test_ids), "species", range(19))
+      asked = cross(where_in(new_folds, "rec_id", test_ids), "species", range(19))
 
       # Three tables of segments: a number, a comma, and a rest that stays as it is.
-      lines = { for name in local.segments : name => tail(text_lines("${local.data}/supplemental_data/${name}.txt", { all_ends = true }), 1) }
-      rows  = { for name, l in local.lines : name => where_in(table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }), "rec_id", local.old.rec_id) }
-      text  = { for name, t in local.rows : name => "${map_values(t.rec_id, local.old.rec_id, local.numbers)},${t.rest}" }
+      lines = { for name in segments : name => skip(text_lines("${data}/supplemental_data/${name}.txt", { all_ends = true }), 1) }
+      rows  = { for name, l in lines : name => where_in(table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }), "rec_id", old.rec_id) }
+      text  = { for name, t in rows : name => "${map(t.rec_id, old.rec_id, numbers)},${t.rest}" }
     }
     public {
-      table "essential_data/CVfolds_2.txt" { rows = local.new_folds }
-      table "essential_data/rec_id2filename.txt" { rows = local.kept }
+      table "essential_data/CVfolds_2.txt" { rows = new_folds }
+      table "essential_data/rec_id2filename.txt" { rows = kept }
       text "essential_data/rec_labels_test_hidden.txt" {
         header = "rec_id,[labels]"
-        lines  = local.shown == "" ? text(local.labels.rec_id) : "${local.labels.rec_id},${local.shown}"
+        lines  = shown == "" ? text(labels.rec_id) : "${labels.rec_id},${shown}"
       }
       copy "essential_data/species_list.txt" { from = "mlsp_contest_dataset/essential_data/species_list.txt" }
       files "essential_data/src_wavs/{filename}.wav" {
         from = "mlsp_contest_dataset/essential_data/src_wavs/{filename}.wav"
-        each = local.kept
+        each = kept
       }
       files "supplemental_data/filtered_spectrograms/{filename}.bmp" {
         from = "mlsp_contest_dataset/supplemental_data/filtered_spectrograms/{filename}.bmp"
-        each = local.kept
+        each = kept
       }
       files "supplemental_data/segmentation_examples/{filename}.bmp" {
         from    = "mlsp_contest_dataset/supplemental_data/segmentation_examples/{filename}.bmp"
-        each    = local.kept
+        each    = kept
         missing = "skip"
       }
       files "supplemental_data/spectrograms/{filename}.bmp" {
         from = "mlsp_contest_dataset/supplemental_data/spectrograms/{filename}.bmp"
-        each = local.kept
+        each = kept
       }
       files "supplemental_data/supervised_segmentation/{filename}.bmp" {
         from = "mlsp_contest_dataset/supplemental_data/supervised_segmentation/{filename}.bmp"
-        each = local.kept
+        each = kept
       }
       copy "supplemental_data/segment_clusters.bmp" { from = "mlsp_contest_dataset/supplemental_data/segment_clusters.bmp" }
       copy "supplemental_data/segment_mosaic.bmp" { from = "mlsp_contest_dataset/supplemental_data/segment_mosaic.bmp" }
@@ -97,22 +97,22 @@ competition "mlsp-2013-birds" {
       # The reference writes the first table's header into all three.
       text "supplemental_data/histogram_of_segments.txt" {
         header = "rec_id,[histogram of segment features]"
-        lines  = local.text.histogram_of_segments
+        lines  = text.histogram_of_segments
       }
       text "supplemental_data/segment_features.txt" {
         header = "rec_id,[histogram of segment features]"
-        lines  = local.text.segment_features
+        lines  = text.segment_features
       }
       text "supplemental_data/segment_rectangles.txt" {
         header = "rec_id,[histogram of segment features]"
-        lines  = local.text.segment_rectangles
+        lines  = text.segment_rectangles
       }
       table "sample_submission.csv" {
-        rows = table({ Id = local.asked.rec_id * 100 + local.asked.species, Probability = 0 })
+        rows = table({ Id = asked.rec_id * 100 + asked.species, Probability = 0 })
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

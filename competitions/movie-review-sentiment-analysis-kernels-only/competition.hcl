@@ -30,20 +30,20 @@ competition "movie-review-sentiment-analysis-kernels-only" {
     public {
       archive "train.tsv.zip" {
         table "train.tsv" {
-          rows      = local.parts.train
+          rows      = parts.train
           separator = "\t"
         }
       }
       archive "test.tsv.zip" {
         table "test.tsv" {
-          rows      = drop(local.parts.test, "Sentiment")
+          rows      = drop(parts.test, "Sentiment")
           separator = "\t"
         }
       }
-      table "sampleSubmission.csv" { rows = table({ PhraseId = local.parts.test.PhraseId, Sentiment = 2 }) }
+      table "sampleSubmission.csv" { rows = table({ PhraseId = parts.test.PhraseId, Sentiment = 2 }) }
     }
     private {
-      table "answers.csv" { rows = local.parts.test }
+      table "answers.csv" { rows = parts.test }
     }
   }
 

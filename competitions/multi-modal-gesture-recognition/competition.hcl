@@ -39,18 +39,18 @@ competition "multi-modal-gesture-recognition" {
       all      = csv("training.csv", { types = { Id = "text", Sequence = "text" } })
 
       # The sample submission has the numbers 1 to 20 in random order for each recording.
-      numbers = cross(table({ row = sequence(local.test_ids) }), "place", range(20))
-      drawn   = with(local.numbers, { number = column(python_sample(range(1, 21), 20, { repeat = length(local.test_ids) }).rows) })
+      numbers = cross(table({ row = sequence(test_ids) }), "place", range(20))
+      drawn   = assign(numbers, { number = column(python_sample(range(1, 21), 20, { repeat = length(test_ids) }).rows) })
     }
     public {
-      table "training.csv" { rows = where_not_in(local.all, "Id", local.test_ids) }
-      table "test.csv" { rows = table({ Id = local.test_ids }) }
+      table "training.csv" { rows = where_not_in(all, "Id", test_ids) }
+      table "test.csv" { rows = table({ Id = test_ids }) }
       table "randomPredictions.csv" {
-        rows = table({ Id = local.test_ids, Sequence = group_join(local.drawn, "row", "number", " ").number })
+        rows = table({ Id = test_ids, Sequence = group_join(drawn, "row", "number", " ").number })
       }
       repack "test.tar.gz" {
         from  = "training4.tar.gz"
-        clear = local.withheld
+        clear = withheld
       }
       copy "training1.tar.gz" { from = "training1.tar.gz" }
       copy "training2.tar.gz" { from = "training2.tar.gz" }
@@ -63,7 +63,7 @@ competition "multi-modal-gesture-recognition" {
       copy "sample_code_mmrgc.zip" { from = "sample_code_mmrgc.zip" }
     }
     private {
-      table "test.csv" { rows = where_in(local.all, "Id", local.test_ids) }
+      table "test.csv" { rows = where_in(all, "Id", test_ids) }
     }
   }
 

@@ -36,13 +36,13 @@ competition "new-york-city-taxi-fare-prediction" {
       parts = train_test_split(csv("train.csv"), { test_size = param.test_size, random_state = 0 })
     }
     public {
-      table "labels.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "fare_amount") }
-      table "sample_submission.csv" { rows = table({ key = local.parts.test.key, fare_amount = 11.35 }) }
+      table "labels.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "fare_amount") }
+      table "sample_submission.csv" { rows = table({ key = parts.test.key, fare_amount = 11.35 }) }
       copy "GCP-Coupons-Instructions.rtf" { from = "GCP-Coupons-Instructions.rtf" }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

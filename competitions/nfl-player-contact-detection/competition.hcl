@@ -30,9 +30,9 @@ competition "nfl-player-contact-detection" {
   prepare {
     locals {
       labels = csv("train_labels.csv", { floats = "fast" })
-      plays  = train_test_split(unique(local.labels.game_play), { test_size = 0.1, random_state = 0 })
-      train  = where_in(local.labels, "game_play", local.plays.train)
-      test   = where_in(local.labels, "game_play", local.plays.test)
+      plays  = train_test_split(unique(labels.game_play), { test_size = 0.1, random_state = 0 })
+      train  = where_in(labels, "game_play", plays.train)
+      test   = where_in(labels, "game_play", plays.test)
 
       helmets  = csv("train_baseline_helmets.csv", { floats = "fast" })
       tracking = csv("train_player_tracking.csv", { floats = "fast" })
@@ -41,25 +41,25 @@ competition "nfl-player-contact-detection" {
       views = ["All29", "Endzone", "Sideline"]
     }
     public {
-      table "train_labels.csv" { rows = local.train }
-      table "train_baseline_helmets.csv" { rows = where_in(local.helmets, "game_play", local.plays.train) }
-      table "test_baseline_helmets.csv" { rows = where_in(local.helmets, "game_play", local.plays.test) }
-      table "train_player_tracking.csv" { rows = where_in(local.tracking, "game_play", local.plays.train) }
-      table "test_player_tracking.csv" { rows = where_in(local.tracking, "game_play", local.plays.test) }
-      table "train_video_metadata.csv" { rows = where_in(local.metadata, "game_play", local.plays.train) }
-      table "test_video_metadata.csv" { rows = where_in(local.metadata, "game_play", local.plays.test) }
-      table "sample_submission.csv" { rows = table({ contact_id = local.test.contact_id, contact = 0 }) }
+      table "train_labels.csv" { rows = train }
+      table "train_baseline_helmets.csv" { rows = where_in(helmets, "game_play", plays.train) }
+      table "test_baseline_helmets.csv" { rows = where_in(helmets, "game_play", plays.test) }
+      table "train_player_tracking.csv" { rows = where_in(tracking, "game_play", plays.train) }
+      table "test_player_tracking.csv" { rows = where_in(tracking, "game_play", plays.test) }
+      table "train_video_metadata.csv" { rows = where_in(metadata, "game_play", plays.train) }
+      table "test_video_metadata.csv" { rows = where_in(metadata, "game_play", plays.test) }
+      table "sample_submission.csv" { rows = table({ contact_id = test.contact_id, contact = 0 }) }
       files "train/{game_play}_{view}.mp4" {
         from = "train/{game_play}_{view}.mp4"
-        each = cross(table({ game_play = local.plays.train }), "view", local.views)
+        each = cross(table({ game_play = plays.train }), "view", views)
       }
       files "test/{game_play}_{view}.mp4" {
         from = "train/{game_play}_{view}.mp4"
-        each = cross(table({ game_play = local.plays.test }), "view", local.views)
+        each = cross(table({ game_play = plays.test }), "view", views)
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

@@ -34,39 +34,39 @@ competition "nomad2018-predict-transparent-conductors" {
     extract = { "train.zip" = "train", "train.csv.zip" = "train.csv" }
     locals {
       parts = train_test_split(csv("train.csv/train.csv"), { test_size = 0.1, random_state = 0 })
-      train = with(local.parts.train, { id = sequence(local.parts.train, { start = 1 }) })
-      test  = with(local.parts.test, { id = sequence(local.parts.test, { start = 1 }) })
+      train = assign(parts.train, { id = sequence(parts.train, { start = 1 }) })
+      test  = assign(parts.test, { id = sequence(parts.test, { start = 1 }) })
 
       # A structure's folder may hold several files, as train/757 does: the last by name is its geometry.
       listed     = files("train/train/*/*.xyz")
-      visible    = filter(local.listed, !starts_with(local.listed.name, "."))
-      structures = with(local.visible, { id = integer(local.visible.folder) })
+      visible    = filter(listed, !startswith(listed.name, "."))
+      structures = assign(visible, { id = integer(visible.folder) })
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = drop(local.test, local.targets) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = drop(test, targets) }
       table "sample_submission.csv" {
-        rows = table({ id = local.test.id, formation_energy_ev_natom = 0.1779, bandgap_energy_ev = 1.8892 })
+        rows = table({ id = test.id, formation_energy_ev_natom = 0.1779, bandgap_energy_ev = 1.8892 })
       }
       files "train/{new}/geometry.xyz" {
         from = "{path}"
-        each = table({ new = local.train.id, path = map_values(local.parts.train.id, local.structures.id, local.structures.path) })
+        each = table({ new = train.id, path = map(parts.train.id, structures.id, structures.path) })
       }
       files "test/{new}/geometry.xyz" {
         from = "{path}"
-        each = table({ new = local.test.id, path = map_values(local.parts.test.id, local.structures.id, local.structures.path) })
+        each = table({ new = test.id, path = map(parts.test.id, structures.id, structures.path) })
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 
   grade {
     metric  = "rmsle"
-    targets = local.targets
+    targets = targets
     require {
-      columns   = local.targets
+      columns   = targets
       same_rows = true
     }
   }

@@ -31,33 +31,33 @@ competition "osic-pulmonary-fibrosis-progression" {
   prepare {
     locals {
       visits   = csv("train.csv")
-      patients = train_test_split(sort(unique(local.visits.Patient)), { test_size = 0.1, random_state = 0 })
-      train    = take_groups(local.visits, "Patient", local.patients.train)
-      test     = take_groups(local.visits, "Patient", local.patients.test)
+      patients = train_test_split(sort(unique(visits.Patient)), { test_size = 0.1, random_state = 0 })
+      train    = take_groups(visits, "Patient", patients.train)
+      test     = take_groups(visits, "Patient", patients.test)
 
       # Every test patient in every week between the first and the last visit of any of them.
-      weeks   = range(min(local.test.Weeks), max(local.test.Weeks) + 1)
-      asked   = cross(table({ Patient = local.patients.test }), "Weeks", local.weeks)
-      known   = join_on(local.asked, local.test, ["Patient", "Weeks"])
-      answers = with(local.known, { Patient_Week = "${local.known.Patient}_${local.known.Weeks}", Confidence = 100 })
+      weeks   = range(min(test.Weeks), max(test.Weeks) + 1)
+      asked   = cross(table({ Patient = patients.test }), "Weeks", weeks)
+      known   = join_on(asked, test, ["Patient", "Weeks"])
+      answers = assign(known, { Patient_Week = "${known.Patient}_${known.Weeks}", Confidence = 100 })
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = group_first(sort_by(local.test, "Weeks"), "Patient") }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = group_first(sort_values(test, "Weeks"), "Patient") }
       table "sample_submission.csv" {
-        rows = table({ Patient_Week = local.answers.Patient_Week, FVC = 2000, Confidence = 100 })
+        rows = table({ Patient_Week = answers.Patient_Week, FVC = 2000, Confidence = 100 })
       }
       copy "train/{Patient}" {
         from = "train/{Patient}"
-        each = local.patients.train
+        each = patients.train
       }
       copy "test/{Patient}" {
         from = "train/{Patient}"
-        each = local.patients.test
+        each = patients.test
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

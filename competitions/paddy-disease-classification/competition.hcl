@@ -27,19 +27,19 @@ competition "paddy-disease-classification" {
       parts = train_test_split(csv("train.csv"), { train_size = 0.75, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = table({ image_id = local.parts.test.image_id, label = "" }) }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = table({ image_id = parts.test.image_id, label = "" }) }
       files "train_images/{label}/{image_id}" {
         from = "train_images/{label}/{image_id}"
-        each = local.parts.train
+        each = parts.train
       }
       files "test_images/{image_id}" {
         from = "train_images/{label}/{image_id}"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

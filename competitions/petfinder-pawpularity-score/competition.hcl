@@ -30,23 +30,23 @@ competition "petfinder-pawpularity-score" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      guess = round(random_uniform(local.parts.test, 1, 100, { random_state = 0 }), 2)
+      guess = round(random_uniform(parts.test, 1, 100, { random_state = 0 }), 2)
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "Pawpularity") }
-      table "sample_submission.csv" { rows = table({ Id = local.parts.test.Id, Pawpularity = local.guess }) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "Pawpularity") }
+      table "sample_submission.csv" { rows = table({ Id = parts.test.Id, Pawpularity = guess }) }
       files "train/{Id}.jpg" {
         from = "train/{Id}.jpg"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{Id}.jpg" {
         from = "train/{Id}.jpg"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

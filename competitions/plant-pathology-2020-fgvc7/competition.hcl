@@ -33,30 +33,30 @@ competition "plant-pathology-2020-fgvc7" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      train = with(local.parts.train, { image_id = "Train_${number_groups(local.parts.train.image_id)}" })
-      test  = with(local.parts.test, { image_id = "Test_${number_groups(local.parts.test.image_id)}" })
+      train = assign(parts.train, { image_id = "Train_${ngroup(parts.train.image_id, { sort = false })}" })
+      test  = assign(parts.test, { image_id = "Test_${ngroup(parts.test.image_id, { sort = false })}" })
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = select(local.test, "image_id") }
-      table "sample_submission.csv" { rows = fill(select(local.test, "image_id"), local.classes, 0.25) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = select(test, "image_id") }
+      table "sample_submission.csv" { rows = fill(select(test, "image_id"), classes, 0.25) }
       files "images/{new}.jpg" {
         from = "images/{old}.jpg"
         each = table({
-          new = concat(local.train.image_id, local.test.image_id)
-          old = concat(local.parts.train.image_id, local.parts.test.image_id)
+          new = concat(train.image_id, test.image_id)
+          old = concat(parts.train.image_id, parts.test.image_id)
         })
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 
   grade {
     metric  = "roc_auc"
     id      = "image_id"
-    targets = local.classes
+    targets = classes
     require {
       same_rows     = true
       exact_columns = true

@@ -31,19 +31,19 @@ competition "plant-pathology-2021-fgvc8" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.2, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["labels"], "healthy") }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(parts.test, ["labels"], "healthy") }
       files "train_images/{image}" {
         from = "train_images/{image}"
-        each = local.parts.train
+        each = parts.train
       }
       files "test_images/{image}" {
         from = "train_images/{image}"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "answers.csv" { rows = local.parts.test }
+      table "answers.csv" { rows = parts.test }
     }
   }
 

@@ -25,21 +25,21 @@ competition "plant-seedlings-classification" {
   prepare {
     locals {
       pictures = files("train/*/*.png")
-      parts    = train_test_split(table({ file = local.pictures.name, species = local.pictures.folder }), { test_size = 0.14, random_state = 0 })
+      parts    = train_test_split(table({ file = pictures.name, species = pictures.folder }), { test_size = 0.14, random_state = 0 })
     }
     public {
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["species"], "Sugar beet") }
+      table "sample_submission.csv" { rows = fill(parts.test, ["species"], "Sugar beet") }
       files "train/{species}/{file}" {
         from = "train/{species}/{file}"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{file}" {
         from = "train/{species}/{file}"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "answers.csv" { rows = local.parts.test }
+      table "answers.csv" { rows = parts.test }
     }
   }
 

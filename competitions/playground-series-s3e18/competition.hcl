@@ -31,19 +31,19 @@ competition "playground-series-s3e18" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, [for n in range(1, 7) : "EC${n}"]) }
-      table "sample_submission.csv" { rows = fill(select(local.parts.test, "id", local.targets), local.targets, 0.5) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, [for n in range(1, 7) : "EC${n}"]) }
+      table "sample_submission.csv" { rows = fill(select(parts.test, "id", targets), targets, 0.5) }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 
   grade {
     metric  = "roc_auc"
     id      = "id"
-    targets = local.targets
+    targets = targets
     require {
       columns   = ["id", "EC1", "EC2"]
       same_rows = true

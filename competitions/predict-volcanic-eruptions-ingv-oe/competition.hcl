@@ -31,19 +31,19 @@ competition "predict-volcanic-eruptions-ingv-oe" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["time_to_eruption"], 0) }
+      table "train.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(parts.test, ["time_to_eruption"], 0) }
       files "train/{segment_id}.csv" {
         from = "train/{segment_id}.csv"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{segment_id}.csv" {
         from = "train/{segment_id}.csv"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

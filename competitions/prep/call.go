@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/transform"
 )
@@ -28,8 +27,7 @@ func (e *evaluator) call(x *hclsyntax.FunctionCallExpr, s *scope) (cty.Value, hc
 	verb, isVerb := e.verbs[x.Name]
 	std, isStd := e.functions[x.Name]
 	if !isVerb && !isStd {
-		names := append(sortedKeys(e.verbs), sortedKeys(e.functions)...)
-		return fail(x.NameRange, "Unknown verb "+x.Name, "%s", diag.Suggest(x.Name, names))
+		return fail(x.NameRange, "Unknown verb "+x.Name, "%s", e.unknownVerb(x.Name))
 	}
 	args, diags := e.arguments(x, s, verb)
 	if diags.HasErrors() {

@@ -2,6 +2,7 @@ package prep
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -46,35 +47,15 @@ func (c *checker) fail(r hcl.Range, summary, detail string, args ...any) {
 func (c *checker) references(expr hclsyntax.Expression) {
 	for _, t := range expr.Variables() {
 		root := t.RootName()
-		if root != "local" && root != "param" {
-			c.fail(t.SourceRange(), "Unknown name "+root, "Write local.%s for a local, param.%s for a parameter.", root, root)
+		if root == competitions.ParamRoot {
+			_, diags := c.e.parameter(t)
+			c.diags = append(c.diags, diags...)
 			continue
 		}
-		if len(t) < 2 {
-			c.fail(t.SourceRange(), "Incomplete reference", "Write %s.<name>.", root)
-			continue
-		}
-		step, ok := t[1].(hcl.TraverseAttr)
-		if !ok {
-			c.fail(t.SourceRange(), "Incomplete reference", "Write %s.<name>.", root)
-			continue
-		}
-		known := c.e.locals.names()
-		if root == "param" {
-			known = sortedKeys(c.e.params)
-		}
-		c.named(root, step, known)
-	}
-}
-
-func (c *checker) named(root string, step hcl.TraverseAttr, known []string) {
-	for _, k := range known {
-		if k == step.Name {
-			return
+		if !slices.Contains(c.e.locals.names(), root) {
+			c.fail(t[0].SourceRange(), "Unknown name "+root, "%s", c.e.locals.suggest(root, c.e.params))
 		}
 	}
-	what := map[string]string{"local": "local", "param": "parameter"}[root]
-	c.fail(step.SrcRange, "Unknown "+what+" "+step.Name, "%s", diag.Suggest(step.Name, known))
 }
 
 func (c *checker) call(x *hclsyntax.FunctionCallExpr) {
@@ -82,8 +63,7 @@ func (c *checker) call(x *hclsyntax.FunctionCallExpr) {
 	_, isStd := c.e.functions[x.Name]
 	switch {
 	case !isVerb && !isStd:
-		names := append(sortedKeys(c.e.verbs), sortedKeys(c.e.functions)...)
-		c.fail(x.NameRange, "Unknown verb "+x.Name, "%s", diag.Suggest(x.Name, names))
+		c.fail(x.NameRange, "Unknown verb "+x.Name, "%s", c.e.unknownVerb(x.Name))
 	case isVerb && !isStd && !x.ExpandFinal:
 		f := reflect.TypeOf(verb.Func)
 		if message := countArguments(verb, f, written(f), len(x.Args)); message != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/table"
 	"github.com/mleflow/mleflow/plugins/table/pyjson"
@@ -90,37 +91,38 @@ func fail(r hcl.Range, summary, detail string, args ...any) (cty.Value, hcl.Diag
 	return cty.DynamicVal, hcl.Diagnostics{diag.Error(r, summary, detail, args...)}
 }
 
-// reference resolves local.x, param.x or a variable of a for expression.
+// reference resolves a local, param.x or a variable of a for expression. No two
+// of them have the same name.
 func (e *evaluator) reference(x *hclsyntax.ScopeTraversalExpr, s *scope) (cty.Value, hcl.Diagnostics) {
 	root := x.Traversal.RootName()
 	if v, ok := s.lookup(root); ok {
 		return traverse(v, x.Traversal[1:])
 	}
-	if root != "local" && root != "param" {
-		return fail(x.Range(), "Unknown name "+root, "Write local.%s for a local, param.%s for a parameter.", root, root)
+	if root == competitions.ParamRoot {
+		step, diags := e.parameter(x.Traversal)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		return traverse(e.params[step], x.Traversal[2:])
 	}
-	if len(x.Traversal) < 2 {
-		return fail(x.Range(), "Incomplete reference", "Write %s.<name>.", root)
-	}
-	step, ok := x.Traversal[1].(hcl.TraverseAttr)
-	if !ok {
-		return fail(x.Range(), "Incomplete reference", "Write %s.<name>.", root)
-	}
-	v, diags := e.named(root, step)
+	v, diags := e.locals.get(e, root, x.Traversal[0].SourceRange())
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	return traverse(v, x.Traversal[2:])
+	return traverse(v, x.Traversal[1:])
 }
 
-func (e *evaluator) named(root string, step hcl.TraverseAttr) (cty.Value, hcl.Diagnostics) {
-	if root == "local" {
-		return e.locals.get(e, step)
+// parameter returns the name of the parameter that param.x means.
+func (e *evaluator) parameter(t hcl.Traversal) (string, hcl.Diagnostics) {
+	if len(t) > 1 {
+		if step, ok := t[1].(hcl.TraverseAttr); ok {
+			if _, ok := e.params[step.Name]; ok {
+				return step.Name, nil
+			}
+			return "", hcl.Diagnostics{diag.Error(step.SrcRange, "Unknown parameter "+step.Name, "%s", diag.Suggest(step.Name, sortedKeys(e.params)))}
+		}
 	}
-	if v, ok := e.params[step.Name]; ok {
-		return v, nil
-	}
-	return fail(step.SrcRange, "Unknown parameter "+step.Name, "%s", diag.Suggest(step.Name, sortedKeys(e.params)))
+	return "", hcl.Diagnostics{diag.Error(t.SourceRange(), "Incomplete reference", "Write param.<name>.")}
 }
 
 // traverse follows attributes and indexes; an attribute of a table is a column.

@@ -20,7 +20,7 @@ func TestGroupMistakes(t *testing.T) {
 	})
 	for _, tt := range []struct{ name, rows, want string }{
 		{"no column", `group_first(csv("a.csv"), ["k", "w"])`, `no column "w"`},
-		{"join a missing cell", `group_join(csv("a.csv"), "k", "v", " ")`, `column "v" is missing in row 1; use fill_missing first`},
+		{"join a missing cell", `group_join(csv("a.csv"), "k", "v", " ")`, `column "v" is missing in row 1; use fillna first`},
 		{"join what is no column", `group_join(csv("a.csv"), "k", "w", " ")`, `no column "w"`},
 		{"option", `group_first(csv("a.csv"), "k", { sorted = false })`, "no option \"sorted\". Did you mean sort?"},
 		{"few rows", `sample_each(csv("a.csv"), "k", { count = 2 })`, "group x: sample: cannot draw 2 of 1 rows"},
@@ -35,7 +35,7 @@ func TestGroupMistakes(t *testing.T) {
 		{"decimals", `table({ r = round(csv("a.csv").v, -1) })`, "-1 decimals are not between 0 and 22"},
 		{"round texts", `table({ r = round(csv("a.csv").k, 1) })`, `column "k" holds text cells, not numbers`},
 		{"both sides", `join_on(csv("a.csv"), csv("a.csv"), ["k", "v"])`, `both tables have a column "box"`},
-		{"fill a list", `fill_missing([1, 2], 0)`, "works on a column or a table"},
+		{"fill a list", `fillna([1, 2], 0)`, "works on a column or a table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mistake(t, raw, "table \"o.csv\" { rows = "+tt.rows+" }", tt.want) })
 	}

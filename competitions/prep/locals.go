@@ -1,6 +1,7 @@
 package prep
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -29,19 +30,31 @@ type local struct {
 func (l *localSet) names() []string { return append(sortedKeys(l.given), sortedKeys(l.own)...) }
 
 // get computes a local when it is first asked for.
-func (l *localSet) get(e *evaluator, step hcl.TraverseAttr) (cty.Value, hcl.Diagnostics) {
-	if v, ok := l.given[step.Name]; ok {
+func (l *localSet) get(e *evaluator, name string, at hcl.Range) (cty.Value, hcl.Diagnostics) {
+	if v, ok := l.given[name]; ok {
 		return v, nil
 	}
-	own, ok := l.own[step.Name]
+	own, ok := l.own[name]
 	if !ok {
-		return fail(step.SrcRange, "Unknown local "+step.Name, "%s", diag.Suggest(step.Name, l.names()))
+		return fail(at, "Unknown name "+name, "%s", l.suggest(name, e.params))
 	}
 	own.once.Do(func() { own.value, own.diags = e.value(own.attr.Expr, nil) })
 	return own.value, own.diags
 }
 
-// declare adds the locals of a block.
+// suggest says what may be meant by a name that no local has.
+func (l *localSet) suggest(name string, params map[string]cty.Value) string {
+	if _, ok := params[name]; ok {
+		return fmt.Sprintf("Write param.%s for the parameter.", name)
+	}
+	if names := l.names(); len(names) > 0 {
+		return diag.Suggest(name, names)
+	}
+	return "There are no locals."
+}
+
+// declare adds the locals of a block. That no name is ambiguous has been checked
+// when the definition was read.
 func (l *localSet) declare(body *hclsyntax.Body) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, b := range body.Blocks {
@@ -49,10 +62,6 @@ func (l *localSet) declare(body *hclsyntax.Body) hcl.Diagnostics {
 	}
 	for _, name := range sortedKeys(body.Attributes) {
 		attr := body.Attributes[name]
-		if _, ok := l.given[name]; ok {
-			diags = append(diags, diag.Error(attr.NameRange, "Second local "+name, "The competition has a local of that name; choose another."))
-			continue
-		}
 		if first, ok := l.own[name]; ok {
 			diags = append(diags, diag.Error(attr.NameRange, "Second local "+name, "The first is at line %d.", first.attr.NameRange.Start.Line))
 			continue
@@ -83,13 +92,8 @@ func (l *localSet) findCycle(name string, path []string, done map[string]bool) [
 		return nil
 	}
 	for _, t := range own.attr.Expr.Variables() {
-		if t.RootName() != "local" || len(t) < 2 {
-			continue
-		}
-		if step, ok := t[1].(hcl.TraverseAttr); ok {
-			if cycle := l.findCycle(step.Name, append(path, name), done); cycle != nil {
-				return cycle
-			}
+		if cycle := l.findCycle(t.RootName(), append(path, name), done); cycle != nil {
+			return cycle
 		}
 	}
 	done[name] = true

@@ -17,7 +17,7 @@ func TestDrawMistakes(t *testing.T) {
 		`table({ c = python_choice(csv("a.csv"), []).rows })`:                               "there are no options to choose from",
 		`table({ c = python_choice(csv("a.csv"), [[]]).rows })`:                             "there are no options to choose from",
 		`table({ c = python_choice(csv("a.csv"), "x").rows })`:                              "expected a column or a list, not a string",
-		`with(csv("a.csv"), { t = first_fit(csv("a.csv").id, -1) })`:                        "size -1 is negative",
+		`assign(csv("a.csv"), { t = first_fit(csv("a.csv").id, -1) })`:                      "size -1 is negative",
 	} {
 		mistake(t, raw, "table \"o.csv\" { rows = "+expr+" }", want)
 	}

@@ -18,7 +18,7 @@ import (
 var filesOutput = outputKind{
 	name: "files", attrs: []string{"from", "each", "missing"}, required: 2,
 	doc: "One file for each row of each, copied byte for byte. The destination and from are paths with column names in braces: " +
-		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = local.train }. A destination that two rows name is copied once and must come from one file. " +
+		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. A destination that two rows name is copied once and must come from one file. " +
 		"A file that is not there is an error unless missing = \"skip\".",
 	write: writeFiles,
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"strings"
@@ -124,9 +125,10 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 	if !ok {
 		return nil, hcl.Diagnostics{diag.Error(def.Prepare.Range, "No prepare block", "The competition needs a block prepare { … }.")}
 	}
-	locals := &localSet{given: ctx.Variables["local"].AsValueMap(), own: map[string]*local{}}
+	locals := &localSet{given: maps.Clone(ctx.Variables), own: map[string]*local{}}
+	delete(locals.given, competitions.ParamRoot)
 	out := &block{evaluator: &evaluator{
-		locals: locals, params: ctx.Variables["param"].AsValueMap(), functions: ctx.Parent().Functions, verbs: verbsByName(),
+		locals: locals, params: ctx.Variables[competitions.ParamRoot].AsValueMap(), functions: ctx.Parent().Functions, verbs: verbsByName(),
 	}}
 	for _, name := range sortedKeys(body.Attributes) {
 		if name != "extract" {

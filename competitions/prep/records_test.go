@@ -26,7 +26,7 @@ func TestRecordMistakes(t *testing.T) {
 		{"a number of rows for a share", `train_test_split_each(` + list + `, ` + list + `.id, { test_size = 2 }).train`, "write test_size as a share between 0 and 1"},
 		{"a seed below zero", `train_test_split_each(` + list + `, ` + table + `.label, { test_size = 0.2, random_state = -1 }).train`, "train_test_split_each: group x: "},
 		{"positions of nothing", `take(` + list + `, positions(` + list + `.id, [3, 4]))`, `no cell of column "id" equals "4", the value of row 1`},
-		{"cumulative_sum of texts", `cumulative_sum(` + table + `.label)`, "cumulative_sum: works on a column of numbers, not on text cells"},
+		{"cumulative_sum of texts", `cumsum(` + table + `.label)`, "cumsum: works on a column of numbers, not on text cells"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mistake(t, raw, "json \"o.json\" { value = "+tt.expr+" }", tt.want) })
 	}

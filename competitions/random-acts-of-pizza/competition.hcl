@@ -35,40 +35,40 @@ competition "random-acts-of-pizza" {
     locals {
       requests = json("train.json")
       given    = json("test.json")
-      share    = length(local.given) / (length(local.requests) + length(local.given))
-      parts    = train_test_split(local.requests, { test_size = local.share, random_state = 0 })
-      train    = drop_fields(local.parts.train, local.hidden)
-      test     = drop_fields(select_fields(local.parts.test, names_of(local.given[0])), local.hidden)
+      share    = length(given) / (length(requests) + length(given))
+      parts    = train_test_split(requests, { test_size = share, random_state = 0 })
+      train    = drop_fields(parts.train, hidden)
+      test     = drop_fields(select_fields(parts.test, names_of(given[0])), hidden)
       answers = table({
-        request_id               = local.parts.test.request_id
-        requester_received_pizza = integer(local.parts.test.requester_received_pizza)
+        request_id               = parts.test.request_id
+        requester_received_pizza = integer(parts.test.requester_received_pizza)
       })
     }
     public {
       json "train.json" {
-        value  = local.train
+        value  = train
         indent = 4
       }
       json "test.json" {
-        value  = local.test
+        value  = test
         indent = 4
       }
       archive "train.zip" {
         json "train.json" {
-          value  = local.train
+          value  = train
           indent = 4
         }
       }
       archive "test.zip" {
         json "test.json" {
-          value  = local.test
+          value  = test
           indent = 4
         }
       }
-      table "sampleSubmission.csv" { rows = fill(local.answers, ["requester_received_pizza"], 0) }
+      table "sampleSubmission.csv" { rows = fill(answers, ["requester_received_pizza"], 0) }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

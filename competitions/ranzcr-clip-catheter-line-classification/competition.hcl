@@ -40,33 +40,33 @@ competition "ranzcr-clip-catheter-line-classification" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
+      table "train.csv" { rows = parts.train }
       table "train_annotations.csv" {
-        rows = where_in(csv("train_annotations.csv"), "StudyInstanceUID", local.parts.train.StudyInstanceUID)
+        rows = where_in(csv("train_annotations.csv"), "StudyInstanceUID", parts.train.StudyInstanceUID)
       }
       table "sample_submission.csv" {
-        rows = fill(select(local.parts.test, "StudyInstanceUID"), local.findings, 0)
+        rows = fill(select(parts.test, "StudyInstanceUID"), findings, 0)
       }
       files "train/{StudyInstanceUID}.jpg" {
         from = "train/{StudyInstanceUID}.jpg"
-        each = local.parts.train
+        each = parts.train
       }
       files "test/{StudyInstanceUID}.jpg" {
         from = "train/{StudyInstanceUID}.jpg"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 
   grade {
     metric  = "roc_auc"
     id      = "StudyInstanceUID"
-    targets = local.findings
+    targets = findings
     require {
-      columns   = concat(local.findings, ["StudyInstanceUID"])
+      columns   = concat(findings, ["StudyInstanceUID"])
       same_rows = true
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true

@@ -35,56 +35,56 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
     locals {
       all      = csv("train.csv")
       boxed    = csv("train_bounding_boxes.csv")
-      box_ids  = sort(unique(local.boxed.StudyInstanceUID))
+      box_ids  = sort(unique(boxed.StudyInstanceUID))
       mask_ids = sort(files("segmentations/*.nii").stem)
-      both_ids = filter(local.box_ids, is_in(local.box_ids, local.mask_ids))
+      both_ids = filter(box_ids, isin(box_ids, mask_ids))
 
       # A tenth of the scans is train, drawn in turn from those with boxes and masks, with masks only, with boxes only, and
       # all others, so that boxes and masks are as frequent as in the whole.
-      n_both  = round(0.1 * length(local.both_ids), 0)
-      n_masks = round(0.1 * length(local.mask_ids), 0) - local.n_both
-      n_boxes = round(0.1 * length(local.box_ids), 0) - local.n_both
-      n_train = round(0.1 * length(local.all), 0)
+      n_both  = round(0.1 * length(both_ids), 0)
+      n_masks = round(0.1 * length(mask_ids), 0) - n_both
+      n_boxes = round(0.1 * length(box_ids), 0) - n_both
+      n_train = round(0.1 * length(all), 0)
 
-      both   = python_sample(local.both_ids, local.n_both, { random_state = 0 })
-      masks  = python_sample(filter(local.mask_ids, !is_in(local.mask_ids, local.both_ids)), local.n_masks, { random_state = local.both.next })
-      boxes  = python_sample(filter(local.box_ids, !is_in(local.box_ids, local.both_ids)), local.n_boxes, { random_state = local.masks.next })
-      chosen = concat(local.both.rows, local.masks.rows, local.boxes.rows)
-      others = filter(local.all.StudyInstanceUID, !is_in(local.all.StudyInstanceUID, local.chosen))
-      more   = python_sample(local.others, local.n_train - length(local.chosen), { random_state = local.boxes.next })
+      both   = python_sample(both_ids, n_both, { random_state = 0 })
+      masks  = python_sample(filter(mask_ids, !isin(mask_ids, both_ids)), n_masks, { random_state = both.next })
+      boxes  = python_sample(filter(box_ids, !isin(box_ids, both_ids)), n_boxes, { random_state = masks.next })
+      chosen = concat(both.rows, masks.rows, boxes.rows)
+      others = filter(all.StudyInstanceUID, !isin(all.StudyInstanceUID, chosen))
+      more   = python_sample(others, n_train - length(chosen), { random_state = boxes.next })
 
-      train_ids = concat(local.chosen, local.more.rows)
-      train     = where_in(local.all, "StudyInstanceUID", local.train_ids)
-      test      = where_not_in(local.all, "StudyInstanceUID", local.train_ids)
-      answers = concat([for target in local.targets : table({
-        StudyInstanceUID = local.test.StudyInstanceUID
+      train_ids = concat(chosen, more.rows)
+      train     = where_in(all, "StudyInstanceUID", train_ids)
+      test      = where_not_in(all, "StudyInstanceUID", train_ids)
+      answers = concat([for target in targets : table({
+        StudyInstanceUID = test.StudyInstanceUID
         prediction_type  = target
-        fractured        = local.test[target]
-        row_id           = "${local.test.StudyInstanceUID}_${target}"
+        fractured        = test[target]
+        row_id           = "${test.StudyInstanceUID}_${target}"
       })]...)
     }
     public {
-      table "train.csv" { rows = local.train }
+      table "train.csv" { rows = train }
       table "train_bounding_boxes.csv" {
-        rows = where_in(local.boxed, "StudyInstanceUID", concat(local.both.rows, local.boxes.rows))
+        rows = where_in(boxed, "StudyInstanceUID", concat(both.rows, boxes.rows))
       }
-      table "test.csv" { rows = drop(local.answers, "fractured") }
-      table "sample_submission.csv" { rows = table({ row_id = local.answers.row_id, fractured = 0.5 }) }
+      table "test.csv" { rows = drop(answers, "fractured") }
+      table "sample_submission.csv" { rows = table({ row_id = answers.row_id, fractured = 0.5 }) }
       files "segmentations/{id}.nii" {
         from = "segmentations/{id}.nii"
-        each = table({ id = concat(local.both.rows, local.masks.rows) })
+        each = table({ id = concat(both.rows, masks.rows) })
       }
       copy "train_images/{StudyInstanceUID}" {
         from = "train_images/{StudyInstanceUID}"
-        each = local.train
+        each = train
       }
       copy "test_images/{StudyInstanceUID}" {
         from = "train_images/{StudyInstanceUID}"
-        each = local.test
+        each = test
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -30,29 +30,29 @@ competition "rsna-breast-cancer-detection" {
   prepare {
     locals {
       all      = csv("train.csv")
-      patients = train_test_split(unique(local.all.patient_id), { test_size = 0.1, random_state = 42 })
-      train    = where_in(local.all, "patient_id", local.patients.train)
-      held     = where_in(local.all, "patient_id", local.patients.test)
-      test     = with(local.held, { prediction_id = "${local.held.patient_id}_${local.held.laterality}" })
-      answers  = group_first(select(local.test, "prediction_id", "cancer"), "prediction_id")
+      patients = train_test_split(unique(all.patient_id), { test_size = 0.1, random_state = 42 })
+      train    = where_in(all, "patient_id", patients.train)
+      held     = where_in(all, "patient_id", patients.test)
+      test     = assign(held, { prediction_id = "${held.patient_id}_${held.laterality}" })
+      answers  = group_first(select(test, "prediction_id", "cancer"), "prediction_id")
     }
     public {
-      table "train.csv" { rows = local.train }
+      table "train.csv" { rows = train }
       table "test.csv" {
-        rows = select(local.test, "site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id")
+        rows = select(test, "site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id")
       }
-      table "sample_submission.csv" { rows = fill(local.answers, ["cancer"], mean(local.train.cancer)) }
+      table "sample_submission.csv" { rows = fill(answers, ["cancer"], mean(train.cancer)) }
       files "train_images/{patient_id}/{image_id}.dcm" {
         from = "train_images/{patient_id}/{image_id}.dcm"
-        each = local.train
+        each = train
       }
       files "test_images/{patient_id}/{image_id}.dcm" {
         from = "train_images/{patient_id}/{image_id}.dcm"
-        each = local.test
+        each = test
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
+      table "answers.csv" { rows = answers }
     }
   }
 

@@ -30,22 +30,22 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
   prepare {
     locals {
       labels = csv("train_labels.csv", { types = { BraTS21ID = "text", MGMT_value = "int" } })
-      parts  = train_test_split(local.labels, { test_size = 0.1, random_state = 0 })
+      parts  = train_test_split(labels, { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train_labels.csv" { rows = local.parts.train }
-      table "sample_submission.csv" { rows = fill(local.parts.test, ["MGMT_value"], 0.5) }
+      table "train_labels.csv" { rows = parts.train }
+      table "sample_submission.csv" { rows = fill(parts.test, ["MGMT_value"], 0.5) }
       copy "train/{BraTS21ID}" {
         from = "train/{BraTS21ID}"
-        each = local.parts.train
+        each = parts.train
       }
       copy "test/{BraTS21ID}" {
         from = "train/{BraTS21ID}"
-        each = local.parts.test
+        each = parts.test
       }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

@@ -29,24 +29,24 @@ competition "seti-breakthrough-listen" {
   prepare {
     locals {
       parts = train_test_split(csv("train_labels.csv"), { test_size = 0.1, random_state = 0 })
-      train = local.parts.train
-      test  = local.parts.test
+      train = parts.train
+      test  = parts.test
     }
     public {
-      table "train_labels.csv" { rows = local.train }
-      table "sample_submission.csv" { rows = fill(local.test, ["target"], 0.5) }
+      table "train_labels.csv" { rows = train }
+      table "sample_submission.csv" { rows = fill(test, ["target"], 0.5) }
       copy "old_leaky_data" { from = "old_leaky_data" }
       files "train/{first}/{id}.npy" {
         from = "train/{first}/{id}.npy"
-        each = with(local.train, { first = substr(local.train.id, 0, 1) })
+        each = assign(train, { first = substr(train.id, 0, 1) })
       }
       files "test/{first}/{id}.npy" {
         from = "train/{first}/{id}.npy"
-        each = with(local.test, { first = substr(local.test.id, 0, 1) })
+        each = assign(test, { first = substr(test.id, 0, 1) })
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

@@ -30,43 +30,43 @@ competition "siim-covid19-detection" {
   prepare {
     locals {
       parts         = train_test_split(csv("train_study_level.csv"), { test_size = 0.1, random_state = 0 })
-      train_studies = sort_by(local.parts.train, "id")
-      test_studies  = sort_by(local.parts.test, "id")
+      train_studies = sort_values(parts.train, "id")
+      test_studies  = sort_values(parts.test, "id")
 
       # The pictures follow their studies.
       images       = csv("train_image_level.csv")
-      study        = "${local.images.StudyInstanceUID}_study"
-      train_images = sort_by(filter(local.images, is_in(local.study, local.parts.train.id)), "id")
-      test_images  = sort_by(filter(local.images, is_in(local.study, local.parts.test.id)), "id")
+      study        = "${images.StudyInstanceUID}_study"
+      train_images = sort_values(filter(images, isin(study, parts.train.id)), "id")
+      test_images  = sort_values(filter(images, isin(study, parts.test.id)), "id")
 
       columns = ["Negative for Pneumonia", "Typical Appearance", "Indeterminate Appearance", "Atypical Appearance"]
       words   = ["negative", "typical", "indeterminate", "atypical"]
-      finding = map_values(idxmax(select(local.test_studies, local.columns)), local.columns, local.words)
+      finding = map(idxmax(select(test_studies, columns)), columns, words)
 
       answers = concat(
-        table({ id = local.test_studies.id, PredictionString = "${local.finding} 1 0 0 1 1" }),
-        table({ id = local.test_images.id, PredictionString = local.test_images.label }),
+        table({ id = test_studies.id, PredictionString = "${finding} 1 0 0 1 1" }),
+        table({ id = test_images.id, PredictionString = test_images.label }),
       )
       sample = concat(
-        table({ id = local.test_studies.id, PredictionString = "negative 1 0 0 1 1" }),
-        table({ id = local.test_images.id, PredictionString = "none 1 0 0 1 1" }),
+        table({ id = test_studies.id, PredictionString = "negative 1 0 0 1 1" }),
+        table({ id = test_images.id, PredictionString = "none 1 0 0 1 1" }),
       )
     }
     public {
-      table "train_study_level.csv" { rows = local.train_studies }
-      table "train_image_level.csv" { rows = local.train_images }
-      table "sample_submission.csv" { rows = local.sample }
+      table "train_study_level.csv" { rows = train_studies }
+      table "train_image_level.csv" { rows = train_images }
+      table "sample_submission.csv" { rows = sample }
       copy "train/{study}" {
         from = "train/{study}"
-        each = table({ study = replace(local.train_studies.id, "_study", "") })
+        each = table({ study = replace(train_studies.id, "_study", "") })
       }
       copy "test/{study}" {
         from = "train/{study}"
-        each = table({ study = replace(local.test_studies.id, "_study", "") })
+        each = table({ study = replace(test_studies.id, "_study", "") })
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

@@ -34,47 +34,47 @@ competition "siim-isic-melanoma-classification" {
   prepare {
     locals {
       records   = files("tfrecords/train*.tfrec")
-      is_test   = is_in(local.records.name, ["train00-2071.tfrec", "train06-2071.tfrec"])
-      old_train = filter(local.records, !local.is_test)
-      old_test  = filter(local.records, local.is_test)
+      is_test   = isin(records.name, ["train00-2071.tfrec", "train06-2071.tfrec"])
+      old_train = filter(records, !is_test)
+      old_test  = filter(records, is_test)
 
-      train_records = with(local.old_train, { new = "train${pad(sequence(local.old_train), 2)}-${after(local.old_train.name, "-")}" })
-      test_records  = with(local.old_test, { new = "test${pad(sequence(local.old_test), 2)}-${after(local.old_test.name, "-")}" })
+      train_records = assign(old_train, { new = "train${zfill(sequence(old_train), 2)}-${after(old_train.name, "-")}" })
+      test_records  = assign(old_test, { new = "test${zfill(sequence(old_test), 2)}-${after(old_test.name, "-")}" })
 
       all   = csv("train.csv", { floats = "fast" })
-      names = tfrecord_texts(local.old_test.path, "image_name")
-      train = where_not_in(local.all, "image_name", local.names)
-      test  = where_in(local.all, "image_name", local.names)
+      names = tfrecord_texts(old_test.path, "image_name")
+      train = where_not_in(all, "image_name", names)
+      test  = where_in(all, "image_name", names)
     }
     public {
-      table "train.csv" { rows = local.train }
+      table "train.csv" { rows = train }
       table "test.csv" {
-        rows = select(local.test, "image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge")
+        rows = select(test, "image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge")
       }
-      table "sample_submission.csv" { rows = table({ image_name = local.test.image_name, target = 0 }) }
+      table "sample_submission.csv" { rows = table({ image_name = test.image_name, target = 0 }) }
       files "train/{image_name}.dcm" {
         from = "train/{image_name}.dcm"
-        each = local.train
+        each = train
       }
       files "test/{image_name}.dcm" {
         from = "train/{image_name}.dcm"
-        each = local.test
+        each = test
       }
       files "jpeg/train/{image_name}.jpg" {
         from = "jpeg/train/{image_name}.jpg"
-        each = local.train
+        each = train
       }
       files "jpeg/test/{image_name}.jpg" {
         from = "jpeg/train/{image_name}.jpg"
-        each = local.test
+        each = test
       }
       files "tfrecords/{new}" {
         from = "{path}"
-        each = local.share_test_records ? concat(local.train_records, local.test_records) : local.train_records
+        each = share_test_records ? concat(train_records, test_records) : train_records
       }
     }
     private {
-      table "test.csv" { rows = select(local.test, "image_name", "target") }
+      table "test.csv" { rows = select(test, "image_name", "target") }
     }
   }
 

@@ -36,42 +36,42 @@ competition "smartphone-decimeter-2022" {
     locals {
       # A drive's name begins with its date; drives of one date stay together.
       names  = folders("train/*").name
-      year   = part(local.names, "-", 0)
-      month  = pad(part(local.names, "-", 1), 2)
-      day    = pad(part(local.names, "-", 2), 2)
-      drives = table({ name = local.names, date = "${local.year}-${local.month}-${local.day}" })
-      dates  = train_test_split(sort(unique(local.drives.date)), { test_size = 0.1, random_state = 0 })
-      test   = where_in(local.drives, "date", local.dates.test)
+      year   = part(names, "-", 0)
+      month  = zfill(part(names, "-", 1), 2)
+      day    = zfill(part(names, "-", 2), 2)
+      drives = table({ name = names, date = "${year}-${month}-${day}" })
+      dates  = train_test_split(sort(unique(drives.date)), { test_size = 0.1, random_state = 0 })
+      test   = where_in(drives, "date", dates.test)
 
       truths = files("train/*/*/ground_truth.csv").path
-      fixes = csv_files(filter(local.truths, is_in(part(local.truths, "/", 1), local.test.name)), {
+      fixes = csv_files(filter(truths, isin(part(truths, "/", 1), test.name)), {
         columns = ["UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees"]
         floats  = "fast"
       })
       answers = table({
-        tripId           = "${part(local.fixes.path, "/", 1)}-${part(local.fixes.path, "/", 2)}"
-        UnixTimeMillis   = local.fixes.UnixTimeMillis
-        LatitudeDegrees  = local.fixes.LatitudeDegrees
-        LongitudeDegrees = local.fixes.LongitudeDegrees
+        tripId           = "${part(fixes.path, "/", 1)}-${part(fixes.path, "/", 2)}"
+        UnixTimeMillis   = fixes.UnixTimeMillis
+        LatitudeDegrees  = fixes.LatitudeDegrees
+        LongitudeDegrees = fixes.LongitudeDegrees
       })
     }
     public {
       copy "train/{name}" {
         from = "train/{name}"
-        each = where_in(local.drives, "date", local.dates.train)
+        each = where_in(drives, "date", dates.train)
       }
       copy "test/{name}" {
         from   = "train/{name}"
-        each   = local.test
-        except = local.hidden
+        each   = test
+        except = hidden
       }
       copy "metadata" { from = "metadata" }
       table "sample_submission.csv" {
-        rows = with(local.answers, { LatitudeDegrees = 37.904611315634504, LongitudeDegrees = -86.48107806249548 })
+        rows = assign(answers, { LatitudeDegrees = 37.904611315634504, LongitudeDegrees = -86.48107806249548 })
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

@@ -28,12 +28,12 @@ competition "spaceship-titanic" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "Transported") }
-      table "sample_submission.csv" { rows = table({ PassengerId = local.parts.test.PassengerId, Transported = false }) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "Transported") }
+      table "sample_submission.csv" { rows = table({ PassengerId = parts.test.PassengerId, Transported = false }) }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

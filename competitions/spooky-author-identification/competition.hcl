@@ -36,21 +36,21 @@ competition "spooky-author-identification" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "author") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "author") }
       table "sample_submission.csv" {
-        rows = table({ id = local.parts.test.id, EAP = 0.403493538995863, HPL = 0.287808366106543, MWS = 0.308698094897594 })
+        rows = table({ id = parts.test.id, EAP = 0.403493538995863, HPL = 0.287808366106543, MWS = 0.308698094897594 })
       }
     }
     private {
-      table "test.csv" { rows = one_hot(select(local.parts.test, "id", "author"), "author", local.authors) }
+      table "test.csv" { rows = one_hot(select(parts.test, "id", "author"), "author", authors) }
     }
   }
 
   grade {
     metric  = "log_loss"
     id      = "id"
-    targets = local.authors
+    targets = authors
     require {
       same_rows    = true
       column_count = 4

@@ -37,41 +37,41 @@ competition "stanford-covid-vaccine" {
       given = pandas_json_lines("test.json")
 
       # A tenth of the molecules, drawn from those that pass the filter of signal to noise.
-      numbers = sequence(local.all)
-      drawn = sample(filter(local.numbers, local.all.SN_filter > 0), {
-        count        = floor(length(local.all) / 10)
+      numbers = sequence(all)
+      drawn = sample(filter(numbers, all.SN_filter > 0), {
+        count        = floor(length(all) / 10)
         random_state = 0
       })
-      is_test = is_in(local.numbers, local.drawn)
-      train   = filter(local.all, !local.is_test)
-      test    = filter(local.all, local.is_test)
+      is_test = isin(numbers, drawn)
+      train   = filter(all, !is_test)
+      test    = filter(all, is_test)
 
       # A row for each base; those after the measured ones are zero and not kept.
-      molecules  = with_fields(local.test, { molecule = sequence(local.test) })
-      measured   = explode(select_fields(local.molecules, concat(["molecule", "id"], local.measures)), local.measures)
-      bases      = table({ molecule = sequence(local.test), id = local.test.id })
-      unmeasured = repeat(local.bases, local.test.seq_length - local.test.seq_scored)
+      molecules  = with_fields(test, { molecule = sequence(test) })
+      measured   = explode(select_fields(molecules, concat(["molecule", "id"], measures)), measures)
+      bases      = table({ molecule = sequence(test), id = test.id })
+      unmeasured = repeat(bases, test.seq_length - test.seq_scored)
       rows = concat(
-        with(local.measured, { keep = true }),
-        with(fill(local.unmeasured, local.measures, real(0)), { keep = false }),
+        assign(measured, { keep = true }),
+        assign(fill(unmeasured, measures, real(0)), { keep = false }),
       )
-      sorted  = sort_by(with(local.rows, { position = count_within(local.rows.molecule) }), "molecule", "position")
-      ids     = with(local.sorted, { id_seqpos = "${local.sorted.id}_${local.sorted.position}" })
-      answers = select(local.ids, "id_seqpos", local.measures, "keep")
+      sorted  = sort_values(assign(rows, { position = cumcount(rows.molecule) }), "molecule", "position")
+      ids     = assign(sorted, { id_seqpos = "${sorted.id}_${sorted.position}" })
+      answers = select(ids, "id_seqpos", measures, "keep")
     }
     public {
-      json_lines "train.json" { rows = with_fields(local.train, { index = sequence(local.train) }) }
+      json_lines "train.json" { rows = with_fields(train, { index = sequence(train) }) }
       json_lines "test.json" {
-        rows = with_fields(select_fields(local.test, names_of(local.given[0])), { index = sequence(local.test) })
+        rows = with_fields(select_fields(test, names_of(given[0])), { index = sequence(test) })
       }
       table "sample_submission.csv" {
-        rows         = fill(drop(local.answers, "keep"), local.measures, real(0))
+        rows         = fill(drop(answers, "keep"), measures, real(0))
         float_format = "%.10f"
       }
     }
     private {
       table "test.csv" {
-        rows         = local.answers
+        rows         = answers
         float_format = "%.10f"
       }
     }

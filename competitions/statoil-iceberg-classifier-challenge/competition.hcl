@@ -32,25 +32,25 @@ competition "statoil-iceberg-classifier-challenge" {
       parts = train_test_split(json("data/processed/train.json"), { test_size = 0.2, random_state = 0 })
       given = json("data/processed/test.json", { head = 1 })
       answers = table({
-        id         = local.parts.test.id
-        is_iceberg = integer(local.parts.test.is_iceberg)
+        id         = parts.test.id
+        is_iceberg = integer(parts.test.is_iceberg)
       })
-      sample = fill(local.answers, ["is_iceberg"], 0.5)
+      sample = fill(answers, ["is_iceberg"], 0.5)
     }
     public {
       archive "train.json.7z" {
-        json "train.json" { value = local.parts.train }
+        json "train.json" { value = parts.train }
       }
       archive "test.json.7z" {
-        json "test.json" { value = select_fields(local.parts.test, names_of(local.given[0])) }
+        json "test.json" { value = select_fields(parts.test, names_of(given[0])) }
       }
       archive "sample_submission.csv.7z" {
-        table "sample_submission.csv" { rows = local.sample }
+        table "sample_submission.csv" { rows = sample }
       }
     }
     private {
-      table "test.csv" { rows = local.answers }
-      table "sample_submission.csv" { rows = local.sample }
+      table "test.csv" { rows = answers }
+      table "sample_submission.csv" { rows = sample }
     }
   }
 

@@ -31,12 +31,12 @@ competition "tabular-playground-series-dec-2021" {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.parts.test, "Cover_Type") }
-      table "sample_submission.csv" { rows = table({ Id = local.parts.test.Id, Cover_Type = 2 }) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(parts.test, "Cover_Type") }
+      table "sample_submission.csv" { rows = table({ Id = parts.test.Id, Cover_Type = 2 }) }
     }
     private {
-      table "test.csv" { rows = local.parts.test }
+      table "test.csv" { rows = parts.test }
     }
   }
 

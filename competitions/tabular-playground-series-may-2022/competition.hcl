@@ -35,18 +35,18 @@ competition "tabular-playground-series-may-2022" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = param.test_size, random_state = 0 })
-      train = with(local.parts.train, { id = sequence(local.parts.train) })
-      test  = with(local.parts.test, { id = sequence(local.parts.test, { start = length(local.train) }) })
-      gold  = select(local.test, "id", "target")
+      train = assign(parts.train, { id = sequence(parts.train) })
+      test  = assign(parts.test, { id = sequence(parts.test, { start = length(train) }) })
+      gold  = select(test, "id", "target")
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = drop(local.test, "target") }
-      table "sample_submission.csv" { rows = fill(local.gold, ["target"], 0.5) }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = drop(test, "target") }
+      table "sample_submission.csv" { rows = fill(gold, ["target"], 0.5) }
     }
     private {
-      table "test.csv" { rows = local.test }
-      table "gold_submission.csv" { rows = local.gold }
+      table "test.csv" { rows = test }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 

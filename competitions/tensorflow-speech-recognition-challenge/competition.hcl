@@ -38,35 +38,35 @@ competition "tensorflow-speech-recognition-challenge" {
     extract = ["train.7z"]
     locals {
       found = files("train/audio/**/*.wav")
-      keyed = with(local.found, {
-        key     = "${local.found.folder}_${local.found.name}"
-        speaker = before(local.found.stem, "_nohash_")
+      keyed = assign(found, {
+        key     = "${found.folder}_${found.name}"
+        speaker = before(found.stem, "_nohash_")
       })
-      clips    = sort_by(local.keyed, "key", "path")
-      by_clip  = train_test_split(local.clips, { test_size = 0.1, random_state = 0 })
-      speakers = train_test_split(sort(unique(local.clips.speaker)), { test_size = 0.1, random_state = 0 })
+      clips    = sort_values(keyed, "key", "path")
+      by_clip  = train_test_split(clips, { test_size = 0.1, random_state = 0 })
+      speakers = train_test_split(sort(unique(clips.speaker)), { test_size = 0.1, random_state = 0 })
 
       # The clips of the test speakers are shuffled, for they are sorted by label.
-      train = local.split_speakers ? where_in(local.clips, "speaker", local.speakers.train) : local.by_clip.train
-      asked = local.split_speakers ? sample(where_in(local.clips, "speaker", local.speakers.test), { share = 1, random_state = 0 }) : local.by_clip.test
-      test  = with(local.asked, { fname = "clip_${pad(sequence(local.asked), 8)}.wav" })
+      train = split_speakers ? where_in(clips, "speaker", speakers.train) : by_clip.train
+      asked = split_speakers ? sample(where_in(clips, "speaker", speakers.test), { share = 1, random_state = 0 }) : by_clip.test
+      test  = assign(asked, { fname = "clip_${zfill(sequence(asked), 8)}.wav" })
 
-      folded = is_in(local.test.folder, local.commands) ? local.test.folder : local.test.folder == "_background_noise_" ? "silence" : "unknown"
-      label  = local.fold_labels ? local.folded : local.test.folder
+      folded = isin(test.folder, commands) ? test.folder : test.folder == "_background_noise_" ? "silence" : "unknown"
+      label  = fold_labels ? folded : test.folder
     }
     public {
       files "train/audio/{folder}/{name}" {
         from = "{path}"
-        each = local.train
+        each = train
       }
       files "test/audio/{fname}" {
         from = "{path}"
-        each = local.test
+        each = test
       }
-      table "sample_submission.csv" { rows = table({ fname = local.test.fname, label = "silence" }) }
+      table "sample_submission.csv" { rows = table({ fname = test.fname, label = "silence" }) }
     }
     private {
-      table "test.csv" { rows = table({ fname = local.test.fname, label = local.label }) }
+      table "test.csv" { rows = table({ fname = test.fname, label = label }) }
     }
   }
 

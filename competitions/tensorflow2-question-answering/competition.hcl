@@ -36,11 +36,11 @@ competition "tensorflow2-question-answering" {
 
   prepare {
     locals {
-      all    = pandas_json_lines("simplified-nq-train.jsonl", { chunk = local.chunk, types = { example_id = "text" } })
-      chunks = integer(sequence(local.all) / local.chunk)
-      parts  = train_test_split_each(local.all, local.chunks, { test_size = 0.1, random_state = 0 })
+      all    = pandas_json_lines("simplified-nq-train.jsonl", { chunk = chunk, types = { example_id = "text" } })
+      chunks = integer(sequence(all) / chunk)
+      parts  = train_test_split_each(all, chunks, { test_size = 0.1, random_state = 0 })
 
-      found = json_pointers(local.parts.test, {
+      found = json_pointers(parts.test, {
         id          = "/example_id"
         yes_no      = "/annotations/0/yes_no_answer"
         short_start = "/annotations/0/short_answers/0/start_token"
@@ -48,29 +48,29 @@ competition "tensorflow2-question-answering" {
         long_start  = "/annotations/0/long_answer/start_token"
         long_end    = "/annotations/0/long_answer/end_token"
       })
-      short_start = integer(fill_missing(local.found.short_start, 0))
-      short_end   = integer(fill_missing(local.found.short_end, 0))
-      short_span  = is_missing(local.found.short_start) ? "" : "${local.short_start}:${local.short_end}"
-      long_span   = local.found.long_start == -1 ? "" : "${local.found.long_start}:${local.found.long_end}"
+      short_start = integer(fillna(found.short_start, 0))
+      short_end   = integer(fillna(found.short_end, 0))
+      short_span  = isna(found.short_start) ? "" : "${short_start}:${short_end}"
+      long_span   = found.long_start == -1 ? "" : "${found.long_start}:${found.long_end}"
       spans = table({
-        id    = local.found.id
-        short = local.found.yes_no == "NONE" ? local.short_span : local.found.yes_no
-        long  = local.long_span
+        id    = found.id
+        short = found.yes_no == "NONE" ? short_span : found.yes_no
+        long  = long_span
       })
-      pairs = cross(local.spans, "kind", ["short", "long"])
+      pairs = cross(spans, "kind", ["short", "long"])
       gold = table({
-        example_id       = "${local.pairs.id}_${local.pairs.kind}"
-        PredictionString = local.pairs.kind == "short" ? local.pairs.short : local.pairs.long
+        example_id       = "${pairs.id}_${pairs.kind}"
+        PredictionString = pairs.kind == "short" ? pairs.short : pairs.long
       })
     }
     public {
-      json_lines "simplified-nq-train.jsonl" { rows = local.parts.train }
-      json_lines "simplified-nq-test.jsonl" { rows = select(local.parts.test, local.asked) }
-      table "sample_submission.csv" { rows = fill(local.gold, ["PredictionString"], "") }
+      json_lines "simplified-nq-train.jsonl" { rows = parts.train }
+      json_lines "simplified-nq-test.jsonl" { rows = select(parts.test, asked) }
+      table "sample_submission.csv" { rows = fill(gold, ["PredictionString"], "") }
     }
     private {
-      json_lines "test.jsonl" { rows = local.parts.test }
-      table "gold_submission.csv" { rows = local.gold }
+      json_lines "test.jsonl" { rows = parts.test }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 

@@ -30,47 +30,47 @@ competition "text-normalization-challenge-russian-language" {
     extract = ["ru_train.csv.zip"]
     locals {
       tokens    = csv("ru_train.csv")
-      sentences = train_test_split(unique(local.tokens.sentence_id), { test_size = 0.1, random_state = 0 })
+      sentences = train_test_split(unique(tokens.sentence_id), { test_size = 0.1, random_state = 0 })
 
-      old_train = where_in(local.tokens, "sentence_id", local.sentences.train)
-      old_test  = where_in(local.tokens, "sentence_id", local.sentences.test)
+      old_train = where_in(tokens, "sentence_id", sentences.train)
+      old_test  = where_in(tokens, "sentence_id", sentences.test)
 
-      train = with(local.old_train, { sentence_id = number_groups(local.old_train.sentence_id) })
-      test  = with(local.old_test, { sentence_id = number_groups(local.old_test.sentence_id) })
+      train = assign(old_train, { sentence_id = ngroup(old_train.sentence_id, { sort = false }) })
+      test  = assign(old_test, { sentence_id = ngroup(old_test.sentence_id, { sort = false }) })
 
-      id     = "${local.test.sentence_id}_${local.test.token_id}"
-      sample = table({ id = local.id, after = local.test.before })
+      id     = "${test.sentence_id}_${test.token_id}"
+      sample = table({ id = id, after = test.before })
     }
     public {
       archive "ru_train.csv.zip" {
         store = true
         table "ru_train.csv" {
-          rows  = local.train
+          rows  = train
           quote = "nonnumeric"
         }
       }
       archive "ru_test_2.csv.zip" {
         store = true
         table "ru_test_2.csv" {
-          rows  = drop(local.test, "class", "after")
+          rows  = drop(test, "class", "after")
           quote = "nonnumeric"
         }
       }
       archive "ru_sample_submission_2.csv.zip" {
         store = true
         table "ru_sample_submission_2.csv" {
-          rows  = local.sample
+          rows  = sample
           quote = "nonnumeric"
         }
       }
     }
     private {
       table "answers.csv" {
-        rows  = table({ id = local.id, after = local.test.after })
+        rows  = table({ id = id, after = test.after })
         quote = "nonnumeric"
       }
       table "sample_submission.csv" {
-        rows  = local.sample
+        rows  = sample
         quote = "nonnumeric"
       }
     }

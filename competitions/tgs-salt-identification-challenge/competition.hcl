@@ -35,31 +35,31 @@ competition "tgs-salt-identification-challenge" {
     extract = ["competition_data.zip"]
     locals {
       raw   = csv("competition_data/train.csv")
-      all   = with(local.raw, { rle_mask = fill_missing(local.raw.rle_mask, "") })
-      parts = train_test_split(local.all, { test_size = 0.25, random_state = 0 })
-      train = sort_by(local.parts.train, "id")
-      test  = sort_by(local.parts.test, "id")
-      ids   = local.share_test_depths ? local.all.id : local.train.id
+      all   = assign(raw, { rle_mask = fillna(raw.rle_mask, "") })
+      parts = train_test_split(all, { test_size = 0.25, random_state = 0 })
+      train = sort_values(parts.train, "id")
+      test  = sort_values(parts.test, "id")
+      ids   = share_test_depths ? all.id : train.id
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "depths.csv" { rows = sort_by(where_in(csv("depths.csv"), "id", local.ids), "id") }
-      table "sample_submission.csv" { rows = fill(drop(local.test, "rle_mask"), ["rle_mask"], "1 1") }
+      table "train.csv" { rows = train }
+      table "depths.csv" { rows = sort_values(where_in(csv("depths.csv"), "id", ids), "id") }
+      table "sample_submission.csv" { rows = fill(drop(test, "rle_mask"), ["rle_mask"], "1 1") }
       files "train/images/{id}.png" {
         from = "competition_data/train/images/{id}.png"
-        each = local.train
+        each = train
       }
       files "train/masks/{id}.png" {
         from = "competition_data/train/masks/{id}.png"
-        each = local.train
+        each = train
       }
       files "test/images/{id}.png" {
         from = "competition_data/train/images/{id}.png"
-        each = local.test
+        each = test
       }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

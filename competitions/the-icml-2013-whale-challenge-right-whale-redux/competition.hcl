@@ -30,37 +30,37 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   prepare {
     extract = ["train2.zip"]
     locals {
-      clips = with(files("train2/*.aif"), { day = before(local.names, "_") })
+      clips = assign(files("train2/*.aif"), { day = before(names, "_") })
       names = files("train2/*.aif").name
-      days  = sort(unique(local.clips.day))
+      days  = sort(unique(clips.day))
 
-      old_train = where_in(local.clips, "day", head(local.days, 2))
-      old_test  = where_in(local.clips, "day", head(tail(local.days, 2), 2))
+      old_train = where_in(clips, "day", head(days, 2))
+      old_test  = where_in(clips, "day", head(skip(days, 2), 2))
 
-      train = with(local.old_train, { new = "${before(local.old_train.name, "TRAIN")}TRAIN${sequence(local.old_train)}_${part(local.old_train.name, "_", -1)}" })
-      test  = with(local.old_test, { clip = "${before(local.old_test.name, "TRAIN")}Test${sequence(local.old_test)}.aif" })
+      train = assign(old_train, { new = "${before(old_train.name, "TRAIN")}TRAIN${sequence(old_train)}_${part(old_train.name, "_", -1)}" })
+      test  = assign(old_test, { clip = "${before(old_test.name, "TRAIN")}Test${sequence(old_test)}.aif" })
 
-      answers = table({ clip = local.test.clip, probability = ends_with(local.test.stem, "_1") ? 1 : 0 })
+      answers = table({ clip = test.clip, probability = endswith(test.stem, "_1") ? 1 : 0 })
     }
     public {
       archive "train2.zip" {
         folders = true
         files "train2/{new}" {
           from = "{path}"
-          each = local.train
+          each = train
         }
       }
       archive "test2.zip" {
         folders = true
         files "test2/{clip}" {
           from = "{path}"
-          each = local.test
+          each = test
         }
       }
-      table "sampleSubmission.csv" { rows = fill(local.answers, ["probability"], 0) }
+      table "sampleSubmission.csv" { rows = fill(answers, ["probability"], 0) }
     }
     private {
-      table "test.csv" { rows = local.answers }
+      table "test.csv" { rows = answers }
     }
   }
 

@@ -29,15 +29,15 @@ competition "tweet-sentiment-extraction" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      test  = local.parts.test
+      test  = parts.test
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.test, "selected_text") }
-      table "sample_submission.csv" { rows = fill(select(local.test, "textID"), ["selected_text"], "") }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(test, "selected_text") }
+      table "sample_submission.csv" { rows = fill(select(test, "textID"), ["selected_text"], "") }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

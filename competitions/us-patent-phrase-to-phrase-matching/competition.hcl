@@ -28,15 +28,15 @@ competition "us-patent-phrase-to-phrase-matching" {
   prepare {
     locals {
       parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
-      test  = local.parts.test
+      test  = parts.test
     }
     public {
-      table "train.csv" { rows = local.parts.train }
-      table "test.csv" { rows = drop(local.test, "score") }
-      table "sample_submission.csv" { rows = fill(select(local.test, "id"), ["score"], 0) }
+      table "train.csv" { rows = parts.train }
+      table "test.csv" { rows = drop(test, "score") }
+      table "sample_submission.csv" { rows = fill(select(test, "id"), ["score"], 0) }
     }
     private {
-      table "test.csv" { rows = local.test }
+      table "test.csv" { rows = test }
     }
   }
 

@@ -31,49 +31,49 @@ competition "uw-madison-gi-tract-image-segmentation" {
     locals {
       # An id is patient, day and slice: case123_day20_slice_0001. A tenth of the patients is test.
       all     = csv("train.csv")
-      case_of = part(local.all.id, "_", 0)
-      scan_of = "${local.case_of}_${part(local.all.id, "_", 1)}"
-      parts   = train_test_split(unique(local.case_of), { test_size = 0.1, random_state = 42 })
+      case_of = part(all.id, "_", 0)
+      scan_of = "${case_of}_${part(all.id, "_", 1)}"
+      parts   = train_test_split(unique(case_of), { test_size = 0.1, random_state = 42 })
 
       # Of the other patients too, the scans after the fourth day are test.
-      scan    = unique(local.scan_of)
-      days    = table({ case = part(local.scan, "_", 0), day = integer(after(part(local.scan, "_", 1), "day")), scan = local.scan })
-      scans   = sort_by(where_in(local.days, "case", local.parts.train), "case", "day")
-      moved   = filter(local.scans, count_within(local.scans.case) >= 4)
-      is_test = is_in(local.case_of, local.parts.test) || is_in(local.scan_of, local.moved.scan)
-      train   = filter(local.all, !local.is_test)
-      test    = filter(local.all, local.is_test)
+      scan    = unique(scan_of)
+      days    = table({ case = part(scan, "_", 0), day = integer(after(part(scan, "_", 1), "day")), scan = scan })
+      scans   = sort_values(where_in(days, "case", parts.train), "case", "day")
+      moved   = filter(scans, cumcount(scans.case) >= 4)
+      is_test = isin(case_of, parts.test) || isin(scan_of, moved.scan)
+      train   = filter(all, !is_test)
+      test    = filter(all, is_test)
 
       # Width and height of a slice stand in its picture's name: slice_0001_266_266_1.50_1.50.png.
       pictures = files("train/*/*/scans/slice_*.png")
       sizes = table({
-        id           = "${part(local.pictures.path, "/", 2)}_slice_${part(local.pictures.stem, "_", 1)}"
-        image_width  = real(integer(part(local.pictures.stem, "_", 2)))
-        image_height = real(integer(part(local.pictures.stem, "_", 3)))
+        id           = "${part(pictures.path, "/", 2)}_slice_${part(pictures.stem, "_", 1)}"
+        image_width  = real(integer(part(pictures.stem, "_", 2)))
+        image_height = real(integer(part(pictures.stem, "_", 3)))
       })
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "test.csv" { rows = select(local.test, "id", "class") }
+      table "train.csv" { rows = train }
+      table "test.csv" { rows = select(test, "id", "class") }
       table "sample_submission.csv" {
-        rows = table({ id = local.test.id, class = local.test.class, predicted = "1 1 5 2" })
+        rows = table({ id = test.id, class = test.class, predicted = "1 1 5 2" })
       }
       copy "train/{case}" {
         from   = "train/{case}"
-        each   = table({ case = local.parts.train })
-        except = list(local.moved.scan)
+        each   = table({ case = parts.train })
+        except = list(moved.scan)
       }
       copy "test/{case}" {
         from = "train/{case}"
-        each = table({ case = local.parts.test })
+        each = table({ case = parts.test })
       }
       copy "test/{case}/{scan}" {
         from = "train/{case}/{scan}"
-        each = local.moved
+        each = moved
       }
     }
     private {
-      table "test.csv" { rows = join_on(rename(local.test, { segmentation = "predicted" }), local.sizes, "id") }
+      table "test.csv" { rows = join_on(rename(test, { segmentation = "predicted" }), sizes, "id") }
     }
   }
 

@@ -39,26 +39,26 @@ competition "ventilator-pressure-prediction" {
         u_out     = "int"
         pressure  = "float"
       } })
-      breaths   = train_test_split(sort(unique(local.all.breath_id)), { test_size = 0.1, random_state = 0 })
-      old_train = take_groups(local.all, "breath_id", local.breaths.train)
-      old_test  = take_groups(local.all, "breath_id", local.breaths.test)
-      train     = with(local.old_train, { id = sequence(local.old_train, { start = 1 }) })
-      test      = with(local.old_test, { id = sequence(local.old_test, { start = 1 }) })
+      breaths   = train_test_split(sort(unique(all.breath_id)), { test_size = 0.1, random_state = 0 })
+      old_train = take_groups(all, "breath_id", breaths.train)
+      old_test  = take_groups(all, "breath_id", breaths.test)
+      train     = assign(old_train, { id = sequence(old_train, { start = 1 }) })
+      test      = assign(old_test, { id = sequence(old_test, { start = 1 }) })
     }
     public {
       table "train.csv" {
-        rows         = local.train
+        rows         = train
         float_format = "%.10g"
       }
       table "test.csv" {
-        rows         = drop(local.test, "pressure")
+        rows         = drop(test, "pressure")
         float_format = "%.10g"
       }
-      table "sample_submission.csv" { rows = table({ id = local.test.id, pressure = 0 }) }
+      table "sample_submission.csv" { rows = table({ id = test.id, pressure = 0 }) }
     }
     private {
       table "test.csv" {
-        rows         = local.test
+        rows         = test
         float_format = "%.10g"
       }
     }

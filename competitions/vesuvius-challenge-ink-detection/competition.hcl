@@ -33,7 +33,7 @@ competition "vesuvius-challenge-ink-detection" {
       # Fragments 1 and 2 are train, fragment 3 is the test.
       labels = csv("train/3/inklabels_rle.csv")
       size   = image_size("train/3/ir.png")
-      gold   = with(local.labels, { Id = "a" })
+      gold   = assign(labels, { Id = "a" })
     }
     public {
       copy "train/1" { from = "train/1" }
@@ -42,11 +42,11 @@ competition "vesuvius-challenge-ink-detection" {
         from   = "train/3"
         except = ["inklabels.png", "inklabels_rle.csv", "ir.png"]
       }
-      table "sample_submission.csv" { rows = table({ Id = local.gold.Id, Predicted = "1 1 5 1" }) }
+      table "sample_submission.csv" { rows = table({ Id = gold.Id, Predicted = "1 1 5 1" }) }
     }
     private {
-      table "inklabels_rle.csv" { rows = with(local.gold, { width = local.size.width, height = local.size.height }) }
-      table "gold_submission.csv" { rows = local.gold }
+      table "inklabels_rle.csv" { rows = assign(gold, { width = size.width, height = size.height }) }
+      table "gold_submission.csv" { rows = gold }
     }
   }
 

@@ -32,35 +32,35 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   prepare {
     locals {
       all      = csv("train.csv")
-      pictures = train_test_split(unique(local.all.image_id), { test_size = 0.1, random_state = 0 })
-      test     = where_in(local.all, "image_id", local.pictures.test)
+      pictures = train_test_split(unique(all.image_id), { test_size = 0.1, random_state = 0 })
+      test     = where_in(all, "image_id", pictures.test)
 
       # What the first radiologist says of a picture and a class; a picture without a finding has a box of one pixel.
-      filled  = fill_missing(group_first(local.test, ["image_id", "class_id"]), 0)
-      nothing = local.filled.class_id == 14
-      answers = with(local.filled, {
-        x_max = local.nothing ? 1 : local.filled.x_max
-        y_max = local.nothing ? 1 : local.filled.y_max
+      filled  = fillna(group_first(test, ["image_id", "class_id"]), 0)
+      nothing = filled.class_id == 14
+      answers = assign(filled, {
+        x_max = nothing ? 1 : filled.x_max
+        y_max = nothing ? 1 : filled.y_max
       })
-      boxes = with(local.answers, {
-        PredictionString = "${local.answers.class_id} 1.0 ${local.answers.x_min} ${local.answers.y_min} ${local.answers.x_max} ${local.answers.y_max}"
+      boxes = assign(answers, {
+        PredictionString = "${answers.class_id} 1.0 ${answers.x_min} ${answers.y_min} ${answers.x_max} ${answers.y_max}"
       })
     }
     public {
-      table "train.csv" { rows = where_in(local.all, "image_id", local.pictures.train) }
-      table "sample_submission.csv" { rows = table({ image_id = local.pictures.test, PredictionString = "14 1 0 0 1 1" }) }
+      table "train.csv" { rows = where_in(all, "image_id", pictures.train) }
+      table "sample_submission.csv" { rows = table({ image_id = pictures.test, PredictionString = "14 1 0 0 1 1" }) }
       files "train/{image_id}.dicom" {
         from = "train/{image_id}.dicom"
-        each = local.pictures.train
+        each = pictures.train
       }
       files "test/{image_id}.dicom" {
         from = "train/{image_id}.dicom"
-        each = local.pictures.test
+        each = pictures.test
       }
     }
     private {
-      table "answers.csv" { rows = local.answers }
-      table "gold_submission.csv" { rows = group_join(local.boxes, "image_id", "PredictionString", " ") }
+      table "answers.csv" { rows = answers }
+      table "gold_submission.csv" { rows = group_join(boxes, "image_id", "PredictionString", " ") }
     }
   }
 

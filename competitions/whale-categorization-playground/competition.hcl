@@ -30,35 +30,35 @@ competition "whale-categorization-playground" {
   prepare {
     locals {
       table = csv("train.csv")
-      all   = with(local.table, { row = sequence(local.table) })
-      seen  = group_size(local.all.Id)
+      all   = assign(table, { row = sequence(table) })
+      seen  = group_size(all.Id)
 
       # Of a whale with several pictures one goes to each part, the only one of a whale to either, by chance.
-      several = sample_each(filter(local.all, local.seen >= 2), "Id", { count = 2, random_state = 0 })
-      second  = filter(local.several, count_within(local.several.Id) == 1)
-      single  = filter(local.all, local.seen == 1)
-      chosen  = filter(local.single, random_uniform(local.single, 0, 1, { random_state = 0 }) >= 0.9)
+      several = sample_each(filter(all, seen >= 2), "Id", { count = 2, random_state = 0 })
+      second  = filter(several, cumcount(several.Id) == 1)
+      single  = filter(all, seen == 1)
+      chosen  = filter(single, random_uniform(single, 0, 1, { random_state = 0 }) >= 0.9)
 
-      rest  = train_test_split(where_not_in(local.all, "row", concat(local.several.row, local.single.row)), { test_size = 0.1, random_state = 0 })
-      tests = concat(local.second.row, local.chosen.row, local.rest.test.row)
-      train = drop(where_not_in(local.all, "row", local.tests), "row")
-      test  = drop(where_in(local.all, "row", local.tests), "row")
+      rest  = train_test_split(where_not_in(all, "row", concat(several.row, single.row)), { test_size = 0.1, random_state = 0 })
+      tests = concat(second.row, chosen.row, rest.test.row)
+      train = drop(where_not_in(all, "row", tests), "row")
+      test  = drop(where_in(all, "row", tests), "row")
     }
     public {
-      table "train.csv" { rows = local.train }
-      table "sample_submission.csv" { rows = fill(local.test, ["Id"], "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46") }
+      table "train.csv" { rows = train }
+      table "sample_submission.csv" { rows = fill(test, ["Id"], "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46") }
       files "train/{Image}" {
         from = "train/{Image}"
-        each = local.train
+        each = train
       }
       files "test/{Image}" {
         from = "train/{Image}"
-        each = local.test
+        each = test
       }
     }
     private {
       table "test.csv" {
-        rows = with(local.test, { Id = is_in(local.test.Id, local.train.Id) ? local.test.Id : "new_whale" })
+        rows = assign(test, { Id = isin(test.Id, train.Id) ? test.Id : "new_whale" })
       }
     }
   }

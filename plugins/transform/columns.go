@@ -28,7 +28,7 @@ var tableVerb = Verb{
 }
 
 var withVerb = Verb{
-	Name: "with", Params: []string{"table", "columns"},
+	Name: "assign", Params: []string{"table", "columns"},
 	Summary: "The table with columns added at the end, in the order in which they are written; a column whose name the table has is replaced in its place.",
 	Detail:  "A single value fills every row: a whole number gives integers, any other number floats, \"\" an empty text. A name with blanks is written in quotes.",
 	Source:  "table[name] = value",
@@ -115,7 +115,7 @@ var fillVerb = Verb{
 }
 
 var fillMissingVerb = Verb{
-	Name: "fill_missing", Params: []string{"rows", "value"},
+	Name: "fillna", Params: []string{"rows", "value"},
 	Summary: "The column, or the table, with its missing cells set to a value.",
 	Source:  "fillna(value) of pandas.Series and pandas.DataFrame",
 	Func: func(rows Rows, v table.Value) (Rows, error) {
@@ -130,7 +130,7 @@ var fillMissingVerb = Verb{
 			t, err := table.New(cols...)
 			return TableRows{t}, err
 		}
-		return nil, fmt.Errorf("fill_missing: works on a column or a table")
+		return nil, fmt.Errorf("fillna: works on a column or a table")
 	},
 }
 
@@ -178,13 +178,13 @@ var oneHotVerb = Verb{
 }
 
 var mapValuesVerb = Verb{
-	Name: "map_values", Params: []string{"column", "from", "to"},
+	Name: "map", Params: []string{"column", "from", "to"},
 	Summary: "The column with each cell that is the n-th value of from replaced by the n-th value of to.",
 	Detail:  "All cells are replaced at once, so a new value that equals another old one stays. A cell that is not in from becomes missing. The last of equal values in from counts.",
 	Source:  "pandas.Series.map(dict(zip(from, to)))",
 	Func: func(c *table.Column, from, to []table.Value) (*table.Column, error) {
 		if len(from) != len(to) {
-			return nil, fmt.Errorf("map_values: from has %d values, to has %d", len(from), len(to))
+			return nil, fmt.Errorf("map: from has %d values, to has %d", len(from), len(to))
 		}
 		place := map[key]int{}
 		for i, v := range from {
@@ -267,27 +267,42 @@ var sequenceVerb = Verb{
 }
 
 var numberGroupsVerb = Verb{
-	Name: "number_groups", Params: []string{"column", "options"},
-	Summary: "A column that numbers the distinct cells of a column in order of first appearance: 0, 1, 2, … or from start on.",
-	Source:  "pandas.factorize",
-	Func: func(c *table.Column, o *SequenceOptions) *table.Column {
+	Name: "ngroup", Params: []string{"column", "options"},
+	Summary: "A column that says, for each row, which of the distinct cells of the column it holds: 0 for the smallest, 1 for the next, …",
+	Detail:  "sort = false numbers the cells in order of first appearance. All missing cells are one group, the last one of those that are sorted.",
+	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
+	Func: func(c *table.Column, o *GroupOptions) *table.Column {
 		number := map[key]int64{}
+		var first []int // by number, the row of its first cell
 		out := make([]int64, c.Len())
 		for i := range out {
 			k := keyOf(c.Value(i))
 			n, ok := number[k]
 			if !ok {
-				n = int64(o.Start + len(number))
+				n = int64(len(first))
 				number[k] = n
+				first = append(first, i)
 			}
 			out[i] = n
+		}
+		if isFalse(o.Sort) {
+			return table.FromInts(c.Name(), out)
+		}
+		order := span(0, len(first))
+		slices.SortFunc(order, func(a, b int) int { return compareValues(c.Value(first[a]), c.Value(first[b])) })
+		rank := make([]int64, len(first))
+		for r, n := range order {
+			rank[n] = int64(r)
+		}
+		for i, n := range out {
+			out[i] = rank[n]
 		}
 		return table.FromInts(c.Name(), out)
 	},
 }
 
 var countWithinVerb = Verb{
-	Name: "count_within", Params: []string{"column", "options"},
+	Name: "cumcount", Params: []string{"column", "options"},
 	Summary: "A column that counts, for each row, the earlier rows with the same cell: 0 for the first of each, or from start on.",
 	Source:  "pandas.Series.groupby.cumcount",
 	Func: func(c *table.Column, o *SequenceOptions) *table.Column {

@@ -87,7 +87,7 @@ var groupJoinVerb = Verb{
 			buf.Reset()
 			for n, i := range rows {
 				if c.IsMissing(i) {
-					return nil, fmt.Errorf("group_join: column %q is missing in row %d; use fill_missing first", column, i)
+					return nil, fmt.Errorf("group_join: column %q is missing in row %d; use fillna first", column, i)
 				}
 				if n > 0 {
 					buf.WriteString(separator)

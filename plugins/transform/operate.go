@@ -281,7 +281,7 @@ func Join(parts []Operand) (*table.Column, error) {
 		buf = buf[:0]
 		for _, p := range parts {
 			if p.missing(i) {
-				return nil, fmt.Errorf("template: column %q is missing in row %d; use fill_missing first", p.Column.Name(), i)
+				return nil, fmt.Errorf("template: column %q is missing in row %d; use fillna first", p.Column.Name(), i)
 			}
 			if p.Column == nil {
 				buf = append(buf, p.Value.String()...)

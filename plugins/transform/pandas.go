@@ -241,7 +241,7 @@ var repeatVerb = Verb{
 }
 
 var isMissingVerb = Verb{
-	Name: "is_missing", Params: []string{"column"},
+	Name: "isna", Params: []string{"column"},
 	Summary: "A column of conditions: whether each cell is missing.",
 	Source:  "pandas.Series.isna",
 	Func: func(c *table.Column) *table.Column {

@@ -29,7 +29,7 @@ var positionsVerb = Verb{
 }
 
 var cumulativeSumVerb = Verb{
-	Name: "cumulative_sum", Params: []string{"column"},
+	Name: "cumsum", Params: []string{"column"},
 	Summary: "A column with the sum of all cells of a column of numbers up to each, left to right.",
 	Detail:  "Whole numbers and conditions give whole numbers. A missing cell stays missing and does not count.",
 	Source:  "pandas.Series.cumsum",
@@ -42,7 +42,7 @@ var cumulativeSumVerb = Verb{
 		case table.Float64:
 			return sumFloats(c), nil
 		}
-		return nil, fmt.Errorf("cumulative_sum: works on a column of numbers, not on %s cells", c.Kind())
+		return nil, fmt.Errorf("cumsum: works on a column of numbers, not on %s cells", c.Kind())
 	},
 }
 

@@ -39,11 +39,11 @@ var headVerb = Verb{
 }
 
 var tailVerb = Verb{
-	Name: "tail", Params: []string{"rows", "start"},
+	Name: "skip", Params: []string{"rows", "start"},
 	Summary: "The rows from position start, counted from 0, to the end.",
 	Func: func(rows Rows, start int) (Rows, error) {
 		if start < 0 {
-			return nil, fmt.Errorf("tail: start %d is negative", start)
+			return nil, fmt.Errorf("skip: start %d is negative", start)
 		}
 		return rows.Take(span(min(start, rows.Len()), rows.Len())), nil
 	},
@@ -111,7 +111,7 @@ var whereNotInVerb = Verb{
 }
 
 var isInVerb = Verb{
-	Name: "is_in", Params: []string{"column", "values"},
+	Name: "isin", Params: []string{"column", "values"},
 	Summary: "A column of conditions: whether each cell of the column is among the values (a column or a list).",
 	Source:  "column.isin(values)",
 	Func: func(c *table.Column, values []table.Value) *table.Column {
@@ -201,7 +201,7 @@ var sortVerb = Verb{
 		case ListRows:
 			return r.Take(stableOrder(r)), nil
 		}
-		return nil, fmt.Errorf("sort: sorts a column or a list; use sort_by for a table")
+		return nil, fmt.Errorf("sort: sorts a column or a list; use sort_values for a table")
 	},
 }
 
@@ -247,13 +247,13 @@ func compareText(a, b string) int {
 }
 
 var sortByVerb = Verb{
-	Name: "sort_by", Params: []string{"table", "columns…"},
+	Name: "sort_values", Params: []string{"table", "columns…"},
 	Summary: "The table sorted by one column or by several.",
 	Detail:  "One column is sorted with numpy's introsort, which does not keep the order of ties; several are sorted stably. Missing cells come last.",
 	Source:  "pandas.DataFrame.sort_values",
 	Func: func(t *table.Table, columns ...string) (*table.Table, error) {
 		if len(columns) == 0 {
-			return nil, fmt.Errorf("sort_by: name at least one column")
+			return nil, fmt.Errorf("sort_values: name at least one column")
 		}
 		return t.SortBy(columns...)
 	},

@@ -157,7 +157,7 @@ var containsTextVerb = Verb{
 }
 
 var startsWithVerb = Verb{
-	Name: "starts_with", Params: []string{"text", "prefix"},
+	Name: "startswith", Params: []string{"text", "prefix"},
 	Summary: "Whether the text begins with the prefix.",
 	Func: func(o Operand, prefix string) (Operand, error) {
 		return testText(o, func(s string) bool { return strings.HasPrefix(s, prefix) })
@@ -165,7 +165,7 @@ var startsWithVerb = Verb{
 }
 
 var endsWithVerb = Verb{
-	Name: "ends_with", Params: []string{"text", "suffix"},
+	Name: "endswith", Params: []string{"text", "suffix"},
 	Summary: "Whether the text ends with the suffix.",
 	Func: func(o Operand, suffix string) (Operand, error) {
 		return testText(o, func(s string) bool { return strings.HasSuffix(s, suffix) })
@@ -173,7 +173,7 @@ var endsWithVerb = Verb{
 }
 
 var padVerb = Verb{
-	Name: "pad", Params: []string{"value", "width"},
+	Name: "zfill", Params: []string{"value", "width"},
 	Summary: "A whole number or a text with zeros before it, to at least width characters.",
 	Source:  "f\"{value:0{width}d}\"",
 	Func: func(o Operand, width int) (Operand, error) {

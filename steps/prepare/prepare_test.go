@@ -49,13 +49,13 @@ const toyDefinition = `
 	    parts = train_test_split(csv("all.csv"), { test_size = param.test_size, random_state = 0 })
 	  }
 	  public {
-	    table "train.csv" { rows = local.parts.train }
-	    table "test.csv" { rows = drop(local.parts.test, "y") }
+	    table "train.csv" { rows = parts.train }
+	    table "test.csv" { rows = drop(parts.test, "y") }
 	    copy "LICENCE.txt" { from = "LICENCE.txt" }
 	    copy "deep/picture.png" { from = "1.png" }
 	  }
 	  private {
-	    table "test.csv" { rows = select(local.parts.test, "id", "y") }
+	    table "test.csv" { rows = select(parts.test, "id", "y") }
 	  }
 	}`
 
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 		want             string
 	}{
 		{"missing file", strings.Replace(toyDefinition, "all.csv", "none.csv", 1), nil, "none.csv"},
-		{"unknown column", strings.Replace(toyDefinition, `drop(local.parts.test, "y")`, `drop(local.parts.test, "z")`, 1), nil, "z"},
+		{"unknown column", strings.Replace(toyDefinition, `drop(parts.test, "y")`, `drop(parts.test, "z")`, 1), nil, "z"},
 		{"unknown parameter", toyDefinition, map[string]cty.Value{"tset_size": cty.StringVal("1")}, "tset_size"},
 	}
 	for _, tt := range tests {

@@ -65,43 +65,44 @@ case("sample share", 'sample(csv("a.csv"), { share = 0.2, random_state = 0 })', 
 case("sample count", 'sample(csv("a.csv"), { count = 4, random_state = 5 })', a.sample(n=4, random_state=5))
 case("take", 'take(csv("a.csv"), sample(sequence(csv("a.csv")), { count = 3, random_state = 1 }))', a.take(np.random.RandomState(1).permutation(len(a))[:3]))
 case("head", 'head(csv("a.csv"), 3)', a.head(3))
-case("tail", 'tail(csv("a.csv"), 20)', a.iloc[20:])
+case("skip", 'skip(csv("a.csv"), 20)', a.iloc[20:])
 case("reverse", 'reverse(csv("a.csv"))', a.iloc[::-1])
 case("filter", 'filter(csv("a.csv"), csv("a.csv").x > 0.5 && csv("a.csv").label != "dog")', a[(a.x > 0.5) & (a.label != "dog")])
 case("filter or not", 'filter(csv("a.csv"), !(csv("a.csv").n % 3 == 1) || csv("a.csv").x == 5.9)', a[~(a.n % 3 == 1) | (a.x == 5.9)])
 case("where_in", 'where_in(csv("a.csv"), "group", ["alpha", "beta"])', a[a.group.isin(["alpha", "beta"])])
 case("where_in column", 'where_in(csv("a.csv"), "n", csv("b.csv").weight)', a[a.n.isin(b.weight)])
 case("where_not_in", 'where_not_in(csv("a.csv"), "group", csv("b.csv").group)', a[~a.group.isin(b.group)])
-case("is_in", 'table({ is = is_in(csv("a.csv").id, [3, 5, 99]) })', pd.DataFrame({"is": a.id.isin([3, 5, 99])}))
+case("isin", 'table({ is = isin(csv("a.csv").id, [3, 5, 99]) })', pd.DataFrame({"is": a.id.isin([3, 5, 99])}))
 case("sort", 'sort(csv("a.csv").group)', pd.Series(sorted(a.group), name="group"))
-case("sort_by", 'sort_by(csv("a.csv"), "group")', a.sort_values("group"))
-case("sort_by introsort ties", 'sort_by(csv("long.csv"), "day")', long.sort_values("day"))
-case("sort_by several", 'sort_by(csv("a.csv"), "label", "x")', a.sort_values(["label", "x"]))
+case("sort_values", 'sort_values(csv("a.csv"), "group")', a.sort_values("group"))
+case("sort_values introsort ties", 'sort_values(csv("long.csv"), "day")', long.sort_values("day"))
+case("sort_values several", 'sort_values(csv("a.csv"), "label", "x")', a.sort_values(["label", "x"]))
 case("unique", 'unique(csv("a.csv").group)', pd.Series(a.group.unique(), name="group"))
 case("concat tables", 'concat(csv("a.csv"), csv("b.csv"))', pd.concat([a, b]))
 case("concat columns", 'concat(csv("a.csv").group, csv("b.csv").group)', pd.concat([a.group, b.group]))
 case("take_groups", 'take_groups(csv("a.csv"), "group", ["gamma", "alpha", "none"])', pd.concat([a[a.group == g] for g in ("gamma", "alpha")]))
 case("table constant", 'table({ id = csv("b.csv").group, zero = 0, half = 0.5, no = false, empty = "", real = real(0) })',
      pd.DataFrame({"id": b.group}).assign(zero=0, half=0.5, no=False, empty="", real=0.0))
-case("with", 'with(csv("a.csv"), { n = csv("a.csv").n + 1, z = csv("a.csv").n * 2, b = csv("a.csv").x / 3 })', a.assign(n=a.n + 1, z=a.n * 2, b=a.x / 3))
-case("for in with", 'with(csv("b.csv"), { for c in ["z", "y", "x"] : c => csv("b.csv").weight })', b.assign(z=b.weight, y=b.weight, x=b.weight))
+case("assign", 'assign(csv("a.csv"), { n = csv("a.csv").n + 1, z = csv("a.csv").n * 2, b = csv("a.csv").x / 3 })', a.assign(n=a.n + 1, z=a.n * 2, b=a.x / 3))
+case("for in with", 'assign(csv("b.csv"), { for c in ["z", "y", "x"] : c => csv("b.csv").weight })', b.assign(z=b.weight, y=b.weight, x=b.weight))
 case("select", 'select(csv("a.csv"), "n", ["id", "x"])', a[["n", "id", "x"]])
 case("drop", 'drop(csv("a.csv"), ["text", "x"], "n")', a.drop(columns=["text", "x", "n"]))
 case("rename", 'rename(csv("b.csv"), { group = "g", name = "weights" })', b.rename(columns={"group": "g", "name": "weights"}))
 case("fill", 'fill(csv("b.csv"), ["weight", "extra"], 1 / 3)', b.assign(weight=1 / 3, extra=1 / 3))
-case("fill_missing", 'table({ x = fill_missing(csv("a.csv").x, 0) })', a[["x"]].fillna(0))
+case("fillna", 'table({ x = fillna(csv("a.csv").x, 0) })', a[["x"]].fillna(0))
 case("one_hot", 'one_hot(csv("a.csv"), "group", ["gamma", "alpha", "none", "beta"])',
      a.drop(columns="group").assign(**{c: (a.group == c).astype(int) for c in ("gamma", "alpha", "none", "beta")}))
 case("join_on", 'join_on(csv("a.csv"), csv("b.csv"), "group")', a.merge(b, on="group", how="left"))
 case("cross", 'cross(csv("b.csv"), "k", range(3))', b.merge(pd.DataFrame({"k": range(3)}), how="cross"))
-case("map_values", 'table({ g = map_values(csv("a.csv").group, ["alpha", "gamma"], ["gamma", "alpha"]) })',
+case("map", 'table({ g = map(csv("a.csv").group, ["alpha", "gamma"], ["gamma", "alpha"]) })',
      pd.DataFrame({"g": a.group.map({"alpha": "gamma", "gamma": "alpha"})}))
-case("map_values numbers", 'table({ g = map_values(csv("a.csv").id, csv("a.csv").id, sequence(csv("a.csv"), { start = 100 })) })',
+case("map numbers", 'table({ g = map(csv("a.csv").id, csv("a.csv").id, sequence(csv("a.csv"), { start = 100 })) })',
      pd.DataFrame({"g": a.id.map(dict(zip(a.id, range(100, 200))))}))
-case("map_values of equal values", 'table({ g = map_values(csv("a.csv").group, csv("b.csv").group, csv("b.csv").name) })',
+case("map of equal values", 'table({ g = map(csv("a.csv").group, csv("b.csv").group, csv("b.csv").name) })',
      pd.DataFrame({"g": a.group.map(dict(zip(b.group, b.name)))}))
-case("number_groups", 'table({ g = number_groups(csv("a.csv").group, { start = 1 }) })', pd.DataFrame({"g": pd.factorize(a.group)[0] + 1}))
-case("count_within", 'table({ g = count_within(csv("a.csv").group) })', pd.DataFrame({"g": a.groupby("group").cumcount()}))
+case("ngroup", 'table({ g = ngroup(csv("a.csv").group, { sort = false }) + 1 })', pd.DataFrame({"g": pd.factorize(a.group)[0] + 1}))
+case("ngroup sorted", 'table({ g = ngroup(csv("a.csv").group) })', pd.DataFrame({"g": a.groupby("group").ngroup()}))
+case("cumcount", 'table({ g = cumcount(csv("a.csv").group) })', pd.DataFrame({"g": a.groupby("group").cumcount()}))
 case("random_integers", 'table({ r = random_integers(csv("a.csv"), 1, 7, { random_state = 42 }) })',
      pd.DataFrame({"r": np.random.RandomState(42).randint(1, 7, size=len(a))}))
 case("template", 'table({ t = "${csv("a.csv").group}_${csv("a.csv").n}.${csv("a.csv").id + 0.5}" })',
@@ -114,9 +115,9 @@ case("lower upper strip", 'table({ l = lower(csv("a.csv").text), u = upper(csv("
      pd.DataFrame({"l": a.text.str.lower(), "u": a.text.str.upper()}).assign(s="x"))
 case("substr replace", 'table({ s = substr(csv("a.csv").text, 1, 3), r = replace(csv("a.csv").text, "T", "tt") })',
      pd.DataFrame({"s": a.text.str[1:4], "r": a.text.str.replace("T", "tt", regex=False)}))
-case("tests of text", 'table({ c = contains_text(csv("a.csv").text, "v1"), s = starts_with(csv("a.csv").text, "TT"), e = ends_with(csv("a.csv").text, "3") })',
+case("tests of text", 'table({ c = contains_text(csv("a.csv").text, "v1"), s = startswith(csv("a.csv").text, "TT"), e = endswith(csv("a.csv").text, "3") })',
      pd.DataFrame({"c": a.text.str.contains("v1", regex=False), "s": a.text.str.startswith("TT"), "e": a.text.str.endswith("3")}))
-case("pad", 'table({ p = pad(csv("a.csv").n, 4) })', pd.DataFrame({"p": [f"{n:04d}" for n in a.n]}))
+case("zfill", 'table({ p = zfill(csv("a.csv").n, 4) })', pd.DataFrame({"p": [f"{n:04d}" for n in a.n]}))
 case("text integer real", 'table({ t = text(csv("a.csv").n), i = integer(csv("fast.csv").v[0]), r = real(csv("a.csv").n) })'.replace('csv("fast.csv").v[0]', '"12"'),
      pd.DataFrame({"t": a.n.astype(str), "i": 12, "r": a.n.astype(float)}))
 paths = [str(p.relative_to(work)) for p in files]

@@ -69,7 +69,7 @@ def first_fit(cells, size):
 
 
 for size in (0, 9, 10, 11, 25, 40, 58, 59, 100):
-    case(f"first_fit {size}", f"with({T}, {{ t = first_fit({T}.group, {size}) }})", a.assign(t=first_fit(a.group, size)))
+    case(f"first_fit {size}", f"assign({T}, {{ t = first_fit({T}.group, {size}) }})", a.assign(t=first_fit(a.group, size)))
 case("first_fit nothing", 'first_fit(csv("none.csv").group, 3)', {"group": []})
 
 with open(pathlib.Path(__file__).parent / "chance.json", "w", encoding="utf-8") as f:

@@ -37,7 +37,7 @@ for i in range(6):
         text = '{"cell_type": {"old": 1}, "source": [1.5e3, {"cell_type": {"z": 0}}], "cell_type" : {"b\\u00e9": "x", "a,1": NaN, "b\\u00e9": "y"} }'
     (work / f"nb/{i}.json").parent.mkdir(exist_ok=True)
     (work / f"nb/{i}.json").write_text(text, encoding="utf-8")
-case("json_names", 'with(select(files("nb/*.json"), "path"), { n = json_names(files("nb/*.json").path, "cell_type", " ") })',
+case("json_names", 'assign(select(files("nb/*.json"), "path"), { n = json_names(files("nb/*.json").path, "cell_type", " ") })',
      {"path": paths("nb/*.json"), "n": [" ".join(json.loads((work / p).read_text())["cell_type"].keys()) for p in paths("nb/*.json")]})
 
 # Pictures of several formats and modes.

@@ -62,8 +62,8 @@ case("group_first by condition and text", 'group_first(csv("g.csv"), ["flag", "k
 case("group_first unsorted", 'group_first(csv("g.csv"), ["k", "n"], { sort = false })', g.groupby(["k", "n"], sort=False).first().reset_index())
 case("group_first only keys", 'group_first(csv("visits.csv"), ["who", "week", "fvc", "age"])',
      visits.groupby(["who", "week", "fvc", "age"]).first().reset_index())
-case("fill_missing of a table", 'fill_missing(group_first(csv("g.csv"), ["n", "k"]), 0)', g.groupby(["n", "k"]).first().reset_index().fillna(0))
-case("fill_missing with a text", 'fill_missing(csv("g.csv"), "none")', g.astype(object).where(g.notna(), "none"))
+case("fillna of a table", 'fillna(group_first(csv("g.csv"), ["n", "k"]), 0)', g.groupby(["n", "k"]).first().reset_index().fillna(0))
+case("fillna with a text", 'fillna(csv("g.csv"), "none")', g.astype(object).where(g.notna(), "none"))
 case("group_join", 'group_join(csv("g.csv"), "k", "whole", " ")', joined(g, "k", "whole", " "))
 case("group_join by two", 'group_join(csv("g.csv"), ["n", "k"], "whole", ";")', joined(g, ["n", "k"], "whole", ";"))
 case("group_join nothing between", 'group_join(csv("g.csv"), "k", "n", "")', joined(g, "k", "n", ""))

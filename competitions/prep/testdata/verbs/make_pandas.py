@@ -98,7 +98,7 @@ exploded["list"] = exploded["list"].astype(float)
 case("explode", f'explode(select_fields({ROWS}, ["id", "list", "twice"]), ["list", "twice"])', exploded)
 case("repeat", 'repeat(csv("counts.csv"), csv("counts.csv").n)', pd.read_csv(io.StringIO(RAW["counts.csv"])).pipe(lambda t: t.loc[t.index.repeat(t.n)]))
 case("repeat by one number", 'repeat(csv("counts.csv").k, 2)', pd.Series(np.repeat(["a", "b", "c"], 2), name="k"))
-case("is_missing", 'table({ m = is_missing(csv("drives/2021-10-04/Pixel/truth.csv").lat) })',
+case("isna", 'table({ m = isna(csv("drives/2021-10-04/Pixel/truth.csv").lat) })',
      pd.DataFrame({"m": pd.read_csv(work / "drives/2021-10-04/Pixel/truth.csv").lat.isna()}))
 
 versions = {"pandas": pd.__version__, "numpy": np.__version__}

@@ -112,6 +112,6 @@ for column, values in ("key", ["a", "e", "a", "c"]), ("number", [1, 9.0, 3, 4]):
     table(f"positions {column}", f"table({{ position = positions({K}.{column}, {json.dumps(values)}) }})", {"position": [where[v] for v in values]})
     table(f"positions {column} by column", f"table({{ position = positions({K}.{column}, {K}.{column}) }})", {"position": [where[v] for v in keys[column]]})
 for name in sums:
-    table(f"cumulative_sum {name}", f'table({{ {name} = cumulative_sum(csv("sums.csv").{name}) }})', {name: sums[name].cumsum()})
+    table(f"cumsum {name}", f'table({{ {name} = cumsum(csv("sums.csv").{name}) }})', {name: sums[name].cumsum()})
 (HERE / "records.json").write_text(json.dumps({
     "versions": {"pandas": pd.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}, "raw": RAW, "cases": CASES}, indent=1) + "\n")

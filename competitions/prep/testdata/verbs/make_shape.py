@@ -34,11 +34,11 @@ def case(name, expr, want):
 
 for name in ("ints", "big", "mixed", "gaps", "flags", "one"):
     t = read(f"{name}.csv")
-    case(f"idxmax {name}", f'with(csv("{name}.csv"), {{ best = idxmax(csv("{name}.csv")) }})', t.assign(best=t.idxmax(axis=1)))
-case("idxmax nothing", 'with(csv("none.csv"), { best = idxmax(csv("none.csv")) })', read("none.csv").assign(best=[]))
+    case(f"idxmax {name}", f'assign(csv("{name}.csv"), {{ best = idxmax(csv("{name}.csv")) }})', t.assign(best=t.idxmax(axis=1)))
+case("idxmax nothing", 'assign(csv("none.csv"), { best = idxmax(csv("none.csv")) })', read("none.csv").assign(best=[]))
 t = read("ints.csv")
-case("idxmax of some", 'with(csv("ints.csv"), { best = idxmax(select(csv("ints.csv"), "c d", "a")) })', t.assign(best=t[["c d", "a"]].idxmax(axis=1)))
-case("idxmax to words", 'with(csv("ints.csv"), { w = map_values(idxmax(csv("ints.csv")), ["a", "b", "c d"], ["A", "B", "C"]) })',
+case("idxmax of some", 'assign(csv("ints.csv"), { best = idxmax(select(csv("ints.csv"), "c d", "a")) })', t.assign(best=t[["c d", "a"]].idxmax(axis=1)))
+case("idxmax to words", 'assign(csv("ints.csv"), { w = map(idxmax(csv("ints.csv")), ["a", "b", "c d"], ["A", "B", "C"]) })',
      t.assign(w=t.idxmax(axis=1).map({"a": "A", "b": "B", "c d": "C"})))
 
 rows = read("rows.csv")
@@ -57,9 +57,9 @@ a, b = rows.iloc[:9].copy(), rows.iloc[9:].copy()
 kept = b.iloc[0].copy()
 b.iloc[0] = a.iloc[7].copy()
 a.iloc[7] = kept
-A, B = 'head(csv("rows.csv"), 9)', 'tail(csv("rows.csv"), 9)'
-case("swapped row, first table", f"concat(head({A}, 7), head({B}, 1), tail({A}, 8))", a)
-case("swapped row, second table", f"concat(take({A}, tail(head(sequence({A}), 8), 7)), tail({B}, 1))", b)
+A, B = 'head(csv("rows.csv"), 9)', 'skip(csv("rows.csv"), 9)'
+case("swapped row, first table", f"concat(head({A}, 7), head({B}, 1), skip({A}, 8))", a)
+case("swapped row, second table", f"concat(take({A}, skip(head(sequence({A}), 8), 7)), skip({B}, 1))", b)
 
 with open(pathlib.Path(__file__).parent / "shape.json", "w", encoding="utf-8") as f:
     json.dump({"versions": {"pandas": pd.__version__, "numpy": np.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)

@@ -1,0 +1,24 @@
+package prep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// renamed maps what verbs were called before they took the names that pandas
+// has for the same thing. No old name works; the error for one says the new.
+var renamed = map[string]string{
+	"with": "assign", "count_within": "cumcount", "number_groups": "ngroup", "sort_by": "sort_values", "is_in": "isin",
+	"is_missing": "isna", "fill_missing": "fillna", "cumulative_sum": "cumsum", "map_values": "map",
+	"starts_with": "startswith", "ends_with": "endswith", "pad": "zfill", "tail": "skip",
+}
+
+// unknownVerb says what to write in place of a verb that there is not.
+func (e *evaluator) unknownVerb(name string) string {
+	if now, ok := renamed[name]; ok {
+		return fmt.Sprintf("It is called %s now.", now)
+	}
+	return diag.Suggest(name, slices.Concat(sortedKeys(e.verbs), sortedKeys(e.functions)))
+}
