@@ -53,6 +53,7 @@ func TestCompletions(t *testing.T) {
 		directive cobra.ShellCompDirective
 	}{
 		{[]string{"init", ""}, []string{"hcl"}, hcl},
+		{[]string{"init", "-c", ""}, []string{"leaf-classification"}, ordered},
 		{[]string{"fmt", "one.hcl", ""}, []string{"hcl"}, hcl},
 		{[]string{"validate", ""}, []string{"hcl"}, hcl},
 		{[]string{"validate", "-var", ""}, []string{"text="}, named},

@@ -11,9 +11,10 @@ import (
 
 // fence is a block of a page: what follows the three backquotes, and its text.
 var (
-	fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
-	title = regexp.MustCompile(`title="([^"]+)"`)
-	took  = regexp.MustCompile(`\b\d+\.\d\ds\b`)
+	fence  = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
+	title  = regexp.MustCompile(`title="([^"]+)"`)
+	export = regexp.MustCompile(`(?m)^export .*\n`)
+	took   = regexp.MustCompile(`\b\d+\.\d\ds\b`)
 )
 
 // TestPages does what the tutorials say, as they stand, in an empty folder:
@@ -25,6 +26,7 @@ func TestPages(t *testing.T) {
 		programs []string
 	}{
 		{"first-agent.md", []string{"python3"}},
+		{"first-competition.md", []string{"python3", "sha256sum"}},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			for _, program := range append(page.programs, "sh") {
@@ -83,13 +85,14 @@ func pageEnv(t *testing.T) []string {
 		"MLEFLOW_CACHE_DIR="+filepath.Join(home, "cache"), "MLEFLOW_COMPETITIONS=", "MLEFLOW_REMOTE_CACHE=", "TZ=UTC")
 }
 
-// follow does what the blocks of a page say.
+// follow does what the blocks of a page say, as if in one shell: what a block
+// exports holds for those after it.
 func follow(t *testing.T, text, folder string, env []string) {
 	blocks := fence.FindAllStringSubmatch(text, -1)
 	if len(blocks) == 0 {
 		t.Fatal("the page has no blocks")
 	}
-	printed := ""
+	printed, exports := "", ""
 	for _, b := range blocks {
 		kind, _, _ := strings.Cut(b[1], " ")
 		name := title.FindStringSubmatch(b[1])
@@ -103,7 +106,8 @@ func follow(t *testing.T, text, folder string, env []string) {
 				t.Fatal(err)
 			}
 		case kind == "sh":
-			printed = shell(t, b[2], folder, env)
+			printed = shell(t, exports+b[2], folder, env)
+			exports += strings.Join(export.FindAllString(b[2], -1), "")
 		case kind == "text":
 			compareLines(t, printed, b[2])
 		default:

@@ -3,7 +3,9 @@ package kit
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -114,7 +116,7 @@ func (l *linter) outputs() []prep.Output {
 func lintPins(l *linter) {
 	for _, s := range l.def.Sources {
 		if s.MD5 == "" && s.SHA256 == "" {
-			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed", s.Kind)
+			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed%s", s.Kind, l.advice(s.Path))
 			last := &l.found[len(l.found)-1]
 			last.File = s.As
 			last.Excuse, _ = l.def.Excuse(l.rule, s.As, "")
@@ -130,6 +132,23 @@ func lintPins(l *linter) {
 			l.report(Warning, &o.Range, "%s has no checksum; prepare the full data once and pin it", o.Path)
 		}
 	}
+}
+
+// advice says how to pin a file that lies beside the definition; "" for others.
+func (l *linter) advice(name string) string {
+	if !fs.ValidPath(name) {
+		return ""
+	}
+	f, err := l.def.Folder().Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; write sha256 = \"%x\"", sum.Sum(nil))
 }
 
 func lintLayout(l *linter) {

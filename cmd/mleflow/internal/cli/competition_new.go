@@ -54,6 +54,6 @@ func (a *app) newCompetition(dir, id, from string) error {
 		fmt.Fprintf(a.stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "  mleflow competition test %s --competitions %s\n", id, dir)
+	fmt.Fprintf(a.stdout, "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n", id, dir, id, dir)
 	return nil
 }

@@ -15,28 +15,38 @@ var firstPipeline []byte
 
 func newInit(a *app) *cobra.Command {
 	var agent string
+	var ids []string
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline to start from",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which lies below its\nfolder, beside two agents that are part of mleflow.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which lies below its\nfolder, beside two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.",
+		Example: `  mleflow init --agent ./agent.py
+  mleflow init -c spaceship-titanic -c leaf-classification`,
 		Args:  takes(0, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			path := "pipeline.hcl"
 			if len(args) == 1 {
 				path = args[0]
 			}
-			return runInit(a, path, agent)
+			return runInit(a, path, agent, ids)
 		}),
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or its suffix says what starts it")
+	cmd.Flags().StringArrayVarP(&ids, "competition", "c", nil, "run on the competition `ID`; may be repeated")
 	return cmd
 }
 
-func runInit(a *app, path, agent string) error {
+func runInit(a *app, path, agent string, ids []string) error {
 	text := firstPipeline
 	if agent != "" {
 		var err error
 		if text, err = agentPipeline(path, agent); err != nil {
+			return err
+		}
+	}
+	if len(ids) > 0 {
+		var err error
+		if text, err = a.withCompetitions(text, path, ids); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// ownCompetitions is the folder in which competition new writes.
+const ownCompetitions = "competitions"
+
+// withCompetitions puts competitions in the place of the one that a first
+// pipeline runs, with the folders of those that do not ship with the program.
+func (a *app) withCompetitions(text []byte, file string, ids []string) ([]byte, error) {
+	if _, err := os.Stat(ownCompetitions); err == nil && len(a.ownFolders()) == 0 {
+		a.competitionDirs = []string{ownCompetitions}
+	}
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, err
+	}
+	var list, folders []string
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		list = append(list, quoteHCL(id))
+		folder, err := a.folderOf(def, file)
+		if err != nil {
+			return nil, err
+		}
+		if folder = quoteHCL(folder); folder != `""` && !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	changes := []string{`["demo-digits"]`, "[" + strings.Join(list, ", ") + "]"}
+	if len(folders) > 0 {
+		const version = `required_version = ">= 0.1"`
+		changes = append(changes, version, version+"\n  competitions     = ["+strings.Join(folders, ", ")+"]")
+	}
+	return []byte(strings.NewReplacer(changes...).Replace(string(text))), nil
+}
+
+// folderOf returns the folder that a definition comes from as the pipeline at
+// file names it: relative to its own; "" if it ships with the program.
+func (a *app) folderOf(def *competitions.Definition, file string) (string, error) {
+	home := filepath.Dir(absolute(def.FilePath()))
+	for _, f := range a.ownFolders() {
+		if at := absolute(f.Path); at != home && at != filepath.Dir(home) {
+			continue
+		}
+		name, err := filepath.Rel(absolute(filepath.Dir(file)), absolute(f.Path))
+		if err != nil {
+			return "", err
+		}
+		if name = filepath.ToSlash(name); !strings.HasPrefix(name, "../") {
+			name = "./" + name
+		}
+		return name, nil
+	}
+	return "", nil
+}
+
+// absolute is path from the root on, or path itself where there is no working
+// folder.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
