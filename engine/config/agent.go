@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -116,12 +117,17 @@ func checkSecrets(r hcl.Range, secrets cty.Value) (diags diag.List) {
 		if !ref.IsKnown() {
 			continue
 		}
-		if ref.IsNull() || step.CheckSecret(ref.AsString()) != nil {
+		if ref.IsNull() || notReference(ref.AsString()) {
 			diags = append(diags, diag.Error(r, "Secret not by reference",
 				"The secret %s must say where its value is, and not hold it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".", name))
 		}
 	}
 	return diags
+}
+
+func notReference(s string) bool {
+	_, err := secret.ParseRef(s)
+	return err != nil
 }
 
 func emptyOf(ty cty.Type) cty.Value {

@@ -1,6 +1,7 @@
-// Package secret keeps the values of secrets out of what is written: texts,
-// documents of JSON and streams. It is a leaf, used by the ledger for the
-// values of sensitive variables and by steps for the secrets they resolve.
+// Package secret resolves references to secrets (Ref) and keeps their values out
+// of what is written: strings, JSON documents and streams (Set, Writer). It is a
+// leaf, used by the ledger for the values of sensitive variables and by steps for
+// the secrets they resolve.
 //
 // It hides a value as it is, trimmed, as JSON spells it and line by line, and in
 // the encodings that programs put it in by themselves: in addresses, hexadecimal

@@ -1,11 +1,6 @@
 package step
 
-import (
-	"errors"
-	"strings"
-
-	"github.com/zclconf/go-cty/cty"
-)
+import "github.com/zclconf/go-cty/cty"
 
 // Agent is an agent block of the pipeline: who solves a competition. It
 // decodes from a value of AgentType. Secrets are references, never values.
@@ -42,13 +37,3 @@ var AgentType = cty.Object(map[string]cty.Type{
 	"env":     cty.Map(cty.String),
 	"secrets": cty.Map(cty.String),
 })
-
-// CheckSecret checks the form of a reference to a secret: env:NAME, file:PATH
-// or command:LINE. The error does not repeat the text, which may be a secret.
-func CheckSecret(ref string) error {
-	kind, rest, ok := strings.Cut(ref, ":")
-	if ok && rest != "" && (kind == "env" || kind == "file" || kind == "command") {
-		return nil
-	}
-	return errors.New("not a reference; write \"env:NAME\", \"file:PATH\" or \"command:LINE\"")
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/agent"
 	"github.com/mleflow/mleflow/plugins/executor"
@@ -156,7 +157,7 @@ func (a *attempt) checkTask() (err error) {
 
 func (a *attempt) checkSecrets() error {
 	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		if err := step.CheckSecret(a.args.Agent.Secrets[name]); err != nil {
+		if _, err := secret.ParseRef(a.args.Agent.Secrets[name]); err != nil {
 			return fmt.Errorf("secret %s: %w", name, err)
 		}
 	}

@@ -111,11 +111,13 @@ func (a *attempt) announce(s *session) {
 func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	values := make(map[string]string, len(a.args.Agent.Secrets))
 	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		value, err := resolveSecret(ctx, a.args.Agent.Secrets[name])
+		ref, err := secret.ParseRef(a.args.Agent.Secrets[name])
+		if err == nil {
+			values[name], err = ref.Resolve(ctx)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("secret %s of agent %q: %w", name, a.args.Agent.Name, err)
 		}
-		values[name] = value
 	}
 	return values, nil
 }

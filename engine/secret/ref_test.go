@@ -1,4 +1,4 @@
-package agentrun
+package secret
 
 import (
 	"context"
@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mleflow/mleflow/engine/step"
 )
 
-func TestResolveSecret(t *testing.T) {
+func TestRefResolve(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("from a file\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -34,13 +32,13 @@ func TestResolveSecret(t *testing.T) {
 		{"command:cat /dev/zero", "", "more than 1048576 bytes"},
 	}
 	for _, tt := range tests {
-		got, err := resolveSecret(t.Context(), tt.ref)
+		got, err := resolve(t.Context(), tt.ref)
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: got %q, %v", tt.ref, got, err)
 		}
 	}
 	for _, bad := range []string{"", "env:", "plain text", "http://x", "sk-1:2"} {
-		if step.CheckSecret(bad) == nil {
+		if _, err := ParseRef(bad); err == nil {
 			t.Errorf("%q is taken as a reference", bad)
 		}
 	}
@@ -48,17 +46,25 @@ func TestResolveSecret(t *testing.T) {
 
 // A secret's command is stopped with the run, and what it leaves running does
 // not hold the run up.
-func TestSecretCommandEnds(t *testing.T) {
+func TestRefCommandEnds(t *testing.T) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := resolveSecret(ctx, "command:sleep 60; echo late"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := resolve(ctx, "command:sleep 60; echo late"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the interruption", err)
 	}
-	if _, err := resolveSecret(t.Context(), "command:sleep 30 & echo key"); err == nil || !strings.Contains(err.Error(), "left a process behind") {
+	if _, err := resolve(t.Context(), "command:sleep 30 & echo key"); err == nil || !strings.Contains(err.Error(), "left a process behind") {
 		t.Errorf("got %v, want the process left behind", err)
 	}
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
+}
+
+func resolve(ctx context.Context, s string) (string, error) {
+	ref, err := ParseRef(s)
+	if err != nil {
+		return "", err
+	}
+	return ref.Resolve(ctx)
 }

@@ -1,0 +1,113 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// maxSize is the greatest size of a secret in bytes.
+	maxSize = 1 << 20
+	// commandWait is how long a secret's command may go on in the background
+	// once it has ended or the run is interrupted.
+	commandWait = 2 * time.Second
+)
+
+var errSize = fmt.Errorf("it has more than %d bytes, which no secret has; is it the right place?", maxSize)
+
+// Ref says where the value of a secret is: env:NAME, file:PATH or command:LINE.
+type Ref struct{ source, name string }
+
+// ParseRef reads a reference. The error does not repeat the string, which may
+// be a secret that was written there by mistake.
+func ParseRef(s string) (Ref, error) {
+	source, name, _ := strings.Cut(s, ":")
+	switch source {
+	case "env", "file", "command":
+		if name != "" {
+			return Ref{source, name}, nil
+		}
+	}
+	return Ref{}, errors.New(`not a reference; write "env:NAME", "file:PATH" or "command:LINE"`)
+}
+
+// Resolve returns the value without its last line end: that of an environment
+// variable, of a file, or what a command prints. A command runs in the shell,
+// ends with ctx, and prints 1 MiB at most; a file holds no more.
+func (r Ref) Resolve(ctx context.Context) (string, error) {
+	switch r.source {
+	case "env":
+		value, ok := os.LookupEnv(r.name)
+		if !ok {
+			return "", fmt.Errorf("the environment variable %s is not set", r.name)
+		}
+		return value, nil
+	case "file":
+		data, err := readFile(r.name)
+		return withoutLineEnd(data), err
+	default:
+		data, err := runCommand(ctx, r.name)
+		return withoutLineEnd(data), err
+	}
+}
+
+func withoutLineEnd(data []byte) string { return strings.TrimRight(string(data), "\r\n") }
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxSize:
+		return nil, fmt.Errorf("read %s: %w", path, errSize)
+	}
+	return data, nil
+}
+
+// runCommand returns what a command prints. The command ends with ctx, and
+// what it leaves in the background is not waited for.
+func runCommand(ctx context.Context, line string) ([]byte, error) {
+	var out boundedBuffer
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Stdout = &out
+	cmd.WaitDelay = commandWait
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("its command was stopped: %w", context.Cause(ctx))
+	case out.full:
+		return nil, fmt.Errorf("run its command: %w", errSize)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, fmt.Errorf("its command left a process behind that holds its output open; let that process print elsewhere: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("its command failed: %w", err)
+	}
+	return out.data, nil
+}
+
+// boundedBuffer takes no more than a secret may have.
+type boundedBuffer struct {
+	data []byte
+	full bool
+}
+
+// Write implements io.Writer.
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if len(b.data)+len(p) > maxSize {
+		b.full = true
+		return 0, errSize
+	}
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
