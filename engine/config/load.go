@@ -5,7 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -51,7 +51,7 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 		return p, diags
 	}
 	content, more := file.Body.Content(fileSchema)
-	diags = append(diags, explainBlocks(more)...)
+	diags = append(diags, explainBlocks(file.Body, more)...)
 	l := loader{p: p, opts: opts, outputs: map[string]*Output{}}
 	for _, block := range content.Blocks {
 		diags = append(diags, l.block(block)...)
@@ -64,14 +64,26 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	return p, diags
 }
 
-// explainBlocks adds to a block that is not known which there are.
-func explainBlocks(diags diag.List) diag.List {
-	for _, d := range diags {
-		if d.Summary == "Unsupported block type" && !strings.Contains(d.Detail, "Did you mean") {
-			d.Detail += " A pipeline is made of mleflow, variable, locals, agent, step and output blocks."
+// explainBlocks says of a block type that is unknown, and like none, which there
+// are.
+func explainBlocks(body hcl.Body, diags diag.List) diag.List {
+	for _, b := range body.(*hclsyntax.Body).Blocks {
+		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
+			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
+		}) {
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, agent, step and output blocks.")
 		}
 	}
 	return diags
+}
+
+// addDetail adds what to do to the diagnostic about a range.
+func addDetail(diags diag.List, r hcl.Range, text string) {
+	for _, d := range diags {
+		if d.Subject != nil && *d.Subject == r {
+			d.Detail += text
+		}
+	}
 }
 
 type loader struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/addr"
@@ -25,7 +26,7 @@ func (l *loader) step(b *hcl.Block) diag.List {
 		return append(diags, duplicate("step", a.String(), b.DefRange, old.Range))
 	}
 	content, more := b.Body.Content(stepSchema(kind))
-	diags = append(diags, explainCount(more)...)
+	diags = append(diags, explainCount(b.Body, more)...)
 	s := &Step{Addr: a, Kind: kind, Range: b.DefRange, Args: exprs(content.Attributes), Blocks: map[string]map[string]hcl.Expression{}}
 	diags = append(diags, checkDependsOn(s.Args["depends_on"])...)
 	s.ForEach, s.DependsOn, s.Timeout = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout")
@@ -112,11 +113,9 @@ func take(m map[string]hcl.Expression, name string) hcl.Expression {
 }
 
 // explainCount adds what to do instead to the refusal of Terraform's count.
-func explainCount(diags diag.List) diag.List {
-	for _, d := range diags {
-		if d.Summary == "Unsupported argument" && strings.Contains(d.Detail, `"count"`) {
-			d.Detail += " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }."
-		}
+func explainCount(body hcl.Body, diags diag.List) diag.List {
+	if count := body.(*hclsyntax.Body).Attributes["count"]; count != nil {
+		addDetail(diags, count.NameRange, " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }.")
 	}
 	return diags
 }

@@ -1,11 +1,10 @@
 package config
 
 import (
-	"strings"
-
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -76,7 +75,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 		v.Type, defaults, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
 		if diags.HasErrors() {
 			v.Type = cty.DynamicPseudoType
-			return explainTypes(diags)
+			return explainTypes(typ.Expr, diags)
 		}
 	}
 	if def == nil {
@@ -99,14 +98,14 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	return diags
 }
 
-// explainTypes adds to an unknown type which there are.
-func explainTypes(diags diag.List) diag.List {
-	for _, d := range diags {
-		if strings.HasPrefix(d.Detail, "The keyword ") {
-			word := strings.Trim(strings.Fields(d.Detail)[2], `"`)
-			d.Detail += diag.DidYouMean(word, []string{"string", "number", "bool", "any"}) +
-				" The types are string, number, bool, any, list(…), set(…), map(…), tuple([…]) and object({…})."
+// explainTypes adds to a type that is unknown which there are.
+func explainTypes(typ hcl.Expression, diags diag.List) diag.List {
+	hclsyntax.VisitAll(typ.(hclsyntax.Expression), func(n hclsyntax.Node) hcl.Diagnostics {
+		if x, ok := n.(*hclsyntax.ScopeTraversalExpr); ok && len(x.Traversal) == 1 {
+			addDetail(diags, x.Range(), diag.DidYouMean(x.Traversal.RootName(), []string{"string", "number", "bool", "any"})+
+				" The types are string, number, bool, any, list(…), set(…), map(…), tuple([…]) and object({…}).")
 		}
-	}
+		return nil
+	})
 	return diags
 }

@@ -1,19 +1,21 @@
 package diag
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // The summaries of the parser and of the expression language that are put in
 // other words.
 const (
-	oneLineBlock   = "Invalid single-argument block definition"
-	multiLineText  = "Invalid multi-line string"
-	unclosedText   = "Unterminated template string"
-	functionFailed = "Error in function call"
+	oneLineBlock  = "Invalid single-argument block definition"
+	multiLineText = "Invalid multi-line string"
+	unclosedText  = "Unterminated template string"
 )
 
 // plain puts into plain words what the parser and the expression language say
@@ -39,9 +41,16 @@ func plainDetail(d *hcl.Diagnostic) string {
 		return "A block on one line holds one argument at most. Write each argument on a line of its own, and the closing brace after them."
 	case d.Summary == unclosedText:
 		return "A text is not closed: its last quotation mark is missing, or the line that ends a text begun with <<."
-	case d.Summary == functionFailed && strings.Contains(d.Detail, "panic in function implementation"):
+	case panicked(d):
 		call, _, _ := strings.Cut(d.Detail, " failed:")
 		return call + " failed: it has no result for these arguments."
 	}
 	return strings.ReplaceAll(d.Detail, "?.", "?")
+}
+
+// panicked reports whether a function of the language panicked.
+func panicked(d *hcl.Diagnostic) bool {
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)
+	var bad function.PanicError
+	return ok && errors.As(call.FunctionCallError(), &bad)
 }

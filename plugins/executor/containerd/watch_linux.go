@@ -222,5 +222,5 @@ func (r *run) drain(ctx context.Context) (dropped int64, err error) {
 
 // gone reports whether what was asked of a container came too late for it.
 func gone(err error) bool {
-	return errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err) || strings.Contains(err.Error(), "process already finished")
+	return errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err)
 }
