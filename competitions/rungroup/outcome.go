@@ -21,6 +21,7 @@ const (
 	TimedOut    Outcome = "timed_out"
 	OutOfMemory Outcome = "out_of_memory"
 	OutOfDisk   Outcome = "out_of_disk"
+	DataChanged Outcome = "data_changed"
 	AgentFailed Outcome = "agent_failed"
 	// MachineFailed is no fault of the agent: something around it went wrong,
 	// or the run's folder is not there.
@@ -29,7 +30,7 @@ const (
 
 // Outcomes returns all of them.
 func Outcomes() []Outcome {
-	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, OutOfDisk, AgentFailed, MachineFailed}
+	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, OutOfDisk, DataChanged, AgentFailed, MachineFailed}
 }
 
 // logTail is how much of the end of run.log is looked at, in bytes.

@@ -1,6 +1,10 @@
 package step
 
-import "context"
+import (
+	"context"
+
+	"github.com/mleflow/mleflow/cache"
+)
 
 // Estimate is the room a step needs, told before it runs. It may be too much;
 // it should not be too little.
@@ -25,6 +29,25 @@ func (e Estimate) Bytes() int64 { return e.CacheBytes + e.PeakBytes }
 // fast and asks no network: plan calls it. Inputs that other steps have yet to
 // make have no digest and no size then.
 type Estimator interface{ Estimate() Estimate }
+
+// Copy is content that a step copies before it works.
+type Copy struct {
+	// Ref is the content, zero while it is not known, and Expected its size then.
+	Ref      cache.Ref
+	Expected int64
+	// Shared says that steps with the same content use one copy, which may be
+	// there; see cache.Sharer.
+	Shared bool
+	// Why is why it is copied, half a sentence.
+	Why string
+}
+
+// Copier is implemented by steps that copy much, which takes time and space that a
+// step's inputs do not let one expect. Copies is fast and asks no network: plan
+// calls it.
+type Copier interface {
+	Copies(ctx context.Context, store cache.Store) []Copy
+}
 
 // Finding is the answer to one question of a preflight.
 type Finding string

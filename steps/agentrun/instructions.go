@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/task"
@@ -115,46 +113,13 @@ func (s *session) instructionsText(ctx context.Context) ([]byte, error) {
 }
 
 // checkTexts compares the texts that the step was given with the pins.
-func (s *session) checkTexts() error {
-	given := s.args.Texts
-	if got := given.Description.Ref.ID; got != s.description {
-		return step.Mismatch(fmt.Errorf("the description of %s by %s has SHA-256 %s, and the task %q wants %s", s.def.ID, given.Description.From, got, s.args.Task, s.description))
+func (a *attempt) checkTexts() error {
+	given := a.args.Texts
+	if got := given.Description.Ref.ID; got != a.description {
+		return step.Mismatch(fmt.Errorf("the description of %s by %s has SHA-256 %s, and the task %q wants %s", a.def.ID, given.Description.From, got, a.args.Task, a.description))
 	}
-	if got := given.Instructions.Ref.ID; got != s.instructions {
-		return step.Mismatch(fmt.Errorf("the instructions by %s have SHA-256 %s, and the task %q wants %s", given.Instructions.From, got, s.args.Task, s.instructions))
+	if got := given.Instructions.Ref.ID; got != a.instructions {
+		return step.Mismatch(fmt.Errorf("the instructions by %s have SHA-256 %s, and the task %q wants %s", given.Instructions.From, got, a.args.Task, a.instructions))
 	}
 	return nil
-}
-
-// descriptionFile is where agents look for the text of the competition.
-const descriptionFile = "description.md"
-
-// describedData returns the data with the competition's description beside
-// them. One that they bring is left under the task own only: it may be what an
-// author wrote.
-func (s *session) describedData(ctx context.Context) (cache.Ref, error) {
-	data := s.args.Data.Ref
-	entries, err := tree.Read(ctx, s.env.Store, data)
-	if err != nil {
-		return data, err
-	}
-	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == descriptionFile })
-	var text cache.Ref
-	switch {
-	case s.args.Task != competitions.TaskOwn:
-		if err := s.checkTexts(); err != nil {
-			return data, err
-		}
-		text = s.args.Texts.Description.Ref
-	case i >= 0:
-		return data, nil
-	default:
-		if text, err = cache.PutBytes(ctx, s.env.Store, s.def.OwnDescription()); err != nil {
-			return data, err
-		}
-	}
-	if i >= 0 {
-		entries = slices.Delete(entries, i, i+1)
-	}
-	return tree.Put(ctx, s.env.Store, append(entries, tree.NewEntry(descriptionFile, text, false)))
 }

@@ -49,6 +49,9 @@ const (
 	// OutOfDisk: it was stopped beyond the disk limit, in a runtime that cannot
 	// keep it to that.
 	OutOfDisk Outcome = "out_of_disk"
+	// DataChanged: it changed its data, which are read-only, in a runtime that
+	// cannot keep it from that; however it ended.
+	DataChanged Outcome = "data_changed"
 	// AgentFailed: it ended with another status or by a signal.
 	AgentFailed Outcome = "agent_failed"
 )
@@ -75,7 +78,7 @@ var statsType = cty.Object(map[string]cty.Type{
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
-	tidied := &sync.Once{}
+	tidied, memo := &sync.Once{}, &sync.Map{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
 		Version: "5",
@@ -117,14 +120,14 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code", Type: step.ArtifactType, Doc: "What the agent left in CODE_DIR, a tree."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What it left in LOGS_DIR, and output.log with what it printed, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that went through the proxy or was refused by it, JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory, out_of_disk or agent_failed."},
+			{Name: "outcome", Type: cty.String, Doc: "How it ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, data_changed or agent_failed."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, names of arguments, the caller's file and line, JSON lines. It is what the agent's side told."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "What snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. The step grade takes it."},
 			{Name: "stats", Type: statsType, Doc: "What it used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, runtime and whether that isolates, its network (none, allow or open), how many connections and validations it asked for, how many calls are in shim_log, what of its files was left_out, and lost_services, those whose ports it took while nobody served them and the attempt was not resumed yet."},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What it left in SUBMISSION_DIR, a tree."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every question to the validity server, with size, digest and verdict, JSON lines."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied) },
+		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo) },
 	}
 }
 
@@ -186,10 +189,12 @@ type attempt struct {
 	every time.Duration
 	// tidied is done when this process has removed what others left.
 	tidied *sync.Once
+	// memo are the data with a description, by the digests of both.
+	memo *sync.Map
 }
 
-func newAttempt(args step.Args, deps Deps, tidied *sync.Once) (step.Step, error) {
-	a := &attempt{deps: deps, raw: args, tidied: tidied}
+func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map) (step.Step, error) {
+	a := &attempt{deps: deps, raw: args, tidied: tidied, memo: memo}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}

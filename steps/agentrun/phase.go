@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -36,10 +35,10 @@ func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
 }
 
 // placed returns what is told how much of the data is placed.
-func (p *phases) placed(data cache.Ref) func(tree.Result) {
+func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 	p.enter(step.Phase{Name: step.Placing, TotalFiles: data.Files, TotalBytes: data.Size})
-	return func(r tree.Result) {
-		p.note(step.Placing, func(now *step.Phase) { now.Files, now.Bytes = r.Files, r.Bytes })
+	return func(files, bytes int64) {
+		p.note(step.Placing, func(now *step.Phase) { now.Files, now.Bytes = files, bytes })
 	}
 }
 

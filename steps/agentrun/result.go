@@ -138,6 +138,9 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.
 		fmt.Fprintf(s.env.Log, "not served after the attempt was resumed: the %s, whose port the agent had taken\n", name)
 	}
 	outcome := outcomeOf(exit, h.submitted)
+	if s.changed != "" {
+		outcome = DataChanged
+	}
 	fmt.Fprintf(s.env.Log, "outcome: %s (exit status %d, %.1f s, network %s)\n", outcome, exit.Code, stats.WallSeconds, stats.Network)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {
 		text, err := json.Marshal(value)

@@ -57,6 +57,9 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		s.rescue(ctx)
 		return nil, mask.Error(classify(ctx, a.args.Agent.Name, err))
 	}
+	if err := s.checkData(ctx); err != nil {
+		return nil, mask.Error(err)
+	}
 	out, err = s.result(ctx, exit, printed)
 	return out, mask.Error(err)
 }

@@ -41,8 +41,12 @@ type session struct {
 	// before it had the result.
 	ended *end
 	close []func(keep bool) error
-	gates *gates
-	shots *snapshots
+	// shared are the data where other attempts read the same folder, and changed
+	// what the agent changed in them.
+	shared  cache.Shared
+	changed string
+	gates   *gates
+	shots   *snapshots
 	// phases tells people what the attempt is doing.
 	phases *phases
 }
@@ -172,7 +176,8 @@ func (s *session) end() error {
 type layout struct {
 	// root holds all others but for home, which may be a volume below it.
 	root string
-	// home is what the agent sees as /home, tmp as /tmp, data as /home/data.
+	// home is what the agent sees as /home, tmp as /tmp, data as /home/data; the
+	// last may lie elsewhere, with a link in home.
 	home, tmp, data string
 	// host is for files that the agent does not see, shim the package mlebench.
 	host, shim string
@@ -222,9 +227,7 @@ func (s *session) mountVolume(ctx context.Context) error {
 	return nil
 }
 
-// fill makes the folders and places the data and texts. Without isolation the
-// data are copies: nothing keeps a process of the same user from writing to a
-// file that is linked into the cache.
+// fill makes the folders and places the data and texts.
 func (s *session) fill(ctx context.Context) error {
 	if err := s.makeFolders(); err != nil {
 		return fmt.Errorf("make agent's folders: %w", err)
@@ -232,15 +235,7 @@ func (s *session) fill(ctx context.Context) error {
 	if err := s.placeFiles(ctx); err != nil {
 		return err
 	}
-	data, err := s.describedData(ctx)
-	if err != nil {
-		return fmt.Errorf("place data: %w", err)
-	}
-	opts := tree.Options{Mode: tree.Copy, Progress: s.phases.placed(data)}
-	if s.runtime.Isolates {
-		opts.Mode = tree.Link
-	}
-	if _, err := tree.Materialise(ctx, s.env.Store, data, s.dirs.data, opts); err != nil {
+	if err := s.placeData(ctx); err != nil {
 		return fmt.Errorf("place data: %w", err)
 	}
 	if err := s.placeShim(); err != nil {
@@ -285,7 +280,11 @@ func (s *session) give(path string) error {
 
 // at returns where the agent sees a folder of its home, or the home itself.
 func (s *session) at(name string) string {
-	return s.runtime.Path(executor.Mount{Host: filepath.Join(s.dirs.home, name), Guest: filepath.Join("/home", name)})
+	host := filepath.Join(s.dirs.home, name)
+	if name == "data" {
+		host = s.dirs.data
+	}
+	return s.runtime.Path(executor.Mount{Host: host, Guest: filepath.Join("/home", name)})
 }
 
 // mounts are what the agent sees of the host.

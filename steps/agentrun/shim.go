@@ -125,8 +125,10 @@ func (s *session) openEvidence(g *gates) (http.Handler, error) {
 // shown names the agent's files as runtimes that map folders do, so that no
 // path of this machine is kept.
 func (s *session) shown(r shim.Record) shim.Record {
-	if rest, ok := strings.CutPrefix(r.File, s.at("")+"/"); ok {
-		r.File = "/home/" + rest
+	for _, name := range []string{"", "data"} {
+		if rest, ok := strings.CutPrefix(r.File, s.at(name)+"/"); ok {
+			r.File = filepath.Join("/home", name, rest)
+		}
 	}
 	return r
 }

@@ -33,6 +33,12 @@
 // does not hold to it. Core dumps are off. CPUs, DiskBytes and Network are not
 // enforced.
 //
+// Mounts that are read-only: for root, whom the permissions of files do not keep
+// from writing, they are mounted over themselves in a mount namespace of the
+// command's own, where the machine lets it (containers mostly do not). It keeps
+// from mistakes, not from a command that unmounts them. For other users nothing is
+// done; permissions hold until the command changes those of its own user's files.
+//
 // The environment is the Spec's, MarkerVariable, and variables for devices. Services listen on free
 // ports of the host's loopback interface, where every process of the machine
 // reaches them. Spec.Devices are told to the vendors' libraries, by

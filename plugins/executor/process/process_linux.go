@@ -125,6 +125,7 @@ func newOrder(spec executor.Spec, marker string) order {
 		Command: spec.Command, Env: raw, Dir: spec.Dir,
 		Timeout: spec.Limits.Timeout, Grace: grace,
 		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes, Processes: spec.Limits.Processes,
+		ReadOnly: readOnly(spec.Mounts),
 	}
 }
 

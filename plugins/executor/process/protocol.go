@@ -37,6 +37,8 @@ type order struct {
 	MemoryBytes int64         `json:"memory_bytes"`
 	FileBytes   int64         `json:"file_bytes"`
 	Processes   int           `json:"processes"`
+	// ReadOnly are what the command may only read, as far as that can be had.
+	ReadOnly []string `json:"read_only"`
 }
 
 // report is what the supervisor says at the end.

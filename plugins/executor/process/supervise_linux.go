@@ -82,6 +82,9 @@ func (s *supervision) run() report {
 	if err := setLimits(s.order); err != nil {
 		return report{StartError: err.Error()}
 	}
+	if err := protect(s.order.ReadOnly); err != nil {
+		return report{StartError: err.Error()}
+	}
 	pid, err := s.startCommand()
 	if err != nil {
 		return report{StartError: err.Error()}
