@@ -335,20 +335,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestPrivateCopy sees that an agent that writes to its data does not write to
-// the cache.
-func TestPrivateCopy(t *testing.T) {
-	b := newBench(t)
-	args := values(b, t, shell(`chmod -R u+w $DATA_DIR; echo spoilt > $DATA_DIR/train.csv; cat $DATA_DIR/train.csv`))
-	if r := run(t, b, args); r.Logs["output.log"] != "spoilt\n" {
-		t.Fatalf("the agent could not write: %q", r.Logs["output.log"])
-	}
-	ref := b.TreeRef(t, toyData)
-	if diff := cmp.Diff(toyData, b.Files(t, ref)); diff != "" {
-		t.Errorf("the cached data changed (-want +got):\n%s", diff)
-	}
-}
-
 func TestNetworkWarning(t *testing.T) {
 	b := newBench(t)
 	args := values(b, t, shell("true"))

@@ -17,7 +17,7 @@ func TestHostileHarvest(t *testing.T) {
 		mkfifo pipe
 		truncate -s 20G aaa-huge
 		mkdir empty sub; echo deep > sub/file
-		ln $DATA_DIR/test.csv hard; ln hard hard2
+		cp $DATA_DIR/test.csv $AGENT_DIR/test.csv; ln $AGENT_DIR/test.csv hard; ln hard hard2
 		echo hidden > .hidden
 		echo locked > locked; chmod 0 locked
 		mkdir shut; echo inside > shut/file; chmod 0 shut
