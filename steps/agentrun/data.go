@@ -63,6 +63,7 @@ func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes in
 		case err == nil:
 			s.close = append(s.close, func(bool) error { return s.shared.Close() })
 			s.dirs.data = s.shared.Dir()
+			tell(ref.Files, ref.Size)
 			files, bytes = s.shared.Copied()
 			return files, bytes, os.Symlink(s.dirs.data, filepath.Join(s.dirs.home, "data"))
 		case !errors.Is(err, cache.ErrQuota):
