@@ -183,8 +183,8 @@ type Flag string
 // place and a medal hang on the last digits; see Medals.Crowd.
 const Crowded Flag = "crowded"
 
-// Flags returns the flags that there are, sorted.
-func Flags() []Flag { return []Flag{Crowded} }
+// flags returns the flags that there are, sorted.
+func flags() []Flag { return []Flag{Crowded} }
 
 // ParamNames returns the names of the parameters in order of declaration.
 func (d *Definition) ParamNames() []string {

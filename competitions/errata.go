@@ -87,8 +87,8 @@ func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
 	}
 	for _, item := range v.AsValueSlice() {
 		flag := Flag(item.AsString())
-		if !slices.Contains(Flags(), flag) || slices.Contains(out, flag) {
-			d.fail(body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", Flags())
+		if !slices.Contains(flags(), flag) || slices.Contains(out, flag) {
+			d.fail(body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", flags())
 			continue
 		}
 		out = append(out, flag)

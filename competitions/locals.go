@@ -39,7 +39,7 @@ func (d *decoder) locals(blocks []*hclsyntax.Block) {
 // params) and the pure functions. An override of an undeclared parameter is
 // a diagnostic; values are converted to the type of the default.
 func (d *Definition) EvalContext(params map[string]cty.Value) (*hcl.EvalContext, hcl.Diagnostics) {
-	values, diags := d.ParamValues(params)
+	values, diags := d.paramValues(params)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -58,8 +58,8 @@ func (d *Definition) EvalContext(params map[string]cty.Value) (*hcl.EvalContext,
 	return e.context(nil), diags
 }
 
-// ParamValues returns the value of every parameter after overriding.
-func (d *Definition) ParamValues(overrides map[string]cty.Value) (map[string]cty.Value, hcl.Diagnostics) {
+// paramValues returns the value of every parameter after overriding.
+func (d *Definition) paramValues(overrides map[string]cty.Value) (map[string]cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	values := make(map[string]cty.Value, len(d.Params))
 	for _, p := range d.Params {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ReferenceCommit is the commit of the reference that the definitions follow.
-const ReferenceCommit = "783b15af77404fbaffe7255b0c4a934b46153389"
+// referenceCommit is the commit of the reference that the definitions follow.
+const referenceCommit = "783b15af77404fbaffe7255b0c4a934b46153389"
 
 // Repository is where texts of tasks are: the reference's repository, or one
 // that stands for it in tests.
@@ -19,7 +19,7 @@ type Repository struct {
 }
 
 var reference = Repository{
-	URL: "https://raw.githubusercontent.com/openai/mle-bench/" + ReferenceCommit,
+	URL: "https://raw.githubusercontent.com/openai/mle-bench/" + referenceCommit,
 	Instructions: map[Task]Pin{
 		TaskReference:  {Path: "environment/instructions.txt", SHA256: "7f6bfde87ed88d53afef1688dd9206753982baf4a4038e87d6069ab57224ec7a"},
 		TaskObfuscated: {Path: "environment/instructions_obfuscated.txt", SHA256: "cbeb320b53cef0fe1040608183cfc9001b0fe0ca593f5e819b25317f4282ffe3"},

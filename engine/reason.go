@@ -39,12 +39,12 @@ func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decis
 	if err != nil || rec == nil {
 		return []plan.Reason{{Text: forgotten}}
 	}
-	return Diff(rec.Fields, d.fields)
+	return diff(rec.Fields, d.fields)
 }
 
-// Diff lists the fields that differ between two keys, in the order of the new
+// diff lists the fields that differ between two keys, in the order of the new
 // one, then those that are gone.
-func Diff(before, after []digest.Field) []plan.Reason {
+func diff(before, after []digest.Field) []plan.Reason {
 	old := make(map[string]string, len(before))
 	for _, f := range before {
 		old[f.Label] = f.Value

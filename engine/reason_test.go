@@ -24,7 +24,7 @@ func TestDiffText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Diff([]digest.Field{{Label: "f", Value: tt.from}}, []digest.Field{{Label: "f", Value: tt.to}})
+			got := diff([]digest.Field{{Label: "f", Value: tt.from}}, []digest.Field{{Label: "f", Value: tt.to}})
 			if len(got) != 1 {
 				t.Fatalf("%d reasons, want 1", len(got))
 			}

@@ -11,11 +11,11 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// CheckUnmodified returns an error that wraps cache.ErrCorrupt when a file of
+// checkUnmodified returns an error that wraps cache.ErrCorrupt when a file of
 // the tree or blob was written to since it was published, as a process can
 // that was given links: one stat a file, and a read only of what looks
 // changed. Objects that are wrong go to the quarantine, with their records.
-func (c *Cache) CheckUnmodified(ctx context.Context, ref cache.Ref) error {
+func (c *Cache) checkUnmodified(ctx context.Context, ref cache.Ref) error {
 	if ref.Kind != cache.Tree {
 		_, err := c.checkSealed(ctx, ref.ID, false)
 		return err

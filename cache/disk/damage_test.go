@@ -170,16 +170,16 @@ func TestCheckUnmodified(t *testing.T) {
 	dst := t.TempDir() + "/in"
 	_, err := tree.Materialise(t.Context(), c, ref, dst, tree.Options{})
 	must(t, err)
-	must(t, c.CheckUnmodified(t.Context(), ref))
+	must(t, c.checkUnmodified(t.Context(), ref))
 	// Reading, linking and removing links change nothing.
 	_, err = os.ReadFile(dst + "/d0/f3")
 	must(t, err)
 	must(t, os.Chmod(dst+"/d0", 0o755))
 	must(t, os.Link(dst+"/d0/f3", dst+"/d0/copy"))
-	must(t, c.CheckUnmodified(t.Context(), ref))
+	must(t, c.checkUnmodified(t.Context(), ref))
 	overwrite(t, dst+"/d0/f3", flip)
 	overwrite(t, dst+"/d2/f5", flip) // executable: the twin
-	err = c.CheckUnmodified(t.Context(), ref)
+	err = c.checkUnmodified(t.Context(), ref)
 	wantErr(t, err, cache.ErrCorrupt)
 	for _, path := range []string{"d0/f3", "d2/f5"} {
 		if !strings.Contains(err.Error(), path) {
@@ -195,7 +195,7 @@ func TestCheckUnmodified(t *testing.T) {
 	_, err = tree.Materialise(t.Context(), c, ref, dst, tree.Options{})
 	must(t, err)
 	overwrite(t, dst+"/d0/f3", func(b []byte) []byte { return b })
-	must(t, c.CheckUnmodified(t.Context(), ref))
+	must(t, c.checkUnmodified(t.Context(), ref))
 	wantVerified(t, c)
 	must(t, tree.Remove(dst))
 }

@@ -106,9 +106,9 @@ func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone,
 	return t, nil
 }
 
-// Latest returns the newest record of an address whatever its action, to
+// latest returns the newest record of an address whatever its action, to
 // explain what changed since, or cache.ErrNotFound. Its content may be gone.
-func (c *Cache) Latest(_ context.Context, address string) (*cache.Record, error) {
+func (c *Cache) latest(_ context.Context, address string) (*cache.Record, error) {
 	if err := c.index.refresh(); err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func TestLinkLimit(t *testing.T) {
 					t.Errorf("file %d holds %q with %d links, %v", i, data, links(t, path), err)
 				}
 			}
-			must(t, c.CheckUnmodified(t.Context(), ref))
+			must(t, c.checkUnmodified(t.Context(), ref))
 			wantVerified(t, c)
 			_, err := c.GC(t.Context(), GCOptions{})
 			must(t, err)

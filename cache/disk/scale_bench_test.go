@@ -63,7 +63,7 @@ var scalePhases = []struct {
 			if err != nil {
 				return err
 			}
-			return c.CheckUnmodified(ctx, ref)
+			return c.checkUnmodified(ctx, ref)
 		})
 	}},
 	{"verify", scaleVerify},

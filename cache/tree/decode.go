@@ -99,8 +99,8 @@ func (d *Decoder) readLine() ([]byte, error) {
 	return nil, err
 }
 
-// Decode reads a whole encoding.
-func Decode(data []byte) ([]Entry, error) {
+// decode reads a whole encoding.
+func decode(data []byte) ([]Entry, error) {
 	entries := make([]Entry, 0, max(0, bytes.Count(data, []byte{'\n'})-1))
 	d := NewDecoder(bytes.NewReader(data))
 	for {

@@ -13,8 +13,8 @@ import (
 // that a name cannot be part of one.
 var ErrInvalid = errors.New("invalid tree")
 
-// MaxName is the longest name in bytes.
-const MaxName = 255
+// maxName is the longest name in bytes.
+const maxName = 255
 
 // Type tells what an entry of a directory is.
 type Type byte
@@ -69,8 +69,8 @@ func CheckName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
 		return fmt.Errorf("name %q: %w: not a file name", name, ErrInvalid)
-	case len(name) > MaxName:
-		return fmt.Errorf("name %q: %w: longer than %d bytes", name[:32]+"…", ErrInvalid, MaxName)
+	case len(name) > maxName:
+		return fmt.Errorf("name %q: %w: longer than %d bytes", name[:32]+"…", ErrInvalid, maxName)
 	case strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0:
 		return fmt.Errorf("name %q: %w: holds a slash or a zero byte", name, ErrInvalid)
 	}

@@ -37,8 +37,8 @@ func NewFS(ctx context.Context, store cache.Store, ref cache.Ref) *FS {
 	return &FS{ctx: ctx, store: store, root: NewEntry(".", ref, false), dirs: make(map[cache.Ref][]Entry)}
 }
 
-// Entry returns the entry at name, as Find does.
-func (f *FS) Entry(name string) (Entry, error) { return f.find("find", name) }
+// entry returns the entry at name, as Find does.
+func (f *FS) entry(name string) (Entry, error) { return f.find("find", name) }
 
 func (f *FS) find(op, name string) (Entry, error) {
 	if !fs.ValidPath(name) {

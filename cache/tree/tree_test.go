@@ -120,7 +120,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := Decode([]byte(text)); !errors.Is(err, ErrInvalid) {
+			if got, err := decode([]byte(text)); !errors.Is(err, ErrInvalid) {
 				t.Errorf("Decode = %v, error %v, want ErrInvalid", got, err)
 			}
 		})
@@ -145,7 +145,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("mleflow tree 1\n"))
 	f.Add([]byte("mleflow tree 1\nf 3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad a\\"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entries, err := Decode(data)
+		entries, err := decode(data)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
 				t.Fatalf("error %v does not wrap ErrInvalid", err)
@@ -176,7 +176,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(data)
+	got, err := decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}

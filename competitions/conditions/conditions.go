@@ -32,8 +32,8 @@ const (
 
 // The values of Isolation.
 const (
-	None      = "none"
-	Container = "container"
+	none      = "none"
+	container = "container"
 )
 
 const mixedPrefix = "mixed: "
@@ -46,9 +46,9 @@ const (
 
 // Of returns the conditions of an attempt under a runtime.
 func Of(runtime string, isolates bool) []string {
-	isolation := None
+	isolation := none
 	if isolates {
-		isolation = Container
+		isolation = container
 	}
 	return []string{Isolation + "=" + isolation, Runtime + "=" + runtime}
 }
@@ -58,7 +58,7 @@ func Of(runtime string, isolates bool) []string {
 // condition says it.
 func Shown(sets ...[]string) string {
 	return shown(Isolation, sets, func(v string) string {
-		if v == None {
+		if v == none {
 			return NotIsolated
 		}
 		return v
@@ -91,10 +91,10 @@ func shown(key string, sets [][]string, word func(string) string) string {
 	return mixedPrefix + strings.Join(words, ", ")
 }
 
-// Isolated reports whether nothing says that an attempt was not isolated.
-func Isolated(set []string) bool {
+// isolated reports whether nothing says that an attempt was not isolated.
+func isolated(set []string) bool {
 	for _, v := range step.ConditionValues(set, Isolation) {
-		if v == None {
+		if v == none {
 			return false
 		}
 	}

@@ -40,7 +40,7 @@ func (t Tally) NotIsolated(verb string) string {
 // open are the sets of attempts that were not isolated.
 func open(sets [][]string) (list [][]string) {
 	for _, set := range sets {
-		if !Isolated(set) {
+		if !isolated(set) {
 			list = append(list, set)
 		}
 	}

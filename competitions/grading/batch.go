@@ -158,7 +158,7 @@ func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure
 			reports = append(reports, r.report)
 		}
 	}
-	s := Summarize(reports)
+	s := summarize(reports)
 	s.Failures = append(s.Failures, failures...)
 	slices.SortStableFunc(s.Failures, func(a, b Failure) int { return a.Line - b.Line })
 	return s, nil
@@ -212,8 +212,8 @@ func forEach(n, workers int, f func(int)) {
 	wait.Wait()
 }
 
-// Summarize counts what the reports hold.
-func Summarize(reports []Graded) Summary {
+// summarize counts what the reports hold.
+func summarize(reports []Graded) Summary {
 	s := Summary{Runs: len(reports), Reports: append([]Graded{}, reports...), Failures: []Failure{}}
 	for _, r := range reports {
 		s.WithSubmissions += count(r.SubmissionExists)

@@ -180,7 +180,7 @@ func (d *decoder) requirements() {
 func (d *decoder) requirement(attr *hclsyntax.Attribute) {
 	known := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == attr.Name })
 	if known < 0 {
-		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", diag.Suggest(attr.Name, RuleNames()))
+		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", diag.Suggest(attr.Name, ruleNames()))
 		return
 	}
 	v, ok := d.evaluate(attr)

@@ -62,7 +62,7 @@ func TestRulesAreDocumented(t *testing.T) {
 		}
 		seen[r.Name] = true
 	}
-	if diff := cmp.Diff(len(rules), len(RuleNames())); diff != "" {
+	if diff := cmp.Diff(len(rules), len(ruleNames())); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -42,8 +42,8 @@ var rules = []Rule{
 // Rules returns every kind of requirement, for documentation.
 func Rules() []Rule { return append([]Rule(nil), rules...) }
 
-// RuleNames returns the names of all kinds in the order of Rules.
-func RuleNames() []string {
+// ruleNames returns the names of all kinds in the order of Rules.
+func ruleNames() []string {
 	names := make([]string, len(rules))
 	for i, r := range rules {
 		names[i] = r.Name

@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// ExperimentsName is the file that says which run groups are an experiment.
-const ExperimentsName = "run_group_experiments.csv"
+// experimentsName is the file that says which run groups are an experiment.
+const experimentsName = "run_group_experiments.csv"
 
 // Experiment is the reports of an experiment's run groups.
 type Experiment struct {
@@ -43,13 +43,13 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 		}
 	}
 	if len(groups) == 0 {
-		return nil, fmt.Errorf("%s has no experiment %q. %s", filepath.Join(runs, ExperimentsName), id, diag.Suggest(id, known))
+		return nil, fmt.Errorf("%s has no experiment %q. %s", filepath.Join(runs, experimentsName), id, diag.Suggest(id, known))
 	}
 	slices.Sort(groups)
 	out := &Experiment{}
 	for _, group := range groups {
 		if !filepath.IsLocal(group) {
-			return nil, fmt.Errorf("%s: %q is not a folder below %s", ExperimentsName, group, runs)
+			return nil, fmt.Errorf("%s: %q is not a folder below %s", experimentsName, group, runs)
 		}
 		report, err := Report(filepath.Join(runs, group))
 		switch {
@@ -69,7 +69,7 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 
 // readExperiments returns the rows of the file but its header.
 func readExperiments(runs string) ([][]string, error) {
-	path := filepath.Join(runs, ExperimentsName)
+	path := filepath.Join(runs, experimentsName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read experiments: %w", err)
@@ -110,7 +110,7 @@ func AddToExperiment(runs, id, group string) error {
 	for _, row := range rows {
 		fmt.Fprintf(&b, "%s,%s\n", row[0], row[1])
 	}
-	path := filepath.Join(runs, ExperimentsName)
+	path := filepath.Join(runs, experimentsName)
 	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
 		return fmt.Errorf("write experiments: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// MetadataName is the file that makes a folder a run group.
-const MetadataName = "metadata.json"
+// metadataName is the file that makes a folder a run group.
+const metadataName = "metadata.json"
 
 // Metadata is the file metadata.json.
 type Metadata struct {

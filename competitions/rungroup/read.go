@@ -46,7 +46,7 @@ const maxMetadata = 64 << 20
 
 // Find returns the run groups that a folder is or holds, by name.
 func Find(dir string) ([]string, error) {
-	if isFile(filepath.Join(dir, MetadataName)) {
+	if isFile(filepath.Join(dir, metadataName)) {
 		return []string{dir}, nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -55,12 +55,12 @@ func Find(dir string) ([]string, error) {
 	}
 	var found []string
 	for _, e := range entries {
-		if below := filepath.Join(dir, e.Name()); isFile(filepath.Join(below, MetadataName)) {
+		if below := filepath.Join(dir, e.Name()); isFile(filepath.Join(below, metadataName)) {
 			found = append(found, below)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder of it", MetadataName, dir)
+		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder of it", metadataName, dir)
 	}
 	return found, nil
 }
@@ -72,7 +72,7 @@ func isFile(path string) bool {
 
 // Open reads a run group.
 func Open(dir string) (*Group, error) {
-	meta, err := readMetadata(filepath.Join(dir, MetadataName))
+	meta, err := readMetadata(filepath.Join(dir, metadataName))
 	if err != nil {
 		return nil, fmt.Errorf("read run group %s: %w", dir, err)
 	}
@@ -104,7 +104,7 @@ func Open(dir string) (*Group, error) {
 func readMetadata(path string) (*Metadata, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxMetadata {
-		err = fmt.Errorf("%s is larger than %d MiB", MetadataName, maxMetadata>>20)
+		err = fmt.Errorf("%s is larger than %d MiB", metadataName, maxMetadata>>20)
 	}
 	if err != nil {
 		return nil, err
@@ -114,14 +114,14 @@ func readMetadata(path string) (*Metadata, error) {
 		return nil, err
 	}
 	if err := grading.CheckFetched(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", MetadataName, err)
+		return nil, fmt.Errorf("%s: %w", metadataName, err)
 	}
 	var meta Metadata
 	if err := json.Unmarshal(data, &meta); err != nil {
-		return nil, fmt.Errorf("%s: %w", MetadataName, err)
+		return nil, fmt.Errorf("%s: %w", metadataName, err)
 	}
 	if len(meta.Runs) == 0 {
-		return nil, fmt.Errorf("%s names no run", MetadataName)
+		return nil, fmt.Errorf("%s names no run", metadataName)
 	}
 	return &meta, nil
 }

@@ -29,7 +29,7 @@ func RunName(competition, unique string) string {
 func WriteMetadata(dir string, m Metadata) error {
 	text, err := json.MarshalIndent(m, "", "    ")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, MetadataName), append(text, '\n'), 0o666)
+		err = os.WriteFile(filepath.Join(dir, metadataName), append(text, '\n'), 0o666)
 	}
 	if err != nil {
 		return fmt.Errorf("write run group: %w", err)

@@ -16,9 +16,9 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// EnvPrefix is what the names of environment variables that give a
+// envPrefix is what the names of environment variables that give a
 // variable's value start with.
-const EnvPrefix = "MLEFLOW_VAR_"
+const envPrefix = "MLEFLOW_VAR_"
 
 // Assignment is one -var (File empty) or -var-file (File set), in the order
 // of the command line; later ones win.
@@ -75,8 +75,8 @@ func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
 	var diags diag.List
 	for _, kv := range in.Environ {
 		name, text, ok := strings.Cut(kv, "=")
-		if name, has := strings.CutPrefix(name, EnvPrefix); ok && has && p.Variables[name] != nil {
-			all[name] = given{text: text, isText: true, source: "environment variable " + EnvPrefix + name}
+		if name, has := strings.CutPrefix(name, envPrefix); ok && has && p.Variables[name] != nil {
+			all[name] = given{text: text, isText: true, source: "environment variable " + envPrefix + name}
 		}
 	}
 	for _, a := range in.Assignments {
@@ -129,7 +129,7 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 	if !ok {
 		if v.Default == cty.NilVal {
 			return cty.UnknownVal(v.Type), diag.List{diag.Error(v.Range, "Missing value of a variable",
-				"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, EnvPrefix, v.Name)}
+				"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, envPrefix, v.Name)}
 		}
 		return v.Default, nil
 	}

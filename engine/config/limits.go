@@ -103,7 +103,7 @@ func (m *metaEval) duration(name string, e hcl.Expression, dst *time.Duration) {
 	if !ok {
 		return
 	}
-	d, err := ParseDuration(v.AsString())
+	d, err := parseDuration(v.AsString())
 	if err != nil || d <= 0 {
 		m.wrong(name, e, want)
 		return
@@ -135,9 +135,9 @@ func ParseSize(s string) (int64, error) {
 	return int64(n), nil
 }
 
-// ParseDuration is time.ParseDuration that also takes whole or fractional
+// parseDuration is time.ParseDuration that also takes whole or fractional
 // days, such as "2d".
-func ParseDuration(s string) (time.Duration, error) {
+func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || math.IsNaN(n) || math.Abs(n) > 36500 {

@@ -33,7 +33,7 @@ func TestParseDuration(t *testing.T) {
 		{"1 day", 0, false}, {"d", 0, false}, {"NaNd", 0, false}, {"1e9d", 0, false},
 	}
 	for _, tt := range tests {
-		got, err := ParseDuration(tt.text)
+		got, err := parseDuration(tt.text)
 		if got != tt.want || (err == nil) != tt.ok {
 			t.Errorf("ParseDuration(%q) = %v, %v, want %v", tt.text, got, err, tt.want)
 		}

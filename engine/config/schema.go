@@ -43,15 +43,15 @@ var Blocks = []BlockDoc{
 		{"env", false, "Environment variables, a map of texts. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
 	}},
-	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for every element. Its outputs are used as step.kind.name.output, or step.kind.name[key].output.", Args: MetaArgs},
+	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for every element. Its outputs are used as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
 	{Type: "output", Labels: []string{"name"}, Doc: "A value shown when the pipeline was applied.", Args: []ArgDoc{
 		{"value", true, "The value."},
 		{"description", false, "What the value is."},
 	}},
 }
 
-// MetaArgs are the arguments every step block takes besides those of its kind.
-var MetaArgs = []ArgDoc{
+// metaArgs are the arguments every step block takes besides those of its kind.
+var metaArgs = []ArgDoc{
 	{"for_each", false, "Set, list or map; the step has one instance for each element, with each.key and each.value. Its keys must be known before anything runs."},
 	{"depends_on", false, "List of step references that must be done first, where no argument says so."},
 	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},

@@ -9,8 +9,8 @@ import (
 // layered is a graph like a pipeline's: each node depends on up to three of
 // the nodes shortly before it. Numbers are reversed when asked, so that the
 // order is not the trivial one.
-func layered(n int, reverse bool) *Builder {
-	b := NewBuilder(n, 3*n)
+func layered(n int, reverse bool) *builder {
+	b := newBuilder(n, 3*n)
 	for i := range n {
 		for _, back := range []int{1, 7, 130} {
 			if j := i - back; j >= 0 && reverse {

@@ -12,7 +12,7 @@ import (
 
 func build(t *testing.T, n int, edges ...[2]int) *Graph {
 	t.Helper()
-	b := NewBuilder(n, len(edges))
+	b := newBuilder(n, len(edges))
 	for _, e := range edges {
 		b.AddEdge(e[0], e[1])
 	}
@@ -76,7 +76,7 @@ func TestCycle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewBuilder(tt.n, 0)
+			b := newBuilder(tt.n, 0)
 			for _, e := range tt.edges {
 				b.AddEdge(e[0], e[1])
 			}
@@ -109,7 +109,7 @@ func TestAgainstLibrary(t *testing.T) {
 	cycles := 0
 	for range 400 {
 		n := 1 + rnd.IntN(14)
-		b, oracle := NewBuilder(n, 0), graph.New(graph.IntHash, graph.Directed())
+		b, oracle := newBuilder(n, 0), graph.New(graph.IntHash, graph.Directed())
 		for i := range n {
 			_ = oracle.AddVertex(i)
 		}
@@ -143,7 +143,7 @@ func TestAgainstLibrary(t *testing.T) {
 	}
 }
 
-func checkCycle(t *testing.T, b *Builder, err error) {
+func checkCycle(t *testing.T, b *builder, err error) {
 	t.Helper()
 	var cycle *CycleError[int]
 	if !errors.As(err, &cycle) {
@@ -160,7 +160,7 @@ func checkCycle(t *testing.T, b *Builder, err error) {
 	}
 }
 
-func (b *Builder) succOf(i int) (out []int) {
+func (b *builder) succOf(i int) (out []int) {
 	for k := range b.from {
 		if b.from[k] == i {
 			out = append(out, b.to[k])

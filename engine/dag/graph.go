@@ -2,21 +2,21 @@ package dag
 
 import "fmt"
 
-// Builder collects the edges of a graph of a fixed number of nodes.
-type Builder struct {
+// builder collects the edges of a graph of a fixed number of nodes.
+type builder struct {
 	n        int
 	from, to []int
 }
 
-// NewBuilder returns a builder for n nodes and, as a hint, so many edges.
-func NewBuilder(n, edges int) *Builder {
-	return &Builder{n: n, from: make([]int, 0, edges), to: make([]int, 0, edges)}
+// newBuilder returns a builder for n nodes and, as a hint, so many edges.
+func newBuilder(n, edges int) *builder {
+	return &builder{n: n, from: make([]int, 0, edges), to: make([]int, 0, edges)}
 }
 
 // AddEdge says that from comes before to. An edge added twice counts once.
 // Like an index into a slice, a number that is no node is a programming
 // error and panics.
-func (b *Builder) AddEdge(from, to int) {
+func (b *builder) AddEdge(from, to int) {
 	if uint(from) >= uint(b.n) || uint(to) >= uint(b.n) {
 		panic(fmt.Sprintf("dag: edge %d to %d in a graph of %d nodes", from, to, b.n))
 	}
@@ -25,7 +25,7 @@ func (b *Builder) AddEdge(from, to int) {
 }
 
 // Build returns the graph, or a *CycleError[int].
-func (b *Builder) Build() (*Graph, error) {
+func (b *builder) Build() (*Graph, error) {
 	g := &Graph{n: b.n}
 	g.succ = group(b.n, b.from, b.to)
 	g.pred = g.succ.reversed()
@@ -43,7 +43,7 @@ func FromAfter(after [][]int) (*Graph, error) {
 	for _, a := range after {
 		edges += len(a)
 	}
-	b := NewBuilder(len(after), edges)
+	b := newBuilder(len(after), edges)
 	for to, froms := range after {
 		for _, from := range froms {
 			b.AddEdge(from, to)

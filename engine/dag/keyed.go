@@ -74,7 +74,7 @@ func (g *Keyed[K]) Key(i int) K { return g.keys[i] }
 
 // Graph returns the graph as it is now, by number.
 func (g *Keyed[K]) Graph() *Graph {
-	b := NewBuilder(len(g.keys), len(g.store.edges))
+	b := newBuilder(len(g.keys), len(g.store.edges))
 	for _, e := range g.store.edges {
 		b.AddEdge(e.Source, e.Target)
 	}
@@ -82,7 +82,7 @@ func (g *Keyed[K]) Graph() *Graph {
 }
 
 // acyclic builds a graph that is part of an acyclic one.
-func (b *Builder) acyclic() *Graph {
+func (b *builder) acyclic() *Graph {
 	g, err := b.Build()
 	if err != nil {
 		panic("dag: part of an acyclic graph has a " + err.Error())

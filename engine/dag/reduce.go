@@ -10,7 +10,7 @@ func (g *Graph) Reduce() *Graph {
 	for k, i := range g.order {
 		r.rank[i] = k
 	}
-	b := NewBuilder(g.n, 0)
+	b := newBuilder(g.n, 0)
 	for i := range g.n {
 		for _, s := range r.needed(i) {
 			b.AddEdge(i, s)

@@ -10,7 +10,7 @@ func (m *Model) Edit() string {
 		b.text = m.text()
 		return "text of " + b.name
 	case 1:
-		b.text = Effective(b.text) + "#" + m.text()
+		b.text = effective(b.text) + "#" + m.text()
 		return "comment of " + b.name
 	case 2, 3:
 		if !b.keyed {

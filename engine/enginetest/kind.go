@@ -73,7 +73,7 @@ func (m *mix) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err := m.rec.record(env.Address); err != nil {
 		return nil, err
 	}
-	parts := []string{m.version, Effective(m.args.Text)}
+	parts := []string{m.version, effective(m.args.Text)}
 	for _, in := range m.args.Inputs {
 		r, err := env.Store.Open(ctx, in.Ref.ID)
 		if err != nil {
@@ -95,8 +95,8 @@ func (m *mix) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return cache.Outputs{"content": {Ref: ref}, "value": {JSON: value}}, err
 }
 
-// Effective is the part of a text that changes a Mix's result.
-func Effective(text string) string {
+// effective is the part of a text that changes a Mix's result.
+func effective(text string) string {
 	head, _, _ := strings.Cut(text, "#")
 	return head
 }

@@ -208,7 +208,7 @@ func (m *Model) apply(b *block, key string, keys []string, done map[*block]map[s
 	}
 	version := fmt.Sprint(m.versions[b.kind])
 	inst.key = strings.Join(append([]string{b.kind, version, text}, inputs...), "\x00")
-	inst.out = Content(append([]string{version, Effective(text)}, inputs...))
+	inst.out = Content(append([]string{version, effective(text)}, inputs...))
 	_, known := m.known[inst.key]
 	inst.Runs = !known
 	m.known[inst.key] = inst.out

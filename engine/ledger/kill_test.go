@@ -55,7 +55,7 @@ func useLedger(l *Ledger) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if _, err := l.Prune(Retention{Newest: 5}); err != nil {
+		if _, err := l.prune(retention{Newest: 5}); err != nil {
 			return err
 		}
 	}

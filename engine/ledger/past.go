@@ -140,8 +140,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
-// Entry says how the run stands.
-func (p *Past) Entry() Entry {
+// entry says how the run stands.
+func (p *Past) entry() Entry {
 	alive := p.alive() // before the journal: a run may end in between
 	e := Entry{Info: p.Info, Finish: p.finish()}
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// Retention says which runs to keep. A run is kept if any of its rules says
+// retention says which runs to keep. A run is kept if any of its rules says
 // so; running ones always are.
-type Retention struct {
+type retention struct {
 	// Newest is how many runs of each pipeline to keep.
 	Newest int
 	// Since keeps what began at that time or later; zero keeps nothing.
@@ -22,9 +22,9 @@ type Retention struct {
 	Keep func(Entry) bool
 }
 
-// Prune removes the runs that are not kept, and what killed processes left
+// prune removes the runs that are not kept, and what killed processes left
 // behind. It returns the ids of the removed runs, newest first.
-func (l *Ledger) Prune(r Retention) ([]string, error) {
+func (l *Ledger) prune(r retention) ([]string, error) {
 	entries, err := l.List()
 	if err != nil {
 		return nil, fmt.Errorf("prune runs: %w", err)
@@ -48,7 +48,7 @@ func (l *Ledger) Prune(r Retention) ([]string, error) {
 	return removed, nil
 }
 
-func (r Retention) keeps(e Entry) bool {
+func (r retention) keeps(e Entry) bool {
 	return !r.Since.IsZero() && !e.Started.Before(r.Since) || r.Keep != nil && r.Keep(e)
 }
 

@@ -96,13 +96,13 @@ func TestStates(t *testing.T) {
 		r.Emit(event.RunStarted{At: at(1), Run: r.ID()})
 		if tt.status != "" {
 			r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: tt.status})
-		} else if got := find(t, l, r.ID()).Entry().State; got != Running {
+		} else if got := find(t, l, r.ID()).entry().State; got != Running {
 			t.Errorf("before the end: %s, want running", got)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := find(t, l, r.ID()).Entry().State; got != tt.want {
+		if got := find(t, l, r.ID()).entry().State; got != tt.want {
 			t.Errorf("status %q: %s, want %s", tt.status, got, tt.want)
 		}
 	}
@@ -115,11 +115,11 @@ func TestFinishIsFound(t *testing.T) {
 	fake := `{"type":"run_finished","time":"2026-11-20T23:30:01Z","status":"ran"}`
 	long := event.Warning{At: at(1), Message: strings.Repeat(fake+"\n", 10_000)}
 	r.Emit(long)
-	if e := find(t, l, r.ID()).Entry(); e.Finish != nil {
+	if e := find(t, l, r.ID()).entry(); e.Finish != nil {
 		t.Fatalf("found an end in a message: %+v", e.Finish)
 	}
 	r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: event.Failed, Failed: 3})
-	if e := find(t, l, r.ID()).Entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
+	if e := find(t, l, r.ID()).entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
 		t.Errorf("entry %+v", e)
 	}
 }
@@ -142,7 +142,7 @@ func TestUnreadableRun(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].ID != newer || got[0].State != Unreadable || got[0].Started.Day() != 21 || got[1].ID != older {
 		t.Errorf("List: %+v, %v", got, err)
 	}
-	if removed, err := l.Prune(Retention{}); err != nil || slices.Contains(removed, newer) {
+	if removed, err := l.prune(retention{}); err != nil || slices.Contains(removed, newer) {
 		t.Errorf("Prune removed %v, %v; want the unreadable run kept", removed, err)
 	}
 }
@@ -398,7 +398,7 @@ func TestPrune(t *testing.T) {
 			r.Close()
 		}
 	}
-	got, err := l.Prune(Retention{Newest: 1, Since: at(4).Time, Keep: func(e Entry) bool { return e.ID == ids[0] }})
+	got, err := l.prune(retention{Newest: 1, Since: at(4).Time, Keep: func(e Entry) bool { return e.ID == ids[0] }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestPrune(t *testing.T) {
 	if err := os.Chtimes(old, at(0).Time, time.Now().Add(-2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = l.Prune(Retention{}); err != nil {
+	if got, err = l.prune(retention{}); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{ids[5], ids[4], ids[1], ids[0]}, got); d != "" {
@@ -424,7 +424,7 @@ func TestPrune(t *testing.T) {
 	if err != nil || len(left) != 2 || left[0].Name() != ".new-2" || left[1].Name() != ids[2] {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	if _, err := New(filepath.Join(l.dir, "none")).Prune(Retention{}); err != nil {
+	if _, err := New(filepath.Join(l.dir, "none")).prune(retention{}); err != nil {
 		t.Errorf("empty ledger: %v", err)
 	}
 }

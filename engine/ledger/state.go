@@ -208,7 +208,7 @@ func (l *Ledger) Unfinished(s *Pipeline) *Past {
 		return nil
 	}
 	p, err := l.open(s.LastRun())
-	if err != nil || p.Entry().State != Interrupted {
+	if err != nil || p.entry().State != Interrupted {
 		return nil
 	}
 	return p

@@ -62,7 +62,7 @@ func (s *Summary) Step(address string) *StepSummary {
 
 // Summary reads the journal.
 func (p *Past) Summary() (*Summary, error) {
-	b := &summariser{sum: &Summary{Entry: p.Entry()}, place: map[string]int{}}
+	b := &summariser{sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
 	for line, err := range p.lines() {
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func (f *Files) File(path string) (*step.Artifact, error) {
 }
 
 // Dir returns the folder at path as content, without what matches one of the
-// patterns in exclude or DefaultExclude.
+// patterns in exclude or defaultExclude.
 func (f *Files) Dir(path string, exclude []string) (*step.Artifact, error) {
 	a, err := f.ask("dir", path, exclude...)
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 // maxText is the longest file that is taken as a string.
 const maxText = 1 << 20
 
-// DefaultExclude is what folders always leave out: what version control,
+// defaultExclude is what folders always leave out: what version control,
 // Python and notebooks leave behind by themselves.
-var DefaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".DS_Store"}
+var defaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".DS_Store"}
 
 // Folder returns the Files of the folder dir, an absolute path. Files below
 // one of the private folders are marked so, and a folder that holds one leaves
@@ -125,7 +125,7 @@ func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 // matcher returns what tells the paths that a folder leaves out. As in
 // .gitignore, a pattern without a slash is of a name, wherever it is.
 func matcher(exclude []string) (func(path string) bool, error) {
-	patterns := slices.Concat(DefaultExclude, exclude)
+	patterns := slices.Concat(defaultExclude, exclude)
 	for i, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
 			return nil, fmt.Errorf("%q is not a valid pattern", p)

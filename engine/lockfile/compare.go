@@ -37,13 +37,13 @@ func (d Deviation) String() string {
 // An input that varies or is withheld is not compared; see the package
 // documentation.
 func (s Step) CheckInputs(inputs map[string]string) []Deviation {
-	return s.compare("", s.Inputs, inputs, func(was string) bool { return varies(was) || Withheld(was) })
+	return s.compare("", s.Inputs, inputs, func(was string) bool { return varies(was) || withheld(was) })
 }
 
 // CheckAction compares what CheckInputs cannot: where inputs are withheld and
 // none varies, the action must be the locked one.
 func (s Step) CheckAction(action digest.ActionID) []Deviation {
-	if s.Action.IsZero() || s.Action == action || s.has(varies) || !s.has(Withheld) {
+	if s.Action.IsZero() || s.Action == action || s.has(varies) || !s.has(withheld) {
 		return nil
 	}
 	return []Deviation{{s.Addr.String(), "action, by an input that the lock withholds,", s.Action.String(), action.String()}}
@@ -71,7 +71,7 @@ func (s Step) CheckOutputs(outputs map[string]string) []Deviation {
 	if s.Outputs == nil {
 		return nil
 	}
-	return s.compare("output ", s.Outputs, outputs, Withheld)
+	return s.compare("output ", s.Outputs, outputs, withheld)
 }
 
 func (s Step) compare(prefix string, was, is map[string]string, skip func(was string) bool) (list []Deviation) {
@@ -120,8 +120,8 @@ const withheldPrefix = "(withheld: "
 // not told, and why.
 func Withhold(why string) string { return withheldPrefix + why + ")" }
 
-// Withheld reports whether a value was made by Withhold.
-func Withheld(value string) bool { return strings.HasPrefix(value, withheldPrefix) }
+// withheld reports whether a value was made by Withhold.
+func withheld(value string) bool { return strings.HasPrefix(value, withheldPrefix) }
 
 func varies(value string) bool { _, ok := Varying(value); return ok }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 )
 
-// Format is the version of the format that the package reads and writes.
-const Format = 1
+// format is the version of the format that the package reads and writes.
+const format = 1
 
 // File is a lock file.
 type File struct {

@@ -99,8 +99,8 @@ func (f *File) readHead(b *hclsyntax.Block) diag.List {
 	if diags.HasErrors() {
 		return diags
 	}
-	if h.Format != Format {
-		return diag.List{diag.Error(b.DefRange(), "Unknown format", "The lock file has format %d, and this program reads %d; write it again with mleflow lock.", h.Format, Format)}
+	if h.Format != format {
+		return diag.List{diag.Error(b.DefRange(), "Unknown format", "The lock file has format %d, and this program reads %d; write it again with mleflow lock.", h.Format, format)}
 	}
 	f.Version, f.Pipeline = h.Version, h.Pipeline
 	return nil

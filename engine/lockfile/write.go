@@ -13,7 +13,7 @@ func (f *File) Encode() []byte {
 	file := hclwrite.NewEmptyFile()
 	body := file.Body()
 	head := body.AppendNewBlock("lock", nil).Body()
-	head.SetAttributeValue("format", cty.NumberIntVal(Format))
+	head.SetAttributeValue("format", cty.NumberIntVal(format))
 	head.SetAttributeValue("mleflow", cty.StringVal(f.Version))
 	head.SetAttributeValue("pipeline", cty.StringVal(f.Pipeline))
 	for _, s := range f.Steps {

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// TimeoutError says that an attempt was stopped at the limit of its task.
-type TimeoutError struct {
+// timeoutError says that an attempt was stopped at the limit of its task.
+type timeoutError struct {
 	Limit time.Duration
 	// Err is what Do returned then.
 	Err error
 }
 
 // Error names the limit.
-func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.Limit) }
+func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.Limit) }
 
 // Unwrap returns what Do returned.
-func (e *TimeoutError) Unwrap() error { return e.Err }
+func (e *timeoutError) Unwrap() error { return e.Err }
 
-// PanicError says that a task panicked: a mistake in its program.
-type PanicError struct {
+// panicError says that a task panicked: a mistake in its program.
+type panicError struct {
 	Value any
 	// Stack is the goroutine's stack, for people.
 	Stack []byte
 }
 
 // Error shows the value.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // catch turns a panic into an error.
 func catch(err *error) {
 	if v := recover(); v != nil {
-		*err = &PanicError{Value: v, Stack: debug.Stack()}
+		*err = &panicError{Value: v, Stack: debug.Stack()}
 	}
 }
 
@@ -75,13 +75,13 @@ func do(ctx context.Context, t *Task, l Lease) (err error) {
 	if t.Timeout <= 0 {
 		return t.Do(ctx, l)
 	}
-	limit := &TimeoutError{Limit: t.Timeout}
+	limit := &timeoutError{Limit: t.Timeout}
 	ctx, clock, stop := startClock(ctx, limit)
 	defer stop()
 	l.clock = clock
 	err = t.Do(ctx, l)
 	if err != nil && context.Cause(ctx) == error(limit) {
-		return &TimeoutError{Limit: t.Timeout, Err: err}
+		return &timeoutError{Limit: t.Timeout, Err: err}
 	}
 	return err
 }

@@ -18,7 +18,7 @@ type clock struct {
 }
 
 // startClock returns a context that ends with limit as its cause.
-func startClock(ctx context.Context, limit *TimeoutError) (context.Context, *clock, func()) {
+func startClock(ctx context.Context, limit *timeoutError) (context.Context, *clock, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &clock{left: limit.Limit, begun: time.Now()}
 	c.timer = time.AfterFunc(limit.Limit, func() { cancel(limit) })

@@ -243,7 +243,7 @@ func TestResolveFails(t *testing.T) {
 		if sum.Failed != 2 || sum.Skipped != 1 || sum.Results[0].Err != errBad || sum.Results[0].Attempts != 0 {
 			t.Errorf("summary %+v", sum)
 		}
-		var p *PanicError
+		var p *panicError
 		if err := sum.Results[1].Err; !errors.As(err, &p) || err.Error() != "panic: oops" || len(p.Stack) == 0 {
 			t.Errorf("error %v", err)
 		}

@@ -14,7 +14,7 @@ func TestTimeout(t *testing.T) {
 		l.o.KeepGoing = true
 		sum := l.run(l.t.Context())
 		l.want("0s start slow", "0s start quick", "1m29s failed quick", "1m30s failed slow")
-		var timeout *TimeoutError
+		var timeout *timeoutError
 		if err := sum.Results[0].Err; !errors.As(err, &timeout) || err.Error() != "timed out after 1m30s" {
 			t.Errorf("error %v", err)
 		}

@@ -32,7 +32,7 @@ type Task struct {
 	// Options.KeepGoing: who refused has seen all tasks and lets these run.
 	Refused error
 	// Do does the work. It must return soon after ctx is cancelled; its
-	// cause is a *TimeoutError when the limit was reached.
+	// cause is a *timeoutError when the limit was reached.
 	Do func(ctx context.Context, l Lease) error
 }
 

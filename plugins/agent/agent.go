@@ -39,7 +39,7 @@ type Task struct {
 // Names lists the built-in agents in the order of All.
 func Names() []string {
 	var names []string
-	for _, a := range All() {
+	for _, a := range all() {
 		names = append(names, a.Name)
 	}
 	return names
@@ -47,7 +47,7 @@ func Names() []string {
 
 // Find returns the agent of that name.
 func Find(name string) (Agent, error) {
-	for _, a := range All() {
+	for _, a := range all() {
 		if a.Name == name {
 			return a, nil
 		}

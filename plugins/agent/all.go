@@ -1,6 +1,6 @@
 package agent
 
-// All returns the built-in agents, sorted by name.
-func All() []Agent {
+// all returns the built-in agents, sorted by name.
+func all() []Agent {
 	return []Agent{baseline, dummy}
 }

@@ -27,7 +27,7 @@ type Members struct {
 	Order   string `json:"order"`
 	Times   string `json:"times,omitempty"`
 	Packing string `json:"packing,omitempty"`
-	// List holds the first MaxListed files by name, all if there are no more.
+	// List holds the first maxListed files by name, all if there are no more.
 	List []Member `json:"list"`
 }
 
@@ -137,7 +137,7 @@ func (m members) summary(ctx context.Context, name string, open Opener) *Members
 		fmt.Fprintf(sum, "%q %s\n", one.Name, one.SHA256)
 		fmt.Fprintf(order, "%q\n", m[i].Name)
 	}
-	out := &Members{Count: len(all), Sum: short(sum), Order: short(order), List: all[:min(len(all), MaxListed)]}
+	out := &Members{Count: len(all), Sum: short(sum), Order: short(order), List: all[:min(len(all), maxListed)]}
 	if o, times, packing := zipLayout(ctx, name, open); o != "" {
 		out.Order, out.Times, out.Packing = o, times, packing
 	}

@@ -137,7 +137,7 @@ func member(ctx context.Context, name, changed string, want, got Opener) Differe
 			return Difference{Text: err.Error()}
 		}
 	}
-	return Summaries(found[0], found[1])
+	return summaries(found[0], found[1])
 }
 
 // memberWays says how archives of equal files differ.

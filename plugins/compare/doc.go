@@ -24,5 +24,5 @@
 // Memory does not grow with a table's rows: files are read as streams. It grows
 // with the longest record, the columns, and an archive's members; a table beyond
 // MaxRecord or MaxColumns is compared as plain bytes. A Summary holds at most
-// 64 blocks of rows and MaxListed columns or members by name.
+// 64 blocks of rows and maxListed columns or members by name.
 package compare

@@ -13,11 +13,11 @@ func WithSummary(ctx context.Context, name string, want Summary, got Opener) (Di
 	if err != nil {
 		return Difference{}, err
 	}
-	return Summaries(want, found), nil
+	return summaries(want, found), nil
 }
 
-// Summaries says how two summarised files of one name differ.
-func Summaries(want, got Summary) Difference {
+// summaries says how two summarised files of one name differ.
+func summaries(want, got Summary) Difference {
 	switch {
 	case want.SHA256 == got.SHA256:
 		return Difference{Same: true, Text: "the bytes are equal"}
@@ -49,7 +49,7 @@ func summarisedInner(want, got Summary) Difference {
 	if want.Inner.SHA256 == got.Inner.SHA256 {
 		return same(gzipWays(want.Gzip, got.Gzip)...)
 	}
-	d := Summaries(*want.Inner, *got.Inner)
+	d := summaries(*want.Inner, *got.Inner)
 	d.Text = "unpacked: " + d.Text
 	return d
 }

@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// MaxListed is the largest number of columns, or of an archive's members, that
+// maxListed is the largest number of columns, or of an archive's members, that
 // a Summary names.
-const MaxListed = 256
+const maxListed = 256
 
 // Opener opens a file from its beginning. A file that is an io.ReaderAt can be
 // looked into when it is an archive.
@@ -41,7 +41,7 @@ type Summary struct {
 // the spelling that all equal cells share unless something else is said.
 type Table struct {
 	Rows int64 `json:"rows"`
-	// Columns are the first MaxListed columns in order, Count is how many
+	// Columns are the first maxListed columns in order, Count is how many
 	// there are.
 	Columns []Column `json:"columns"`
 	Count   int      `json:"count"`
@@ -264,7 +264,7 @@ func (t *tableSums) finish(rows records) *Table {
 	}
 	out := &Table{Rows: t.rows, Count: len(t.columns), Columns: []Column{}, Blocks: t.blocks.blocks(), Form: rows.form(),
 		Texts: short(t.texts), Known: short(t.known), Values: short(t.values), Unordered: t.unordered.String()}
-	for i, h := range t.columns[:min(len(t.columns), MaxListed)] {
+	for i, h := range t.columns[:min(len(t.columns), maxListed)] {
 		out.Columns = append(out.Columns, Column{Name: t.names[i], Sum: short(h)})
 	}
 	return out

@@ -17,10 +17,10 @@ func NewGenerator(seed uint64) *Generator {
 	return g
 }
 
-// Below draws from 0 … n-1 (any uint64 when n is 0) by Lemire's method, as
+// below draws from 0 … n-1 (any uint64 when n is 0) by Lemire's method, as
 // integers and choice do. n = 1 costs nothing, a range that fits 32 bits
 // costs half words.
-func (g *Generator) Below(n uint64) uint64 {
+func (g *Generator) below(n uint64) uint64 {
 	switch top := n - 1; {
 	case top == 0:
 		return 0
@@ -61,7 +61,7 @@ func (g *Generator) Integer(low, high int64) (int64, error) {
 	if low >= high {
 		return 0, fmt.Errorf("draw integer: low %d is not below high %d", low, high)
 	}
-	return low + int64(g.Below(uint64(high)-uint64(low))), nil
+	return low + int64(g.below(uint64(high)-uint64(low))), nil
 }
 
 // Integers is integers(low, high, size=n) for the default 64-bit dtype.

@@ -6,7 +6,7 @@ package source
 func All(options ...Option) []Entry {
 	web := NewHTTP(nil, options...)
 	return []Entry{
-		{"file", File{}},
+		{"file", file{}},
 		{"http", web},
 		{"kaggle", NewKaggle(web)},
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// File fetches a local file or folder.
-type File struct{}
+// file fetches a local file or folder.
+type file struct{}
 
 // hashedBytes is up to which size an unpinned file or folder is fingerprinted
 // by its content. Beyond, sizes and times of change stand for it, so that plan
@@ -28,7 +28,7 @@ type File struct{}
 const hashedBytes = 64 << 20
 
 // Check implements Source.
-func (File) Check(spec Spec) error {
+func (file) Check(spec Spec) error {
 	if spec.Path == "" {
 		return errors.New("a file source needs a path")
 	}
@@ -79,7 +79,7 @@ func absent(path string) error {
 }
 
 // Fingerprint implements Source.
-func (File) Fingerprint(spec Spec, h *digest.Hasher) error {
+func (file) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if fingerprintPins(spec, h) {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (p *place) content(name string) (digest.ContentID, error) {
 }
 
 // Fetch implements Source.
-func (File) Fetch(ctx context.Context, req Request) (Data, error) {
+func (file) Fetch(ctx context.Context, req Request) (Data, error) {
 	at, err := locate(req.Spec)
 	if err != nil {
 		return Data{}, fmt.Errorf("fetch file: %w", err)

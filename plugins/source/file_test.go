@@ -49,7 +49,7 @@ func TestFileFetch(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			store := memory.New()
-			data, err := File{}.Fetch(t.Context(), Request{Spec: tt.spec, Store: store})
+			data, err := file{}.Fetch(t.Context(), Request{Spec: tt.spec, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,17 +84,17 @@ func TestFileRefuses(t *testing.T) {
 		{"own folder", Spec{Path: "data", Base: base}, "not supported"},
 		{"device", Spec{Path: "/dev/null"}, "neither a file nor a folder"},
 	} {
-		_, err := File{}.Fetch(t.Context(), Request{Spec: tt.spec, Store: memory.New()})
+		_, err := file{}.Fetch(t.Context(), Request{Spec: tt.spec, Store: memory.New()})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
 		}
 	}
-	_, err := File{}.Fetch(t.Context(), Request{Spec: Spec{Path: dir + "/x", SHA256: strings.Repeat("0", 64)}, Store: memory.New()})
+	_, err := file{}.Fetch(t.Context(), Request{Spec: Spec{Path: dir + "/x", SHA256: strings.Repeat("0", 64)}, Store: memory.New()})
 	if !errors.Is(err, ErrMismatch) {
 		t.Errorf("got %v, want ErrMismatch", err)
 	}
 	for _, bad := range []Spec{{}, {Path: "../x", Base: base}, {Path: "./x", Base: base}} {
-		if (File{}).Check(bad) == nil {
+		if (file{}).Check(bad) == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -103,7 +103,7 @@ func TestFileRefuses(t *testing.T) {
 func fileKey(t *testing.T, spec Spec) string {
 	t.Helper()
 	h := digest.NewHasher("test", "1")
-	if err := (File{}).Fingerprint(spec, h); err != nil {
+	if err := (file{}).Fingerprint(spec, h); err != nil {
 		t.Fatal(err)
 	}
 	return h.Sum().String()

@@ -31,26 +31,26 @@ type Objects interface {
 // from the storage's ordinary places.
 type OpenObjects func(ctx context.Context, base string) (Objects, error)
 
-// Mirror takes <slug>.zip, or the file Spec.Name, from below a base address
+// mirror takes <slug>.zip, or the file Spec.Name, from below a base address
 // (Spec.URL): a folder, an address of the web, or one of an object storage.
 // Beside the archives there may be a file SHA256SUMS as sha256sum writes it,
 // which then must hold. Pins must hold in any case; an archive with neither is
 // taken on trust.
-type Mirror struct {
+type mirror struct {
 	web  Source
 	open OpenObjects
 }
 
-// NewMirror returns the source. Addresses of the web are fetched by web; open
+// newMirror returns the source. Addresses of the web are fetched by web; open
 // may be nil, and object storage is then not supported.
-func NewMirror(web Source, open OpenObjects) *Mirror { return &Mirror{web: web, open: open} }
+func newMirror(web Source, open OpenObjects) *mirror { return &mirror{web: web, open: open} }
 
 // NoteMirror is the note on what a mirror has, so that its origin need not be
 // asked.
 const NoteMirror = "on the mirror"
 
-// SumsName is the name of the list of sums of a mirror.
-const SumsName = "SHA256SUMS"
+// sumsName is the name of the list of sums of a mirror.
+const sumsName = "SHA256SUMS"
 
 // scheme returns the scheme of an address, "" for a folder.
 func scheme(base string) string {
@@ -64,7 +64,7 @@ func scheme(base string) string {
 func folderOf(base string) string { return strings.TrimPrefix(base, "file://") }
 
 // remote reports whether the base address is not on this machine.
-func (m *Mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
+func (m *mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
 
 // file is the path below a mirror's address.
 func (s Spec) file() string {
@@ -75,7 +75,7 @@ func (s Spec) file() string {
 }
 
 // Check implements Source.
-func (m *Mirror) Check(spec Spec) error {
+func (m *mirror) Check(spec Spec) error {
 	switch {
 	case spec.Name != "":
 		if !fs.ValidPath(spec.Name) {
@@ -99,23 +99,23 @@ func (m *Mirror) Check(spec Spec) error {
 }
 
 // Fingerprint implements Source.
-func (m *Mirror) Fingerprint(spec Spec, h *digest.Hasher) error {
+func (m *mirror) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if fingerprintPins(spec, h) {
 		return nil
 	}
 	if !m.remote(spec) {
-		return File{}.Fingerprint(Spec{Path: m.path(spec)}, h)
+		return file{}.Fingerprint(Spec{Path: m.path(spec)}, h)
 	}
 	h.String("source mirror", Redact(m.address(spec, spec.file())))
 	return nil
 }
 
-func (m *Mirror) path(spec Spec) string {
+func (m *mirror) path(spec Spec) string {
 	return filepath.Join(folderOf(spec.URL), filepath.FromSlash(spec.file()))
 }
 
 // address is that of a file below the base, whose parameters stay.
-func (m *Mirror) address(spec Spec, name string) string {
+func (m *mirror) address(spec Spec, name string) string {
 	u, err := url.Parse(spec.URL)
 	if err != nil {
 		return strings.TrimSuffix(spec.URL, "/") + "/" + name
@@ -124,7 +124,7 @@ func (m *Mirror) address(spec Spec, name string) string {
 }
 
 // Fetch implements Source.
-func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
+func (m *mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 	spec := req.Spec
 	if spec.SHA256 == "" {
 		sum, err := m.sum(ctx, spec, req.Store)
@@ -134,14 +134,14 @@ func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 		spec.SHA256 = sum
 	}
 	if !spec.pinned() {
-		req.logf("the mirror has no %s and there is no pin: nothing proves that %s is what it was", SumsName, spec.file())
+		req.logf("the mirror has no %s and there is no pin: nothing proves that %s is what it was", sumsName, spec.file())
 	}
 	var data Data
 	var err error
 	switch scheme(spec.URL) {
 	case "":
 		req.Spec = Spec{Path: m.path(spec), MD5: spec.MD5, SHA256: spec.SHA256}
-		data, err = File{}.Fetch(ctx, req)
+		data, err = file{}.Fetch(ctx, req)
 	case "http", "https":
 		req.Spec = Spec{URL: m.address(spec, spec.file()), MD5: spec.MD5, SHA256: spec.SHA256}
 		data, err = m.web.Fetch(ctx, req)
@@ -159,14 +159,14 @@ func (m *Mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 const maxSums = 16 << 20
 
 // sum returns the SHA-256 of the archive by the mirror's list, or "".
-func (m *Mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string, error) {
+func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string, error) {
 	r, err := m.openSums(ctx, spec, store)
 	var page *pageError // a site that answers everything with its front page
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) || errors.As(err, &page) && !page.login {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", SumsName, err)
+		return "", fmt.Errorf("read %s: %w", sumsName, err)
 	}
 	defer r.Close()
 	for lines := bufio.NewScanner(io.LimitReader(r, maxSums)); lines.Scan(); {
@@ -179,12 +179,12 @@ func (m *Mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string,
 	return "", nil
 }
 
-func (m *Mirror) openSums(ctx context.Context, spec Spec, store cache.Store) (io.ReadCloser, error) {
+func (m *mirror) openSums(ctx context.Context, spec Spec, store cache.Store) (io.ReadCloser, error) {
 	switch scheme(spec.URL) {
 	case "":
-		return os.Open(filepath.Join(folderOf(spec.URL), SumsName))
+		return os.Open(filepath.Join(folderOf(spec.URL), sumsName))
 	case "http", "https":
-		data, err := m.web.Fetch(ctx, Request{Spec: Spec{URL: m.address(spec, SumsName)}, Store: store})
+		data, err := m.web.Fetch(ctx, Request{Spec: Spec{URL: m.address(spec, sumsName)}, Store: store})
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (m *Mirror) openSums(ctx context.Context, spec Spec, store cache.Store) (io
 	if err != nil {
 		return nil, err
 	}
-	r, err := objects.Read(ctx, SumsName, 0)
+	r, err := objects.Read(ctx, sumsName, 0)
 	if err != nil {
 		return nil, errors.Join(err, objects.Close())
 	}
@@ -210,7 +210,7 @@ type closeBoth struct {
 func (c *closeBoth) Close() error { return errors.Join(c.ReadCloser.Close(), c.after.Close()) }
 
 // fetchObject stores an object, from where an earlier fetch was cut off.
-func (m *Mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
+func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 	objects, err := m.open(ctx, req.Spec.URL)
 	if err != nil {
 		return Data{}, err
@@ -291,7 +291,7 @@ func absentObject(name string, err error) error {
 }
 
 // Inspect implements Inspector.
-func (m *Mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
+func (m *mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 	name := spec.file()
 	switch scheme(spec.URL) {
 	case "":
@@ -318,7 +318,7 @@ func (m *Mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 // give or has wrong is asked for at its origin, and the log says why. Keys stay
 // what they are.
 type mirrored struct {
-	mirror *Mirror
+	mirror *mirror
 	base   string
 	next   Source
 }

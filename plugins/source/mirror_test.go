@@ -39,11 +39,11 @@ func (b *bucket) Read(_ context.Context, name string, offset int64) (io.ReadClos
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
-	if name != SumsName {
+	if name != sumsName {
 		b.offsets = append(b.offsets, offset)
 	}
 	data = data[offset:]
-	if b.cut > 0 && name != SumsName {
+	if b.cut > 0 && name != sumsName {
 		b.cut--
 		data = data[:len(data)/2]
 	}
@@ -102,11 +102,11 @@ func TestMirror(t *testing.T) {
 		log   string
 	}{
 		{"pinned", map[string][]byte{"toy.zip": mirrorContent}, Spec{Slug: "toy", SHA256: sha}, 0, ""},
-		{"listed", map[string][]byte{"toy.zip": mirrorContent, SumsName: sumsOf("toy.zip", mirrorContent)}, Spec{Slug: "toy"}, 0, ""},
+		{"listed", map[string][]byte{"toy.zip": mirrorContent, sumsName: sumsOf("toy.zip", mirrorContent)}, Spec{Slug: "toy"}, 0, ""},
 		{"neither", map[string][]byte{"toy.zip": mirrorContent}, Spec{Slug: "toy"}, 0, "nothing proves"},
 		{"missing", map[string][]byte{"other.zip": mirrorContent}, Spec{Slug: "toy", SHA256: sha}, 1, "has no toy.zip"},
 		{"not what the pin says", map[string][]byte{"toy.zip": mirrorContent}, Spec{Slug: "toy", SHA256: wrong}, 1, "warning"},
-		{"not what the list says", map[string][]byte{"toy.zip": mirrorContent, SumsName: sumsOf("toy.zip", []byte("x"))}, Spec{Slug: "toy"}, 1, "warning"},
+		{"not what the list says", map[string][]byte{"toy.zip": mirrorContent, sumsName: sumsOf("toy.zip", []byte("x"))}, Spec{Slug: "toy"}, 1, "warning"},
 	}
 	for _, tt := range tests {
 		for kind, base := range mirrors(t, tt.files) {
@@ -138,7 +138,7 @@ func TestMirror(t *testing.T) {
 // TestMirrorResumes goes on with an object where the last fetch was cut off.
 func TestMirrorResumes(t *testing.T) {
 	b := &bucket{objects: map[string][]byte{"toy.zip": mirrorContent}, cut: 2}
-	m := NewMirror(nil, func(context.Context, string) (Objects, error) { return b, nil })
+	m := newMirror(nil, func(context.Context, string) (Objects, error) { return b, nil })
 	store := memory.New()
 	req := Request{Spec: Spec{URL: "s3://b", Slug: "toy", SHA256: digest.Of(mirrorContent).String()}, Store: store}
 	var temporary *TemporaryError
@@ -161,7 +161,7 @@ func TestMirrorResumes(t *testing.T) {
 func TestOffline(t *testing.T) {
 	next := &fakeOrigin{}
 	places := Places{Offline: true}
-	entries := With([]Entry{{"file", File{}}, {"http", quick()}, {"kaggle", next}}, places)
+	entries := With([]Entry{{"file", file{}}, {"http", quick()}, {"kaggle", next}}, places)
 	r := NewRegistry(entries...)
 	for _, tt := range []struct {
 		kind string
@@ -227,7 +227,7 @@ func TestOffline(t *testing.T) {
 
 func TestMirrorCheck(t *testing.T) {
 	for _, bad := range []Spec{{}, {Slug: "toy"}, {URL: "/m"}, {URL: "/m", Slug: "../toy"}, {URL: "ftp://x", Slug: "toy"}} {
-		if NewMirror(nil, nil).Check(bad) == nil {
+		if newMirror(nil, nil).Check(bad) == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}

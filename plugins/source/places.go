@@ -28,7 +28,7 @@ func With(entries []Entry, p Places) []Entry {
 	out := make([]Entry, 0, len(entries)+2)
 	var web Source
 	for _, e := range entries {
-		if _, local := e.Source.(File); p.Offline && !local {
+		if _, local := e.Source.(file); p.Offline && !local {
 			e.Source = &offline{e.Name, e.Source}
 		}
 		if e.Name == "http" {
@@ -40,7 +40,7 @@ func With(entries []Entry, p Places) []Entry {
 	if p.Offline {
 		open = func(context.Context, string) (Objects, error) { return nil, ErrOffline }
 	}
-	m := NewMirror(web, open)
+	m := newMirror(web, open)
 	for i, e := range out {
 		if p.Mirror != "" && (e.Name == "kaggle" || e.Name == "http") {
 			out[i].Source = &mirrored{mirror: m, base: p.Mirror, next: e.Source}

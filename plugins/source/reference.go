@@ -135,11 +135,11 @@ func (r Reference) Fingerprint(spec Spec, h *digest.Hasher) error {
 	}
 	switch kind {
 	case archived:
-		return File{}.Fingerprint(Spec{Path: path, MD5: spec.MD5, SHA256: spec.SHA256}, h)
+		return file{}.Fingerprint(Spec{Path: path, MD5: spec.MD5, SHA256: spec.SHA256}, h)
 	case prepared:
 		h.String("source reference", PreparedFolder)
 	}
-	return File{}.Fingerprint(Spec{Path: path}, h)
+	return file{}.Fingerprint(Spec{Path: path}, h)
 }
 
 // Fetch implements Source.
@@ -153,7 +153,7 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 	from.Spec.Base, from.Spec.Path = nil, path
 	switch kind {
 	case archived:
-		data, err := File{}.Fetch(ctx, from)
+		data, err := file{}.Fetch(ctx, from)
 		if errors.Is(err, ErrMismatch) {
 			err = fmt.Errorf("%w; what is beside it was made from it: fetch the data anew, or move the archive away to take %s on trust",
 				err, filepath.Join(req.Spec.Path, "raw"))
@@ -161,7 +161,7 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 		return data, err
 	case unpacked:
 		from.Spec.MD5, from.Spec.SHA256 = "", ""
-		return File{}.Fetch(ctx, from)
+		return file{}.Fetch(ctx, from)
 	}
 	return adoptPrepared(ctx, req, path)
 }

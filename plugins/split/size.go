@@ -27,8 +27,8 @@ func Share(f float64) Size { return Size{kind: sizeShare, share: f} }
 // Count is an absolute number of rows.
 func Count(n int) Size { return Size{kind: sizeCount, count: n} }
 
-// IsSet reports whether the size was said.
-func (s Size) IsSet() bool { return s.kind != sizeUnset }
+// isSet reports whether the size was said.
+func (s Size) isSet() bool { return s.kind != sizeUnset }
 
 func (s Size) String() string {
 	switch s.kind {
@@ -67,7 +67,7 @@ func (s Size) rows(n int, round func(float64) float64) int {
 // takes what the other leaves, and whenUnset is the test size if neither is
 // said. Two sizes may leave rows over, which then go to neither part.
 func partSizes(n int, test, train, whenUnset Size) (nTrain, nTest int, err error) {
-	if !test.IsSet() && !train.IsSet() {
+	if !test.isSet() && !train.isSet() {
 		test = whenUnset
 	}
 	if err := test.check("test_size", n); err != nil {
@@ -80,10 +80,10 @@ func partSizes(n int, test, train, whenUnset Size) (nTrain, nTest int, err error
 		return 0, 0, fmt.Errorf("test_size = %v and train_size = %v add up to more than 1", test, train)
 	}
 	nTest, nTrain = test.rows(n, math.Ceil), train.rows(n, math.Floor)
-	if !train.IsSet() {
+	if !train.isSet() {
 		nTrain = n - nTest
 	}
-	if !test.IsSet() {
+	if !test.isSet() {
 		nTest = n - nTrain
 	}
 	if nTrain+nTest > n {

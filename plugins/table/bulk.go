@@ -5,9 +5,9 @@ func (c *Column) Ints() []int64 {
 	return bulk(c, Int64, func(v *vector) []int64 { return v.ints }, 0, (*Column).Int)
 }
 
-// Uints returns all cells as unsigned integers, negative ones wrapped. The
+// uints returns all cells as unsigned integers, negative ones wrapped. The
 // slice must not be changed.
-func (c *Column) Uints() []uint64 {
+func (c *Column) uints() []uint64 {
 	return bulk(c, Uint64, func(v *vector) []uint64 { return v.uints }, 0,
 		func(c *Column, i int) uint64 { return uint64(c.Int(i)) })
 }
@@ -28,8 +28,8 @@ func intAsFloat(c *Column, i int) float64 {
 	return float64(v.ints[r])
 }
 
-// Bools returns all cells as Bool does.
-func (c *Column) Bools() []bool {
+// bools returns all cells as Bool does.
+func (c *Column) bools() []bool {
 	return bulk(c, Bool, nil, false, (*Column).Bool)
 }
 

@@ -109,7 +109,7 @@ func arrowArray(c *Column) (arrow.Array, error) {
 		b, add = of, func(i int) { of.Append(c.Int(i)) }
 	case Uint64:
 		of := array.NewUint64Builder(memory.DefaultAllocator)
-		values := c.Uints()
+		values := c.uints()
 		b, add = of, func(i int) { of.Append(values[i]) }
 	case Float64:
 		of := array.NewFloat64Builder(memory.DefaultAllocator)

@@ -40,7 +40,7 @@ func concatColumn(name string, tables []*Table) *Column {
 	case Int64:
 		return FromInts(name, concatCells(parts, (*Column).Ints))
 	case Uint64:
-		return FromUints(name, concatCells(parts, (*Column).Uints))
+		return FromUints(name, concatCells(parts, (*Column).uints))
 	case Float64:
 		return FromFloats(name, concatCells(parts, (*Column).Floats))
 	case Text:

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// SortOptions says how Column.ArgSort sorts. The zero value is what
+// sortOptions says how Column.ArgSort sorts. The zero value is what
 // sort_values does to one column.
-type SortOptions struct {
+type sortOptions struct {
 	Stable     bool // kind="stable" instead of numpy's quicksort
 	Descending bool // ascending=False; missing values still come last
 }
@@ -27,7 +27,7 @@ func (t *Table) ArgSort(names ...string) ([]int, error) {
 		cols[i] = c
 	}
 	if len(cols) == 1 {
-		return cols[0].ArgSort(SortOptions{})
+		return cols[0].ArgSort(sortOptions{})
 	}
 	return lexSort(cols, t.n)
 }
@@ -46,7 +46,7 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 // numpy.argsort leaves them in. (numpy sorts numbers by vector instructions
 // where the processor has them, with another order of equal numbers; texts
 // never.) A Mixed column of texts and numbers has no order.
-func (c *Column) ArgSort(o SortOptions) ([]int, error) {
+func (c *Column) ArgSort(o sortOptions) ([]int, error) {
 	present, missing := make([]int32, 0, c.n), []int(nil)
 	for i := range c.n {
 		if c.IsMissing(i) {
@@ -160,7 +160,7 @@ func lexSort(cols []*Column, n int) ([]int, error) {
 // ranks numbers the distinct values of the column in order, the missing value
 // last.
 func (c *Column) ranks() ([]int32, error) {
-	order, err := c.ArgSort(SortOptions{Stable: true})
+	order, err := c.ArgSort(sortOptions{Stable: true})
 	if err != nil {
 		return nil, err
 	}

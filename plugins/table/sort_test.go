@@ -33,8 +33,8 @@ func TestSort(t *testing.T) {
 		for name, sort := range map[string]func() ([]int, error){
 			"quick":  func() ([]int, error) { return tb.ArgSort("k") },
 			"two":    func() ([]int, error) { return tb.ArgSort("k", "l") },
-			"desc":   func() ([]int, error) { return k.ArgSort(SortOptions{Descending: true}) },
-			"stable": func() ([]int, error) { return k.ArgSort(SortOptions{Stable: true}) },
+			"desc":   func() ([]int, error) { return k.ArgSort(sortOptions{Descending: true}) },
+			"stable": func() ([]int, error) { return k.ArgSort(sortOptions{Stable: true}) },
 		} {
 			if got[name], err = sort(); err != nil {
 				t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/metric"
 )
 
-// Limits are what a child may take.
-type Limits struct {
+// limits are what a child may take.
+type limits struct {
 	// Memory is what it may have in bytes, in all.
 	Memory int64
 	// CPU is its processor time.
@@ -45,7 +45,7 @@ type Judge struct {
 	local  grading.Local
 	self   string
 	small  int64 // what is read without a child
-	limits func(trusted int64) Limits
+	limits func(trusted int64) limits
 	room   *room
 }
 
@@ -62,8 +62,8 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 	}
 }
 
-func limitsBeside(trusted int64) Limits {
-	return Limits{Memory: baseMemory + timesMemory*trusted, CPU: longest}
+func limitsBeside(trusted int64) limits {
+	return limits{Memory: baseMemory + timesMemory*trusted, CPU: longest}
 }
 
 // question is what a child is asked: to grade a submission or, where there are
@@ -79,7 +79,7 @@ type question struct {
 	Submission, Name string
 	Answers, Sample  string
 	Created          time.Time
-	Limits           Limits
+	Limits           limits
 }
 
 // answer is what a child says.

@@ -84,14 +84,14 @@ type bench struct {
 	dir   string
 }
 
-func newBench(t *testing.T, l Limits) *bench {
+func newBench(t *testing.T, l limits) *bench {
 	t.Helper()
 	cat, err := catalog()
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := New(metric.All(), nil, "", Machine{})
-	j.small, j.limits = -1, func(int64) Limits { return l }
+	j.small, j.limits = -1, func(int64) limits { return l }
 	return &bench{j, grading.Local{Metrics: metric.All()}, cat, t.TempDir()}
 }
 
@@ -113,7 +113,7 @@ func (b *bench) file(t *testing.T, name, text string) string {
 	return path
 }
 
-var usual = Limits{Memory: 4 << 30, CPU: time.Minute}
+var usual = limits{Memory: 4 << 30, CPU: time.Minute}
 
 const truth = "id,y\n1,0.5\n2,1\n3,0\n"
 
@@ -267,12 +267,12 @@ func TestLimits(t *testing.T) {
 	slow, slowest := slowMasks()
 	for _, tt := range []struct {
 		name, id, answers, submission, want string
-		limits                              Limits
+		limits                              limits
 	}{
-		{"memory", "joined", truth, "id,y\n" + strings.Repeat("1,2\n", 4<<20), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
-		{"memory for one field", "joined", truth, "id,y\n1," + strings.Repeat("x", 150<<20), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
-		{"memory of the filled", "joined", truth, strings.Repeat("a,", 4000) + "b\n" + strings.Repeat("1"+strings.Repeat(",", 400)+"\n", 20_000), "more than 256 MiB of memory", Limits{256 << 20, time.Minute}},
-		{"time", "slices", slow, slowest, "more than 2s of processor time", Limits{4 << 30, 2 * time.Second}},
+		{"memory", "joined", truth, "id,y\n" + strings.Repeat("1,2\n", 4<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
+		{"memory for one field", "joined", truth, "id,y\n1," + strings.Repeat("x", 150<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
+		{"memory of the filled", "joined", truth, strings.Repeat("a,", 4000) + "b\n" + strings.Repeat("1"+strings.Repeat(",", 400)+"\n", 20_000), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
+		{"time", "slices", slow, slowest, "more than 2s of processor time", limits{4 << 30, 2 * time.Second}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.limits)
@@ -308,7 +308,7 @@ func TestCostly(t *testing.T) {
 		"cuboids": {list("1 0 0 0 9 9 9 0.5 car ", 5000), list("1 0 0 0 9 9 9 1 car ", 12_000)},
 	} {
 		t.Run(id, func(t *testing.T) {
-			b := newBench(t, Limits{4 << 30, time.Second})
+			b := newBench(t, limits{4 << 30, time.Second})
 			b.small = smallBytes
 			r, err := b.Grade(t.Context(), b.def(t, id), grading.Request{Submission: b.file(t, "s.csv", texts[1]), Answers: b.file(t, "a.csv", texts[0])})
 			if err != nil || r.Rule != "limit" || !strings.Contains(r.Reason, "more than 1s of processor time") {

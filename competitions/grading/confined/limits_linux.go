@@ -14,7 +14,7 @@ import (
 // be written and is shared with nobody, which is Go's heap and little else; of
 // the addresses that Go sets aside without using them (RLIMIT_AS) it would
 // count those too.
-func (l Limits) confine() error {
+func (l limits) confine() error {
 	// Should memory run out before that, this process is what to end.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	ends := make(chan os.Signal, 1)

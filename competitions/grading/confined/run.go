@@ -57,7 +57,7 @@ const maxAnswer = 64 << 20
 
 // why says why a child gave no answer: what the submission did is a
 // *grading.Invalid.
-func (l Limits) why(cmd *exec.Cmd, err error, complaint string) error {
+func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	state := cmd.ProcessState
 	status, _ := state.Sys().(syscall.WaitStatus)
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL

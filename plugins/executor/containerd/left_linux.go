@@ -9,9 +9,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/executor"
 )
 
-// Left reports whether a dead process left a command under this ID that a Run
+// left reports whether a dead process left a command under this ID that a Run
 // with Resume would continue, be it running or at its end.
-func (e *Executor) Left(ctx context.Context, id string) (bool, error) {
+func (e *Executor) left(ctx context.Context, id string) (bool, error) {
 	r := &run{e: e, spec: executor.Spec{ID: id, Resume: true}}
 	rec, err := loadRecord(e.runDir(runName(r.spec)))
 	switch {

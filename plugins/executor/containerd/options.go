@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/executor/image"
 )
 
-// DefaultSocket is where containerd listens unless it is told otherwise.
-const DefaultSocket = "/run/containerd/containerd.sock"
+// defaultSocket is where containerd listens unless it is told otherwise.
+const defaultSocket = "/run/containerd/containerd.sock"
 
 // Namespace is containerd's namespace of everything that mleflow makes.
 const Namespace = "mleflow"
@@ -20,7 +20,7 @@ const Namespace = "mleflow"
 // Options are where the runtime finds its parts. The zero value is right on an
 // ordinary machine.
 type Options struct {
-	// Socket of the daemon; empty is CONTAINERD_ADDRESS, else DefaultSocket.
+	// Socket of the daemon; empty is CONTAINERD_ADDRESS, else defaultSocket.
 	Socket string
 	// Namespace of containerd; empty is Namespace.
 	Namespace string
@@ -47,7 +47,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	env := strings.TrimPrefix(os.Getenv("CONTAINERD_ADDRESS"), "unix://")
-	o.Socket = cmp.Or(o.Socket, env, DefaultSocket)
+	o.Socket = cmp.Or(o.Socket, env, defaultSocket)
 	o.Namespace = cmp.Or(o.Namespace, Namespace)
 	o.StateDir = cmp.Or(o.StateDir, filepath.Join(cmp.Or(os.Getenv("MLEFLOW_STATE_DIR"), "/var/lib/mleflow"), "containerd"))
 	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)

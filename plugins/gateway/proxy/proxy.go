@@ -54,7 +54,7 @@ type Conn struct {
 const (
 	Allowed = "allowed"
 	Refused = "refused"
-	Failed  = "failed"
+	failed  = "failed"
 )
 
 // Proxy is a forward proxy for one agent.
@@ -114,7 +114,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &no):
 		c.Verdict, c.Reason = Refused, no.text
 	case err != nil:
-		c.Verdict, c.Reason = Failed, err.Error()
+		c.Verdict, c.Reason = failed, err.Error()
 	default:
 		c.Verdict = Allowed
 	}

@@ -14,5 +14,5 @@
 // Reading refuses what Python refuses, with the line and column of the fault:
 // control characters in strings, a byte order mark, bytes that are not UTF-8,
 // anything after the value. NaN, Infinity and -Infinity are read and written.
-// Nesting is limited to MaxDepth.
+// Nesting is limited to maxDepth.
 package pyjson

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep arrays and objects may nest.
-const MaxDepth = 1000
+// maxDepth is how deep arrays and objects may nest.
+const maxDepth = 1000
 
 // maxDigits is how many digits Python lets an integer have.
 const maxDigits = 4300
@@ -66,7 +66,7 @@ func newParser() *parser {
 
 var (
 	errEnd   = errors.New("the text ends within a value")
-	errDepth = fmt.Errorf("nested deeper than %d", MaxDepth)
+	errDepth = fmt.Errorf("nested deeper than %d", maxDepth)
 )
 
 func (p *parser) document() (Value, error) {
@@ -110,7 +110,7 @@ func (p *parser) peek() byte {
 }
 
 func (p *parser) value(depth int) (Value, error) {
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		return Value{}, errDepth
 	}
 	switch c := p.peek(); {

@@ -16,7 +16,7 @@ type Type uint8
 // The types. Object columns hold values as they are: texts, lists, objects and
 // whatever stands beside them.
 const (
-	Object Type = iota
+	object Type = iota
 	Bool
 	Int64
 	Uint64
@@ -127,7 +127,7 @@ func (x cell) float() (float64, bool) {
 	case cellFloat:
 		return math.Float64frombits(x.bits), true
 	case cellText:
-		if v, err := Parse(x.src); err == nil {
+		if v, err := parse(x.src); err == nil {
 			return floatOf(v.Text())
 		}
 	}
@@ -141,7 +141,7 @@ func (c *column) typ(rows int) Type {
 	missing := c.count < rows || c.seen.has(seenNull)
 	switch {
 	case c.seen.has(seenObject):
-		return Object
+		return object
 	case c.seen == seenBool && !missing:
 		return Bool
 	case missing || c.seen.has(seenBool|seenText|seenFloat) || c.seen.has(seenUint) && c.seen.has(seenNegative):
@@ -277,7 +277,7 @@ func (c *Columns) AppendLine(b []byte, r *Record, names []string) ([]byte, error
 		if err != nil {
 			return b, fmt.Errorf("column %q: %w", col.name, err)
 		}
-		if b, err = AppendText(b, col.name); err != nil {
+		if b, err = appendText(b, col.name); err != nil {
 			return b, err
 		}
 		if b, err = Append(append(b, ':'), v); err != nil {

@@ -16,10 +16,10 @@ import (
 // ujson allows, since pandas reads the lines as the items of one array.
 const maxDepth = 1023
 
-// Parse reads one value, as ujson_loads(text, precise_float=False) does. Whole
+// parse reads one value, as ujson_loads(text, precise_float=False) does. Whole
 // numbers stay whole numbers; those beyond 64 bits are refused unless their
 // digits happen to wrap unseen. NaN is null.
-func Parse(data []byte) (pyjson.Value, error) {
+func parse(data []byte) (pyjson.Value, error) {
 	p := parser{data: data}
 	v, err := p.document()
 	if err != nil {

@@ -73,7 +73,7 @@ func TestValues(t *testing.T) {
 	for i, c := range cases[valueCase](t, *valueFile) {
 		var got valueCase
 		got.In = c.In
-		if v, err := Parse([]byte(c.In)); err == nil {
+		if v, err := parse([]byte(c.In)); err == nil {
 			got.Read = string(canon(nil, v))
 			if text, err := Append(nil, v); err == nil {
 				got.Write = string(text)
@@ -173,7 +173,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		v, err := Parse(in)
+		v, err := parse(in)
 		var r Record
 		if skimmed := r.Read(in); (skimmed == nil) != (err == nil) && v.Kind() == pyjson.Object {
 			t.Fatalf("%q: %v, skimmed: %v", in, err, skimmed)

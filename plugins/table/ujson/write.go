@@ -31,9 +31,9 @@ func Append(b []byte, v pyjson.Value) ([]byte, error) {
 		return strconv.AppendUint(b, n, 10), nil
 	case pyjson.Float:
 		f, _ := v.Float()
-		return AppendFloat(b, f), nil
+		return appendFloat(b, f), nil
 	case pyjson.String:
-		return AppendText(b, v.Text())
+		return appendText(b, v.Text())
 	case pyjson.Array, pyjson.Object:
 		return appendList(b, v)
 	}
@@ -53,7 +53,7 @@ func appendList(b []byte, v pyjson.Value) ([]byte, error) {
 			b = append(b, ',')
 		}
 		if names != nil {
-			if b, err = AppendText(b, names[i]); err != nil {
+			if b, err = appendText(b, names[i]); err != nil {
 				return b, err
 			}
 			b = append(b, ':')
@@ -71,10 +71,10 @@ const (
 	smallest = 1e-15
 )
 
-// AppendFloat appends a float: the integer part and the fraction times 1e10
+// appendFloat appends a float: the integer part and the fraction times 1e10
 // are taken apart in double arithmetic, halves rounded up if the last digit is
 // odd or there is none, trailing zeros cut.
-func AppendFloat(b []byte, f float64) []byte {
+func appendFloat(b []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)
 	}
@@ -117,8 +117,8 @@ var plain = func() (p [256]bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendText appends a text in quotes. A lone surrogate is an error.
-func AppendText(b []byte, text string) ([]byte, error) {
+// appendText appends a text in quotes. A lone surrogate is an error.
+func appendText(b []byte, text string) ([]byte, error) {
 	b = append(b, '"')
 	start := 0
 	for i := 0; i < len(text); {

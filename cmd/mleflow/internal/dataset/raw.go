@@ -18,8 +18,8 @@ type Fetched struct {
 	Tree  cache.Ref
 }
 
-// ErrNoRaw says that there is no raw data and nobody fetched any.
-var ErrNoRaw = errors.New("no raw data")
+// errNoRaw says that there is no raw data and nobody fetched any.
+var errNoRaw = errors.New("no raw data")
 
 // NeedsRaw reports whether the raw data has to be fetched: none is named, and
 // the layout has none.
@@ -47,7 +47,7 @@ func (j Job) raw(ctx context.Context) (raw fs.FS, own bool, err error) {
 		return os.DirFS(dir), true, err
 	}
 	if j.Fetched == nil {
-		return nil, false, fmt.Errorf("%w: name a folder with --raw, or put it at %s", ErrNoRaw, dir)
+		return nil, false, fmt.Errorf("%w: name a folder with --raw, or put it at %s", errNoRaw, dir)
 	}
 	if err := j.checkFetched(ctx); err != nil {
 		return nil, false, err

@@ -138,8 +138,8 @@ func (c *svgCanvas) FillString(f font.Face, at vg.Point, text string) {
 // DrawImage implements vg.Canvas; no plot here has images.
 func (c *svgCanvas) DrawImage(vg.Rectangle, image.Image) {}
 
-// SVG returns the drawing with a text for those who cannot see it.
-func (c *svgCanvas) SVG(label string) string {
+// svg returns the drawing with a text for those who cannot see it.
+func (c *svgCanvas) svg(label string) string {
 	return svgOpen(float64(c.w), float64(c.h), "plot", label) + c.b.String() + "</svg>"
 }
 

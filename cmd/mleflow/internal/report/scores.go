@@ -45,7 +45,7 @@ func drawScores(c Competition) (drawing template.HTML, offScale bool) {
 	s.points(p)
 	canvas := newCanvas(640, vg.Length(190+22*len(s.agents)))
 	p.Draw(draw.New(canvas))
-	return template.HTML(canvas.SVG("Scores of " + c.ID + " among the human scores")), s.off
+	return template.HTML(canvas.svg("Scores of " + c.ID + " among the human scores")), s.off
 }
 
 // agentsOf lists the agents in the order they first appear.

@@ -12,10 +12,10 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Disk is a cache whose objects are only sizes, on a disk of a given size and
+// disk is a cache whose objects are only sizes, on a disk of a given size and
 // with a quota. What earlier runs left is evicted when room is needed, least
 // recently used first; what this run made or found is not.
-type Disk struct {
+type disk struct {
 	*memory.Cache
 	Size, Quota int64
 
@@ -39,27 +39,27 @@ type record struct {
 	run    int
 }
 
-// NewDisk returns an empty cache. Size and quota 0 are no limit.
-func NewDisk(size, quota int64) *Disk {
-	return &Disk{Cache: memory.New(), Size: size, Quota: quota, sizes: map[digest.ContentID]int64{}}
+// newDisk returns an empty cache. Size and quota 0 are no limit.
+func newDisk(size, quota int64) *disk {
+	return &disk{Cache: memory.New(), Size: size, Quota: quota, sizes: map[digest.ContentID]int64{}}
 }
 
 // NextRun says that another process begins: what is there is no longer in use.
-func (d *Disk) NextRun() {
+func (d *disk) NextRun() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.run++
 }
 
 // Used returns the bytes of the content.
-func (d *Disk) Used() int64 {
+func (d *disk) Used() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.used
 }
 
 // Lookup implements cache.Index. What it finds is in use by the present run.
-func (d *Disk) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+func (d *disk) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.IndexFunc(d.records, func(r record) bool { return r.action == id })
@@ -73,7 +73,7 @@ func (d *Disk) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, e
 }
 
 // Record implements cache.Index.
-func (d *Disk) Record(ctx context.Context, rec *cache.Record) error {
+func (d *disk) Record(ctx context.Context, rec *cache.Record) error {
 	if err := d.Cache.Record(ctx, rec); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (d *Disk) Record(ctx context.Context, rec *cache.Record) error {
 }
 
 // settle turns what a step reserved into its content.
-func (d *Disk) settle(id digest.ContentID, est step.Estimate) {
+func (d *disk) settle(id digest.ContentID, est step.Estimate) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used += est.CacheBytes
@@ -97,7 +97,7 @@ func (d *Disk) settle(id digest.ContentID, est step.Estimate) {
 }
 
 // limit is what may be used and reserved, with the error beyond.
-func (d *Disk) limit() (int64, error) {
+func (d *disk) limit() (int64, error) {
 	switch {
 	case d.Quota > 0 && (d.Size == 0 || d.Quota < d.Size):
 		return d.Quota, cache.ErrQuota
@@ -108,7 +108,7 @@ func (d *Disk) limit() (int64, error) {
 }
 
 // Reserve implements cache.Reserver.
-func (d *Disk) Reserve(_ context.Context, bytes int64) (func(), error) {
+func (d *disk) Reserve(_ context.Context, bytes int64) (func(), error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if bytes <= 0 {
@@ -134,7 +134,7 @@ func (d *Disk) Reserve(_ context.Context, bytes int64) (func(), error) {
 }
 
 // evict drops records of earlier runs until so many bytes are free.
-func (d *Disk) evict(bytes int64) {
+func (d *disk) evict(bytes int64) {
 	for i := 0; i < len(d.records) && bytes > 0; {
 		r := d.records[i]
 		if r.run == d.run || r.bytes == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/footprint"
 )
 
-// Competition is what is known of one before anything of it is there.
-type Competition struct {
+// competition is what is known of one before anything of it is there.
+type competition struct {
 	ID         string  `json:"id"`
 	Complexity string  `json:"complexity"`
 	SizeGB     float64 `json:"size_gb"`
@@ -24,10 +24,10 @@ type Competition struct {
 //go:embed competitions.json
 var figures []byte
 
-// Competitions returns all 82, sorted by name. The 7 for development have no
+// competitions returns all 82, sorted by name. The 7 for development have no
 // figures.
-func Competitions() ([]Competition, error) {
-	var all []Competition
+func competitions() ([]competition, error) {
+	var all []competition
 	if err := json.Unmarshal(figures, &all); err != nil {
 		return nil, fmt.Errorf("read figures: %w", err)
 	}
@@ -35,10 +35,10 @@ func Competitions() ([]Competition, error) {
 }
 
 // Raw is the size of the raw data, and the most that the download of it is.
-func (c Competition) Raw() int64 { return int64(c.SizeGB * 1e9) }
+func (c competition) Raw() int64 { return int64(c.SizeGB * 1e9) }
 
-// Prepared is how much preparing adds to the cache.
-func (c Competition) Prepared() int64 {
+// prepared is how much preparing adds to the cache.
+func (c competition) prepared() int64 {
 	if c.Tables {
 		return c.Raw()
 	}

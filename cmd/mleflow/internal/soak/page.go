@@ -13,12 +13,12 @@ import (
 // split is a named set of competitions.
 type split struct {
 	name string
-	of   []Competition
+	of   []competition
 }
 
 // splits returns the three splits, and all of the 75.
 func splits() ([]split, error) {
-	all, err := Competitions()
+	all, err := competitions()
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,13 @@ func diskTable(ctx context.Context, b *strings.Builder, list []split) error {
 		var raw, prepared int64
 		for _, c := range s.of {
 			raw += c.Raw()
-			prepared += c.Prepared()
+			prepared += c.prepared()
 		}
-		eight, err := Run(ctx, NewDisk(0, 0), s.of, 8)
+		eight, err := run(ctx, newDisk(0, 0), s.of, 8)
 		if err != nil {
 			return err
 		}
-		free, err := Run(ctx, NewDisk(0, 0), s.of, len(s.of))
+		free, err := run(ctx, newDisk(0, 0), s.of, len(s.of))
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ var diskNotes = fmt.Sprintf(`
 `, footprint.BesideFactor, footprint.TextFactor, footprint.MixedFactor, "about 9.9 TB")
 
 // timeTable tells how long it takes to move or read all bytes.
-func timeTable(b *strings.Builder, all []Competition) {
+func timeTable(b *strings.Builder, all []competition) {
 	var raw int64
 	for _, c := range all {
 		raw += c.Raw()

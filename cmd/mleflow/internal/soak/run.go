@@ -18,8 +18,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Outcome is how a run on paper went.
-type Outcome struct {
+// outcome is how a run on paper went.
+type outcome struct {
 	Forecast *plan.Forecast
 	Result   *engine.Result
 	// Order are the steps as they ended.
@@ -28,9 +28,9 @@ type Outcome struct {
 	Asked event.PreflightFinished
 }
 
-// Run downloads and prepares competitions on a disk, at most parallel at a
+// run downloads and prepares competitions on a disk, at most parallel at a
 // time.
-func Run(ctx context.Context, d *Disk, list []Competition, parallel int) (*Outcome, error) {
+func run(ctx context.Context, d *disk, list []competition, parallel int) (*outcome, error) {
 	d.NextRun()
 	e := engine.New(engine.Options{
 		Kinds: step.NewRegistry(kind(d, "download", list), kind(d, "prepare", list)), Version: "0.1.0", Cache: d,
@@ -51,7 +51,7 @@ func Run(ctx context.Context, d *Disk, list []Competition, parallel int) (*Outco
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	out := &Outcome{Forecast: pl.Forecast}
+	out := &outcome{Forecast: pl.Forecast}
 	var mu sync.Mutex
 	out.Result, diags = e.Apply(ctx, p, engine.ApplyOptions{KeepGoing: true, Sink: event.SinkFunc(func(ev event.Event) {
 		mu.Lock()
@@ -72,7 +72,7 @@ func Run(ctx context.Context, d *Disk, list []Competition, parallel int) (*Outco
 }
 
 // pipeline is the part of the shipped pipelines that fills the cache.
-func pipeline(list []Competition) string {
+func pipeline(list []competition) string {
 	ids := make([]string, len(list))
 	for i, c := range list {
 		ids[i] = fmt.Sprintf("%q", c.ID)
@@ -91,7 +91,7 @@ step "prepare" "data" {
 }
 
 // kind is a step kind that stores nothing but sizes.
-func kind(d *Disk, name string, list []Competition) step.Kind {
+func kind(d *disk, name string, list []competition) step.Kind {
 	return step.Kind{
 		Name: name, Version: "1",
 		Args: []step.Attr{
@@ -104,7 +104,7 @@ func kind(d *Disk, name string, list []Competition) step.Kind {
 			if err := args.Decode(&p.args); err != nil {
 				return nil, err
 			}
-			i := slices.IndexFunc(list, func(c Competition) bool { return c.ID == p.args.Competition })
+			i := slices.IndexFunc(list, func(c competition) bool { return c.ID == p.args.Competition })
 			if i < 0 {
 				return nil, fmt.Errorf("no competition %q", p.args.Competition)
 			}
@@ -119,9 +119,9 @@ func kind(d *Disk, name string, list []Competition) step.Kind {
 
 // paper is a step on paper.
 type paper struct {
-	disk *Disk
+	disk *disk
 	kind string
-	of   Competition
+	of   competition
 	args struct {
 		Competition string         `cty:"competition"`
 		Raw         *step.Artifact `cty:"raw"`
@@ -133,7 +133,7 @@ func (p *paper) Estimate() step.Estimate {
 	if p.kind == "download" {
 		return step.Estimate{CacheBytes: p.of.Raw(), PeakBytes: p.of.Raw(), Files: p.of.Files, Known: true, Basis: "size_gb"}
 	}
-	return step.Estimate{CacheBytes: p.of.Prepared(), Known: true, Basis: "size_gb"}
+	return step.Estimate{CacheBytes: p.of.prepared(), Known: true, Basis: "size_gb"}
 }
 
 // Run implements step.Step.

@@ -13,9 +13,9 @@ import (
 
 const terabyte = int64(1e12)
 
-func of(t *testing.T, complexities ...string) (list []Competition) {
+func of(t *testing.T, complexities ...string) (list []competition) {
 	t.Helper()
-	all, err := Competitions()
+	all, err := competitions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func TestSoak(t *testing.T) {
 		for _, parallel := range []int{1, 8, 64} {
 			for _, l := range limits {
 				list := of(t, complexities...)
-				d := NewDisk(l.disk, l.quota)
-				out, err := Run(t.Context(), d, list, parallel)
+				d := newDisk(l.disk, l.quota)
+				out, err := run(t.Context(), d, list, parallel)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,9 +93,9 @@ func TestSoak(t *testing.T) {
 // TestSoakSplitAfterSplit runs all of the set on a disk that has no room for
 // all: what earlier splits left is evicted, what the present one needs is not.
 func TestSoakSplitAfterSplit(t *testing.T) {
-	d := NewDisk(3*terabyte, 0)
+	d := newDisk(3*terabyte, 0)
 	for _, complexity := range []string{"low", "medium", "high", "low"} {
-		out, err := Run(t.Context(), d, of(t, complexity), 4)
+		out, err := run(t.Context(), d, of(t, complexity), 4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -244,9 +244,9 @@ func (p Problem) Command() string {
 	return "mleflow logs " + OneLine(p.Run) + " '" + OneLine(p.Address) + "'"
 }
 
-// WriteOutcomes writes the first few problems, each with its reason and the
+// writeOutcomes writes the first few problems, each with its reason and the
 // command that shows the log, and the counts.
-func WriteOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
+func writeOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
 	for i, p := range o.Problems {
 		if i == problemsShown {
 			fmt.Fprintf(w, "… and %d more (mleflow report %s -o report.html lists them)\n", len(o.Problems)-i, run)

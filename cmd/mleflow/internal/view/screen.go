@@ -57,7 +57,7 @@ func overall(s *State, style Style, width int, _ time.Time) string {
 		}
 	}
 	if n := len(s.running); n > 0 {
-		counts = append(counts, style.Accent(fmt.Sprintf("%d running", n)))
+		counts = append(counts, style.accent(fmt.Sprintf("%d running", n)))
 	}
 	if bad := s.Outcomes.short(); bad != "" {
 		counts = append(counts, style.Warn("agents: "+bad))
@@ -66,10 +66,10 @@ func overall(s *State, style Style, width int, _ time.Time) string {
 }
 
 // runningLine is one attempt: address, time, bar, what it does and leases.
-func runningLine(r *Running, style Style, width int, now time.Time) string {
+func runningLine(r *running, style Style, width int, now time.Time) string {
 	address := middle(r.Address, max(12, width/2))
 	pad := strings.Repeat(" ", max(0, min(44, width/2)-ansi.StringWidth(address)))
-	text := "  " + style.Accent(address) + pad + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time))))
+	text := "  " + style.accent(address) + pad + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time))))
 	if r.Waiting != nil {
 		wait := r.Waiting.Time.Add(time.Duration(r.Waiting.WaitMillis) * time.Millisecond).Sub(now)
 		return text + style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
@@ -98,7 +98,7 @@ func middle(address string, width int) string {
 	return ansi.Truncate(address, head, "") + "…" + ansi.TruncateLeft(address, n-(width-1-head), "")
 }
 
-func attemptProgress(r *Running, style Style, now time.Time) string {
+func attemptProgress(r *running, style Style, now time.Time) string {
 	if r.Room != nil {
 		return style.Warn("  waits for " + r.Room.Message)
 	}

@@ -32,12 +32,12 @@ type State struct {
 	// Outcomes are how those attempts ended and what grading made of them.
 	Outcomes Outcomes
 
-	running map[string]*Running
+	running map[string]*running
 	tails   map[string][]string
 }
 
-// Running is an attempt under way.
-type Running struct {
+// running is an attempt under way.
+type running struct {
 	event.StepStarted
 	Progress event.StepProgress
 	// Phase is what part of its work an agent's attempt is in.
@@ -60,7 +60,7 @@ type Failure struct {
 
 // NewState returns the state before any event.
 func NewState() *State {
-	return &State{Counts: map[event.Status]int{}, running: map[string]*Running{}, tails: map[string][]string{}}
+	return &State{Counts: map[event.Status]int{}, running: map[string]*running{}, tails: map[string][]string{}}
 }
 
 // Apply takes in one event, with its texts made fit to be shown.
@@ -69,7 +69,7 @@ func (s *State) Apply(e event.Event) {
 	case event.RunStarted:
 		s.Start, s.Started = e, e.Time
 	case event.StepStarted:
-		s.running[e.Address] = &Running{StepStarted: e}
+		s.running[e.Address] = &running{StepStarted: e}
 	case event.StepProgress:
 		if r := s.running[e.Address]; r != nil {
 			r.Progress, r.Room = e, nil
@@ -144,13 +144,13 @@ func (s *State) Done() int {
 	return n
 }
 
-// Running lists the attempts under way, the longest running first.
-func (s *State) Running() []*Running {
-	out := make([]*Running, 0, len(s.running))
+// running lists the attempts under way, the longest running first.
+func (s *State) Running() []*running {
+	out := make([]*running, 0, len(s.running))
 	for _, r := range s.running {
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *Running) int {
+	slices.SortFunc(out, func(a, b *running) int {
 		if c := a.Time.Compare(b.Time); c != 0 {
 			return c
 		}

@@ -47,8 +47,8 @@ func (s Style) Bad(text string) string { return s.sgr("31", text) }
 // Warn marks what needs attention.
 func (s Style) Warn(text string) string { return s.sgr("33", text) }
 
-// Accent marks what is under way.
-func (s Style) Accent(text string) string { return s.sgr("36", text) }
+// accent marks what is under way.
+func (s Style) accent(text string) string { return s.sgr("36", text) }
 
 // Colored reports whether the style colours.
 func (s Style) Colored() bool { return s.on }

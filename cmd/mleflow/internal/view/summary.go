@@ -16,7 +16,7 @@ const failuresShown = 10
 // which there may be many counted, and one closing line.
 func Summary(w io.Writer, s *State, style Style) {
 	writeFailures(w, s, style)
-	WriteOutcomes(w, &s.Outcomes, s.Start.Run, style)
+	writeOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Finish != nil {
 		fmt.Fprintln(w, closingLine(s, style))
