@@ -86,7 +86,7 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if diags = append(diags, checkPlan(opts.Lock, e.opts.Version, p, pl, len(opts.Targets) == 0)...); diags.HasErrors() {
+	if diags = append(diags, checkPlan(opts.Lock, e.opts.Version, pl, len(opts.Targets) == 0)...); diags.HasErrors() {
 		return nil, diags
 	}
 	if opts.RequireCached {
@@ -95,7 +95,7 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 		}
 	}
 	r := newRun(e, p, pl, opts)
-	tasks, _ := r.tasksOf()
+	tasks := r.tasksOf()
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
@@ -130,43 +130,38 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 }
 
 // tasksOf lists what has to be scheduled: the steps that will run, and those
-// that are decided when others have run. index maps a plan step to its task,
-// or to -1.
-func (r *run) tasksOf() (tasks []sched.Task, index []int) {
-	index = make([]int, len(r.pl.Steps))
-	for n := range r.pl.Steps {
-		s := &r.pl.Steps[n]
-		index[n] = -1
-		if s.Action == plan.Cached && r.pl.same[n] < 0 {
+// that are decided when others have run.
+func (r *run) tasksOf() (tasks []sched.Task) {
+	for _, n := range r.pl.nodes {
+		if n.cached() {
 			continue
 		}
-		index[n] = len(tasks)
+		n.task = len(tasks)
 		t := r.task(n)
-		for _, a := range s.After {
-			if index[a] >= 0 {
-				t.After = append(t.After, index[a])
+		for _, a := range n.after {
+			if a.task >= 0 {
+				t.After = append(t.After, a.task)
 			}
 		}
-		if same := r.pl.same[n]; same >= 0 {
-			t.After = append(t.After, index[same])
+		if n.same != nil {
+			t.After = append(t.After, n.same.task)
 		}
 		tasks = append(tasks, t)
-		r.steps = append(r.steps, n)
+		r.scheduled = append(r.scheduled, n)
 	}
-	return tasks, index
+	return tasks
 }
 
-func (r *run) task(n int) sched.Task {
-	s, inst := &r.pl.Steps[n], r.p.Instances[r.pl.instance[n]]
-	l := inst.Limits
+func (r *run) task(n *node) sched.Task {
+	s, l := n.plan, n.Limits
 	t := sched.Task{
 		Name:   s.Name,
 		Weight: time.Duration(max(s.ExpectedMillis, 1)) * time.Millisecond,
 		Needs:  sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs},
-		Retry:  sched.Retry{Attempts: inst.Retry.Attempts, Base: inst.Retry.Backoff, Max: inst.Retry.MaxBackoff},
+		Retry:  sched.Retry{Attempts: n.Retry.Attempts, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
 	}
-	if !inst.Step.Kind.OwnsTimeout {
+	if !n.Step.Kind.OwnsTimeout {
 		t.Timeout = l.Timeout
 	}
 	if s.Action == plan.Run {
@@ -180,13 +175,13 @@ func (r *run) task(n int) sched.Task {
 func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.announce()
 	r.warnUnfit(tasks)
-	refused := r.preflight(ctx)
-	r.checkRoom(ctx, refused)
-	for t, n := range r.steps {
-		tasks[t].Refused = refused[n]
+	r.preflight(ctx)
+	r.checkRoom(ctx)
+	for t, n := range r.scheduled {
+		tasks[t].Refused = n.refused
 	}
-	for n := range r.pl.Steps {
-		if d := r.pl.decisions[n]; d != nil && d.record != nil {
+	for _, n := range r.pl.nodes {
+		if n.decision != nil && n.decision.record != nil {
 			r.ended(n, event.Cached, sched.Result{})
 		}
 	}
@@ -208,7 +203,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 func (r *run) warnUnfit(tasks []sched.Task) {
 	var last addr.Step
 	for t := range tasks {
-		s := &r.pl.Steps[r.steps[t]]
+		s := r.scheduled[t].plan
 		var unfit *sched.UnfitError
 		if tasks[t].Resolve == nil || s.Address.Step == last || !errors.As(r.e.opts.Capacity.Check("", tasks[t].Needs), &unfit) {
 			continue
@@ -226,11 +221,13 @@ var errNoRoom = errors.New("not started, since there is not enough disk space fo
 // preflight found out about sizes. What has no room one step after the other
 // either, even in an empty cache, is refused before hours are spent on a part
 // of it, unless the run is to do what it can.
-func (r *run) checkRoom(ctx context.Context, refused map[int]error) {
-	for n := range refused {
-		r.pl.estimates[n] = step.Estimate{}
+func (r *run) checkRoom(ctx context.Context) {
+	for _, n := range r.pl.nodes {
+		if n.refused != nil {
+			n.estimate = step.Estimate{}
+		}
 	}
-	f := r.e.forecast(ctx, r.p, r.pl, r.opts.Parallelism)
+	f := r.e.forecast(ctx, r.pl, r.opts.Parallelism)
 	if f.Verdict != plan.TooLarge && f.Verdict != plan.Evicts {
 		return
 	}
@@ -239,9 +236,9 @@ func (r *run) checkRoom(ctx context.Context, refused map[int]error) {
 	if f.Verdict != plan.TooLarge || r.opts.KeepGoing || f.NeedBytes <= roomEvicting(f.Space) {
 		return
 	}
-	for n := range r.pl.Steps {
-		if r.pl.Steps[n].Action == plan.Run && refused[n] == nil && r.pl.estimates[n].Bytes() > 0 {
-			refused[n] = errNoRoom
+	for _, n := range r.pl.nodes {
+		if n.plan.Action == plan.Run && n.refused == nil && n.estimate.Bytes() > 0 {
+			n.refused = errNoRoom
 		}
 	}
 }
@@ -332,13 +329,12 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	n := pl.at[i]
-	x := &Explanation{Plan: pl.Steps[n]}
+	x := &Explanation{Plan: *pl.byIndex[i].plan}
 	last := pl.memory.last(a.String()).Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}
-	if pl.Steps[n].ActionID == "" {
+	if x.Plan.ActionID == "" {
 		return x, diags
 	}
 	d, more := e.decide(ctx, p, i, true)

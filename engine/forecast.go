@@ -34,7 +34,7 @@ func estimate(s step.Step, inst *config.Instance) step.Estimate {
 
 // forecast sums up what the steps of a plan need that are not cached, and
 // notes it in the steps.
-func (e *Engine) forecast(ctx context.Context, p *Program, pl *planned, parallelism int) *plan.Forecast {
+func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *plan.Forecast {
 	f := &plan.Forecast{Space: plan.Space{FreeBytes: -1, FreeFiles: -1}}
 	if e.opts.Space != nil {
 		if space, err := e.opts.Space(ctx); err == nil {
@@ -43,21 +43,21 @@ func (e *Engine) forecast(ctx context.Context, p *Program, pl *planned, parallel
 	}
 	m := model{}
 	var needs []float64
-	index := make([]int, len(pl.Steps))
-	for n := range pl.Steps {
-		s, est := &pl.Steps[n], pl.estimates[n]
-		index[n] = -1
+	index := make([]int, len(pl.nodes))
+	for i, n := range pl.nodes {
+		s, est := n.plan, n.estimate
+		index[i] = -1
 		if s.Action == plan.Cached {
 			continue
 		}
-		index[n] = len(m.names)
+		index[i] = len(m.names)
 		f.Steps++
 		if !est.Known {
 			f.Unknown++
 		}
 		if est.Known && est.Bytes() > 0 || est.PeakBytes > 0 {
 			s.Estimate = &plan.Estimate{CacheBytes: est.CacheBytes, PeakBytes: est.PeakBytes, Files: est.Files, Basis: est.Basis, Unknown: !est.Known}
-			needs = append(needs, p.Instances[pl.instance[n]].Limits.CPUs)
+			needs = append(needs, n.Limits.CPUs)
 		}
 		m.add(s, est, index)
 		f.Files += est.Files

@@ -119,17 +119,17 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 
 // remember keeps the action of an address, to explain the next change. The
 // duration is that of the attempt that made the record.
-func (r *run) remember(n int, status event.Status) {
+func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
 		return
 	}
-	m := ledger.Memory{Action: r.pl.decisions[n].id}
+	m := ledger.Memory{Action: n.decision.id}
 	if status == event.Ran {
 		// At least a millisecond: zero means that it was not executed.
-		m.Duration = time.Duration(max(1, r.pl.decisions[n].record.DurationMillis)) * time.Millisecond
+		m.Duration = time.Duration(max(1, n.decision.record.DurationMillis)) * time.Millisecond
 	}
-	if err := r.pl.memory.state.Put(r.pl.Steps[n].Name, m); err != nil && r.memoryErr == nil {
+	if err := r.pl.memory.state.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {
 		r.memoryErr = err
-		r.sink.Emit(event.Warning{At: now(), Address: r.pl.Steps[n].Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not explain changes: %s", err)})
+		r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not explain changes: %s", err)})
 	}
 }

@@ -32,75 +32,72 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	for n := range pl.Steps {
-		if pl.Steps[n].Action != plan.Cached {
-			if differs := checkPlan(opts.Against, e.opts.Version, p, pl, len(opts.Targets) == 0); len(differs) > 0 {
+	for _, n := range pl.nodes {
+		if n.plan.Action != plan.Cached {
+			if differs := checkPlan(opts.Against, e.opts.Version, pl, len(opts.Targets) == 0); len(differs) > 0 {
 				return nil, append(diags, differs...)
 			}
-			return nil, append(diags, diag.Failure("Not applied", fmt.Errorf("%s has no result to lock; apply the pipeline first", pl.Steps[n].Name)))
+			return nil, append(diags, diag.Failure("Not applied", fmt.Errorf("%s has no result to lock; apply the pipeline first", n.plan.Name)))
 		}
 	}
-	steps := make([]lockfile.Step, len(pl.Steps))
-	l := locker{pl: pl, p: p, results: opts.Results, varies: make([]bool, len(pl.Steps))}
-	for n := range pl.Steps {
-		steps[n] = l.step(n)
+	steps := make([]lockfile.Step, len(pl.nodes))
+	l := locker{results: opts.Results, varies: make([]bool, len(pl.nodes))}
+	for i, n := range pl.nodes {
+		steps[i] = l.step(n)
 	}
 	return lockfile.New(e.opts.Version, filepath.Base(p.Pipeline.Path), steps), diags
 }
 
 // locker makes the entries of a lock, in dependency order.
 type locker struct {
-	pl      *planned
-	p       *Program
 	results bool
 	// varies marks the steps whose outputs are not pinned.
 	varies []bool
 }
 
-func (l *locker) step(n int) lockfile.Step {
-	inst := l.p.Instances[l.pl.instance[n]]
-	rec := l.pl.decisions[n].record
-	s := lockfile.Step{Addr: inst.Addr, Action: rec.Action, Inputs: lockfile.Inputs(rec.Fields)}
+func (l *locker) step(n *node) lockfile.Step {
+	rec := n.decision.record
+	s := lockfile.Step{Addr: n.Addr, Action: rec.Action, Inputs: lockfile.Inputs(rec.Fields)}
 	if l.results {
 		s.Outputs = lockfile.Outputs(rec.Outputs)
 		return s
 	}
-	var from []int
-	for _, a := range l.pl.Steps[n].After {
-		if l.varies[a] {
+	var from []*node
+	for _, a := range n.after {
+		if l.varies[a.at] {
 			from = append(from, a)
 		}
 	}
-	l.varies[n] = inst.Step.Kind.Varies || len(from) > 0
-	if !l.varies[n] {
+	l.varies[n.at] = n.Step.Kind.Varies || len(from) > 0
+	if !l.varies[n.at] {
 		s.Outputs = lockfile.Outputs(rec.Outputs)
 	}
 	if len(from) > 0 {
 		s.Action = digest.ActionID{}
-		l.vary(s.Inputs, from, inst.Dynamic)
+		vary(s.Inputs, from, n.Dynamic)
 	}
 	return s
 }
 
 // vary replaces the inputs that hold what a varying step gave. Where an
 // argument depends on a small value of another step, any of them may.
-func (l *locker) vary(inputs map[string]string, from []int, any bool) {
+func vary(inputs map[string]string, from []*node, any bool) {
 	for label, value := range inputs {
 		if strings.HasPrefix(label, "kind") || step.IsCondition(label) {
 			continue
 		}
 		for _, a := range from {
-			if any || l.holds(value, a) {
-				inputs[label] = lockfile.Vary(l.pl.Steps[a].Name)
+			if any || a.gave(value) {
+				inputs[label] = lockfile.Vary(a.plan.Name)
 				break
 			}
 		}
 	}
 }
 
-// holds reports whether a value names content that step a gave.
-func (l *locker) holds(value string, a int) bool {
-	for _, v := range l.pl.decisions[a].record.Outputs {
+// gave reports whether a value names content that the step gave.
+func (n *node) gave(value string) bool {
+	for _, v := range n.decision.record.Outputs {
 		if !v.Ref.IsZero() && strings.Contains(value, v.Ref.ID.String()) {
 			return true
 		}
@@ -110,7 +107,7 @@ func (l *locker) holds(value string, a int) bool {
 
 // checkPlan compares a plan with the lock: the program, the steps that there
 // are and what is known of them.
-func checkPlan(lock *lockfile.File, version string, p *Program, pl *planned, all bool) (diags diag.List) {
+func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diags diag.List) {
 	if lock == nil {
 		return nil
 	}
@@ -119,9 +116,9 @@ func checkPlan(lock *lockfile.File, version string, p *Program, pl *planned, all
 		list = append(list, lockfile.Deviation{Address: "mleflow", Field: "version", Was: lock.Version, Is: version})
 	}
 	present := map[addr.Instance]bool{}
-	for n := range pl.Steps {
-		present[pl.Steps[n].Address] = true
-		list = append(list, deviations(lock, pl.Steps[n].Address, pl.decisions[n])...)
+	for _, n := range pl.nodes {
+		present[n.Addr] = true
+		list = append(list, deviations(lock, n.Addr, n.decision)...)
 	}
 	for _, s := range lock.Steps {
 		if all && !present[s.Addr] {
@@ -156,20 +153,20 @@ func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.De
 
 // checkDecided refuses a step that turns out not to be as locked when what it
 // depends on is done.
-func (r *run) checkDecided(n int, d *decision) error {
+func (r *run) checkDecided(n *node, d *decision) error {
 	if r.opts.Lock == nil {
 		return nil
 	}
-	return unlocked(deviation(deviations(r.opts.Lock, r.pl.Steps[n].Address, d)))
+	return unlocked(deviation(deviations(r.opts.Lock, n.Addr, d)))
 }
 
 // checkGiven refuses outputs that are not as locked.
-func (r *run) checkGiven(n int, id digest.ActionID, outputs cache.Outputs) error {
+func (r *run) checkGiven(n *node, outputs cache.Outputs) error {
 	if r.opts.Lock == nil {
 		return nil
 	}
-	s, _ := r.opts.Lock.Find(r.pl.Steps[n].Address)
-	if !s.Binds(id) {
+	s, _ := r.opts.Lock.Find(n.Addr)
+	if !s.Binds(n.decision.id) {
 		return nil
 	}
 	return unlocked(deviation(s.CheckOutputs(lockfile.Outputs(outputs))))

@@ -31,23 +31,6 @@ type PlanOptions struct {
 	askRemote bool
 }
 
-// planned is a plan with what apply needs besides.
-type planned struct {
-	plan.Plan
-	// instance maps a plan step to its instance, and at the other way round
-	// (-1 for one that is not selected).
-	instance []int
-	at       []int
-	// decisions are nil for deferred steps.
-	decisions []*decision
-	// same is the plan step whose action is the same and runs first, or -1.
-	same   []int
-	forced map[int]bool
-	memory memory
-	// estimates are the rooms that steps need which are not cached.
-	estimates []step.Estimate
-}
-
 // Plan says what Apply would do. It touches neither the network, unless a
 // preflight is asked for, nor anything that runs steps, and writes nothing.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
@@ -59,7 +42,7 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	if opts.Preflight != nil && !diags.HasErrors() {
 		newRun(e, p, pl, ApplyOptions{Sink: opts.Preflight}).preflight(ctx)
 	}
-	pl.Forecast = e.forecast(ctx, p, pl, opts.Parallelism)
+	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
 	return &pl.Plan, diags
 }
 
@@ -74,55 +57,68 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		return nil, append(diags, diag.Failure("State cannot be read", err))
 	}
 	pl := newPlanned(p, selected, force, memory)
-	first := map[digest.ActionID]int{}
-	for from := 0; from < len(pl.Steps); {
-		if err := ctx.Err(); err != nil {
-			return nil, append(diags, diag.Failure("Interrupted", err))
-		}
-		to := from + 1
-		for to < len(pl.Steps) && pl.Steps[to].Address.Step == pl.Steps[from].Address.Step {
-			to++
-		}
-		diags = append(diags, e.planBlock(ctx, p, pl, from, to, first, opts.askRemote)...)
-		from = to
-	}
-	return pl, diags
+	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
+	return pl, append(diags, planner.run(ctx)...)
 }
 
-// planBlock plans the instances of one block, which do not depend on each
-// other: those that can be decided are, on all cores, then what they mean for
-// the plan is worked out in order.
-func (e *Engine) planBlock(ctx context.Context, p *Program, pl *planned, from, to int, first map[digest.ActionID]int, ask bool) (diags diag.List) {
-	found := make([]diag.List, to-from)
-	parallel.For(to-from, func(i int) { found[i] = e.decideStep(ctx, p, pl, from+i) })
-	if ask {
-		e.askRemote(ctx, p, pl, from, to)
+// planner decides the steps of a plan.
+type planner struct {
+	e         *Engine
+	p         *Program
+	pl        *planned
+	askRemote bool
+	// first are the steps that run, by their action.
+	first map[digest.ActionID]*node
+}
+
+func (b *planner) run(ctx context.Context) (diags diag.List) {
+	for nodes := b.pl.nodes; len(nodes) > 0; {
+		if err := ctx.Err(); err != nil {
+			return append(diags, diag.Failure("Interrupted", err))
+		}
+		to := 1
+		for to < len(nodes) && nodes[to].Addr.Step == nodes[0].Addr.Step {
+			to++
+		}
+		diags = append(diags, b.block(ctx, nodes[:to])...)
+		nodes = nodes[to:]
 	}
-	for n := from; n < to; n++ {
-		if more := found[n-from]; more.HasErrors() {
+	return diags
+}
+
+// block plans the instances of one block, which do not depend on each other:
+// those that can be decided are, on all cores, then what they mean for the plan
+// is worked out in order.
+func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
+	found := make([]diag.List, len(nodes))
+	parallel.For(len(nodes), func(i int) { found[i] = b.decide(ctx, nodes[i]) })
+	if b.askRemote {
+		b.e.askRemote(ctx, b.p, nodes)
+	}
+	for i, n := range nodes {
+		if more := found[i]; more.HasErrors() {
 			if len(diags) <= 20 {
 				diags = append(diags, more...)
 			}
 			continue
 		}
-		e.planStep(ctx, p, pl, n, first)
+		b.settle(ctx, n)
 	}
 	return diags
 }
 
-// decideStep decides a step if everything it depends on is known.
-func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int) (diags diag.List) {
-	s, i := &pl.Steps[n], pl.instance[n]
+// decide decides a step if everything it depends on is known.
+func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
+	p, i := b.p, n.index
 	defer func() {
-		p.Expect(i, pl.estimates[n].CacheBytes)
-		s.Conditions = p.Conditions(i)
+		p.Expect(i, n.estimate.CacheBytes)
+		n.plan.Conditions = p.Conditions(i)
 	}()
-	s.Reasons = pl.undecided(s)
-	if len(s.Reasons) == 0 {
-		fresh := pl.forced[i] || p.Instances[i].Step.Kind.Volatile
-		pl.decisions[n], diags = e.decide(ctx, p, i, fresh)
-		if d := pl.decisions[n]; d != nil {
-			pl.estimates[n] = d.estimate
+	n.plan.Reasons = undecided(n)
+	if len(n.plan.Reasons) == 0 {
+		d, diags := b.e.decide(ctx, p, i, n.fresh())
+		if d != nil {
+			n.decide(d)
 		}
 		return diags
 	}
@@ -134,86 +130,58 @@ func (e *Engine) decideStep(ctx context.Context, p *Program, pl *planned, n int)
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	pl.estimates[n] = estimate(made, p.Instances[i])
+	n.estimate = estimate(made, n.Instance)
 	return diags
 }
 
-func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
-	pl := &planned{forced: force, memory: m, at: make([]int, len(p.Instances))}
-	pl.Pipeline = p.Pipeline.Path
-	for i, inst := range p.Instances {
-		pl.at[i] = -1
-		if !selected[i] {
-			continue
-		}
-		pl.at[i] = len(pl.Steps)
-		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
-		if len(inst.Deps) > 0 {
-			s.After = make([]int, len(inst.Deps))
-			for d, dep := range inst.Deps {
-				s.After[d] = pl.at[dep]
-			}
-		}
-		pl.Steps = append(pl.Steps, s)
-		pl.instance = append(pl.instance, i)
-	}
-	pl.decisions = make([]*decision, len(pl.Steps))
-	pl.same = make([]int, len(pl.Steps))
-	pl.estimates = make([]step.Estimate, len(pl.Steps))
-	return pl
-}
-
-// planStep works out what the decision on a step means for the plan.
-func (e *Engine) planStep(ctx context.Context, p *Program, pl *planned, n int, first map[digest.ActionID]int) {
-	s, i, d := &pl.Steps[n], pl.instance[n], pl.decisions[n]
-	pl.same[n] = -1
-	last := pl.memory.last(s.Name)
+// settle works out what the decision on a step means for the plan.
+func (b *planner) settle(ctx context.Context, n *node) {
+	s, d := n.plan, n.decision
+	last := b.pl.memory.last(s.Name)
 	s.ExpectedMillis = last.Duration.Milliseconds()
 	if d == nil {
 		s.Action = plan.Deferred
 		return
 	}
 	s.ActionID = d.id.String()
-	kind := p.Instances[i].Step.Kind
-	earlier, twice := first[d.id]
+	earlier := b.first[d.id]
 	switch {
 	case d.record != nil:
 		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
-		p.SetOutputs(i, d.record.Outputs)
+		b.p.SetOutputs(n.index, d.record.Outputs)
 		return
-	case twice && !pl.forced[i] && !kind.Volatile:
+	case earlier != nil && !n.fresh():
 		s.Action = plan.Cached
-		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same action as %s, which runs first", pl.Steps[earlier].Name)}}
-		pl.same[n] = earlier
+		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same action as %s, which runs first", earlier.plan.Name)}}
+		n.same = earlier
 		return
-	case pl.forced[i]:
+	case n.forced:
 		s.Reasons = []plan.Reason{{Text: forced}}
-	case kind.Volatile:
+	case n.fresh():
 		s.Reasons = []plan.Reason{{Text: volatile}}
 	default:
-		s.Reasons = e.explainMiss(ctx, last.Action, d)
+		s.Reasons = b.e.explainMiss(ctx, last.Action, d)
 	}
 	s.Action = plan.Run
-	first[d.id] = n
+	b.first[d.id] = n
 }
 
 // undecided lists why a step cannot be decided yet: what it depends on will
 // run or is itself deferred. At most three are named.
-func (pl *planned) undecided(s *plan.Step) []plan.Reason {
+func undecided(n *node) []plan.Reason {
 	var reasons []plan.Reason
 	more := 0
-	for _, a := range s.After {
-		dep := &pl.Steps[a]
-		if dep.Action == plan.Cached && pl.same[a] < 0 {
+	for _, dep := range n.after {
+		if dep.cached() {
 			continue
 		}
 		if len(reasons) == 3 {
 			more++
 			continue
 		}
-		text := "waits for " + dep.Name + ", which runs"
-		if dep.Action == plan.Deferred {
-			text = "waits for " + dep.Name + ", which is deferred"
+		text := "waits for " + dep.plan.Name + ", which runs"
+		if dep.plan.Action == plan.Deferred {
+			text = "waits for " + dep.plan.Name + ", which is deferred"
 		}
 		reasons = append(reasons, plan.Reason{Text: text})
 	}

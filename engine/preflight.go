@@ -16,15 +16,15 @@ const preflights = 8
 
 // probe is a step to be asked, and what it said.
 type probe struct {
-	n     int
+	n     *node
 	asked step.Preflighter
 	found step.Preflight
 	err   error
 }
 
-// preflight asks the steps that will run, several at a time, and returns why
-// some of them cannot. What it learns about their size replaces the estimates.
-func (r *run) preflight(ctx context.Context) map[int]error {
+// preflight asks the steps that will run, several at a time, and notes why some
+// of them cannot. What it learns about their size replaces the estimates.
+func (r *run) preflight(ctx context.Context) {
 	probes := r.probes()
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, preflights)
@@ -37,9 +37,8 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		})
 	}
 	wait.Wait()
-	refused := map[int]error{}
 	if len(probes) == 0 || ctx.Err() != nil {
-		return refused
+		return
 	}
 	var sum event.PreflightFinished
 	told := false
@@ -53,7 +52,7 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		r.sink.Emit(ev)
 		switch ev.Verdict {
 		case event.PreflightFailed:
-			refused[p.n] = p.err
+			p.n.refused = p.err
 			sum.Failed++
 			continue
 		case event.PreflightUnknown:
@@ -68,16 +67,15 @@ func (r *run) preflight(ctx context.Context) map[int]error {
 		sum.At = now()
 		r.sink.Emit(sum)
 	}
-	return refused
 }
 
 // probes lists the steps to ask, in the order of the plan.
 func (r *run) probes() (list []probe) {
-	for n := range r.pl.Steps {
-		if r.pl.Steps[n].Action != plan.Run {
+	for _, n := range r.pl.nodes {
+		if n.plan.Action != plan.Run {
 			continue
 		}
-		s, _, diags := construct(r.p, r.pl.instance[n])
+		s, _, diags := construct(r.p, n.index)
 		if asked, ok := s.(step.Preflighter); ok && !diags.HasErrors() {
 			list = append(list, probe{n: n, asked: asked})
 		}
@@ -100,12 +98,12 @@ func (r *run) verdict(p *probe) event.Preflight {
 	f := &p.found
 	if f.Estimate.Known {
 		est := f.Estimate
-		est.PeakBytes = max(est.PeakBytes, r.p.Instances[r.pl.instance[p.n]].Limits.DiskBytes)
-		r.pl.estimates[p.n] = est
+		est.PeakBytes = max(est.PeakBytes, p.n.Limits.DiskBytes)
+		p.n.estimate = est
 	}
 	ev := event.Preflight{
-		At: now(), Address: r.pl.Steps[p.n].Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
-		NeedBytes: r.pl.estimates[p.n].Bytes(), Credential: string(f.Credential), Rules: string(f.Rules), Link: f.Link,
+		At: now(), Address: p.n.plan.Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
+		NeedBytes: p.n.estimate.Bytes(), Credential: string(f.Credential), Rules: string(f.Rules), Link: f.Link,
 		Verdict: event.PreflightOK, Note: f.Note,
 	}
 	if p.err != nil {

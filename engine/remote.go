@@ -40,15 +40,15 @@ func (e *Engine) planToApply(ctx context.Context, p *Program, opts PlanOptions) 
 // wanted are the results that steps depend on which will or may run.
 func (pl *planned) wanted() []*cache.Record {
 	var wanted []*cache.Record
-	taken := make([]bool, len(pl.Steps))
-	for n := range pl.Steps {
-		if pl.Steps[n].Action == plan.Cached {
+	taken := make([]bool, len(pl.nodes))
+	for _, n := range pl.nodes {
+		if n.plan.Action == plan.Cached {
 			continue
 		}
-		for _, a := range pl.Steps[n].After {
-			if d := pl.decisions[a]; d != nil && d.record != nil && !taken[a] {
-				taken[a] = true
-				wanted = append(wanted, d.record)
+		for _, a := range n.after {
+			if a.decision != nil && a.decision.record != nil && !taken[a.at] {
+				taken[a.at] = true
+				wanted = append(wanted, a.decision.record)
 			}
 		}
 	}
@@ -56,27 +56,26 @@ func (pl *planned) wanted() []*cache.Record {
 }
 
 // askRemote looks the decided steps of a block up in the remote, all at once.
-func (e *Engine) askRemote(ctx context.Context, p *Program, pl *planned, from, to int) {
+func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	var ids []digest.ActionID
-	var at []int
-	for n := from; n < to; n++ {
-		i := pl.instance[n]
-		if pl.decisions[n] != nil && !pl.forced[i] && !p.Instances[i].Step.Kind.Volatile {
-			ids, at = append(ids, pl.decisions[n].id), append(at, n)
+	var asked []*node
+	for _, n := range nodes {
+		if n.decision != nil && !n.fresh() {
+			ids, asked = append(ids, n.decision.id), append(asked, n)
 		}
 	}
 	if len(ids) == 0 {
 		return
 	}
 	for k, rec := range e.opts.Remote.Find(ctx, ids) {
-		n := at[k]
-		d := pl.decisions[n]
-		if rec == nil && d.record != nil { // it was there once
-			pl.decisions[n], _ = e.decide(ctx, p, pl.instance[n], true)
-			pl.estimates[n] = pl.decisions[n].estimate
+		n := asked[k]
+		if rec == nil && n.decision.record != nil { // it was there once
+			if d, _ := e.decide(ctx, p, n.index, true); d != nil {
+				n.decide(d)
+			}
 		}
 		if rec != nil {
-			d.record, d.fields = rec, nil
+			n.decision.record, n.decision.fields = rec, nil
 		}
 	}
 }
@@ -94,7 +93,7 @@ func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record,
 }
 
 // decideAnew asks the remote about a step that could be decided only now.
-func (r *run) decideAnew(ctx context.Context, n int, d *decision) error {
+func (r *run) decideAnew(ctx context.Context, n *node, d *decision) error {
 	rec, err := r.e.result(ctx, d.id)
 	switch {
 	case err != nil:
@@ -102,7 +101,7 @@ func (r *run) decideAnew(ctx context.Context, n int, d *decision) error {
 	case rec != nil:
 		d.record, d.fields = rec, nil
 	case d.record != nil: // it was there once
-		other, diags := r.e.decide(ctx, r.p, r.pl.instance[n], true)
+		other, diags := r.e.decide(ctx, r.p, n.index, true)
 		if diags.HasErrors() {
 			return asError(diags)
 		}

@@ -44,12 +44,12 @@ func (q *roomQueue) wake() {
 	q.freed = make(chan struct{})
 }
 
-// reserve sets the room aside that step n needs, once the steps before it in
+// reserve sets the room aside that a step needs, once the steps before it in
 // the queue have theirs. It waits while room is reserved by work that goes on
 // and fails when there will be none.
-func (r *run) reserve(ctx context.Context, n int) (release func(), err error) {
+func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) {
 	reserver, ok := r.e.opts.Cache.(cache.Reserver)
-	bytes := r.pl.estimates[n].Bytes()
+	bytes := n.estimate.Bytes()
 	if !ok || bytes <= 0 {
 		return func() {}, nil
 	}
@@ -70,7 +70,7 @@ func (r *run) reserve(ctx context.Context, n int) (release func(), err error) {
 			return nil, r.noRoom(ctx, n, err)
 		case !told:
 			told = true
-			r.sink.Emit(event.StepWaiting{At: now(), Address: r.pl.Steps[n].Name, Bytes: bytes,
+			r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Bytes: bytes,
 				Message: sched.Bytes(bytes) + " of disk space, which steps that run have reserved"})
 		}
 		if err := pause(ctx, freed); err != nil {
@@ -93,12 +93,12 @@ func pause(ctx context.Context, freed <-chan struct{}) error {
 }
 
 // noRoom says what a step needs, what there is, and how to mend it.
-func (r *run) noRoom(ctx context.Context, n int, err error) error {
+func (r *run) noRoom(ctx context.Context, n *node, err error) error {
 	quota, space := errors.Is(err, cache.ErrQuota), errors.Is(err, cache.ErrSpace)
 	if !quota && !space {
 		return fmt.Errorf("reserve disk space: %w", err)
 	}
-	est := r.pl.estimates[n]
+	est := n.estimate
 	text := sched.Bytes(est.Bytes()) + " of disk space are needed"
 	if est.PeakBytes > 0 && est.CacheBytes > 0 {
 		text += fmt.Sprintf(" (%s to keep, %s while it runs)", sched.Bytes(est.CacheBytes), sched.Bytes(est.PeakBytes))

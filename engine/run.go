@@ -35,17 +35,14 @@ type run struct {
 	result     Result
 	// memoryErr is the first error of writing the state.
 	memoryErr error
-	// steps maps a task to its plan step.
-	steps []int
-	// found marks plan steps whose Do found that another process had done
-	// the work.
-	found []bool
+	// scheduled are the nodes by task.
+	scheduled []*node
 	// queue orders the steps that wait for disk space.
 	queue *roomQueue
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), found: make([]bool, len(pl.Steps)), queue: newRoomQueue()}
+	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newRoomQueue()}
 	r.sink = opts.Sink
 	if r.sink == nil {
 		r.sink = event.SinkFunc(func(event.Event) {})
@@ -55,15 +52,14 @@ func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
 
 // resolve decides whether step n has anything to do, once all it depends on
 // is done. It is called again after a step of the same action has ended.
-func (r *run) resolve(ctx context.Context, n int) (sched.Resolution, error) {
-	i := r.pl.instance[n]
-	d := r.pl.decisions[n]
+func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
+	d := n.decision
 	if d == nil {
 		var err error
 		if d, err = r.decideDeferred(ctx, n); err != nil {
 			return sched.Resolution{}, err
 		}
-	} else if !r.fresh(n) {
+	} else if !n.fresh() {
 		rec, err := r.e.result(ctx, d.id)
 		if err != nil {
 			return sched.Resolution{}, err
@@ -71,36 +67,27 @@ func (r *run) resolve(ctx context.Context, n int) (sched.Resolution, error) {
 		d.record = rec
 	}
 	if d.record != nil {
-		r.p.SetOutputs(i, d.record.Outputs)
+		r.p.SetOutputs(n.index, d.record.Outputs)
 		return sched.Resolution{Done: true}, nil
 	}
 	return sched.Resolution{Key: d.id.String()}, nil
 }
 
-func (r *run) decideDeferred(ctx context.Context, n int) (*decision, error) {
-	d, diags := r.e.decide(ctx, r.p, r.pl.instance[n], r.fresh(n))
+func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
+	d, diags := r.e.decide(ctx, r.p, n.index, n.fresh())
 	if diags.HasErrors() {
 		return nil, asError(diags)
 	}
 	if err := r.checkDecided(n, d); err != nil {
 		return nil, err
 	}
-	if r.e.opts.Remote != nil && !r.fresh(n) {
+	if r.e.opts.Remote != nil && !n.fresh() {
 		if err := r.decideAnew(ctx, n, d); err != nil {
 			return nil, err
 		}
 	}
-	r.pl.decisions[n] = d
-	if d.record == nil {
-		r.pl.estimates[n] = d.estimate
-	}
+	n.decide(d)
 	return d, nil
-}
-
-// fresh says that step n must not use an earlier result.
-func (r *run) fresh(n int) bool {
-	i := r.pl.instance[n]
-	return r.pl.forced[i] || r.p.Instances[i].Step.Kind.Volatile
 }
 
 // asError joins what was found wrong with the arguments of a step that could
@@ -118,22 +105,22 @@ func asError(diags diag.List) error {
 }
 
 // do is one attempt at step n.
-func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
-	d := r.pl.decisions[n]
+func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
+	d := n.decision
 	var unlock func()
 	err := l.Outside(func() (err error) { unlock, err = r.e.opts.Cache.LockAction(ctx, d.id); return err })
 	if err != nil {
 		return fmt.Errorf("lock action: %w", err)
 	}
 	defer unlock()
-	if !r.fresh(n) { // another process or machine may have done it meanwhile
+	if !n.fresh() { // another process or machine may have done it meanwhile
 		rec, err := r.e.result(ctx, d.id)
 		if err != nil {
 			return err
 		}
 		if rec != nil {
-			d.record, r.found[n] = rec, true
-			r.p.SetOutputs(r.pl.instance[n], rec.Outputs)
+			d.record, n.found = rec, true
+			r.p.SetOutputs(n.index, rec.Outputs)
 			return nil
 		}
 	}
@@ -141,9 +128,8 @@ func (r *run) do(ctx context.Context, n int, l sched.Lease) error {
 }
 
 // attempt runs the step and records what it gave.
-func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
-	inst := r.p.Instances[r.pl.instance[n]]
-	d := r.pl.decisions[n]
+func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
+	d := n.decision
 	ctx = cache.WithAccount(ctx) // what the step reserves is for the step alone
 	var release func()
 	err = l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
@@ -156,19 +142,18 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 		return fmt.Errorf("make work folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	log := r.openLog(inst.Addr.String(), l.Attempt)
+	log := r.openLog(n.plan.Name, l.Attempt)
 	defer func() { err = errors.Join(err, log.Close()) }()
-	limits := inst.Limits
 	env := &step.Env{
-		Address: inst.Addr.String(), Attempt: l.Attempt, Store: r.e.opts.Cache, WorkDir: dir, Log: log,
-		Progress: r.progress(inst.Addr.String()), Phase: r.phase(inst.Addr.String()), Warn: r.warn(inst.Addr.String()),
-		Limits: limits, Devices: l.Devices, RunID: r.result.RunID,
+		Address: n.plan.Name, Attempt: l.Attempt, Store: r.e.opts.Cache, WorkDir: dir, Log: log,
+		Progress: r.progress(n.plan.Name), Phase: r.phase(n.plan.Name), Warn: r.warn(n.plan.Name),
+		Limits: n.Limits, Devices: l.Devices, RunID: r.result.RunID,
 	}
-	args, diags := r.p.Args(r.pl.instance[n])
+	args, diags := r.p.Args(n.index)
 	if diags.HasErrors() {
 		return asError(diags)
 	}
-	s, err := inst.Step.Kind.New(args)
+	s, err := n.Step.Kind.New(args)
 	if err != nil {
 		return err
 	}
@@ -180,7 +165,7 @@ func (r *run) attempt(ctx context.Context, n int, l sched.Lease) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkOutputs(inst.Step.Kind, outputs), r.checkGiven(n, r.pl.decisions[n].id, outputs)); err != nil {
+	if err := errors.Join(checkOutputs(n.Step.Kind, outputs), r.checkGiven(n, outputs)); err != nil {
 		return err
 	}
 	return r.record(ctx, n, outputs, started)
@@ -231,11 +216,10 @@ func checkOutputs(k *step.Kind, outputs cache.Outputs) error {
 	return nil
 }
 
-func (r *run) record(ctx context.Context, n int, outputs cache.Outputs, started time.Time) error {
-	i := r.pl.instance[n]
-	inst, d := r.p.Instances[i], r.pl.decisions[n]
+func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, started time.Time) error {
+	d := n.decision
 	rec := &cache.Record{
-		Action: d.id, Address: inst.Addr.String(), Kind: inst.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
+		Action: d.id, Address: n.plan.Name, Kind: n.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
 		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
 	}
 	// The work is done: not even an interruption should lose it.
@@ -243,29 +227,29 @@ func (r *run) record(ctx context.Context, n int, outputs cache.Outputs, started 
 		return fmt.Errorf("record action: %w", err)
 	}
 	d.record = rec
-	r.p.SetOutputs(i, outputs)
+	r.p.SetOutputs(n.index, outputs)
 	return nil
 }
 
 func (r *run) onStart(task int, l sched.Lease) {
-	s := &r.pl.Steps[r.steps[task]]
+	s := r.scheduled[task].plan
 	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: s.ExpectedMillis,
 		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices})
 }
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
-	r.sink.Emit(event.StepRetry{At: now(), Address: r.pl.Steps[r.steps[task]].Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+	r.sink.Emit(event.StepRetry{At: now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
 }
 
 func (r *run) onEnd(task int, res sched.Result) {
-	n := r.steps[task]
+	n := r.scheduled[task]
 	status := event.Cancelled
 	switch res.Status {
 	case sched.Done:
 		status = event.Cached
 	case sched.Ran:
 		status = event.Ran
-		if r.found[n] {
+		if n.found {
 			status = event.Cached
 		}
 	case sched.Failed:
@@ -277,8 +261,8 @@ func (r *run) onEnd(task int, res sched.Result) {
 }
 
 // ended counts a step, remembers its action and tells how it ended.
-func (r *run) ended(n int, status event.Status, res sched.Result) {
-	s, d := &r.pl.Steps[n], r.pl.decisions[n]
+func (r *run) ended(n *node, status event.Status, res sched.Result) {
+	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
 	c := &r.result.Counts
 	switch status {
@@ -292,14 +276,14 @@ func (r *run) ended(n int, status event.Status, res sched.Result) {
 		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
 	case event.Skipped:
 		c.Skipped++
-		ev.Error = r.pl.Steps[r.steps[res.Cause]].Name
+		ev.Error = r.scheduled[res.Cause].plan.Name
 	case event.Cancelled:
 		c.Cancelled++
 	}
 	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
-		ev.Conditions = r.p.Conditions(r.pl.instance[n])
+		ev.Conditions = r.p.Conditions(n.index)
 		if status == event.Cached {
 			ev.MadeIn = d.record.Run
 		}

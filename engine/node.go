@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// node is one step of a plan: an instance of the program, what the plan says of
+// it, and how far an apply has come with it.
+type node struct {
+	*config.Instance
+	// index is the instance's index in the program, and at the node's in the plan.
+	index, at int
+	// plan is the step in the plan that people see.
+	plan *plan.Step
+	// after are the nodes it depends on.
+	after []*node
+	// forced says that the user asked for it to run.
+	forced bool
+	// decision is nil while the step is deferred.
+	decision *decision
+	// same has the same action and runs first; nil if no other step has.
+	same *node
+	// estimate is the disk space it needs unless it is cached.
+	estimate step.Estimate
+
+	// refused is why an apply does not start it.
+	refused error
+	// task is its index in the schedule; -1 if there is nothing to schedule.
+	task int
+	// found says that another process did the work while it waited.
+	found bool
+}
+
+// fresh reports whether the step must not use an earlier result.
+func (n *node) fresh() bool { return n.forced || n.Step.Kind.Volatile }
+
+// cached reports whether its outputs are known when the plan is made.
+func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
+
+// decide notes what the step's key is and gave. A step without a result needs space.
+func (n *node) decide(d *decision) {
+	n.decision = d
+	if d.record == nil {
+		n.estimate = d.estimate
+	}
+}
+
+// planned is a plan with what apply needs besides.
+type planned struct {
+	plan.Plan
+	// nodes are the steps of the plan, in its order.
+	nodes []*node
+	// byIndex maps an instance to its node; nil if it is not selected.
+	byIndex []*node
+	memory  memory
+}
+
+// newPlanned lists the selected instances, none decided yet.
+func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
+	pl := &planned{memory: m, byIndex: make([]*node, len(p.Instances))}
+	pl.Pipeline = p.Pipeline.Path
+	for i, inst := range p.Instances {
+		if !selected[i] {
+			continue
+		}
+		n := &node{Instance: inst, index: i, at: len(pl.nodes), forced: force[i], task: -1}
+		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
+		if len(inst.Deps) > 0 {
+			s.After, n.after = make([]int, len(inst.Deps)), make([]*node, len(inst.Deps))
+			for d, dep := range inst.Deps {
+				n.after[d] = pl.byIndex[dep]
+				s.After[d] = n.after[d].at
+			}
+		}
+		pl.byIndex[i] = n
+		pl.nodes = append(pl.nodes, n)
+		pl.Steps = append(pl.Steps, s)
+	}
+	for i, n := range pl.nodes {
+		n.plan = &pl.Steps[i]
+	}
+	return pl
+}
