@@ -1,15 +1,12 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
-
-	"gocloud.dev/blob"
 
 	"github.com/mleflow/mleflow/cache"
 )
@@ -22,7 +19,7 @@ type bucket struct {
 	stats    *counters
 
 	mu   sync.Mutex
-	conn *blob.Bucket
+	conn objects
 	// formatSeen says that the format object was read or written.
 	formatSeen, formatWritten bool
 	// unconditional is set once the store turned out not to know conditional
@@ -31,14 +28,13 @@ type bucket struct {
 }
 
 // connect opens the connection when it is first needed.
-func (b *bucket) connect(ctx context.Context) (*blob.Bucket, error) {
+func (b *bucket) connect(ctx context.Context) (objects, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.conn != nil {
 		return b.conn, nil
 	}
-	// Some drivers keep the context to renew what their credentials give.
-	conn, err := b.loc.open(context.WithoutCancel(ctx))
+	conn, err := b.loc.open(ctx)
 	if err != nil {
 		return nil, localError{fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})}
 	}
@@ -47,7 +43,7 @@ func (b *bucket) connect(ctx context.Context) (*blob.Bucket, error) {
 }
 
 // do makes an operation, as often as it takes. op must be able to start over.
-func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func(context.Context, *blob.Bucket, *watchdog) error) error {
+func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func(context.Context, objects, *watchdog) error) error {
 	if err := b.breaker.open(writing); err != nil {
 		return err
 	}
@@ -79,7 +75,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 	return fmt.Errorf("%s %s/%s: %w", verb, b.loc, key, err)
 }
 
-func (b *bucket) attempt(ctx context.Context, op func(context.Context, *blob.Bucket, *watchdog) error) (outcome, error) {
+func (b *bucket) attempt(ctx context.Context, op func(context.Context, objects, *watchdog) error) (outcome, error) {
 	limited, dog := watch(ctx, b.patience.stall)
 	defer dog.end()
 	conn, err := b.connect(limited)
@@ -98,11 +94,8 @@ func (b *bucket) attempt(ctx context.Context, op func(context.Context, *blob.Buc
 
 // size returns the size of an object, or cache.ErrNotFound.
 func (b *bucket) size(ctx context.Context, key string) (size int64, err error) {
-	err = b.do(ctx, "find", key, false, func(ctx context.Context, conn *blob.Bucket, _ *watchdog) error {
-		a, err := conn.Attributes(ctx, key)
-		if err == nil {
-			size = a.Size
-		}
+	err = b.do(ctx, "find", key, false, func(ctx context.Context, conn objects, _ *watchdog) (err error) {
+		size, err = conn.stat(ctx, key)
 		return err
 	})
 	return size, err
@@ -135,14 +128,14 @@ func (b *bucket) read(ctx context.Context, key string, offset int64, use func(r 
 // readRange is read with a range that is asked for before every attempt; a
 // negative length is up to the end.
 func (b *bucket) readRange(ctx context.Context, key string, part func() (offset, length int64), use func(r io.Reader, size int64) error) error {
-	return b.do(ctx, "read", key, false, func(ctx context.Context, conn *blob.Bucket, dog *watchdog) error {
+	return b.do(ctx, "read", key, false, func(ctx context.Context, conn objects, dog *watchdog) error {
 		offset, length := part()
-		r, err := conn.NewRangeReader(ctx, key, offset, length, nil)
+		r, whole, err := conn.open(ctx, key, offset, length)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		return use(&heardReader{r, dog, &b.stats.bytesIn}, r.Size())
+		return use(&heardReader{r, dog, &b.stats.bytesIn}, whole)
 	})
 }
 
@@ -162,23 +155,16 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// partBytes is the least size of a part of a large upload, and maxParts how
-// many a store takes.
-const (
-	partBytes = 8 << 20
-	maxParts  = 9000
-)
-
 // put writes an object of a known size, which fill gives. Unless it replaces,
 // an object of the name that is there already is left alone: errExists.
 func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
 	tried := false
-	return b.do(ctx, "write", key, true, func(ctx context.Context, conn *blob.Bucket, dog *watchdog) error {
+	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
 		// A server may refuse a conditional write before it has read all of it
 		// and hang up, which looks here as if the connection were lost.
 		if tried && !replace {
-			if there, err := conn.Exists(ctx, key); there || err != nil {
-				return cmp.Or(err, errExists)
+			if err := b.absent(ctx, conn, key); err != nil {
+				return err
 			}
 		}
 		tried = true
@@ -186,40 +172,38 @@ func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, 
 	})
 }
 
-func (b *bucket) write(ctx context.Context, conn *blob.Bucket, dog *watchdog, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
-	// Cancelling the context of a writer before Close is how a write is undone.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := conn.NewWriter(ctx, key, &blob.WriterOptions{
-		ContentType: "application/octet-stream", DisableContentTypeDetection: true,
-		BufferSize: int(max(partBytes, size/maxParts+1)), MaxConcurrency: 2,
-		IfNotExist: !replace && !b.unconditional.Load(),
-	})
-	if err != nil {
-		return err
+// absent returns nil if there is no such object, and errExists if there is.
+func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
+	_, err := conn.stat(ctx, key)
+	if err == nil {
+		return errExists
 	}
-	out := &heardWriter{w, dog, 0}
-	if err := fill(ctx, out); err != nil {
-		cancel()
-		return errors.Join(err, ignore(w.Close()))
+	if _, known := classify(ctx, err); errors.Is(known, cache.ErrNotFound) {
+		return nil
 	}
-	if out.n != size {
-		cancel()
-		_ = w.Close()
-		return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, out.n, size)}
-	}
-	if err := w.Close(); err != nil {
-		if notImplemented(err) && !b.unconditional.Swap(true) {
-			return errors.New("conditional writes are not known here") // tried again without
-		}
-		return err
-	}
-	b.stats.bytesOut.Add(size)
-	return nil
+	return err
 }
 
-// ignore drops the error that undoing a write always gives.
-func ignore(error) error { return nil }
+func (b *bucket) write(ctx context.Context, conn objects, dog *watchdog, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
+	create := !replace && !b.unconditional.Load()
+	err := conn.write(ctx, key, size, create, func(w io.Writer) error {
+		out := &heardWriter{w, dog, 0}
+		if err := fill(ctx, out); err != nil {
+			return err
+		}
+		if out.n != size {
+			return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, out.n, size)}
+		}
+		return nil
+	})
+	if create && notImplemented(err) && !b.unconditional.Swap(true) {
+		return errors.New("conditional writes are not known here") // tried again without
+	}
+	if err == nil {
+		b.stats.bytesOut.Add(size)
+	}
+	return err
+}
 
 // heardWriter tells a watchdog of every byte.
 type heardWriter struct {
@@ -237,8 +221,8 @@ func (h *heardWriter) Write(p []byte) (int, error) {
 
 // remove deletes an object; one that is gone is fine.
 func (b *bucket) remove(ctx context.Context, key string) error {
-	err := b.do(ctx, "delete", key, true, func(ctx context.Context, conn *blob.Bucket, _ *watchdog) error {
-		return conn.Delete(ctx, key)
+	err := b.do(ctx, "delete", key, true, func(ctx context.Context, conn objects, _ *watchdog) error {
+		return conn.remove(ctx, key)
 	})
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil
@@ -248,23 +232,18 @@ func (b *bucket) remove(ctx context.Context, key string) error {
 
 // list calls fn with every key that starts with prefix.
 func (b *bucket) list(ctx context.Context, prefix string, fn func(key string)) error {
-	token := blob.FirstPageToken
-	for token != nil {
-		var page []*blob.ListObject
-		var next []byte
-		err := b.do(ctx, "list", prefix, false, func(ctx context.Context, conn *blob.Bucket, _ *watchdog) (err error) {
-			page, next, err = conn.ListPage(ctx, token, 1000, &blob.ListOptions{Prefix: prefix})
+	last := ""
+	for more := true; more; {
+		err := b.do(ctx, "list", prefix, false, func(ctx context.Context, conn objects, dog *watchdog) (err error) {
+			more, err = conn.list(ctx, prefix, last, func(key string) {
+				dog.heard()
+				last = key
+				fn(key)
+			})
 			return err
 		})
 		if err != nil {
 			return err
-		}
-		for _, o := range page {
-			fn(o.Key)
-		}
-		token = next
-		if len(next) == 0 {
-			token = nil
 		}
 	}
 	return nil
@@ -316,7 +295,7 @@ func (b *bucket) close() error {
 	if b.conn == nil {
 		return nil
 	}
-	err := b.conn.Close()
+	b.conn.close()
 	b.conn = nil
-	return err
+	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"regexp"
 
-	"github.com/aws/smithy-go"
-	"gocloud.dev/gcerrors"
+	"github.com/minio/minio-go/v7"
 
 	"github.com/mleflow/mleflow/cache"
 )
@@ -60,6 +60,12 @@ var deniedCodes = map[string]bool{
 	"NotSignedUp": true, "UnauthorizedAccess": true, "TokenRefreshRequired": true, "InvalidSecurity": true,
 }
 
+// finalCodes are the codes of errors that are the same the next time.
+var finalCodes = map[string]bool{
+	"InvalidArgument": true, "InvalidBucketName": true, "InvalidObjectState": true, "MethodNotAllowed": true,
+	"NotImplemented": true, "PermanentRedirect": true, "AuthorizationHeaderMalformed": true,
+}
+
 // outcome is what an error means for the next try.
 type outcome int
 
@@ -73,7 +79,7 @@ const (
 // for one of a driver.
 func classify(ctx context.Context, err error) (outcome, error) {
 	var local localError
-	var api smithy.APIError
+	var answer minio.ErrorResponse
 	switch {
 	case ctx.Err() != nil:
 		return final, context.Cause(ctx)
@@ -81,33 +87,38 @@ func classify(ctx context.Context, err error) (outcome, error) {
 		return final, local.err
 	case errors.Is(err, errExists):
 		return final, errExists
+	case errors.Is(err, cache.ErrNotFound):
+		return final, cache.ErrNotFound
 	case errors.Is(err, cache.ErrCorrupt):
 		return suspect, err
-	case errors.As(err, &api) && deniedCodes[api.ErrorCode()]:
+	case errors.Is(err, fs.ErrPermission):
 		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
-	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
-		return final, fmt.Errorf("%w: the bucket does not exist", ErrUnavailable)
-	case errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
-		return again, maskedError{mask(err.Error())}
-	}
-	switch gcerrors.Code(err) {
-	case gcerrors.NotFound:
-		return final, cache.ErrNotFound
-	case gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
-		return final, errExists
-	case gcerrors.PermissionDenied:
-		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
-	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
-		return final, maskedError{mask(err.Error())}
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
+	case errors.As(err, &answer):
+		return classifyAnswer(answer)
 	}
 	return again, maskedError{mask(err.Error())}
 }
 
+// classifyAnswer is classify of what an S3 server answered.
+func classifyAnswer(answer minio.ErrorResponse) (outcome, error) {
+	said := maskedError{mask(fmt.Sprintf("%s (%s)", answer.Error(), answer.Code))}
+	switch code := answer.Code; {
+	case deniedCodes[code], answer.StatusCode == http.StatusUnauthorized:
+		return final, fmt.Errorf("%w: %w", ErrCredentials, said)
+	case code == "NoSuchBucket":
+		return final, fmt.Errorf("%w: the bucket does not exist", ErrUnavailable)
+	case code == "NoSuchKey", code == "NotFound":
+		return final, cache.ErrNotFound
+	case code == "PreconditionFailed":
+		return final, errExists
+	case finalCodes[code]:
+		return final, said
+	}
+	return again, said
+}
+
 // notImplemented reports whether a store does not know what was asked of it.
 func notImplemented(err error) bool {
-	var api smithy.APIError
-	return gcerrors.Code(err) == gcerrors.Unimplemented || errors.As(err, &api) && api.ErrorCode() == "NotImplemented"
+	var answer minio.ErrorResponse
+	return errors.As(err, &answer) && (answer.Code == "NotImplemented" || answer.StatusCode == http.StatusNotImplemented)
 }

@@ -5,35 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // azblob://
-	"gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/gcsblob" // gs://
-	_ "gocloud.dev/blob/memblob" // mem://
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // Location is where a remote cache is. The zero value is nowhere.
 type Location struct {
-	u *url.URL
+	u  *url.URL
+	s3 s3Options
 	// ReadOnly says that nothing is to be written there.
 	ReadOnly bool
 }
 
 // schemes are the kinds of stores, with an example of each.
 var schemes = map[string]string{
-	"s3":     "s3://bucket/prefix?region=eu-central-1",
-	"gs":     "gs://bucket/prefix",
-	"azblob": "azblob://container/prefix?storage_account=name",
-	"file":   "file:///folder",
-	"mem":    "mem://",
+	"s3":   "s3://bucket/prefix?region=eu-central-1",
+	"gs":   "gs://bucket/prefix",
+	"file": "file:///folder",
 }
 
 // secretWords are parts of the names of parameters that hold secrets, which do
@@ -41,12 +33,16 @@ var schemes = map[string]string{
 var secretWords = []string{"secret", "password", "token", "signature", "access_key", "accesskey", "credential"}
 
 // ParseLocation reads the address of a remote cache: scheme, bucket, prefix and
-// the options of the scheme. The option mode=read opens it for reading only.
+// the options of the scheme, or the absolute path of a folder. The option
+// mode=read opens it for reading only.
 func ParseLocation(text string) (Location, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error of url.Parse tells all of the text.
 		return Location{}, errors.New("the address of the remote cache is not a URL; write for example " + schemes["s3"])
+	}
+	if u.Scheme == "" && path.IsAbs(u.Path) {
+		u.Scheme = "file"
 	}
 	l := Location{u: u}
 	if u.User != nil {
@@ -70,19 +66,25 @@ func ParseLocation(text string) (Location, error) {
 		}
 	}
 	u.RawQuery = q.Encode()
+	if l.s3, err = parseOptions(u.Scheme, q); err != nil {
+		return Location{}, fmt.Errorf("remote cache %s: %w", l, err)
+	}
 	return l, nil
 }
 
 func (l Location) checkScheme() error {
 	example, ok := schemes[l.u.Scheme]
 	switch {
+	case l.u.Scheme == "azblob":
+		return fmt.Errorf("remote cache %s: Azure Blob Storage is not supported any more; put a gateway that speaks S3 before it, such as versitygw azure, "+
+			"and write s3://container/prefix?endpoint=…, or mount it (blobfuse2) and write the folder, such as /mnt/container/prefix", l)
 	case !ok:
-		return fmt.Errorf("remote cache %s: the scheme %q is not one of s3, gs, azblob, file; write for example %s", l, l.u.Scheme, schemes["s3"])
+		return fmt.Errorf("remote cache %s: the scheme %q is not one of s3, gs, file; write for example %s", l, l.u.Scheme, schemes["s3"])
 	case l.u.Scheme == "file":
 		if l.u.Host != "" || !path.IsAbs(l.u.Path) {
 			return fmt.Errorf("remote cache %s: an absolute path is expected, such as %s", l, example)
 		}
-	case l.u.Host == "" && l.u.Scheme != "mem":
+	case l.u.Host == "":
 		return fmt.Errorf("remote cache %s: the bucket is missing; write for example %s", l, example)
 	}
 	return nil
@@ -108,35 +110,13 @@ func (l Location) id() string {
 
 // open connects. Nothing is asked of the store yet, but credentials are looked
 // for.
-func (l Location) open(ctx context.Context) (*blob.Bucket, error) {
+func (l Location) open(ctx context.Context) (objects, error) {
 	if l.u.Scheme == "file" {
-		return l.openFolder()
+		return openFolder(filepath.FromSlash(l.u.Path), l.ReadOnly)
 	}
-	b, err := l.openBucket(ctx)
-	if err != nil {
-		return nil, err
+	prefix := strings.Trim(l.u.Path, "/")
+	if prefix != "" {
+		prefix += "/"
 	}
-	if prefix := strings.Trim(l.u.Path, "/"); prefix != "" {
-		b = blob.PrefixedBucket(b, prefix+"/")
-	}
-	return b, nil
-}
-
-func (l Location) openFolder() (*blob.Bucket, error) {
-	dir := filepath.FromSlash(l.u.Path)
-	if l.ReadOnly {
-		if _, err := os.Stat(dir); err != nil {
-			return nil, err
-		}
-	}
-	return fileblob.OpenBucket(dir, &fileblob.Options{CreateDir: !l.ReadOnly, NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
-}
-
-func (l Location) openBucket(ctx context.Context) (*blob.Bucket, error) {
-	if l.u.Scheme == "s3" {
-		return openS3(ctx, l.u.Host, l.u.Query())
-	}
-	u := *l.u
-	u.Path = ""
-	return blob.OpenBucket(ctx, u.String())
+	return l.s3.open(ctx, l.u.Host, prefix)
 }

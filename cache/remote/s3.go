@@ -1,83 +1,217 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
-	"net/url"
+	"io"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/logging"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/s3blob"
-
-	gcaws "gocloud.dev/aws"
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 )
 
-// openS3 opens a bucket of S3 or of a server that speaks its protocol, with the
-// options of gocloud.dev/blob/s3blob. Unlike with that, nothing is written to
-// the standard error, and nothing tried again below what this package does.
-func openS3(ctx context.Context, name string, q url.Values) (*blob.Bucket, error) {
-	opts, client, err := s3Options(q)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := gcaws.V2ConfigFromURLParams(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	// Everything is hashed here, with something better than a CRC.
-	cfg.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	cfg.Logger = logging.Nop{}
-	cfg.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
-	if err := checkCredentials(ctx, cfg.Credentials); err != nil {
-		return nil, err
-	}
-	opts.RequestChecksumCalculation = cfg.RequestChecksumCalculation
-	return s3blob.OpenBucket(ctx, s3.NewFromConfig(cfg, client), name, opts)
+// s3Objects is a bucket of S3, or of a server that speaks its protocol.
+type s3Objects struct {
+	core           *minio.Core
+	transport      *http.Transport
+	bucket, prefix string
+	// headers belong to every object that is written.
+	headers map[string]string
+	// unconditional says that the server takes a condition on a write for
+	// something else.
+	unconditional bool
 }
 
-// s3Options takes from q what concerns the client and the bucket.
-func s3Options(q url.Values) (*s3blob.Options, func(*s3.Options), error) {
-	take := func(name string) string {
-		v := q.Get(name)
-		q.Del(name)
-		return v
-	}
-	opts := &s3blob.Options{EncryptionType: types.ServerSideEncryption(take("ssetype")), KMSEncryptionID: take("kmskeyid")}
-	truth := map[string]bool{}
-	for _, name := range []string{"use_path_style", "s3ForcePathStyle", "disable_https", "accelerate"} {
-		text := take(name)
-		if text == "" {
-			continue
-		}
-		v, err := strconv.ParseBool(text)
-		if err != nil {
-			return nil, nil, fmt.Errorf("option %s: %q is neither true nor false", name, text)
-		}
-		truth[name] = v
-	}
-	return opts, func(o *s3.Options) {
-		o.UsePathStyle = truth["use_path_style"] || truth["s3ForcePathStyle"]
-		o.EndpointOptions.DisableHTTPS = truth["disable_https"]
-		o.UseAccelerate = truth["accelerate"]
-		o.DisableLogOutputChecksumValidationSkipped = true
-	}, nil
+func (s *s3Objects) stat(ctx context.Context, key string) (int64, error) {
+	info, err := s.core.StatObject(ctx, s.bucket, s.prefix+key, minio.StatObjectOptions{})
+	return info.Size, err
 }
 
-// checkCredentials finds out early, and with a clear message, that there are no
-// credentials at all; the client would try again and again.
-func checkCredentials(ctx context.Context, provider aws.CredentialsProvider) error {
-	if provider == nil || aws.IsCredentialsProvider(provider, (*aws.AnonymousCredentials)(nil)) {
-		return nil
+func (s *s3Objects) open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, int64, error) {
+	var opts minio.GetObjectOptions
+	part := offset > 0 || length >= 0
+	switch {
+	case length >= 0:
+		opts.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case part:
+		opts.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	if _, err := provider.Retrieve(ctx); err != nil {
-		return fmt.Errorf("no credentials were found (AWS_ACCESS_KEY_ID, a profile, a role): %w", err)
+	r, info, header, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, opts)
+	if err != nil || !part {
+		return r, info.Size, err
 	}
-	return nil
+	whole, err := wholeSize(header.Get("Content-Range"), offset)
+	if err != nil {
+		return nil, 0, errors.Join(err, r.Close())
+	}
+	return r, whole, nil
 }
+
+// wholeSize reads "bytes 5-9/100", of which the first must be what was asked
+// for: a server that ignores ranges answers with other bytes.
+func wholeSize(text string, offset int64) (int64, error) {
+	where, size, _ := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
+	first, _, _ := strings.Cut(where, "-")
+	whole, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || first != strconv.FormatInt(offset, 10) {
+		return 0, fmt.Errorf("bytes from %d on were asked for, and the server answers with Content-Range %q", offset, text)
+	}
+	return whole, nil
+}
+
+// partBytes is the least size of a part of a large upload, maxParts how many a
+// store takes, and partsAhead how many of an upload are sent at a time.
+const (
+	partBytes  = 8 << 20
+	maxParts   = 9000
+	partsAhead = 2
+)
+
+func (s *s3Objects) write(ctx context.Context, key string, size int64, create bool, fill func(io.Writer) error) error {
+	if size > partBytes {
+		return s.upload(ctx, s.prefix+key, max(partBytes, size/maxParts+1), create, fill)
+	}
+	var data bytes.Buffer
+	data.Grow(int(size))
+	if err := fill(&data); err != nil {
+		return err
+	}
+	opts := s.condition(create)
+	opts.UserMetadata = s.headers
+	opts.DisableContentSha256 = true // it is given
+	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data.Bytes()), int64(data.Len()), "", sha256Hex(data.Bytes()), opts)
+	return err
+}
+
+// condition makes a write fail if the object is there already.
+func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
+	if create && !s.unconditional {
+		opts.SetMatchETagExcept("*")
+	}
+	return opts
+}
+
+// sha256Hex is signed with the bytes, so that the server refuses what the
+// network has changed.
+func sha256Hex(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// upload writes a large object in parts.
+func (s *s3Objects) upload(ctx context.Context, name string, part int64, create bool, fill func(io.Writer) error) error {
+	id, err := s.core.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{UserMetadata: s.headers})
+	if err != nil {
+		return err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(partsAhead)
+	u := &upload{s: s, ctx: inner, group: group, name: name, id: id, part: make([]byte, 0, part), free: make(chan []byte, partsAhead+1)}
+	err = fill(u)
+	if err == nil {
+		u.send()
+	}
+	if other := group.Wait(); other != nil { // which fill may have failed of, too
+		err = other
+	}
+	if err == nil {
+		_, err = s.core.CompleteMultipartUpload(ctx, s.bucket, name, id, u.parts(), s.condition(create))
+	}
+	if err != nil {
+		// Not by the context of the upload, which may have ended.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = s.core.AbortMultipartUpload(ctx, s.bucket, name, id) // else the rules of the bucket remove it
+	}
+	return err
+}
+
+// upload cuts what is written to it into parts and sends them.
+type upload struct {
+	s        *s3Objects
+	ctx      context.Context // of the one call of s3Objects.upload
+	group    *errgroup.Group
+	name, id string
+	part     []byte      // is being filled
+	free     chan []byte // were sent
+	sent     []*minio.CompletePart
+}
+
+func (u *upload) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if err := u.ctx.Err(); err != nil {
+			return n, err
+		}
+		fits := min(len(p)-n, cap(u.part)-len(u.part))
+		u.part = append(u.part, p[n:n+fits]...)
+		n += fits
+		if len(u.part) == cap(u.part) {
+			u.send()
+		}
+	}
+	return n, nil
+}
+
+// send sends the part that was filled, while the next one is.
+func (u *upload) send() {
+	if len(u.part) == 0 {
+		return
+	}
+	data, done := u.part, &minio.CompletePart{PartNumber: len(u.sent) + 1}
+	u.sent = append(u.sent, done)
+	u.group.Go(func() error {
+		opts := minio.PutObjectPartOptions{Sha256Hex: sha256Hex(data), DisableContentSha256: true}
+		part, err := u.s.core.PutObjectPart(u.ctx, u.s.bucket, u.name, u.id, done.PartNumber, bytes.NewReader(data), int64(len(data)), opts)
+		done.ETag = part.ETag
+		u.free <- data[:0]
+		return err
+	})
+	select {
+	case u.part = <-u.free:
+	default:
+		u.part = make([]byte, 0, cap(data))
+	}
+}
+
+// parts are those that were sent, when all of them are.
+func (u *upload) parts() []minio.CompletePart {
+	list := make([]minio.CompletePart, len(u.sent))
+	for i, part := range u.sent {
+		list[i] = *part
+	}
+	return list
+}
+
+func (s *s3Objects) remove(ctx context.Context, key string) error {
+	return s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
+}
+
+// listed is how many names a server gives at a time.
+const listed = 1000
+
+func (s *s3Objects) list(ctx context.Context, prefix, after string, fn func(key string)) (bool, error) {
+	opts := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, MaxKeys: listed}
+	if after != "" {
+		opts.StartAfter = s.prefix + after
+	}
+	n := 0
+	for info := range s.core.ListObjectsIter(ctx, s.bucket, opts) {
+		if info.Err != nil {
+			return true, info.Err
+		}
+		fn(strings.TrimPrefix(info.Key, s.prefix))
+		if n++; n == listed {
+			return true, nil
+		}
+	}
+	return false, ctx.Err() // an iteration that is cancelled ends early
+}
+
+func (s *s3Objects) close() { s.transport.CloseIdleConnections() }

@@ -19,7 +19,7 @@ import (
 func TestConformance(t *testing.T) {
 	for name, address := range map[string]func(t *testing.T) string{
 		"folder":  func(t *testing.T) string { a, _ := folder(t); return a },
-		"memory":  func(*testing.T) string { return "mem://" },
+		"path":    func(t *testing.T) string { return t.TempDir() },
 		"nowhere": func(*testing.T) string { return "file:///proc/nowhere" },
 	} {
 		t.Run(name, func(t *testing.T) {

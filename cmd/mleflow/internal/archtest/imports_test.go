@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -121,8 +122,8 @@ var homes = []struct {
 	{"github.com/google/go-containerregistry", []string{"plugins/executor/image", "plugins/executor/containerd"}},
 	{"github.com/opencontainers", []string{"plugins/executor"}},
 	{"tags.cncf.io", []string{"plugins/executor/containerd"}},
-	{"gocloud.dev", []string{"cache/remote", "cmd/mleflow/internal/cli"}},
-	{"github.com/aws", []string{"cache/remote"}},
+	{"github.com/minio", []string{"cache/remote"}},
+	{"gopkg.in/ini.v1", []string{"cache/remote"}},
 	{"github.com/spf13", []string{"cmd"}},
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
 	{"gonum.org/v1", []string{"cmd/mleflow/internal/report"}},
@@ -143,6 +144,32 @@ func TestLibrariesStayAtHome(t *testing.T) {
 				if strings.HasPrefix(imported, h.library) && !slices.ContainsFunc(h.folders, func(f string) bool { return below(p.path(), f) }) {
 					t.Errorf("%s imports %s, whose home is %s", p.path(), imported, strings.Join(h.folders, ", "))
 				}
+			}
+		}
+	}
+}
+
+// banned are modules that are too heavy for what they would do here, with what
+// does it instead.
+var banned = []struct{ module, instead string }{
+	{"gocloud.dev", "cache/remote"},
+	{"cloud.google.com/", "the protocol of S3, cache/remote"},
+	{"google.golang.org/api", "the protocol of S3, cache/remote"},
+	{"github.com/Azure/", "a gateway that speaks S3, or a folder"},
+	{"github.com/AzureAD/", "a gateway that speaks S3, or a folder"},
+	{"github.com/aws/", "minio-go in cache/remote"},
+}
+
+// TestHeavyModulesStayOut keeps go.mod without the clients of single clouds.
+func TestHeavyModulesStayOut(t *testing.T) {
+	text, err := os.ReadFile("../../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		for _, b := range banned {
+			if required := strings.TrimPrefix(strings.TrimSpace(line), "require "); strings.HasPrefix(required, b.module) {
+				t.Errorf("go.mod requires %s; use %s", required, b.instead)
 			}
 		}
 	}

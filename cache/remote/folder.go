@@ -1,0 +1,145 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// folderObjects keeps objects as files below a folder, on a file system that
+// several machines may mount. Only whole files have the name of an object.
+type folderObjects struct{ dir string }
+
+// unfinished is what the names of files begin with that are being written.
+const unfinished = ".unfinished-"
+
+// openFolder opens a folder, which is made unless it is for reading only.
+func openFolder(dir string, readOnly bool) (objects, error) {
+	if readOnly {
+		_, err := os.Stat(dir)
+		return folderObjects{dir}, err
+	}
+	return folderObjects{dir}, os.MkdirAll(dir, 0o777)
+}
+
+func (f folderObjects) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
+
+func (f folderObjects) stat(_ context.Context, key string) (int64, error) {
+	info, err := os.Stat(f.path(key))
+	switch {
+	case err != nil:
+		return 0, absent(err)
+	case !info.Mode().IsRegular():
+		return 0, cache.ErrNotFound
+	}
+	return info.Size(), nil
+}
+
+func (f folderObjects) open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, int64, error) {
+	whole, err := f.stat(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	file, err := os.Open(f.path(key))
+	if err != nil {
+		return nil, 0, absent(err)
+	}
+	if length < 0 {
+		length = max(0, whole-offset)
+	}
+	return &section{io.NewSectionReader(file, offset, length), file}, whole, nil
+}
+
+// section is a part of a file.
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+func (f folderObjects) write(_ context.Context, key string, _ int64, create bool, fill func(io.Writer) error) error {
+	name := f.path(key)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	// os.CreateTemp would keep the file from other users.
+	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf("%s%016x", unfinished, rand.Uint64()))
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary) // gone after a rename
+	buffered := bufio.NewWriterSize(file, 64<<10)
+	err = fill(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return publish(temporary, name, create)
+}
+
+// publish gives a finished file its name.
+func publish(temporary, name string, create bool) error {
+	if !create {
+		return os.Rename(temporary, name)
+	}
+	err := os.Link(temporary, name)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return errExists
+	}
+	// A file system without hard links: of two writers at once the last wins,
+	// and both write the same.
+	if _, err := os.Lstat(name); err == nil {
+		return errExists
+	}
+	return os.Rename(temporary, name)
+}
+
+func (f folderObjects) remove(_ context.Context, key string) error {
+	return absent(os.Remove(f.path(key)))
+}
+
+func (f folderObjects) list(ctx context.Context, prefix, after string, fn func(key string)) (bool, error) {
+	top := f.path(path.Dir(prefix + "x"))
+	return false, filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // nothing was written yet, or it was just removed
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || !entry.Type().IsRegular() || strings.HasPrefix(entry.Name(), unfinished) {
+			return err
+		}
+		inside, err := filepath.Rel(f.dir, name)
+		if key := filepath.ToSlash(inside); err == nil && strings.HasPrefix(key, prefix) && key > after {
+			fn(key)
+		}
+		return err
+	})
+}
+
+func (folderObjects) close() {}
+
+// absent makes a missing file cache.ErrNotFound.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return cache.ErrNotFound
+	}
+	return err
+}

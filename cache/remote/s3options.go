@@ -1,0 +1,194 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// s3Options are the options of an address, of which each may be empty.
+type s3Options struct {
+	google                          bool
+	region, endpoint, profile, role string
+	encryption, encryptionKey       string
+	anonymous, pathStyle, plain     bool // plain is HTTP, for an endpoint without a scheme
+	dualstack, fips, accelerate     bool
+}
+
+// googleEndpoint is where Google Cloud Storage speaks the protocol of S3.
+const googleEndpoint = "https://storage.googleapis.com"
+
+// text and flags are the options of an address by name.
+func (o *s3Options) text() map[string]*string {
+	return map[string]*string{
+		"region": &o.region, "endpoint": &o.endpoint, "profile": &o.profile, "role": &o.role,
+		"ssetype": &o.encryption, "kmskeyid": &o.encryptionKey,
+	}
+}
+
+func (o *s3Options) flags() map[string]*bool {
+	return map[string]*bool{
+		"anonymous": &o.anonymous, "use_path_style": &o.pathStyle, "s3ForcePathStyle": &o.pathStyle, "hostname_immutable": &o.pathStyle,
+		"disable_https": &o.plain, "dualstack": &o.dualstack, "fips": &o.fips, "accelerate": &o.accelerate,
+	}
+}
+
+// withoutEffect are options of earlier versions that still may be given. What
+// is sent is signed with its SHA-256, which all servers know, so there are no
+// newer checksums to turn off; and how often to try again is decided here.
+var withoutEffect = []string{"request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity", "awssdk"}
+
+// parseOptions reads the options of an address of a scheme.
+func parseOptions(scheme string, q url.Values) (s3Options, error) {
+	var o s3Options
+	text, flags := o.text(), o.flags()
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range q {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		value := q.Get(name)
+		switch {
+		case scheme == "file":
+			return o, fmt.Errorf("option %s: a folder has no options but mode", name)
+		case scheme == "gs" && (name == "access_id" || name == "private_key_path" || name == "google_access_id"):
+			return o, fmt.Errorf("option %s: keys of service accounts are not used any more; %s", name, googleKeys)
+		case text[name] != nil:
+			*text[name] = value
+		case flags[name] != nil:
+			v, err := strconv.ParseBool(value)
+			if err != nil {
+				return o, fmt.Errorf("option %s: %q is neither true nor false", name, value)
+			}
+			*flags[name] = *flags[name] || v
+		case !slices.Contains(withoutEffect, name):
+			return o, fmt.Errorf("there is no option %s; the options are mode, region, endpoint, use_path_style, profile, role, anonymous, "+
+				"ssetype, kmskeyid, dualstack, fips, accelerate, disable_https", name)
+		}
+	}
+	if o.google = scheme == "gs"; o.google {
+		o.endpoint, o.region, o.pathStyle = cmp.Or(o.endpoint, googleEndpoint), cmp.Or(o.region, "auto"), true
+	}
+	return o, o.check()
+}
+
+func (o *s3Options) check() error {
+	switch {
+	case o.role != "" && !strings.HasPrefix(o.role, "arn:"):
+		return fmt.Errorf("option role: %q is not an ARN, which begins with arn:", o.role)
+	case o.google && (o.role != "" || o.accelerate || o.fips || o.dualstack):
+		return errors.New("the options role, accelerate, fips and dualstack are those of AWS")
+	case o.endpoint == "":
+		return nil
+	}
+	u, err := url.Parse(o.address(o.endpoint))
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("option endpoint: an address such as https://host:port is expected, without a path")
+	}
+	return nil
+}
+
+// address adds the scheme to an endpoint that has none.
+func (o *s3Options) address(endpoint string) string {
+	switch {
+	case strings.Contains(endpoint, "://"):
+		return endpoint
+	case o.plain:
+		return "http://" + endpoint
+	}
+	return "https://" + endpoint
+}
+
+// resolved completes the options by the environment and the profile.
+func (o s3Options) resolved() s3Options {
+	if o.google {
+		return o
+	}
+	profile := awsProfile(o.profile)
+	o.region = cmp.Or(o.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), profile["region"])
+	o.endpoint = cmp.Or(o.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), profile["endpoint_url"])
+	return o
+}
+
+// open makes a client. It tries nothing again and reports nothing by itself.
+func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, error) {
+	o = o.resolved()
+	endpoint, err := url.Parse(o.address(cmp.Or(o.endpoint, o.awsEndpoint())))
+	if err != nil {
+		return nil, errors.New("the endpoint is not a URL")
+	}
+	if o.endpoint != "" {
+		o.region = cmp.Or(o.region, "us-east-1") // what servers expect that have no regions
+	}
+	transport, err := minio.DefaultTransport(endpoint.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	creds := credentials.New(o.provider())
+	if err := checkCredentials(ctx, creds); err != nil {
+		return nil, err
+	}
+	core, err := minio.NewCore(endpoint.Host, &minio.Options{
+		Creds: creds, Secure: endpoint.Scheme == "https", Transport: transport, Region: o.region,
+		BucketLookup: o.lookup(endpoint, bucket), MaxRetries: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	core.SetS3EnableDualstack(o.dualstack)
+	if o.accelerate {
+		core.SetS3TransferAccelerate("s3-accelerate.amazonaws.com")
+	}
+	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers(), unconditional: o.google}, nil
+}
+
+// awsEndpoint is that of AWS, which the client makes the region's.
+func (o s3Options) awsEndpoint() string {
+	if o.fips {
+		return "s3-fips." + cmp.Or(o.region, "us-east-1") + ".amazonaws.com"
+	}
+	return "s3.amazonaws.com"
+}
+
+// lookup says where the name of the bucket goes: before the host, unless that
+// is an IP address or the name would not fit the certificate.
+func (o s3Options) lookup(endpoint *url.URL, bucket string) minio.BucketLookupType {
+	host := endpoint.Hostname()
+	if o.pathStyle || strings.Contains(bucket, ".") || net.ParseIP(host) != nil || host == "localhost" {
+		return minio.BucketLookupPath
+	}
+	return minio.BucketLookupDNS
+}
+
+func (o s3Options) headers() map[string]string {
+	headers := make(map[string]string)
+	if o.encryption != "" {
+		headers["X-Amz-Server-Side-Encryption"] = o.encryption
+	}
+	if o.encryptionKey != "" {
+		headers["X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"] = o.encryptionKey
+	}
+	return headers
+}
+
+// checkCredentials finds out early, and with a clear message, that there are no
+// credentials at all.
+func checkCredentials(ctx context.Context, creds *credentials.Credentials) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	_, err := creds.GetWithContext(&credentials.CredContext{Context: ctx})
+	return err
+}
