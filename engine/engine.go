@@ -75,6 +75,13 @@ func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, dia
 	return e.expand(p, diags, in)
 }
 
+// Build is Load for steps that a program lists; path stands for the file in
+// messages.
+func (e *Engine) Build(path string, specs []config.StepSpec) (*Program, diag.List) {
+	p, diags := config.Build(path, specs, e.language(config.Inputs{}))
+	return e.expand(p, diags, config.Inputs{})
+}
+
 func (e *Engine) language(in config.Inputs) config.Options {
 	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Files: in.Files}
 }

@@ -31,14 +31,8 @@ func Load(path string, opts Options) (*Pipeline, diag.List) {
 // Parse is Load for a text already read; path is the name shown in ranges.
 func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	p := &Pipeline{
-		Path: path, Source: src,
-		Files:     diag.Sources{path: file},
-		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
-		byAddr: map[addr.Step]*Step{},
-		funcs:  functions(opts.Functions),
-	}
-	p.local = local.Folder(p.folder(), opts.Private)
+	p := newPipeline(path, opts)
+	p.Source, p.Files = src, diag.Sources{path: file}
 	if opts.Files != nil {
 		answers, err := local.Decode(opts.Files[local.RecordName])
 		if err != nil {
@@ -56,12 +50,30 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	for _, block := range content.Blocks {
 		diags = append(diags, l.block(block)...)
 	}
+	return p, l.link(diags)
+}
+
+func newPipeline(path string, opts Options) *Pipeline {
+	p := &Pipeline{
+		Path:      path,
+		Files:     diag.Sources{},
+		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
+		byAddr: map[addr.Step]*Step{},
+		funcs:  functions(opts.Functions),
+	}
+	p.local = local.Folder(p.folder(), opts.Private)
+	return p
+}
+
+// link adds the steps that are not written, checks what refers to what, and
+// puts everything in the order of dependency unless something is wrong.
+func (l *loader) link(diags diag.List) diag.List {
 	diags = append(diags, l.makeSteps()...)
 	diags = append(diags, l.checkReferences()...)
 	if !diags.HasErrors() {
 		diags = append(diags, l.sortNodes()...)
 	}
-	return p, diags
+	return diags
 }
 
 // explainBlocks says of a block type that is unknown, and like none, which there

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
@@ -28,8 +30,8 @@ type fetcher struct {
 	kinds *step.Registry
 	// ids maps the address of a step to its competition.
 	ids map[string]string
-	// src is the pipeline.
-	src strings.Builder
+	// steps are those of the pipeline.
+	steps []config.StepSpec
 	// sink is told what happens, with competitions for addresses.
 	sink func(event.Event)
 	// ready is called once for each competition that has its data, or an
@@ -46,28 +48,23 @@ func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout, kept 
 	}
 	name := "d" + strconv.Itoa(len(f.ids))
 	f.ids["step.download."+name] = def.ID
-	fmt.Fprintf(&f.src, "step \"download\" %q {\n  competition = %s\n", name, literal(def.ID))
+	spec := config.StepSpec{Kind: "download", Name: name, Args: map[string]cty.Value{"competition": cty.StringVal(def.ID)}}
 	if kept {
-		f.src.WriteString("  keep_archives = true\n")
+		spec.Args["keep_archives"] = cty.True
 	}
 	folder := layout.Competition(def.ID)
 	main, ok := def.Download()
 	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
-		fmt.Fprintf(&f.src, "  source {\n    kind = \"reference\"\n    path = %s\n", literal(folder))
-		if pin := main.MD5; pin != "" {
-			fmt.Fprintf(&f.src, "    md5  = %s\n", literal(pin))
+		from := map[string]cty.Value{"kind": cty.StringVal("reference"), "path": cty.StringVal(folder)}
+		if main.MD5 != "" {
+			from["md5"] = cty.StringVal(main.MD5)
 		}
-		if pin := main.SHA256; pin != "" {
-			fmt.Fprintf(&f.src, "    sha256 = %s\n", literal(pin))
+		if main.SHA256 != "" {
+			from["sha256"] = cty.StringVal(main.SHA256)
 		}
-		f.src.WriteString("  }\n")
+		spec.Blocks = map[string]map[string]cty.Value{"source": from}
 	}
-	f.src.WriteString("}\n")
-}
-
-// literal writes a text as HCL.
-func literal(text string) string {
-	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(strconv.Quote(text))
+	f.steps = append(f.steps, spec)
 }
 
 // run fetches all that was asked for, and calls ready for each.
@@ -109,7 +106,7 @@ func (f *fetcher) run(ctx context.Context) {
 
 // apply runs the pipeline and collects why steps failed.
 func (f *fetcher) apply(ctx context.Context, e *engine.Engine, finished func(event.StepFinished), failed map[string]error) error {
-	p, diags := e.Parse("prepare", []byte(f.src.String()), config.Inputs{})
+	p, diags := e.Build("prepare", f.steps)
 	if diags.HasErrors() {
 		return diags
 	}

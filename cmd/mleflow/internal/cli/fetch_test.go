@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
@@ -22,8 +21,8 @@ func TestFetcherKeepsArchives(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := &fetcher{}
 		f.add(def, dataset.Layout{Dir: t.TempDir()}, kept)
-		if got := strings.Contains(f.src.String(), "keep_archives = true"); got != kept || len(f.ids) != 1 {
-			t.Errorf("kept %v: %s", kept, f.src.String())
+		if _, got := f.steps[0].Args["keep_archives"]; got != kept || len(f.ids) != 1 {
+			t.Errorf("kept %v: %v", kept, f.steps)
 		}
 	}
 }
