@@ -188,7 +188,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	sum, err := sched.Run(ctx, tasks, sched.Options{
 		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
 		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
-		OnStart: r.onStart, OnRetry: r.onRetry, OnEnd: r.onEnd,
+		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnEnd: r.onEnd,
 	})
 	if err != nil {
 		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
@@ -245,15 +245,11 @@ func (r *run) checkRoom(ctx context.Context) {
 
 func (r *run) announce() {
 	c := r.pl.Counts()
-	var expected int64
-	for i := range r.pl.Steps {
-		if r.pl.Steps[i].Action != plan.Cached {
-			expected += r.pl.Steps[i].ExpectedMillis
-		}
-	}
 	defer r.warnUnrecorded()
+	expected, _, _ := r.expected.left(time.Now())
 	r.sink.Emit(event.RunStarted{At: now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
-		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected})
+		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
+	r.expected.tell()
 }
 
 func (r *run) finish(sum *sched.Summary) *Result {

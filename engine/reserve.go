@@ -22,8 +22,9 @@ const roomPoll = 2 * time.Second
 type roomQueue struct {
 	turn chan struct{}
 
-	mu    sync.Mutex
-	freed chan struct{} // closed when a step gives room back
+	mu      sync.Mutex
+	freed   chan struct{} // closed when a step gives room back
+	holders int           // steps that have room
 }
 
 func newRoomQueue() *roomQueue {
@@ -37,9 +38,18 @@ func (q *roomQueue) next() <-chan struct{} {
 	return q.freed
 }
 
+// hold counts a step that has got room, and returns how many had before it.
+func (q *roomQueue) hold(n int) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.holders += n
+	return q.holders - n
+}
+
 func (q *roomQueue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.holders--
 	close(q.freed)
 	q.freed = make(chan struct{})
 }
@@ -65,12 +75,13 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 		give, err := reserver.Reserve(ctx, bytes)
 		switch {
 		case err == nil:
+			r.queue.hold(1)
 			return func() { give(); r.queue.wake() }, nil
 		case !errors.Is(err, cache.ErrReserved):
 			return nil, r.noRoom(ctx, n, err)
 		case !told:
 			told = true
-			r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Bytes: bytes,
+			r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Bytes: bytes, Holders: r.queue.hold(0),
 				Message: sched.Bytes(bytes) + " of disk space, which steps that run have reserved"})
 		}
 		if err := pause(ctx, freed); err != nil {

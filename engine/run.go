@@ -39,10 +39,13 @@ type run struct {
 	scheduled []*node
 	// queue orders the steps that wait for disk space.
 	queue *roomQueue
+	// expected is when the run will end.
+	expected *expectation
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
 	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newRoomQueue()}
+	r.expected = newExpectation(r)
 	r.sink = opts.Sink
 	if r.sink == nil {
 		r.sink = event.SinkFunc(func(event.Event) {})
@@ -231,9 +234,21 @@ func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, starte
 	return nil
 }
 
+// onWait tells what steps wait for.
+func (r *run) onWait(waits []sched.Wait) {
+	e := event.Waiting{At: now(), For: []event.Wait{}}
+	for _, w := range waits {
+		e.For = append(e.For, event.Wait{Resource: string(w.Resource), Steps: w.Tasks, Next: r.scheduled[w.Next].plan.Name, Holders: w.Holders, Elsewhere: w.Elsewhere})
+	}
+	r.sink.Emit(e)
+}
+
 func (r *run) onStart(task int, l sched.Lease) {
-	s := r.scheduled[task].plan
-	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: s.ExpectedMillis,
+	n := r.scheduled[task]
+	s := n.plan
+	r.expected.start(n, time.Now())
+	expected, _ := r.expected.of(n)
+	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
 		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices})
 }
 
@@ -258,6 +273,12 @@ func (r *run) onEnd(task int, res sched.Result) {
 		status = event.Skipped
 	}
 	r.ended(n, status, res)
+	took := time.Duration(0)
+	if status == event.Ran {
+		took = res.Ended.Sub(res.Started)
+	}
+	r.expected.end(n, took)
+	r.expected.tell()
 }
 
 // ended counts a step, remembers its action and tells how it ended.

@@ -77,8 +77,11 @@ type RunStarted struct {
 	Deferred int `json:"deferred"`
 	// Resumed names the earlier run of the pipeline that did not end, if any.
 	Resumed string `json:"resumed,omitempty"`
-	// ExpectedMillis is how long the work is expected to take, 0 if unknown.
+	// ExpectedMillis is how long the run is expected to take, 0 if nothing is
+	// known; see ExpectedEnd.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
+	// Blocks are the step blocks in dependency order.
+	Blocks []Block `json:"blocks,omitempty"`
 }
 
 // StepStarted says that an attempt of an instance began.
@@ -88,7 +91,8 @@ type StepStarted struct {
 	Kind    string `json:"kind"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
-	// ExpectedMillis is the duration of the last execution, 0 if unknown.
+	// ExpectedMillis is how long it took last time or, where it has not run
+	// before, how long other steps of its block took; 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
 	// CPUs, MemoryBytes and Devices are what the attempt has leased.
 	CPUs        float64  `json:"cpus,omitempty"`
@@ -113,8 +117,10 @@ type StepProgress struct {
 type StepWaiting struct {
 	At
 	Address string `json:"address"`
-	// Bytes is the disk space it waits for.
+	// Bytes is the disk space it waits for, and Holders how many steps of this
+	// run hold some.
 	Bytes   int64  `json:"bytes"`
+	Holders int    `json:"holders,omitempty"`
 	Message string `json:"message"`
 }
 

@@ -53,6 +53,8 @@ var decoders = map[string]func([]byte) (Event, error){
 	StepStarted{}.EventType():       decodeAs[StepStarted],
 	StepProgress{}.EventType():      decodeAs[StepProgress],
 	StepPhase{}.EventType():         decodeAs[StepPhase],
+	Waiting{}.EventType():           decodeAs[Waiting],
+	ExpectedEnd{}.EventType():       decodeAs[ExpectedEnd],
 	StepLog{}.EventType():           decodeAs[StepLog],
 	StepWaiting{}.EventType():       decodeAs[StepWaiting],
 	Preflight{}.EventType():         decodeAs[Preflight],

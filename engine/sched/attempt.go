@@ -57,6 +57,7 @@ func (s *scheduler) start(rank int) bool {
 	}
 	s.life.phase[i] = running
 	s.running++
+	s.waits.hold(amountsOf(t.Needs), 1)
 	l := Lease{Attempt: s.retries.tried[i].attempts + 1, Resources: t.Needs, Devices: s.pool.names(taken)}
 	if s.o.OnStart != nil {
 		s.o.OnStart(i, l)
@@ -92,6 +93,7 @@ func (s *scheduler) attempted(a attempt) {
 	s.running--
 	s.dirty = true
 	s.pool.give(amountsOf(s.tasks[i].Needs), a.taken)
+	s.waits.hold(amountsOf(s.tasks[i].Needs), -1)
 	r := Result{Attempts: s.retries.tried[i].attempts + 1, Err: a.err, Started: a.started, Ended: a.ended}
 	wait, again := s.again(i, r)
 	switch {
@@ -190,6 +192,9 @@ func (s *scheduler) arm() {
 	next := s.pool.retryAt
 	if due := s.retries.due; len(due) > 0 && (next.IsZero() || due[0].at.Before(next)) {
 		next = due[0].at
+	}
+	if due := s.waits.due; !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
 	}
 	if next.IsZero() {
 		s.timer.Stop()

@@ -43,6 +43,7 @@ type scheduler struct {
 	stopping bool
 	keys     keys
 	retries  retries
+	waits    waits
 	resolver *resolver
 	attempts chan attempt
 	timer    *time.Timer
@@ -64,6 +65,7 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 		queue:    newQueue(),
 		keys:     keys{owned: map[int]string{}, owners: map[string][]int{}},
 		retries:  retries{tried: map[int]tried{}},
+		waits:    waits{holders: map[Resource]int{}},
 		resolver: newResolver(ctx, tasks, o.Resolvers),
 		attempts: make(chan attempt, 64),
 		timer:    time.NewTimer(math.MaxInt64),
@@ -256,7 +258,7 @@ func (s *scheduler) stop() {
 		return
 	}
 	s.stopping = true
-	s.queue = newQueue()
+	s.queue, s.dirty = newQueue(), true
 	s.resolver.queue = nil
 	for i, p := range s.life.phase {
 		switch p {
@@ -271,6 +273,7 @@ func (s *scheduler) stop() {
 func (s *scheduler) dispatch() {
 	if s.dirty {
 		s.queue.dispatch(s.pool.free, s.o.Parallelism-s.running, s.start)
+		s.tellWaits()
 		s.arm()
 	}
 	s.dirty = false

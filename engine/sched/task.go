@@ -174,4 +174,8 @@ type Options struct {
 	OnStart func(task int, l Lease)
 	OnRetry func(task, attempt int, wait time.Duration, err error)
 	OnEnd   func(task int, r Result)
+	// OnWait is told what tasks wait for that could start otherwise, at most
+	// twice a second; none when nothing waits any more. It replaces what was
+	// told before.
+	OnWait func([]Wait)
 }

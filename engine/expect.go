@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// expectation is when a run will end, by how long steps took: in this run and,
+// as the ledger remembers, in earlier ones.
+//
+// A step is expected to take what it took last time, a step that has not run
+// before the mean of its block in this run or else in earlier ones. The run takes
+// as long as its longest chain of such steps, or as long as the work needs on
+// the resources there are, whichever is more.
+type expectation struct {
+	r *run
+	// took is how long the steps of a block took in this run, before what the
+	// ledger remembers.
+	took, before map[addr.Step]mean
+	// began is when the steps that run did, and ended are those that have.
+	began map[*node]time.Time
+	ended map[*node]bool
+	// told is when the end was last told, known that it was.
+	told  time.Time
+	known bool
+}
+
+// mean is a sum and the number of its terms.
+type mean struct {
+	sum time.Duration
+	n   int
+}
+
+func (m mean) plus(d time.Duration) mean { return mean{m.sum + d, m.n + 1} }
+
+// expectEvery is the least time between two events that tell the expected end.
+const expectEvery = time.Second
+
+func newExpectation(r *run) *expectation {
+	x := &expectation{r: r, took: map[addr.Step]mean{}, before: map[addr.Step]mean{}, began: map[*node]time.Time{}, ended: map[*node]bool{}}
+	for _, n := range r.pl.nodes {
+		if n.plan.Action == plan.Cached {
+			x.ended[n] = true
+		}
+		if n.plan.ExpectedMillis > 0 {
+			x.before[n.Addr.Step] = x.before[n.Addr.Step].plus(time.Duration(n.plan.ExpectedMillis) * time.Millisecond)
+		}
+	}
+	return x
+}
+
+func (x *expectation) start(n *node, at time.Time) { x.began[n] = at }
+
+// end notes how a step ended; took is zero unless it was executed.
+func (x *expectation) end(n *node, took time.Duration) {
+	x.ended[n] = true
+	delete(x.began, n)
+	if took > 0 {
+		x.took[n.Addr.Step] = x.took[n.Addr.Step].plus(took)
+	}
+}
+
+// of returns how long a step is expected to take.
+func (x *expectation) of(n *node) (time.Duration, bool) {
+	if n.plan.ExpectedMillis > 0 {
+		return time.Duration(n.plan.ExpectedMillis) * time.Millisecond, true
+	}
+	m := x.took[n.Addr.Step]
+	if m.n == 0 {
+		m = x.before[n.Addr.Step]
+	}
+	if m.n == 0 {
+		return 0, false
+	}
+	return m.sum / time.Duration(m.n), true
+}
+
+// left returns how long the run still takes, and of how many steps nothing is
+// known; ok is false where nothing is known at all.
+func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bool) {
+	c := x.r.e.opts.Capacity
+	chains := make([]time.Duration, len(x.r.pl.nodes))
+	var longest, slots, cpus, memory, gpus float64
+	for _, n := range x.r.pl.nodes {
+		for _, a := range n.after {
+			chains[n.at] = max(chains[n.at], chains[a.at])
+		}
+		if x.ended[n] {
+			continue
+		}
+		takes, known := x.of(n)
+		if !known {
+			unknown++
+			continue
+		}
+		ok = true
+		if began, running := x.began[n]; running {
+			takes = max(0, takes-at.Sub(began))
+		}
+		chains[n.at] += takes
+		l := n.Limits
+		longest = max(longest, float64(chains[n.at]))
+		slots += float64(takes)
+		cpus += float64(takes) * l.CPUs
+		memory += float64(takes) * float64(l.MemoryBytes)
+		gpus += float64(takes) * float64(l.GPUs)
+	}
+	longest = max(longest, per(slots, float64(x.r.opts.Parallelism)), per(cpus, c.CPUs), per(memory, float64(c.MemoryBytes)), per(gpus, float64(len(c.Devices))))
+	return time.Duration(longest), unknown, ok
+}
+
+// per is the time that an amount of work takes; nothing limits it where there is
+// no capacity.
+func per(work, capacity float64) float64 {
+	if capacity <= 0 {
+		return 0
+	}
+	return work / capacity
+}
+
+// tell emits when the run is expected to end, if that was not told just now.
+func (x *expectation) tell() {
+	at := time.Now().UTC()
+	if at.Sub(x.told) < expectEvery {
+		return
+	}
+	x.told = at
+	left, unknown, ok := x.left(at)
+	if !ok && !x.known {
+		return
+	}
+	x.known = ok
+	e := event.ExpectedEnd{At: event.At{Time: at}, Unknown: unknown}
+	if ok {
+		e.End = at.Add(left).Round(time.Millisecond)
+	}
+	x.r.sink.Emit(e)
+}
+
+// blocksOf returns the step blocks of the plan, in its order.
+func blocksOf(p *plan.Plan) (blocks []event.Block) {
+	for n := range p.Steps {
+		name := p.Steps[n].Address.Step.String()
+		if last := len(blocks) - 1; last >= 0 && blocks[last].Block == name {
+			blocks[last].Steps++
+			continue
+		}
+		blocks = append(blocks, event.Block{Block: name, Steps: 1})
+	}
+	return blocks
+}

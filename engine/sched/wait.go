@@ -1,0 +1,116 @@
+package sched
+
+import (
+	"slices"
+	"time"
+)
+
+// Resource is one of the things that tasks wait for.
+type Resource string
+
+// The resources. Slots are what Options.Parallelism limits.
+const (
+	CPU    Resource = "cpu"
+	Memory Resource = "memory"
+	Disk   Resource = "disk"
+	GPU    Resource = "gpu"
+	Slots  Resource = "slots"
+)
+
+// Wait says how many tasks could start but for a resource.
+type Wait struct {
+	Resource Resource
+	Tasks    int
+	// Next is the index of the first of them.
+	Next int
+	// Holders is how many running tasks have some of it.
+	Holders int
+	// Elsewhere says that other processes hold what is missing.
+	Elsewhere bool
+}
+
+// waitsEvery is the least time between two calls of Options.OnWait.
+const waitsEvery = 500 * time.Millisecond
+
+// waits is what was told of tasks that wait.
+type waits struct {
+	told []Wait
+	last time.Time
+	// due is when to look again, zero if there is no need.
+	due     time.Time
+	holders map[Resource]int
+}
+
+// hold counts a task that starts (1) or ends (-1).
+func (w *waits) hold(a amounts, n int) {
+	for _, r := range []struct {
+		resource Resource
+		held     bool
+	}{{CPU, a.milliCPUs > 0}, {Memory, a.memory > 0}, {Disk, a.disk > 0}, {GPU, a.gpus > 0}, {Slots, true}} {
+		if r.held {
+			w.holders[r.resource] += n
+		}
+	}
+}
+
+// tellWaits tells OnWait what tasks wait for, if that has changed.
+func (s *scheduler) tellWaits() {
+	w := &s.waits
+	if s.o.OnWait == nil || len(s.queue.active) == 0 && len(w.told) == 0 {
+		return
+	}
+	now := time.Now()
+	if next := w.last.Add(waitsEvery); now.Before(next) && len(s.queue.active) > 0 {
+		w.due = next
+		return
+	}
+	w.due = time.Time{}
+	if found := s.findWaits(); !slices.Equal(found, w.told) {
+		w.told, w.last = found, now
+		s.o.OnWait(found)
+	}
+}
+
+// findWaits goes through the lines as dispatch does: each reserves what its first
+// task waits for.
+func (s *scheduler) findWaits() (found []Wait) {
+	free := s.pool.free
+	active := slices.Clone(s.queue.active)
+	slices.SortFunc(active, func(a, b *line) int { return a.ranks[0] - b.ranks[0] })
+	for _, l := range active {
+		w := Wait{Resource: l.shape.lacks(free), Tasks: len(l.ranks), Next: s.life.task[l.ranks[0]]}
+		switch {
+		case w.Resource != "":
+		case s.running >= s.o.Parallelism:
+			w.Resource = Slots
+		case l.shape.gpus > 0:
+			w.Resource, w.Elsewhere = GPU, true
+		default:
+			continue // behind too many that do not fit
+		}
+		w.Holders = s.waits.holders[w.Resource]
+		free.reserve(l.shape)
+		if i := slices.IndexFunc(found, func(o Wait) bool { return o.Resource == w.Resource && o.Elsewhere == w.Elsewhere }); i >= 0 {
+			found[i].Tasks += w.Tasks
+			continue
+		}
+		found = append(found, w)
+	}
+	return found
+}
+
+// lacks names a resource of which less is free than is asked for, the scarcest
+// kind first; "" if there is none.
+func (a amounts) lacks(free amounts) Resource {
+	switch {
+	case a.gpus > free.gpus:
+		return GPU
+	case a.memory > free.memory:
+		return Memory
+	case a.disk > free.disk:
+		return Disk
+	case a.milliCPUs > free.milliCPUs:
+		return CPU
+	}
+	return ""
+}
