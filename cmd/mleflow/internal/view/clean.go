@@ -39,6 +39,10 @@ func cleaned(e event.Event) event.Event {
 	switch e := e.(type) {
 	case event.RunStarted:
 		oneLines(&e.Run, &e.Pipeline, &e.Resumed)
+		e.Blocks = append([]event.Block(nil), e.Blocks...)
+		for i := range e.Blocks {
+			oneLines(&e.Blocks[i].Block)
+		}
 		return e
 	case event.StepStarted:
 		oneLines(&e.Address)
@@ -52,6 +56,12 @@ func cleaned(e event.Event) event.Event {
 		return e
 	case event.StepPhase:
 		oneLines(&e.Address, (*string)(&e.Name), (*string)(&e.Submission), &e.Reason)
+		return e
+	case event.Waiting:
+		e.For = append([]event.Wait(nil), e.For...)
+		for i := range e.For {
+			oneLines(&e.For[i].Resource, &e.For[i].Next)
+		}
 		return e
 	case event.StepWaiting:
 		oneLines(&e.Address, &e.Message)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -30,7 +31,7 @@ func contentDone(p step.Phase) string {
 func runningParts(p step.Phase, now time.Time) []string {
 	text := clock(max(0, now.Sub(p.Started)))
 	if p.LimitMillis > 0 {
-		text += " of " + clock(time.Duration(p.LimitMillis)*time.Millisecond)
+		text += " of " + limitText(time.Duration(p.LimitMillis)*time.Millisecond)
 	}
 	parts := []string{text}
 	if p.MemoryBytes > 0 {
@@ -39,12 +40,32 @@ func runningParts(p step.Phase, now time.Time) []string {
 	return append(parts, submissionText(p))
 }
 
+// rateNote is how fast the data of an attempt are placed.
+func rateNote(r *running, now time.Time) string {
+	if r.Phase.Name != step.Placing {
+		return ""
+	}
+	text := rateText(event.StepProgress{Done: r.Phase.Bytes, Total: r.Phase.TotalBytes, Unit: "bytes"}, &r.Rate, now)
+	if text == "" {
+		return ""
+	}
+	return " " + text
+}
+
+// roomWaitText is what an attempt waits for, and how many steps hold it.
+func roomWaitText(e event.StepWaiting) string {
+	if e.Holders > 0 {
+		return OneLine(e.Message) + " (" + fmt.Sprintf("held by %d)", e.Holders)
+	}
+	return OneLine(e.Message)
+}
+
 func submissionText(p step.Phase) string {
 	switch {
 	case p.Submission == step.SubmissionNone:
 		return "no submission"
-	case p.Reason != "":
-		return fmt.Sprintf("submission %s: %s", p.Submission, p.Reason)
+	case p.Submission == step.SubmissionUnchecked:
+		return "submission not checked"
 	}
 	return "submission " + string(p.Submission)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Plain is a Sink that writes one line per fact, for logs and pipes. Each line
@@ -18,14 +19,20 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
-	// told is when the progress of a step was last written.
-	told map[string]time.Time
+	// told is when the progress of a step was last written, phases what was
+	// last written of an attempt's phase.
+	told   map[string]time.Time
+	phases map[string]step.Phase
+	// waited and stood are when what steps wait for, and how the run stands,
+	// was last written.
+	waited, stood time.Time
+	waitedFor     string
 }
 
 // NewPlain returns a plain view on w. A verbose one also writes cached and
 // skipped steps, progress and what steps print.
 func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: NewState(), told: map[string]time.Time{}}
+	return &Plain{w: w, style: style, verbose: verbose, state: NewState(), told: map[string]time.Time{}, phases: map[string]step.Phase{}}
 }
 
 // Emit implements event.Sink.
@@ -34,9 +41,11 @@ func (p *Plain) Emit(e event.Event) {
 	defer p.mu.Unlock()
 	e = cleaned(e)
 	p.state.Apply(e)
-	if text := p.line(e); text != "" {
-		since := e.When().Sub(p.state.Started)
-		fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
+	for _, text := range []string{p.line(e), p.standing(e)} {
+		if text != "" {
+			since := e.When().Sub(p.state.Started)
+			fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
+		}
 	}
 }
 
@@ -55,7 +64,11 @@ func (p *Plain) line(e event.Event) string {
 	case event.StepProgress:
 		return p.progressLine(e)
 	case event.StepWaiting:
-		return p.style.Warn("wait") + " " + e.Address + ": for " + OneLine(e.Message)
+		return p.style.Warn("wait") + " " + e.Address + ": for " + roomWaitText(e)
+	case event.StepPhase:
+		return p.phaseLine(e)
+	case event.Waiting:
+		return p.waitingLine(e)
 	case event.PreflightFinished:
 		return p.preflightLines()
 	case event.StepLog:

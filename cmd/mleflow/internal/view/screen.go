@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // screen draws the live view of a state at a time: at most height lines of at
@@ -16,16 +17,11 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
 	}
-	lines := []string{headline(s, style, now), overall(s, style, width, now)}
-	running := s.Running()
-	room := max(1, height-len(lines)-1)
-	for i, r := range running {
-		if i == room-1 && len(running) > room {
-			lines = append(lines, style.Dim(fmt.Sprintf("  … and %d more running", len(running)-i)))
-			break
-		}
-		lines = append(lines, runningLine(r, style, width, now))
+	lines := []string{headline(s, style, now), overall(s, style, width)}
+	if len(s.Waiting) > 0 {
+		lines = append(lines, style.Warn("Waiting: "+waitsText(s.Waiting)))
 	}
+	lines = append(lines, body(s, style, width, max(1, height-len(lines)-1), now)...)
 	lines = lines[:min(len(lines), max(1, height-1))]
 	for i := range lines {
 		lines[i] = ansi.Truncate(lines[i], max(1, width-1), "…")
@@ -38,15 +34,33 @@ func headline(s *State, style Style, now time.Time) string {
 	if s.Start.Run != "" {
 		text = style.Bold("Applying "+s.Start.Pipeline) + style.Dim("  run "+s.Start.Run)
 	}
-	elapsed := max(0, now.Sub(s.Started))
-	text += "  " + clock(elapsed)
-	if expected := time.Duration(s.Start.ExpectedMillis) * time.Millisecond; expected > 0 {
-		text += style.Dim(" of about " + clock(expected))
-	}
-	return text
+	return text + "  " + clock(max(0, now.Sub(s.Started))) + style.Dim(expectedText(s.Expected, now))
 }
 
-func overall(s *State, style Style, width int, _ time.Time) string {
+// expectedText says when the run is expected to end: ", ~1h30m left (ends
+// ~14:05)"; nothing if nothing is known of it, or if that time has gone by.
+func expectedText(e event.ExpectedEnd, now time.Time) string {
+	left := e.End.Sub(now)
+	if e.End.IsZero() || left <= 0 {
+		return ""
+	}
+	format, end := "15:04", e.End.In(now.Location())
+	if end.YearDay() != now.YearDay() {
+		format = "Jan 2 15:04"
+	}
+	text := ", ~" + roughly(left) + " left (ends ~" + end.Format(format)
+	if e.Unknown > 0 {
+		text += ", " + Plural(e.Unknown, "step") + " unknown"
+	}
+	return text + ")"
+}
+
+func overall(s *State, style Style, width int) string {
+	return bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style) + " " + overallText(s, style)
+}
+
+// overallText counts the steps by how they ended.
+func overallText(s *State, style Style) string {
 	counts := []string{fmt.Sprintf("%d/%d done", s.Done(), s.Start.Steps)}
 	for _, c := range []struct {
 		status event.Status
@@ -60,31 +74,39 @@ func overall(s *State, style Style, width int, _ time.Time) string {
 		counts = append(counts, style.accent(fmt.Sprintf("%d running", n)))
 	}
 	if bad := s.Outcomes.short(); bad != "" {
-		counts = append(counts, style.Warn("agents: "+bad))
+		counts = append(counts, style.Warn(bad))
 	}
-	return bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style) + " " + strings.Join(counts, ", ")
+	return strings.Join(counts, ", ")
 }
 
-// runningLine is one attempt: address, time, bar, what it does and leases.
-func runningLine(r *running, style Style, width int, now time.Time) string {
-	address := middle(r.Address, max(12, width/2))
-	pad := strings.Repeat(" ", max(0, min(44, width/2)-ansi.StringWidth(address)))
-	text := "  " + style.accent(address) + pad + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time))))
-	if r.Waiting != nil {
+// runningLine is one attempt under a name: time, bar, what it does, leases and,
+// unless it has a line of its own, what it printed last.
+func runningLine(r *running, name string, style Style, now time.Time, printed bool) string {
+	text := style.accent(name) + " " + attemptNote(r, style)
+	switch {
+	case r.Waiting != nil:
 		wait := r.Waiting.Time.Add(time.Duration(r.Waiting.WaitMillis) * time.Millisecond).Sub(now)
-		return text + style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
+		return text + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) +
+			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
+	case r.Phase.Name == step.Running:
+		text += " " + phaseText(r.Phase, now)
+	default:
+		text += fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) + attemptProgress(r, style, now)
 	}
-	if r.Attempt > 1 {
-		text += style.Warn(fmt.Sprintf("  attempt %d", r.Attempt))
-	}
-	text += attemptProgress(r, style, now)
 	if len(r.Devices) > 0 {
 		text += "  " + style.Dim("on "+strings.Join(r.Devices, ", "))
 	}
-	if r.Line != "" {
+	if printed && r.Line != "" {
 		text += "  " + style.Dim(OneLine(r.Line))
 	}
 	return text
+}
+
+func attemptNote(r *running, style Style) string {
+	if r.Attempt > 1 && r.Waiting == nil {
+		return style.Warn(fmt.Sprintf(" attempt %d ", r.Attempt))
+	}
+	return ""
 }
 
 // middle shortens an address to the given width from its middle, so that both
@@ -100,15 +122,15 @@ func middle(address string, width int) string {
 
 func attemptProgress(r *running, style Style, now time.Time) string {
 	if r.Room != nil {
-		return style.Warn("  waits for " + r.Room.Message)
+		return style.Warn("  waits for " + roomWaitText(*r.Room))
 	}
 	if r.Phase.Name != "" {
-		return "  " + phaseText(r.Phase, now)
+		return "  " + phaseText(r.Phase, now) + style.Dim(rateNote(r, now))
 	}
 	p := r.Progress
 	if p.Unit == "" {
 		if r.ExpectedMillis > 0 {
-			return style.Dim("  of about " + clock(time.Duration(r.ExpectedMillis)*time.Millisecond))
+			return style.Dim("  of ~" + clock(time.Duration(r.ExpectedMillis)*time.Millisecond))
 		}
 		return ""
 	}

@@ -32,6 +32,14 @@ type State struct {
 	// Outcomes are how those attempts ended and what grading made of them.
 	Outcomes Outcomes
 
+	// Waiting is what steps wait for that could start otherwise, and Expected
+	// when the run ends.
+	Waiting  []event.Wait
+	Expected event.ExpectedEnd
+
+	// order are the step blocks in dependency order, blocks the same by name.
+	order   []*blockCounts
+	blocks  map[string]*blockCounts
 	running map[string]*running
 	tails   map[string][]string
 }
@@ -60,7 +68,7 @@ type Failure struct {
 
 // NewState returns the state before any event.
 func NewState() *State {
-	return &State{Counts: map[event.Status]int{}, running: map[string]*running{}, tails: map[string][]string{}}
+	return &State{Counts: map[event.Status]int{}, blocks: map[string]*blockCounts{}, running: map[string]*running{}, tails: map[string][]string{}}
 }
 
 // Apply takes in one event, with its texts made fit to be shown.
@@ -68,7 +76,13 @@ func (s *State) Apply(e event.Event) {
 	switch e := cleaned(e).(type) {
 	case event.RunStarted:
 		s.Start, s.Started = e, e.Time
+		for _, b := range e.Blocks {
+			s.block(b.Block).Steps = b.Steps
+		}
 	case event.StepStarted:
+		if s.running[e.Address] == nil {
+			s.block(blockOf(e.Address)).Running++
+		}
 		s.running[e.Address] = &running{StepStarted: e}
 	case event.StepProgress:
 		if r := s.running[e.Address]; r != nil {
@@ -77,8 +91,12 @@ func (s *State) Apply(e event.Event) {
 		}
 	case event.StepPhase:
 		if r := s.running[e.Address]; r != nil {
-			r.Phase, r.Room = e.Phase, nil
+			r.phase(e)
 		}
+	case event.Waiting:
+		s.Waiting = e.For
+	case event.ExpectedEnd:
+		s.Expected = e
 	case event.StepLog:
 		s.log(e)
 	case event.StepWaiting:
@@ -115,11 +133,28 @@ func (s *State) log(e event.StepLog) {
 	}
 }
 
+// phase takes in what part of its work an attempt is in.
+func (r *running) phase(e event.StepPhase) {
+	r.Phase, r.Room = e.Phase, nil
+	if e.TotalBytes > 0 {
+		r.Rate.add(event.StepProgress{At: e.At, What: string(e.Name), Done: e.Bytes, Total: e.TotalBytes, Unit: "bytes"})
+	}
+}
+
 func (s *State) finish(e event.StepFinished) {
 	s.Counts[e.Status]++
+	b := s.block(blockOf(e.Address))
+	b.Counts[e.Status]++
+	if s.running[e.Address] != nil {
+		b.Running--
+	}
 	if e.Status == event.Ran || e.Status == event.Cached {
 		s.Attempts.Add(e.Kind, e.Conditions)
+		before := len(s.Outcomes.Problems)
 		s.Outcomes.Add(e, s.Start.Run, s.tails[e.Address])
+		if len(s.Outcomes.Problems) > before {
+			b.Bad[s.Outcomes.Problems[before].Outcome]++
+		}
 	}
 	if e.Status == event.Failed {
 		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: s.tails[e.Address]})

@@ -1,0 +1,82 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// standingEvery is how often a plain view tells how the run stands.
+const standingEvery = 10 * time.Minute
+
+// phaseLine tells what an attempt does: each turn if verbose, else of data that
+// take long to place one line a minute, and when the submission becomes valid or
+// invalid.
+func (p *Plain) phaseLine(e event.StepPhase) string {
+	before := p.phases[e.Address]
+	if !e.Turn(before) {
+		return p.placingLine(e)
+	}
+	p.phases[e.Address] = e.Phase
+	if e.Submission == step.SubmissionValid || e.Submission == step.SubmissionInvalid {
+		text := fmt.Sprintf("submission %s: %s after %s", e.Address, e.Submission, clock(e.Time.Sub(e.Started)))
+		if e.Reason != "" {
+			text += ": " + OneLine(e.Reason)
+		}
+		return text
+	}
+	if e.Submission == step.SubmissionUnchecked {
+		p.phases[e.Address] = before // so that a verdict that stays is told once
+	}
+	if e.Name == before.Name {
+		return ""
+	}
+	return p.ifVerbose("phase " + e.Address + ": " + string(e.Name))
+}
+
+func (p *Plain) placingLine(e event.StepPhase) string {
+	last := p.told[e.Address]
+	if r := p.state.running[e.Address]; last.IsZero() && r != nil {
+		last = r.Time
+	}
+	if e.Name != step.Placing || e.Time.Sub(last) < plainEvery {
+		return ""
+	}
+	p.told[e.Address] = e.Time
+	return "progress " + e.Address + ": " + phaseText(e.Phase, e.Time)
+}
+
+// waitingLine tells what steps wait for when that is something else than before,
+// at most once a minute.
+func (p *Plain) waitingLine(e event.Waiting) string {
+	var names []string
+	for _, w := range e.For {
+		names = append(names, w.Resource)
+	}
+	what := strings.Join(names, " ")
+	if what == "" || what == p.waitedFor || !p.waited.IsZero() && e.Time.Sub(p.waited) < plainEvery {
+		return ""
+	}
+	p.waited, p.waitedFor = e.Time, what
+	return p.style.Warn("wait") + " steps: " + waitsText(e.For)
+}
+
+// standing tells now and then how a long run stands.
+func (p *Plain) standing(e event.Event) string {
+	if p.stood.IsZero() {
+		p.stood = p.state.Started
+	}
+	at := e.When()
+	if p.state.Started.IsZero() || at.Sub(p.stood) < standingEvery || p.state.Finish != nil {
+		return ""
+	}
+	p.stood = at
+	text := "status " + overallText(p.state, p.style) + expectedText(p.state.Expected, at)
+	if len(p.state.Waiting) > 0 {
+		text += "; waiting: " + waitsText(p.state.Waiting)
+	}
+	return text
+}
