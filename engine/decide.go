@@ -20,6 +20,8 @@ type decision struct {
 	record *cache.Record
 	// estimate is the room it needs; there is none with a record.
 	estimate step.Estimate
+	// copies are what it copies; nothing with a record.
+	copies []step.Copy
 }
 
 // decide computes the key of instance i and looks it up, unless fresh says
@@ -38,7 +40,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	p.SetConditions(i, step.Conditions(args, s))
 	d := &decision{id: h.Sum(), fields: h.Fields()}
 	if fresh {
-		d.estimate = estimate(s, inst)
+		d.estimate, d.copies = estimate(s, inst), e.copiesOf(ctx, s)
 		return d, nil
 	}
 	d.record, err = e.lookup(ctx, d.id)
@@ -48,7 +50,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if d.record != nil {
 		d.fields = nil // they are in the record
 	} else {
-		d.estimate = estimate(s, inst)
+		d.estimate, d.copies = estimate(s, inst), e.copiesOf(ctx, s)
 	}
 	return d, nil
 }

@@ -24,6 +24,8 @@ type node struct {
 	same *node
 	// estimate is the disk space it needs unless it is cached.
 	estimate step.Estimate
+	// copies are what it copies before it works, unless it is cached.
+	copies []step.Copy
 
 	// refused is why an apply does not start it.
 	refused error
@@ -43,7 +45,7 @@ func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == 
 func (n *node) decide(d *decision) {
 	n.decision = d
 	if d.record == nil {
-		n.estimate = d.estimate
+		n.estimate, n.copies = d.estimate, d.copies
 	}
 }
 

@@ -43,6 +43,7 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 		newRun(e, p, pl, ApplyOptions{Sink: opts.Preflight}).preflight(ctx)
 	}
 	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
+	pl.Copies = e.copies(pl)
 	return &pl.Plan, diags
 }
 
@@ -130,7 +131,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	n.estimate = estimate(made, n.Instance)
+	n.estimate, n.copies = estimate(made, n.Instance), b.e.copiesOf(ctx, made)
 	return diags
 }
 

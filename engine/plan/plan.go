@@ -59,6 +59,21 @@ type Plan struct {
 	Steps    []Step `json:"steps"`
 	// Forecast is the disk that applying it needs; nil if nobody asked.
 	Forecast *Forecast `json:"forecast,omitempty"`
+	// Copies is what is copied before steps work; nil if nothing, or nobody asked.
+	Copies *Copies `json:"copies,omitempty"`
+}
+
+// Copies is content that steps copy before they work, since it cannot be avoided.
+type Copies struct {
+	// Copies is how many there are, and Files and Bytes what they write; a file
+	// system that shares blocks writes no bytes.
+	Copies int   `json:"copies"`
+	Files  int64 `json:"files"`
+	Bytes  int64 `json:"bytes"`
+	// Unknown is how many steps copy what other steps have yet to make.
+	Unknown int `json:"unknown,omitempty"`
+	// Why is why, half a sentence.
+	Why string `json:"why"`
 }
 
 // Counts is the number of steps by action.

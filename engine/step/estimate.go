@@ -32,9 +32,9 @@ type Estimator interface{ Estimate() Estimate }
 
 // Copy is content that a step copies before it works.
 type Copy struct {
-	// Ref is the content, zero while it is not known, and Expected its size then.
-	Ref      cache.Ref
-	Expected int64
+	// Ref is the content, zero while it is not known, and Name where it comes from.
+	Ref  cache.Ref
+	Name string
 	// Shared says that steps with the same content use one copy, which may be
 	// there; see cache.Sharer.
 	Shared bool

@@ -149,7 +149,7 @@ func (a *attempt) Copies(ctx context.Context, store cache.Store) []step.Copy {
 	if a.runtime.Isolates {
 		return nil
 	}
-	c := step.Copy{Expected: a.args.Data.Expected, Shared: true, Why: a.whyCopied()}
+	c := step.Copy{Name: a.args.Data.Name(), Shared: true, Why: a.whyCopied()}
 	if !a.args.Data.Ref.IsZero() {
 		// Many attempts ask for the same.
 		made, _ := a.memo.LoadOrStore([2]digest.ContentID{a.args.Data.Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {

@@ -131,3 +131,19 @@ func reread(ctx context.Context, store cache.Store, id digest.ContentID) error {
 	_, err = io.Copy(io.Discard, r)
 	return err
 }
+
+// Copies implements step.Copier.
+func (c *command) Copies(context.Context, cache.Store) (list []step.Copy) {
+	if !c.args.WritableInputs {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.args.Inputs)) {
+		in := c.args.Inputs[name]
+		ref := in.Ref
+		if ref.Kind == cache.Blob {
+			ref.Files = 1
+		}
+		list = append(list, step.Copy{Ref: ref, Name: in.Name(), Why: "a command asks for inputs that it may write to"})
+	}
+	return list
+}

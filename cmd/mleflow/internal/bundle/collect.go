@@ -144,8 +144,8 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 			r.From, r.To, r.Text = c.mask.text(r.From), c.mask.text(r.To), c.mask.text(r.Text)
 		}
 	}
-	// What there was room for then is of no use to anybody.
-	pl.Forecast = nil
+	// What there was room for then, and what was copied, is of no use to anybody.
+	pl.Forecast, pl.Copies = nil, nil
 	return c.addDocument(planFile, pl)
 }
 

@@ -62,13 +62,16 @@ func (a *app) showCacheInfo(i disk.Info) error {
 	}
 	for _, row := range [][2]string{
 		{"folder", folder},
-		{"content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes), view.Plural(int(i.Objects), "object"))},
+		{"content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes-i.CopiedBytes), view.Plural(int(i.Objects), "object"))},
 		{"quota", quota},
 		{"disk", view.Bytes(i.DiskFree) + " free"},
 		{"results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
 		{"processes", fmt.Sprintf("%d have it open", i.Processes)},
 	} {
 		fmt.Fprintf(a.stdout, "%-10s %s\n", row[0], row[1])
+	}
+	if i.Copies > 0 {
+		fmt.Fprintf(a.stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
 	}
 	if i.Reserved > 0 {
 		fmt.Fprintf(a.stdout, "%-10s %s for work that is going on\n", "reserved", view.Bytes(i.Reserved))

@@ -18,7 +18,7 @@ func newCacheGC(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
-		Long:  "Remove content that no result needs. With --max-size the least recently used\nresults are evicted until the cache is no larger, those that cannot be made again,\nas of agents, after all others. What is pinned, in use or too new stays, and a\nresult that would free nothing.",
+		Long:  "Remove content that no result needs, and copies of data that attempts share and\nthat nobody uses now. With --max-size the copies go first and then the least\nrecently used results, until the cache is no larger; results that cannot be made\nagain, as of agents, go after all others. What is pinned, in use or too new stays,\nand a result that would free nothing.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
@@ -63,6 +63,7 @@ func nextSecond(ctx context.Context) error {
 type collectedJSON struct {
 	Evicted     []disk.Item `json:"evicted"`
 	Objects     int64       `json:"objects"`
+	Copies      int64       `json:"copies"`
 	Bytes       int64       `json:"bytes"`
 	ObjectsLeft int64       `json:"objects_left"`
 	BytesLeft   int64       `json:"bytes_left"`
@@ -76,7 +77,7 @@ func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
 		if r.Evicted == nil {
 			r.Evicted = []disk.Item{}
 		}
-		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
+		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Copies, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
 	}
 	verb := "Removed"
 	if dryRun {
@@ -85,7 +86,11 @@ func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
 	for _, item := range r.Evicted {
 		fmt.Fprintf(a.stdout, "evicted %s (%s)\n", item.Address, view.Bytes(item.Size))
 	}
-	fmt.Fprintf(a.stdout, "%s %s, %s; %s in %s left.\n", verb, view.Plural(int(r.Objects), "object"), view.Bytes(r.Bytes),
+	removed := view.Plural(int(r.Objects), "object")
+	if r.Copies > 0 {
+		removed += " and " + view.Plural(int(r.Copies), "shared folder")
+	}
+	fmt.Fprintf(a.stdout, "%s %s, %s; %s in %s left.\n", verb, removed, view.Bytes(r.Bytes),
 		view.Bytes(r.BytesLeft), view.Plural(int(r.ObjectsLeft), "object"))
 	if linked := r.Bytes - r.DiskBytes; linked > 0 {
 		fmt.Fprintf(a.stdout, "%s of that are linked from folders outside the cache, and keep their space until those are removed.\n", view.Bytes(linked))

@@ -29,6 +29,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
+	copies(w, p.Copies, style)
 }
 
 // planIsolation says how many attempts would not be isolated, and how many of

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// copiesOf are what a step copies if it runs; s is nil while its arguments are not
+// known.
+func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
+	if c, ok := s.(step.Copier); ok {
+		return c.Copies(ctx, e.opts.Cache)
+	}
+	return nil
+}
+
+// copies sums up what the steps of a plan copy that are not cached. A shared copy
+// counts once, and not at all where it is there; nil is nothing.
+func (e *Engine) copies(pl *planned) *plan.Copies {
+	sharer, _ := e.opts.Cache.(cache.Sharer)
+	var sum plan.Copies
+	shared, unknown := map[digest.ContentID]bool{}, map[string]bool{}
+	for _, n := range pl.nodes {
+		if n.plan.Action == plan.Cached {
+			continue
+		}
+		for _, c := range n.copies {
+			files, bytes := c.Ref.Files, c.Ref.Size
+			switch {
+			case c.Ref.IsZero():
+				if !c.Shared || !unknown[c.Name] {
+					sum.Unknown++
+					sum.Why = c.Why
+				}
+				unknown[c.Name] = true
+			case c.Shared && sharer != nil && shared[c.Ref.ID]:
+				files, bytes = 0, 0
+			case c.Shared && sharer != nil:
+				shared[c.Ref.ID] = true
+				files, bytes = sharer.ShareCost(c.Ref)
+			}
+			if files > 0 {
+				sum.Copies++
+				sum.Why = c.Why
+			}
+			sum.Files += files
+			sum.Bytes += bytes
+		}
+	}
+	if sum == (plan.Copies{}) {
+		return nil
+	}
+	return &sum
+}
