@@ -2,15 +2,11 @@ package report
 
 import (
 	"fmt"
+	"html"
 	"html/template"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"strings"
 )
 
 // palette is the number of colours for agents and kinds in the style sheet.
@@ -19,16 +15,22 @@ const palette = 8
 // bins is the number of bars of a histogram.
 const bins = 36
 
+// The sizes of a drawing of scores, in pixels: the left margin holds names.
+const (
+	plotWidth, plotLeft, plotRight = 640.0, 150.0, 14.0
+	histogramHeight, agentHeight   = 136.0, 22.0
+	plotTop, plotBottom            = 8.0, 46.0
+)
+
 // scorePlot draws one competition: the human scores as a histogram, the medal
 // thresholds as lines, and below them a row of points per agent.
 type scorePlot struct {
 	c      Competition
 	agents []string
 	lo, hi float64
-	// top is the highest bar, row the distance of the agents' rows.
-	top, row float64
 	// off says that some score is beyond lo and hi; it is drawn at the edge.
 	off bool
+	b   strings.Builder
 }
 
 // drawScores returns the plot of a competition, "" when there is nothing to
@@ -38,14 +40,31 @@ func drawScores(c Competition) (drawing template.HTML, offScale bool) {
 	if !s.scale() {
 		return "", false
 	}
-	p := plot.New()
-	s.style(p)
-	s.histogram(p)
-	s.thresholds(p)
-	s.points(p)
-	canvas := newCanvas(640, vg.Length(190+22*len(s.agents)))
-	p.Draw(draw.New(canvas))
-	return template.HTML(canvas.svg("Scores of " + c.ID + " among the human scores")), s.off
+	s.b.WriteString(svgOpen(plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores"))
+	s.axis()
+	s.histogram()
+	s.thresholds()
+	s.points()
+	s.b.WriteString("</svg>")
+	return template.HTML(s.b.String()), s.off
+}
+
+// x is where a score is drawn.
+func (s *scorePlot) x(score float64) float64 {
+	return plotLeft + (score-s.lo)/(s.hi-s.lo)*(plotWidth-plotLeft-plotRight)
+}
+
+// floor is where the bars of the histogram stand, and bottom the axis.
+func (s *scorePlot) floor() float64  { return plotTop + histogramHeight }
+func (s *scorePlot) bottom() float64 { return s.rowAt(len(s.agents)) - agentHeight/4 }
+
+// rowAt is the middle of the row of an agent.
+func (s *scorePlot) rowAt(i int) float64 { return s.floor() + agentHeight*(float64(i)+0.85) }
+
+// text writes a word beside, or with anchor middle around, a place.
+func (s *scorePlot) text(x, y, size float64, anchor, text string) {
+	fmt.Fprintf(&s.b, `<text class="ink" x="%s" y="%s" font-size="%s" text-anchor="%s">%s</text>`+"\n",
+		number(x), number(y), number(size), anchor, html.EscapeString(text))
 }
 
 // agentsOf lists the agents in the order they first appear.
@@ -90,7 +109,8 @@ func (s *scorePlot) scale() bool {
 // press everybody else into one bar.
 func fences(sorted []float64) (lo, hi float64) {
 	lo, hi = sorted[0], sorted[len(sorted)-1]
-	q1, q3 := stat.Quantile(0.25, stat.Empirical, sorted, nil), stat.Quantile(0.75, stat.Empirical, sorted, nil)
+	// The lowest value that a quarter, or three, of all do not exceed.
+	q1, q3 := sorted[(len(sorted)+3)/4-1], sorted[(3*len(sorted)+3)/4-1]
 	if q1 == q3 {
 		return lo, hi
 	}
@@ -113,26 +133,27 @@ func finite(values []float64) []float64 {
 	return out
 }
 
-func (s *scorePlot) style(p *plot.Plot) {
-	p.BackgroundColor = nil
+// axis draws the axis of the scores below everything.
+func (s *scorePlot) axis() {
+	y := s.bottom()
+	fmt.Fprintf(&s.b, `<path class="line ink" d="M%s %sH%s`, number(s.x(s.lo)), number(y), number(s.x(s.hi)))
+	ticks := roundTicks(s.lo, s.hi)
+	for _, v := range ticks {
+		fmt.Fprintf(&s.b, "M%s %sv5", number(s.x(v)), number(y))
+	}
+	s.b.WriteString(`"/>` + "\n")
+	for _, v := range ticks {
+		s.text(s.x(v), y+18, 11, "middle", scoreText(v))
+	}
 	better := "higher is better"
 	if s.c.LowerIsBetter {
 		better = "lower is better"
 	}
-	p.X.Label.Text = "score (" + better + ")"
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Color, axis.Tick.LineStyle.Color = role("ink"), role("ink")
-		axis.Label.TextStyle.Color, axis.Tick.Label.Color = role("ink"), role("ink")
-		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = 12, 11
-	}
-	p.X.Min, p.X.Max = s.lo, s.hi
-	p.X.Tick.Marker = roundTicks(s.lo, s.hi)
-	p.Y.Tick.LineStyle.Width = 0
-	p.Y.LineStyle.Width = 0
+	s.text((s.x(s.lo)+s.x(s.hi))/2, y+38, 12, "middle", "score ("+better+")")
 }
 
-// roundTicks marks multiples of 1, 2 or 5 times a power of ten, about six.
-func roundTicks(lo, hi float64) plot.ConstantTicks {
+// roundTicks gives multiples of 1, 2 or 5 times a power of ten, about six.
+func roundTicks(lo, hi float64) []float64 {
 	size := math.Pow(10, math.Floor(math.Log10((hi-lo)/6)))
 	step := size * 10
 	for _, m := range []float64{1, 2, 5} {
@@ -141,45 +162,35 @@ func roundTicks(lo, hi float64) plot.ConstantTicks {
 			break
 		}
 	}
-	var ticks plot.ConstantTicks
+	var ticks []float64
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: scoreText(i * step)})
+		ticks = append(ticks, i*step)
 	}
 	return ticks
 }
 
-// histogram adds the bars of the human scores and, with them, the height that
-// everything else is placed by.
-func (s *scorePlot) histogram(p *plot.Plot) {
-	counts := make([]float64, bins)
+// histogram draws the bars of the human scores.
+func (s *scorePlot) histogram() {
+	counts := make([]int, bins)
 	width := (s.hi - s.lo) / bins
 	for _, v := range finite(s.c.Human) {
 		i := int(math.Floor((v - s.lo) / width))
 		s.off = s.off || i < 0 || i >= bins
 		counts[min(max(i, 0), bins-1)]++
 	}
-	s.top = max(1, slices.Max(counts))
-	s.row = s.top * 0.19
-	bars := &plotter.Polygon{Color: role("human")}
+	top := slices.Max(counts)
+	s.b.WriteString(`<path class="area human" d="`)
 	for i, n := range counts {
-		x, next := s.lo+float64(i)*width, s.lo+float64(i+1)*width
-		bars.XYs = append(bars.XYs, plotter.XYs{{X: x}, {X: next}, {X: next, Y: n}, {X: x, Y: n}})
+		if n > 0 {
+			left, right := s.x(s.lo+float64(i)*width), s.x(s.lo+float64(i+1)*width)
+			up := s.floor() - histogramHeight*float64(n)/float64(top)
+			fmt.Fprintf(&s.b, "M%s %sV%sH%sV%sZ", number(left), number(s.floor()), number(up), number(right), number(s.floor()))
+		}
 	}
-	p.Add(bars)
-	p.Y.Min, p.Y.Max = -s.row*(float64(len(s.agents))+0.4), s.top*1.05
-	s.rows(p)
+	s.b.WriteString(`"/>` + "\n")
+	s.text(plotLeft-8, plotTop+8, 11, "end", fmt.Sprintf("%d teams", top))
+	s.text(plotLeft-8, s.floor(), 11, "end", "0")
 }
-
-// rows names the rows of agents and the top of the histogram on the axis.
-func (s *scorePlot) rows(p *plot.Plot) {
-	ticks := plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: s.top, Label: fmt.Sprintf("%d teams", int(s.top))}}
-	for i, agent := range s.agents {
-		ticks = append(ticks, plot.Tick{Value: s.rowAt(i), Label: clip(agent, 22)})
-	}
-	p.Y.Tick.Marker = ticks
-}
-
-func (s *scorePlot) rowAt(i int) float64 { return -s.row * (float64(i) + 0.85) }
 
 // clip shortens a text to at most n characters.
 func clip(text string, n int) string {
@@ -189,50 +200,40 @@ func clip(text string, n int) string {
 	return text
 }
 
-func (s *scorePlot) thresholds(p *plot.Plot) {
+func (s *scorePlot) thresholds() {
 	for _, t := range []struct {
-		value float64
-		role  role
-		dash  []vg.Length
-	}{{s.c.Median, "median", []vg.Length{4, 3}}, {s.c.Bronze, "bronze", nil}, {s.c.Silver, "silver", nil}, {s.c.Gold, "gold", nil}} {
-		if len(finite([]float64{t.value})) == 0 {
-			continue
+		value       float64
+		class, dash string
+	}{{s.c.Median, "median", ` stroke-dasharray="4 3"`}, {s.c.Bronze, "bronze", ""}, {s.c.Silver, "silver", ""}, {s.c.Gold, "gold", ""}} {
+		if len(finite([]float64{t.value})) > 0 {
+			fmt.Fprintf(&s.b, `<path class="line %s" stroke-width="2"%s d="M%s %sV%s"/>`+"\n", t.class, t.dash, number(s.x(t.value)), number(s.bottom()), number(plotTop))
 		}
-		p.Add(&plotter.Line{
-			XYs:       plotter.XYs{{X: t.value, Y: p.Y.Min}, {X: t.value, Y: p.Y.Max}},
-			LineStyle: draw.LineStyle{Color: t.role, Width: 2, Dashes: t.dash},
-		})
 	}
 }
 
-// points adds a row of points per agent; what is off the scale is drawn at its
-// edge as a triangle.
-func (s *scorePlot) points(p *plot.Plot) {
+// points draws a row of points per agent; what is off the scale is drawn at
+// its edge as a triangle.
+func (s *scorePlot) points() {
 	for i, agent := range s.agents {
-		within, beyond := s.split(agent, s.rowAt(i))
-		color := role(fmt.Sprintf("c%d", i%palette))
-		p.Add(
-			&plotter.Scatter{XYs: within, GlyphStyle: draw.GlyphStyle{Color: color, Radius: 4, Shape: draw.CircleGlyph{}}},
-			&plotter.Scatter{XYs: beyond, GlyphStyle: draw.GlyphStyle{Color: color, Radius: 5, Shape: draw.PyramidGlyph{}}},
-		)
+		y := s.rowAt(i)
+		s.text(plotLeft-8, y+4, 11, "end", clip(agent, 22))
+		for _, score := range s.c.Scores {
+			if score.Agent == agent && score.Scored && !math.IsNaN(score.Value) {
+				s.point(score.Value, y, i%palette)
+			}
+		}
 	}
 }
 
-func (s *scorePlot) split(agent string, y float64) (within, beyond plotter.XYs) {
-	for _, score := range s.c.Scores {
-		if score.Agent != agent || !score.Scored || math.IsNaN(score.Value) {
-			continue
-		}
-		edge := (s.hi - s.lo) * 0.012
-		switch {
-		case score.Value < s.lo:
-			beyond = append(beyond, plotter.XY{X: s.lo + edge, Y: y})
-		case score.Value > s.hi:
-			beyond = append(beyond, plotter.XY{X: s.hi - edge, Y: y})
-		default:
-			within = append(within, plotter.XY{X: score.Value, Y: y})
-		}
+func (s *scorePlot) point(value, y float64, color int) {
+	if value >= s.lo && value <= s.hi {
+		fmt.Fprintf(&s.b, `<circle class="area c%d" cx="%s" cy="%s" r="4"/>`+"\n", color, number(s.x(value)), number(y))
+		return
 	}
-	s.off = s.off || len(beyond) > 0
-	return within, beyond
+	s.off = true
+	x := s.x(s.lo) + 6
+	if value > s.hi {
+		x = s.x(s.hi) - 6
+	}
+	fmt.Fprintf(&s.b, `<path class="area c%d" d="M%s %sl5 9h-10Z"/>`+"\n", color, number(x), number(y-5))
 }
