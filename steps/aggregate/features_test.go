@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
@@ -263,5 +264,41 @@ func TestFilesDoNotDependOnOrder(t *testing.T) {
 		if _, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, runs[1:])}); err != nil {
 			t.Fatalf("with a missing report: %v", err)
 		}
+	}
+}
+
+// TestLongScores makes sure that scores are shown as people write them.
+func TestLongScores(t *testing.T) {
+	for score, want := range map[float64]string{24402200: " 24402200 ", 0.5: " 0.50000 ", 328.101164: " 328.10116 ", 12345.6789: " 12345.679 "} {
+		e := entry(t, "a", "0", func(r *grading.Report) { r.Score, r.ExactScore = number(score), number(score) })
+		b, err := aggregate.NewBoard([]aggregate.Entry{e}, byAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := b.Text("x"); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestBoardWidth makes sure that boards fit in 100 columns, however long names
+// are.
+func TestBoardWidth(t *testing.T) {
+	e := entry(t, strings.Repeat("agent-", 10)+"x", "0", func(r *grading.Report) {
+		r.CompetitionID = "google-research-identify-contrails-reduce-global-warming"
+		r.Score, r.ExactScore = number(0.5), number(0.5)
+	})
+	b, err := aggregate.NewBoard([]aggregate.Entry{e}, byAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := b.Text("x")
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(line) - 1; n > 100 {
+			t.Errorf("a line has %d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(text, e.Agent) || !strings.Contains(text, e.Report.CompetitionID) {
+		t.Errorf("a name is not there in full:\n%s", text)
 	}
 }

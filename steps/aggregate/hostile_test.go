@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -52,22 +53,23 @@ func TestHostileBoards(t *testing.T) {
 				}
 			}
 		}
-		if rows := strings.Count(files["board.txt"], "\n"); rows != strings.Count(plainBoard(t), "\n") {
+		if rows := strings.Count(files["board.txt"], "\n"); rows != strings.Count(plainBoard(t, strings.Repeat("a", utf8.RuneCountInString(strings.ToValidUTF8(h.Text, "?")))), "\n") {
 			t.Errorf("%s: the board has %d lines:\n%s", h.Name, rows, files["board.txt"])
 		}
 	}
 }
 
-// plainBoard is the board of TestHostileBoards with harmless texts.
-func plainBoard(t *testing.T) string {
+// plainBoard is the board of TestHostileBoards with a harmless text.
+func plainBoard(t *testing.T, text string) string {
 	t.Helper()
 	b := steptest.New(aggregate.Kind(catalog(t)))
 	attempt := cty.ObjectVal(map[string]cty.Value{
 		"logs": b.Tree(t, map[string]string{"usage.json": `{"model": "m"}`}), "outcome": cty.StringVal("finished"),
 		"stats": cty.ObjectVal(map[string]cty.Value{"wall_seconds": cty.NumberIntVal(1), "cpu_seconds": cty.Zero, "validations": cty.Zero}),
 	})
-	list := []run{{agent: "a", competition: "apples", seed: "1", score: 0.7, medal: "gold"}, {agent: "other", competition: "apples", seed: "1", score: 0.5}}
-	out, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, list), "attempts": cty.ListVal([]cty.Value{attempt, attempt})})
+	list := []run{{agent: text, competition: "apples", seed: "1", score: 0.7, medal: "gold"}, {agent: "other", competition: "apples", seed: "1", score: 0.5}}
+	out, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, list), "attempts": cty.ListVal([]cty.Value{attempt, attempt}),
+		"labels": cty.MapVal(map[string]cty.Value{"other": cty.StringVal(text + " too")})})
 	if err != nil {
 		t.Fatal(err)
 	}

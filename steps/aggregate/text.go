@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/plain"
 )
+
+// boardWidth is how many columns a board takes. What is wider continues below.
+const boardWidth = 100
 
 // Text returns the leaderboard as tables for a terminal: first every agent's
 // percentages, then its scores at each competition, then comparisons, then what
@@ -45,13 +49,13 @@ func (b *Board) Text(title string) string {
 	writeTable(&out, shares, 4)
 	out.WriteString("\n")
 	writeTable(&out, scores, 4)
-	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is what\n" +
-		"the best score lacks to the next medal.\n")
+	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's\n" +
+		"human teams; next is what the best score lacks to the next medal.\n")
 	for _, c := range b.Comparisons {
 		c.write(&out)
 	}
 	for _, note := range b.notes() {
-		fmt.Fprintf(&out, "\n%s\n", plain.Line(note))
+		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), boardWidth))
 	}
 	return out.String()
 }
@@ -145,7 +149,7 @@ func (r Result) scoreText() string {
 	}
 	text := number(&r.Score.Mean)
 	if r.Scored > 1 {
-		text += " ± " + number(&r.Score.SEM)
+		text += " ± " + fixed(r.Score.SEM, decimals(r.Score.Mean))
 	}
 	if r.Scored < r.Runs {
 		text += fmt.Sprintf(" (of %d)", r.Scored)
@@ -157,11 +161,26 @@ func number(n *grading.Number) string {
 	if n == nil {
 		return "-"
 	}
-	return strconv.FormatFloat(float64(*n), 'f', 5, 64)
+	return fixed(*n, decimals(*n))
 }
 
-// writeTable writes rows as columns two spaces apart; the first columns to
-// the left, the others to the right.
+func fixed(n grading.Number, places int) string {
+	return strconv.FormatFloat(float64(n), 'f', places, 64)
+}
+
+// decimals are the places after the point that a score is shown with: five, as
+// scores are rounded to, and fewer for one of so many digits that nobody would
+// read them.
+func decimals(n grading.Number) int {
+	places := 5
+	for size := math.Abs(float64(n)); size >= 1000 && places > 0; size /= 10 {
+		places--
+	}
+	return places
+}
+
+// writeTable writes rows as columns, the first to the left, the others to the
+// right.
 func writeTable(out *strings.Builder, rows [][]string, left int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -170,19 +189,17 @@ func writeTable(out *strings.Builder, rows [][]string, left int) {
 			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
 		}
 	}
+	columns := make([][]string, len(widths))
 	for _, row := range rows {
-		var line strings.Builder
 		for c, cell := range row {
 			pad := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell))
-			if c > 0 {
-				line.WriteString("  ")
-			}
 			if c < left {
-				line.WriteString(cell + pad)
+				cell += pad
 			} else {
-				line.WriteString(pad + cell)
+				cell = pad + cell
 			}
+			columns[c] = append(columns[c], cell)
 		}
-		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
+	out.WriteString(plain.Table(columns, 2, boardWidth) + "\n")
 }

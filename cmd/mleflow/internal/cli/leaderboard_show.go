@@ -246,6 +246,7 @@ func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split strin
 		header[i] = ">" + header[i]
 	}
 	t := view.NewTable(header...)
+	t.Fit(1, a.boardWidth())
 	for _, row := range rows[1:] {
 		t.Row(row...)
 	}
@@ -273,6 +274,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 		}
 	}
 	t := view.NewTable(columns...)
+	t.Fit(1, a.boardWidth())
 	for _, name := range grading.PercentageNames() {
 		row := []string{name}
 		for _, split := range shown {
@@ -293,6 +295,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 // renderRuns shows every run with how far it is from the next medal.
 func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
+	t.Fit(2, a.boardWidth())
 	for _, run := range r.runs() {
 		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
@@ -308,6 +311,15 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 		t.Row(row...)
 	}
 	return t.Write(out, a.outStyle())
+}
+
+// boardWidth is how wide boards are: as a terminal, and 100 columns at most.
+func (a *app) boardWidth() int {
+	const most = 100
+	if width := view.Width(a.stdout); width > 0 {
+		return min(width, most)
+	}
+	return most
 }
 
 // marginText is what is missing to a threshold, or that it is reached.

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 func newOutput(a *app) *cobra.Command {
@@ -98,6 +99,6 @@ func (a *app) showOutput(run string, o event.OutputValue, raw bool) error {
 		_, err := io.WriteString(a.stdout, o.Value)
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout, strings.TrimSuffix(view.Text(o.Value), "\n"))
+	_, err := fmt.Fprintln(a.stdout, strings.TrimSuffix(plain.Fold(view.Text(o.Value), 2, view.Width(a.stdout)), "\n"))
 	return err
 }

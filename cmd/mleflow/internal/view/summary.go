@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // failuresShown is how many reasons of failures a summary spells out.
@@ -108,7 +109,7 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		name, value := style.Bold(OneLine(o.Name)), Text(o.Value)
+		name, value := style.Bold(OneLine(o.Name)), plain.Fold(Text(o.Value), 2, Width(w))
 		if o.Content != nil {
 			fmt.Fprintf(w, "%s = %s\n", name, ContentText(*o.Content))
 			if o.Content.From != "" {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Table is text in aligned columns.
@@ -11,6 +13,9 @@ type Table struct {
 	header []string
 	right  []bool
 	rows   [][]string
+	// keys and width are those of Fit; without a width the table is as wide as
+	// its cells.
+	keys, width int
 }
 
 // NewTable returns a table with the given column names. A name that begins
@@ -22,6 +27,10 @@ func NewTable(columns ...string) *Table {
 	}
 	return t
 }
+
+// Fit makes the table at most width wide: what is wider continues below, after
+// the first keys columns again.
+func (t *Table) Fit(keys, width int) { t.keys, t.width = keys, width }
 
 // Row adds a row, with the texts made fit to be shown; missing cells are empty.
 func (t *Table) Row(cells ...string) {
@@ -37,33 +46,37 @@ func (t *Table) Len() int { return len(t.rows) }
 
 // Write writes the header and the rows, two spaces between columns.
 func (t *Table) Write(w io.Writer, style Style) error {
-	widths := make([]int, len(t.header))
-	for _, row := range append([][]string{t.header}, t.rows...) {
-		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
-		}
-	}
 	var b strings.Builder
-	b.WriteString(style.Bold(t.line(t.header, widths)) + "\n")
-	for _, row := range t.rows {
-		b.WriteString(t.line(row, widths) + "\n")
+	for i, band := range strings.Split(plain.Table(t.columns(), t.keys, t.width), "\n\n") {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		header, rows, _ := strings.Cut(band, "\n")
+		b.WriteString(style.Bold(header) + "\n")
+		if rows != "" {
+			b.WriteString(rows + "\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (t *Table) line(cells []string, widths []int) string {
-	var b strings.Builder
-	for i, cell := range cells {
-		if i > 0 {
-			b.WriteString("  ")
+// columns are the cells, padded.
+func (t *Table) columns() [][]string {
+	columns := make([][]string, len(t.header))
+	for i, name := range t.header {
+		width := utf8.RuneCountInString(name)
+		for _, row := range t.rows {
+			width = max(width, utf8.RuneCountInString(row[i]))
 		}
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-		if t.right[i] {
-			b.WriteString(pad + cell)
-		} else {
-			b.WriteString(cell + pad)
+		for _, row := range append([][]string{t.header}, t.rows...) {
+			pad := strings.Repeat(" ", width-utf8.RuneCountInString(row[i]))
+			if t.right[i] {
+				columns[i] = append(columns[i], pad+row[i])
+			} else {
+				columns[i] = append(columns[i], row[i]+pad)
+			}
 		}
 	}
-	return strings.TrimRight(b.String(), " ")
+	return columns
 }

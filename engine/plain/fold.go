@@ -1,0 +1,163 @@
+package plain
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// gap is what stands between two columns of a table.
+const gap = 2
+
+// Table writes columns side by side, two spaces apart, and at most width wide (0:
+// however wide), in the manner of pandas: a table that is wider continues below
+// itself after an empty line, with its first keys columns again. They are
+// shortened in the middle there if they would fill the width. A cell is never
+// cut, so a line with one that is wider than width is wider. The cells of a
+// column are padded to its width.
+func Table(columns [][]string, keys, width int) string {
+	if width <= 0 || size(columns) <= width || len(columns) <= keys {
+		return join(columns)
+	}
+	return strings.Join(bands(columns, keys, width), "\n\n")
+}
+
+// Fold does with the tables in a text what Table does. A table is a paragraph of
+// at least two lines with two spaces at the same places; all else stays as it is.
+func Fold(text string, keys, width int) string {
+	if width <= 0 {
+		return text
+	}
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		paragraphs[i] = foldParagraph(p, keys, width)
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+func foldParagraph(text string, keys, width int) string {
+	end := strings.TrimLeft(text, "\n")
+	lead, body := text[:len(text)-len(end)], strings.TrimRight(end, "\n")
+	trail := end[len(body):]
+	lines := strings.Split(body, "\n")
+	if len(lines) < 2 || !slices.ContainsFunc(lines, func(l string) bool { return utf8.RuneCountInString(l) > width }) {
+		return text
+	}
+	return lead + Table(split(lines), keys, width) + trail
+}
+
+// split returns the columns of a table, each with a cell of its width a line.
+func split(lines []string) [][]string {
+	table := make([][]rune, len(lines))
+	total := 0
+	for i, l := range lines {
+		table[i] = []rune(l)
+		total = max(total, len(table[i]))
+	}
+	for i, row := range table {
+		table[i] = append(row, []rune(strings.Repeat(" ", total-len(row)))...)
+	}
+	blank := func(c int) bool {
+		return !slices.ContainsFunc(table, func(row []rune) bool { return row[c] != ' ' })
+	}
+	var columns [][]string
+	for from := 0; from < total; {
+		to := from
+		for to < total && !(blank(to) && (to+1 == total || blank(to+1))) {
+			to++
+		}
+		column := make([]string, len(table))
+		for i, row := range table {
+			column[i] = string(row[from:to])
+		}
+		columns = append(columns, column)
+		for from = to; from < total && blank(from); {
+			from++
+		}
+	}
+	return columns
+}
+
+// bands lays columns out below each other, each band at most width wide if its
+// columns allow that.
+func bands(columns [][]string, keys, width int) (out []string) {
+	short := slices.Clone(columns[:keys])
+	if size(short) > width/2 {
+		for i, column := range short {
+			short[i] = shorten(column, (width/2-gap*keys)/keys)
+		}
+	}
+	var band [][]string
+	for i, column := range columns {
+		grown := append(slices.Clone(band), column)
+		if len(band) == 0 || size(grown) <= width {
+			band = grown
+			continue
+		}
+		out = append(out, join(band))
+		band = append(slices.Clone(short[:min(i, keys)]), column)
+		if i < keys && size(band) > width {
+			band = [][]string{column}
+		}
+	}
+	return append(out, join(band))
+}
+
+func size(columns [][]string) int {
+	total := -gap
+	for _, column := range columns {
+		total += gap + utf8.RuneCountInString(column[0])
+	}
+	return total
+}
+
+// shorten cuts the middle out of what is longer than width.
+func shorten(column []string, width int) []string {
+	out := make([]string, len(column))
+	for i, cell := range column {
+		text := []rune(strings.TrimRight(cell, " "))
+		if len(text) > width {
+			head := width / 2
+			text = slices.Concat(text[:head], []rune("…"), text[len(text)-(width-head-1):])
+		}
+		out[i] = string(text) + strings.Repeat(" ", max(0, min(width, utf8.RuneCountInString(cell))-len(text)))
+	}
+	return out
+}
+
+func join(columns [][]string) string {
+	lines := make([]string, len(columns[0]))
+	for i := range lines {
+		var line strings.Builder
+		for c, column := range columns {
+			if c > 0 {
+				line.WriteString(strings.Repeat(" ", gap))
+			}
+			line.WriteString(column[i])
+		}
+		lines[i] = strings.TrimRight(line.String(), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Wrap breaks a text of one line between words so that no line is wider than
+// width, unless a word is.
+func Wrap(text string, width int) string {
+	var out strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			out.WriteString("\n")
+			at = 0
+		default:
+			out.WriteString(" ")
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	return out.String()
+}
