@@ -1,6 +1,8 @@
 package competitions
 
 import (
+	"cmp"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -14,7 +16,8 @@ import (
 )
 
 // sourceKinds says which attributes each kind of source takes; the first is
-// required.
+// required, but for the slug, which is the competition's identifier where it is
+// left out.
 var sourceKinds = map[string][]string{
 	"kaggle": {"slug", "md5", "as"},
 	"file":   {"path", "md5", "sha256", "as"},
@@ -38,14 +41,13 @@ func (d *decoder) sources(blocks []*hclsyntax.Block) {
 		s := Source{Kind: kind, Range: b.DefRange()}
 		fields := map[string]*string{"slug": &s.Slug, "path": &s.Path, "url": &s.URL, "md5": &s.MD5, "sha256": &s.SHA256, "as": &s.As}
 		for i, name := range attrs {
-			*fields[name] = d.text(b.Body, name, i == 0)
+			*fields[name] = d.text(b.Body, name, i == 0 && name != "slug")
 		}
-		if s.MD5 != "" {
-			d.checkHex(b.Body.Attributes["md5"].Expr.Range(), "MD5", s.MD5, 32)
+		if kind == "kaggle" && s.Slug == "" {
+			s.Slug = d.def.ID
 		}
-		if s.SHA256 != "" {
-			d.checkHex(b.Body.Attributes["sha256"].Expr.Range(), "SHA-256", s.SHA256, 64)
-		}
+		d.sum(b.Body, "md5", "MD5", 32)
+		d.sum(b.Body, "sha256", "SHA-256", 64)
 		d.def.Sources = append(d.def.Sources, s)
 	}
 }
@@ -76,10 +78,10 @@ func (d *decoder) params(blocks []*hclsyntax.Block) {
 
 // reference decodes what pins the reference's descriptions:
 //
-//	reference { sha256 = "…"  obfuscated_sha256 = "…" }
+//	reference { url = "https://…"  sha256 = "…"  obfuscated_url = "https://…"  obfuscated_sha256 = "…" }
 //
-// url and obfuscated_url are the addresses of texts that are not in the
-// reference's repository.
+// A text without an address is in the reference's repository; sums may be in the lock
+// file.
 func (d *decoder) reference(body *hclsyntax.Body) {
 	d.check(body, bodySchema{attrs: []string{"url", "sha256", "obfuscated_url", "obfuscated_sha256"}})
 	d.def.Facts.Description = d.pin(body, "", "description.md")
@@ -91,25 +93,14 @@ func (d *decoder) reference(body *hclsyntax.Body) {
 // pin decodes the attributes of one text. Without an address it is the
 // competition's file of that name in the reference's repository.
 func (d *decoder) pin(body *hclsyntax.Body, prefix, file string) Pin {
-	p := Pin{URL: d.text(body, prefix+"url", false), SHA256: d.text(body, prefix+"sha256", true)}
+	p := Pin{URL: d.text(body, prefix+"url", false), SHA256: d.sum(body, prefix+"sha256", "SHA-256", 64)}
 	if p.URL == "" {
 		p.Path = path.Join("mlebench/competitions", d.def.ID, file)
-	}
-	if attr := body.Attributes[prefix+"sha256"]; attr != nil {
-		d.checkHex(attr.Expr.Range(), "SHA-256", p.SHA256, 64)
 	}
 	return p
 }
 
-// checksums decodes
-//
-//	checksums {
-//	  public   = { "train.csv" = "<md5>" }
-//	  private  = { "test.csv" = "<md5>" }
-//	  manifest = "<sha256>"
-//	}
-//
-// The pin of a Parquet file may be "content:<sha256>", or "content:" when it is
+// checksums decodes a block prepared of a lock file. // The pin of a Parquet file may be "content:<sha256>", or "content:" when it is
 // not known.
 func (d *decoder) checksums(body *hclsyntax.Body) (c Checksums) {
 	d.check(body, checksumsSchema)
@@ -120,9 +111,7 @@ func (d *decoder) checksums(body *hclsyntax.Body) (c Checksums) {
 			d.checkPin(body.Attributes[name].Expr.Range(), file, sums[file])
 		}
 	}
-	if c.Manifest = d.text(body, "manifest", false); c.Manifest != "" {
-		d.checkHex(body.Attributes["manifest"].Expr.Range(), "SHA-256", c.Manifest, 64)
-	}
+	c.Manifest = d.sum(body, "manifest", "SHA-256", 64)
 	return c
 }
 
@@ -143,20 +132,28 @@ func (d *decoder) checkPin(r hcl.Range, file, pin string) {
 
 // medals decodes
 //
-//	medals { leaderboard = "leaderboard.txt" }
+//	medals { leaderboard = "board.txt" }
 //	medals { scores = [0.99, 0.98]  note = "…" }
+//
+// Without both it is the file leaderboard.txt.
 func (d *decoder) medals(body *hclsyntax.Body) {
 	d.check(body, bodySchema{attrs: []string{"leaderboard", "scores", "note"}})
 	var scores []float64
 	board, list := body.Attributes["leaderboard"], body.Attributes["scores"]
+	file := ""
 	switch {
-	case (board == nil) == (list == nil):
-		d.fail(body.MissingItemRange(), "No leaderboard", "Write either leaderboard = \"<file>\" or scores = [ … ] in rank order.")
+	case board != nil && list != nil:
+		d.fail(body.MissingItemRange(), "Two leaderboards", "Write either leaderboard = \"<file>\" or scores = [ … ] in rank order.")
 		return
-	case board != nil:
+	case list == nil:
+		file = cmp.Or(d.text(body, "leaderboard", false), DefaultLeaderboard)
 		var err error
-		if scores, err = readLeaderboard(d.def.folder, d.text(body, "leaderboard", true)); err != nil {
-			d.fail(board.Expr.Range(), "Cannot read leaderboard", "%v.", err)
+		if scores, err = readLeaderboard(d.def.folder, file); err != nil {
+			at := body.MissingItemRange()
+			if board != nil {
+				at = board.Expr.Range()
+			}
+			d.fail(at, "Cannot read leaderboard", "%v.", err)
 			return
 		}
 	default:
@@ -174,9 +171,14 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 		d.fail(body.MissingItemRange(), "Empty leaderboard", "%v.", err)
 		return
 	}
-	medals.Note = d.text(body, "note", false)
-	if board != nil {
-		medals.File = d.text(body, "leaderboard", true)
-	}
+	medals.Note, medals.File = d.text(body, "note", false), file
 	d.def.Medals = medals
+}
+
+// defaultMedals reads the leaderboard of a definition without a medals block, if
+// the file is there.
+func (d *decoder) defaultMedals() {
+	if _, err := fs.Stat(d.def.folder, DefaultLeaderboard); err == nil {
+		d.medals(&hclsyntax.Body{SrcRange: d.def.label, EndRange: d.def.label})
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-//go:embed */competition.hcl */manifest*.json */*.txt */data/*
+//go:embed */competition.hcl */checksums.lock */manifest*.json */*.txt */data/*
 var shipped embed.FS
 
 // Catalog is a read-only list of definitions, sorted by ID. It may be used by

@@ -73,11 +73,11 @@ func TestDiagnostics(t *testing.T) {
 		{"unknown source", `source "kaggle"`, `source "kagle"`, "Unknown source kagle; Did you mean kaggle?"},
 		{"source attribute", `slug = "small"`, `url = "small"`, "Unknown attribute url"},
 		{"malformed pin", `{ slug = "small" }`, "{\n slug = \"small\"\n md5 = \"12\"\n }", "Malformed MD5; A MD5 is 32 lower-case hexadecimal digits; this has 2 characters."},
-		{"no scores", "scores = [0.9, 0.8, 0.7]", "", "No leaderboard"},
+		{"no scores", "scores = [0.9, 0.8, 0.7]", "", "read leaderboard: open leaderboard.txt"},
 		{"broken leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "board.txt"`, `line 2: "0.5 x" is not a score or a score and a count`},
 		{"leaderboard that would fill the memory", "scores = [0.9, 0.8, 0.7]", `leaderboard = "many.txt"`, `line 1: "1 999999999999" is not a score or a score and a count`},
 		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or something in it is."},
-		{"null pin", "medals {", "checksums { public = { \"train.csv\" = null } }\n medals {", "Wrong value for public"},
+		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins stand in checksums.lock beside the definition"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
 		{"no version", `errata "v2"`, `errata "../v2"`, "Wrong version ../v2; Versions are named v2, v3, …"},
@@ -155,6 +155,72 @@ func TestNames(t *testing.T) {
 				t.Errorf("got %v\nwant %s", diags, tt.want)
 			}
 		})
+	}
+}
+
+func TestLockFile(t *testing.T) {
+	sum := strings.Repeat("0", 32)
+	tests := []struct{ name, text, want string }{
+		{"empty", "", ""},
+		{"pins", "download \"kaggle\" {\n md5 = \"" + sum + "\"\n}\nprepared \"v1\" {\n public = { \"a.csv\" = \"" + sum + "\" }\n}\n", ""},
+		{"garbled", "prepared \"v1\" {", "Damaged checksums.lock; small/checksums.lock cannot be read."},
+		{"bytes", "\x00\xff", "Damaged checksums.lock"},
+		{"another block", "pins {}", "small/checksums.lock:1,1-5: Unknown block pins"},
+		{"null", "prepared \"v1\" { public = { \"a.csv\" = null } }", "small/checksums.lock:1,26-44: Wrong value for public"},
+		{"short sum", "prepared \"v1\" { public = { \"a.csv\" = \"12\" } }", "Malformed MD5 of a.csv"},
+		{"no such version", "prepared \"v3\" {}", "checksums.lock pins the files of v3; the competition has [v1 v2]."},
+		{"twice", "prepared \"v1\" {}\nprepared \"v1\" {}", "Second block prepared v1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			folder := fstest.MapFS{"checksums.lock": {Data: []byte(tt.text)}, "classes.txt": smallFolder["classes.txt"]}
+			def, diags := competitions.Parse([]byte(small), "small", folder)
+			if tt.want != "" {
+				all := ""
+				for _, d := range diags {
+					all += d.Error() + "\n"
+				}
+				if !strings.Contains(all, tt.want) {
+					t.Errorf("got %s\nwant %s", all, tt.want)
+				}
+				return
+			}
+			if diags.HasErrors() || def.LockMissing() != nil {
+				t.Fatal(diags, def.LockMissing())
+			}
+			if len(tt.text) > 0 && (def.Sources[0].MD5 != sum || def.Checksums.Public["a.csv"] != sum) {
+				t.Errorf("source %+v, pins %v", def.Sources[0], def.Checksums)
+			}
+		})
+	}
+	if err := parse(t).LockMissing(); err == nil || !strings.Contains(err.Error(), "small/checksums.lock is missing") {
+		t.Errorf("no lock file: %v", err)
+	}
+	twice := strings.Replace(small, `{ slug = "small" }`, "{\n slug = \"small\"\n md5 = \""+sum+"\"\n }", 1)
+	folder := fstest.MapFS{"checksums.lock": {Data: []byte(tests[1].text)}, "classes.txt": smallFolder["classes.txt"]}
+	if _, diags := competitions.Parse([]byte(twice), "small", folder); !strings.Contains(diags.Error(), "Download pinned twice") {
+		t.Errorf("pinned twice: %v", diags)
+	}
+}
+
+// Every shipped definition has its pins beside it.
+func TestShippedAreLocked(t *testing.T) {
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range cat.IDs() {
+		def, err := cat.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(id + "/" + competitions.LockName)
+		if err != nil || len(def.Checksums.Pinned()) == 0 {
+			t.Errorf("%s: %v, %d pins", id, err, len(def.Checksums.Pinned()))
+		}
+		if diff := cmp.Diff(string(competitions.FormatLock(def.Lock())), string(text)); diff != "" {
+			t.Errorf("%s is not as it is written (-want +got):\n%s", id, diff)
+		}
 	}
 }
 

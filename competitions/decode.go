@@ -103,7 +103,7 @@ var competitionSchema = bodySchema{
 		"metric_name", "sample_score", "answers", "gold", "sample", "replaces_shipped"},
 	blocks: map[string]blockShape{
 		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
-		"reference": {}, "prepare": {}, "grade": {}, "checksums": {}, "medals": {}, "lint": {},
+		"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {},
 		"errata": {labels: 1, many: true},
 	},
 }
@@ -124,8 +124,8 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	for _, one := range blocks["reference"] {
 		d.reference(one.Body)
 	}
-	for _, one := range blocks["checksums"] {
-		d.def.Checksums = d.checksums(one.Body)
+	if len(blocks["medals"]) == 0 {
+		d.defaultMedals()
 	}
 	for _, one := range blocks["medals"] {
 		d.medals(one.Body)
@@ -140,6 +140,8 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 		d.def.Grade = Block{Body: one.Body, Range: one.DefRange()}
 	}
 	d.errata(blocks["errata"])
+	d.lock()
+	d.pinned()
 	for _, need := range []string{"prepare", "grade"} {
 		if len(blocks[need]) == 0 {
 			d.fail(b.DefRange(), "Missing block", "A competition needs a block %s { … }.", need)
@@ -157,7 +159,7 @@ func (d *decoder) facts(body *hclsyntax.Body) {
 		d.fail(attr.Expr.Range(), "Unknown complexity", "Write one of %v.", known)
 	}
 	def.Description = strings.TrimSpace(d.text(body, "description", true))
-	def.Facts.Kind = d.text(body, "kind", false)
+	def.Facts.Kind = cmp.Or(d.text(body, "kind", false), "simple")
 	def.Facts.Opened, def.Facts.Closed = d.date(body, "opened"), d.date(body, "closed")
 	if def.Facts.Opened != "" && def.Facts.Closed != "" && def.Facts.Closed < def.Facts.Opened {
 		d.fail(body.Attributes["closed"].Expr.Range(), "Closed before it opened", "Opened on %s. Dates are year, month, day.", def.Facts.Opened)
@@ -170,15 +172,13 @@ func (d *decoder) facts(body *hclsyntax.Body) {
 	if v, ok := d.value(body, "replaces_shipped", cty.Bool); ok {
 		def.ReplacesShipped = v.True()
 	}
-	def.Layout.Answers = d.preparedPath(body, "answers", true)
-	def.Layout.Sample = d.preparedPath(body, "sample", true)
-	if def.Layout.Gold = d.preparedPath(body, "gold", false); def.Layout.Gold == "" {
-		def.Layout.Gold = def.Layout.Answers
-	}
+	def.Layout.Answers = cmp.Or(d.preparedPath(body, "answers"), DefaultAnswers)
+	def.Layout.Sample = cmp.Or(d.preparedPath(body, "sample"), DefaultSample)
+	def.Layout.Gold = cmp.Or(d.preparedPath(body, "gold"), def.Layout.Answers)
 }
 
-func (d *decoder) preparedPath(body *hclsyntax.Body, name string, required bool) string {
-	p := d.text(body, name, required)
+func (d *decoder) preparedPath(body *hclsyntax.Body, name string) string {
+	p := d.text(body, name, false)
 	if p == "" {
 		return ""
 	}

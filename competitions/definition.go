@@ -46,6 +46,8 @@ type Definition struct {
 	file        *hcl.File
 	changes     []change
 	pinsVersion string
+	lock        *Lock
+	lockFile    *hcl.File
 }
 
 // Complexity is how much work a competition is for an experienced engineer,
@@ -79,6 +81,13 @@ type Facts struct {
 	// does not name the competition. They are fetched when they are needed.
 	Description, Obfuscated Pin
 }
+
+// What a definition need not say.
+const (
+	DefaultAnswers     = "private/test.csv"
+	DefaultSample      = "public/sample_submission.csv"
+	DefaultLeaderboard = "leaderboard.txt"
+)
 
 // Layout says where the files that grading needs lie, relative to the
 // prepared folder.
@@ -230,7 +239,11 @@ func (d *Definition) Folder() fs.FS { return d.folder }
 
 // Files returns the parsed sources by file name, for diagnostics writers.
 func (d *Definition) Files() map[string]*hcl.File {
-	return map[string]*hcl.File{d.FilePath(): d.file}
+	files := map[string]*hcl.File{d.FilePath(): d.file}
+	if d.lockFile != nil {
+		files[lockPath(d.path)] = d.lockFile
+	}
+	return files
 }
 
 // Source returns the text of the definition's file.

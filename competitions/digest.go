@@ -102,7 +102,7 @@ func callsLines(body *hclsyntax.Body) (found bool) {
 // what says how the outputs were.
 func (d *Definition) hashFiles(h *digest.Hasher) error {
 	return fs.WalkDir(d.folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || name == FileName || slices.ContainsFunc(d.Versions(), func(v string) bool { return name == manifestName(v) }) {
+		if err != nil || e.IsDir() || name == FileName || name == LockName || slices.ContainsFunc(d.Versions(), func(v string) bool { return name == manifestName(v) }) {
 			return err
 		}
 		data, err := fs.ReadFile(d.folder, name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -30,20 +31,19 @@ var versionName = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
 	attrs:  []string{"reason", "reference", "flags", "mends"},
-	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}, "checksums": {}},
+	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
 }
 
 // errata decodes
 //
 //	errata "v2" {
 //	  reason    = "what is wrong in v1 and what v2 does"
-//	  reference = "https://… where the defect is told"
+//	  reference = "grade.py"    # where the defect is told: an address, or a file of the reference's folder of the competition
 //	  flags     = ["crowded"]   # what reports of this version say of the competition
 //	  mends     = ["record-answers"]   # rules of the lint that find the defect in earlier versions
 //	  locals  { … }             # each replaces the local of that name
 //	  prepare { … }             # replaces the block
 //	  grade   { … }             # replaces the block
-//	  checksums { … }           # the pins of this version
 //	}
 func (d *decoder) errata(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
@@ -66,17 +66,24 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 				c.prepare = inner
 			case "grade":
 				c.grade = inner
-			case "checksums":
-				pins := d.checksums(inner.Body)
-				c.pins = &pins
 			}
 		}
 		d.def.Errata = append(d.def.Errata, Erratum{
-			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.text(b.Body, "reference", true),
+			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.told(b.Body),
 			Flags: c.flags, Mends: d.names(b.Body, "mends"), Range: b.DefRange(),
 		})
 		d.def.changes = append(d.def.changes, c)
 	}
+}
+
+// told returns the address where a defect is told. One without a scheme is below
+// the competition's folder of the reference.
+func (d *decoder) told(body *hclsyntax.Body) string {
+	at := d.text(body, "reference", true)
+	if at == "" || strings.Contains(at, "://") {
+		return at
+	}
+	return "https://github.com/openai/mle-bench/blob/" + ReferenceCommit + "/mlebench/competitions/" + d.def.ID + "/" + at
 }
 
 // flags decodes the names of flags.

@@ -133,6 +133,9 @@ func (l *ownLoader) load(dir, id string) {
 		return
 	}
 	l.files[path] = &hcl.File{Bytes: src}
+	if pins, err := os.ReadFile(lockPath(path)); err == nil {
+		l.files[lockPath(path)] = &hcl.File{Bytes: pins}
+	}
 	def, diags := parse(src, id, path, os.DirFS(whole))
 	if l.diags = append(l.diags, diags...); diags.HasErrors() {
 		return

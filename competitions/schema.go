@@ -38,6 +38,8 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 	for _, b := range body.Blocks {
 		shape, ok := s.blocks[b.Type]
 		switch {
+		case !ok && b.Type == "checksums":
+			d.fail(b.TypeRange, "Unknown block checksums", "Pins stand in %s beside the definition, which mleflow competition lock writes.", LockName)
 		case !ok:
 			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, blockNames))
 		case len(b.Labels) != shape.labels:
@@ -108,6 +110,15 @@ func blocksByType(body *hclsyntax.Body) map[string][]*hclsyntax.Block {
 		out[b.Type] = append(out[b.Type], b)
 	}
 	return out
+}
+
+// sum evaluates a pin of n hexadecimal digits; "" when absent.
+func (d *decoder) sum(body *hclsyntax.Body, name, what string, n int) string {
+	s := d.text(body, name, false)
+	if s != "" {
+		d.checkHex(body.Attributes[name].Expr.Range(), what, s, n)
+	}
+	return s
 }
 
 // checkHex reports a pin that is not n hexadecimal digits.

@@ -2,14 +2,11 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   title        = "Lyft 3D Object Detection for Autonomous Vehicles"
   category     = "image-segmentation"
   complexity   = "high"
-  kind         = "simple"
   opened       = "2019-09-12"
   closed       = "2019-11-12"
   size_gb      = 125.79
   metric_name  = "mean-average-precision"
   sample_score = 0
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find cars, pedestrians and other objects around a self-driving car in pictures of its cameras and scans of its lidar,
@@ -17,15 +14,7 @@ competition "3d-object-detection-for-autonomous-vehicles" {
     a class for every sample; the score is the mean average precision over thresholds of the overlap of boxes.
   EOT
 
-  source "kaggle" {
-    slug = "3d-object-detection-for-autonomous-vehicles"
-    md5  = "48824e3ca27955e71bf0c30938e560f7"
-  }
-
-  reference {
-    sha256            = "262556662974970b89df73dbee1156af6ca9ac8dce450eb072da41ed289003f4"
-    obfuscated_sha256 = "c033154cdca2e69d380fa8519c614b1ff89288e34cb1ed53eb42516ef76cabeb"
-  }
+  source "kaggle" {}
 
   locals {
     # Whose logs the map of each part lists: in v1 both list those of the test part.
@@ -113,7 +102,7 @@ competition "3d-object-detection-for-autonomous-vehicles" {
 
   errata "v2" {
     reason    = "Both maps, of the training and of the test data, list the logs of the test part, since one list was changed twice. In v2 each lists its own."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/3d-object-detection-for-autonomous-vehicles/prepare.py"
+    reference = "prepare.py"
     locals {
       map_logs = { train = "train", test = "test" }
     }
@@ -129,19 +118,5 @@ competition "3d-object-detection-for-autonomous-vehicles" {
       columns   = ["Id", "PredictionString"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "4057929857ceb634ecb3875f93ac1688"
-      "train.csv"             = "687b1288965d6efa35ea29c3adff5557"
-    }
-    private = {
-      "test.csv" = "1972edf2739f010c260822761b94b1df"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

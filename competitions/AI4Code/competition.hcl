@@ -9,22 +9,13 @@ competition "AI4Code" {
   metric_name  = "kendall-tau"
   sample_score = 0.39187
   answers      = "private/test_orders.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Put the cells of a Jupyter notebook in order: the order of its code cells is known, its texts have to be placed among
     them. A submission lists the cells of each notebook; the score is Kendall's tau over the pairs of cells of all notebooks.
   EOT
 
-  source "kaggle" {
-    slug = "AI4Code"
-    md5  = "0c118bd40925cdc0ca35e5e22460f836"
-  }
-
-  reference {
-    sha256            = "586a80648f36df032feed42b6e397fb7d3db7c1465ef09e62b858e78855801d1"
-    obfuscated_sha256 = "f9fcf8d7836d07df14e4155316718b7882dfeb874bfb143203e72db2b506eb0e"
-  }
+  source "kaggle" {}
 
   param "test_size" {
     default     = 20000
@@ -77,20 +68,5 @@ competition "AI4Code" {
       columns     = ["id", "cell_order"]
       same_id_set = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "dc03df9d2f67ead372ce0a244360268a"
-      "train_ancestors.csv"   = "5a4c8b08ea96ac4039515cba1832da4f"
-      "train_orders.csv"      = "b537c96c54e435385363b670b7672cba"
-    }
-    private = {
-      "test_orders.csv" = "58e1e03e110aa2d805cd84f6e6a6477f"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,14 +2,11 @@ competition "alaska2-image-steganalysis" {
   title        = "ALASKA2 Image Steganalysis"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2020-04-27"
   closed       = "2020-07-21"
   size_gb      = 32.27
   metric_name  = "weighted-auroc"
   sample_score = 0.58571
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell whether a JPEG picture hides a message, put there by one of three ways of steganography, or is an untouched
@@ -17,15 +14,7 @@ competition "alaska2-image-steganalysis" {
     weighted area under the ROC curve in which true positive rates up to 0.4 count twice.
   EOT
 
-  source "kaggle" {
-    slug = "alaska2-image-steganalysis"
-    md5  = "774e19a747b3d48d742334b9021c9915"
-  }
-
-  reference {
-    sha256            = "edccedf01290c15739135805c1a84ac88f2df2df98e2f4cebf6bc691740cbfa1"
-    obfuscated_sha256 = "350e8ca0005723c4ca33dcb6265fd0fa4b95beaf0d75a82e493382e5e9e8b3d2"
-  }
+  source "kaggle" {}
 
   param "test_size" {
     default     = 5000
@@ -77,18 +66,5 @@ competition "alaska2-image-steganalysis" {
       numeric    = true
       no_missing = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "f4623502821bbd1399ecc8f5d66fc243"
-    }
-    private = {
-      "test.csv" = "f90b06076f750fb56ae35c3df715ada1"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

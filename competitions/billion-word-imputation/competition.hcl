@@ -2,13 +2,11 @@ competition "billion-word-imputation" {
   title        = "Billion Word Imputation"
   category     = "training-llms"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2014-05-08"
   closed       = "2015-05-01"
   size_gb      = 1.7
   metric_name  = "levenshtein-distance"
   sample_score = 5.56118
-  answers      = "private/test.csv"
   sample       = "private/sample_submission.csv"
 
   description = <<-EOT
@@ -16,15 +14,7 @@ competition "billion-word-imputation" {
     gives the whole sentences; the score is the mean edit distance to the right ones.
   EOT
 
-  source "kaggle" {
-    slug = "billion-word-imputation"
-    md5  = "70a08536f59df46f1d2c9d4bfeae4b0b"
-  }
-
-  reference {
-    sha256            = "593910b0d4eede71130432258bbbdd58093696018df44336db4ee9cf7604e989"
-    obfuscated_sha256 = "6b5508ef31825f3bc86f5192e6e82ccb0be98f5fe23c6acf3563ab47c05974b5"
-  }
+  source "kaggle" {}
 
   param "lines" {
     default     = 30301028
@@ -79,16 +69,5 @@ competition "billion-word-imputation" {
       file   = "private/sample_submission.csv"
       reason = "The reference keeps the sample beside the answers; agents see the same sentences in test_v2.txt.zip."
     }
-  }
-
-  checksums {
-    private = {
-      "sample_submission.csv" = "b734f937cbff4fbc88b2cfccc5d12d58"
-      "test.csv"              = "5340d30e22b84bf14de19b9c877b16e3"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

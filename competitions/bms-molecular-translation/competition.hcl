@@ -2,14 +2,11 @@ competition "bms-molecular-translation" {
   title        = "Bristol-Myers Squibb - Molecular Translation"
   category     = "image-to-text"
   complexity   = "high"
-  kind         = "simple"
   opened       = "2021-03-02"
   closed       = "2021-06-03"
   size_gb      = 8.87
   metric_name  = "levenshtein-distance"
   sample_score = 109.59778
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Read a picture of a chemical structure, drawn as old publications drew it and often noisy, and write the molecule as
@@ -17,15 +14,7 @@ competition "bms-molecular-translation" {
     to the true text, lower being better.
   EOT
 
-  source "kaggle" {
-    slug = "bms-molecular-translation"
-    md5  = "b8268fc1e7d4be3b172fb7d90a86bdf6"
-  }
-
-  reference {
-    sha256            = "f8e2745a9b7ba2670066b59d908e6f8c89d9f46afdc400b636628d2a3bf662b4"
-    obfuscated_sha256 = "e2e04139f37710d3b22d5fb0e3f8fed6e9b5505b66a3fe75467d30f0904a4375"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -62,20 +51,5 @@ competition "bms-molecular-translation" {
       columns   = ["image_id", "InChI"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "extra_approved_InChIs.csv" = "24301ba135996bd369cc83740e01f8c8"
-      "sample_submission.csv"     = "fb64d50adadf358d780b001dc14daa47"
-      "train_labels.csv"          = "35513e9a1d7f42bfa97f93b0476abc4c"
-    }
-    private = {
-      "test.csv" = "9d0cf13e5b604a31bb4dd77faaead8ae"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,23 +8,13 @@ competition "cassava-leaf-disease-classification" {
   size_gb      = 6.19
   metric_name  = "accuracy"
   sample_score = 0.11584
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell from a photograph of a cassava leaf, taken by farmers in Uganda, which of four diseases the plant has, or that it
     is healthy. A submission gives a class from 0 to 4 for every picture; the score is the accuracy.
   EOT
 
-  source "kaggle" {
-    slug = "cassava-leaf-disease-classification"
-    md5  = "e1dc225f0fc8a4161e48a4f9015e16c0"
-  }
-
-  reference {
-    sha256            = "8f99d10e9bb8c31776101de1411c5011177135fd43c513ae0bf50214362ea0b7"
-    obfuscated_sha256 = "3ce3dec9da64224b5b0e3e208e49a765e1825d7c1bf0930cdbd78ed2a2c518b8"
-  }
+  source "kaggle" {}
 
   locals {
     # Whether the TFRecord files of the test pictures are public: see the errata.
@@ -79,25 +69,10 @@ competition "cassava-leaf-disease-classification" {
 
   errata "v2" {
     reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as JPEG."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/cassava-leaf-disease-classification/prepare.py"
+    reference = "prepare.py"
     mends     = ["record-answers"]
     locals {
       share_test_records = false
     }
-  }
-
-  checksums {
-    public = {
-      "label_num_to_disease_map.json" = "133bf5c6a60c901792937eaad034b188"
-      "sample_submission.csv"         = "b27270a483141fa217d990d55b4b3d49"
-      "train.csv"                     = "fede2927f0d412590f195abfbd07b578"
-    }
-    private = {
-      "test.csv" = "34b2b412be39aba1edac9c04990e4fb8"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -3,8 +3,6 @@ competition "demo-cancer" {
   category    = "tabular-classification"
   complexity  = "demo"
   metric_name = "auc-roc"
-  answers     = "private/test.csv"
-  sample      = "public/sample_submission.csv"
 
   sample_score = 0.5
 
@@ -46,19 +44,6 @@ competition "demo-cancer" {
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
     }
-  }
-
-  # The sums of the tables as pandas 2.3.3 and scikit-learn 1.9.1 make them.
-  checksums {
-    public = {
-      "sample_submission.csv" = "cc3cbc5b6f2f39d7ed58daba4e5f7a49"
-      "test.csv"              = "d6a85bf67529666c914e6966da6af9cc"
-      "train.csv"             = "eaf33b6356c927482fa35c9015762845"
-    }
-    private = {
-      "test.csv" = "0b91d33bf5c84263cedf1db39765ba85"
-    }
-    manifest = "da7de9f1b13022402ee81536e2b2ab246f60f482222f270bc86b60b0d510e734"
   }
 
   medals {

@@ -3,8 +3,6 @@ competition "demo-digits" {
   category    = "tabular-classification"
   complexity  = "demo"
   metric_name = "accuracy"
-  answers     = "private/test.csv"
-  sample      = "public/sample_submission.csv"
 
   sample_score = 0.075
 
@@ -45,19 +43,6 @@ competition "demo-digits" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  # The sums of the tables as pandas 2.3.3 and scikit-learn 1.9.1 make them.
-  checksums {
-    public = {
-      "sample_submission.csv" = "86e4a0b628fbe7b042f3dc4bdab0d6a2"
-      "test.csv"              = "8baac96dbbe582d2fa31b38439aeb7d8"
-      "train.csv"             = "2b565149160fdfbf96e1d8038f0eeaea"
-    }
-    private = {
-      "test.csv" = "d800e1ce453f6eae669e7a7129fa496e"
-    }
-    manifest = "9825e9fb5ff33064ab22203d390085afb83b0bfda3e4768ef9d287c26ba2d0ac"
   }
 
   medals {

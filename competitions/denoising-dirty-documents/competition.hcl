@@ -2,7 +2,6 @@ competition "denoising-dirty-documents" {
   title        = "Denoising Dirty Documents"
   category     = "image-to-image"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2015-06-01"
   closed       = "2015-10-05"
   size_gb      = 0.06
@@ -16,15 +15,7 @@ competition "denoising-dirty-documents" {
     black to 1 for white, of every pixel of the cleaned pages; the score is the root mean squared error.
   EOT
 
-  source "kaggle" {
-    slug = "denoising-dirty-documents"
-    md5  = "bc31eea6ff37861abe7d1c9e3411ac1f"
-  }
-
-  reference {
-    sha256            = "13082763ab3efc7e7b7702c8b0b83758ee897e0d51dc43758e405416644d5845"
-    obfuscated_sha256 = "961af02cb099d4bb6e303719889c8043ef4437285977ee46a201eeac5bf7470c"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train.zip", "train_cleaned.zip"]
@@ -72,18 +63,5 @@ competition "denoising-dirty-documents" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sampleSubmission.csv" = "b9ae2607ee98bd6b9903de500a53bf90"
-    }
-    private = {
-      "answers.csv" = "5701cc4b5e1d59aedbb6aea4434d093a"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,13 +2,11 @@ competition "detecting-insults-in-social-commentary" {
   title        = "Detecting Insults in Social Commentary"
   category     = "text-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2012-09-18"
   closed       = "2012-09-21"
   size_gb      = 0.002
   metric_name  = "auc-roc"
   sample_score = 0.5
-  answers      = "private/test.csv"
   gold         = "private/gold_submission.csv"
   sample       = "public/sample_submission_null.csv"
 
@@ -17,15 +15,7 @@ competition "detecting-insults-in-social-commentary" {
     and gives the probability of an insult; the score is the area under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "detecting-insults-in-social-commentary"
-    md5  = "719b313286d397ddc6d8e454135249de"
-  }
-
-  reference {
-    sha256            = "63773cd45967ba5e3b8fb78ba79ec071618e87e6e3f1752971e3c7a17913ffe5"
-    obfuscated_sha256 = "217ae836598fa01ade8576045bcbe02e9e834a7713db07f9aeedd5955f2e99ef"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -52,21 +42,5 @@ competition "detecting-insults-in-social-commentary" {
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission_null.csv" = "a0dcbebb9f3aa642325ec3b83dacafa1"
-      "test.csv"                   = "6dd3e4189309b7b513fcf124be21c790"
-      "train.csv"                  = "60f8ff55967759d144efd4f055f37673"
-    }
-    private = {
-      "gold_submission.csv" = "937dc9172f07ab3f72f123c79e37652c"
-      "test.csv"            = "76d6e15e475a2fd634bdd8cdfb4746c0"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

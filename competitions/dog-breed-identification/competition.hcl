@@ -2,29 +2,18 @@ competition "dog-breed-identification" {
   title        = "Dog Breed Identification"
   category     = "image-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2017-09-29"
   closed       = "2018-02-26"
   size_gb      = 0.75
   metric_name  = "multi-class-log-loss"
   sample_score = 4.78749
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell which of 120 breeds the dog in a photograph belongs to. A submission gives a probability for every breed; the
     score is the multi-class log loss.
   EOT
 
-  source "kaggle" {
-    slug = "dog-breed-identification"
-    md5  = "e01b86f22c3573af92b0682a13d5b8d2"
-  }
-
-  reference {
-    sha256            = "40d0cf3c4168a17f3196d4743316d363274942134cd291a28d7295da6b408bbe"
-    obfuscated_sha256 = "72ed2884ac65da0992dec606b0f028241e4c670e3897c19a21305f476d86983c"
-  }
+  source "kaggle" {}
 
   locals {
     breeds = lines("classes.txt")
@@ -63,19 +52,5 @@ competition "dog-breed-identification" {
       between     = [0, 1]
       same_ids    = true
     }
-  }
-
-  checksums {
-    public = {
-      "labels.csv"            = "0ab1a234cd6b80e9efd617e305a4eda5"
-      "sample_submission.csv" = "30c85225fcd6e22dc51a7d94a333575f"
-    }
-    private = {
-      "test.csv" = "83d0c48056db066d07102ee13aaecc08"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

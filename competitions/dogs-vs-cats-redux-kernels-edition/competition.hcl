@@ -9,22 +9,13 @@ competition "dogs-vs-cats-redux-kernels-edition" {
   metric_name  = "log-loss"
   sample_score = 0.69315
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell dogs from cats in photographs. A submission gives the probability that a picture shows a dog; the score is the
     log loss.
   EOT
 
-  source "kaggle" {
-    slug = "dogs-vs-cats-redux-kernels-edition"
-    md5  = "73dbbb43cbd91b769244408ff2a4fd6d"
-  }
-
-  reference {
-    sha256            = "9bdf6af7b3a740c9b360eebcb1d045760854a5e7f69b694ee66d50001c20b942"
-    obfuscated_sha256 = "e920760b471819ac75dfd6055aa410813ae1d8e1c9f4c50f5a42cc1c7ff0476e"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train.zip"]
@@ -76,18 +67,5 @@ competition "dogs-vs-cats-redux-kernels-edition" {
       same_rows   = true
       between     = [0, 1]
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "cfe8f41567220b6fcbbdc4eb4df7230f"
-    }
-    private = {
-      "answers.csv" = "98f293fd3f37f967c17aa9263e866c30"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "freesound-audio-tagging-2019" {
   size_gb      = 26.15
   metric_name  = "label-ranking-average-precision"
   sample_score = 0.02197
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell which of 80 kinds of sound are heard in short recordings; several may be. There are a few thousand recordings
@@ -17,20 +15,12 @@ competition "freesound-audio-tagging-2019" {
     recording and kind of sound; it is judged by the label-weighted label-ranking average precision.
   EOT
 
-  source "kaggle" {
-    slug = "freesound-audio-tagging-2019"
-    md5  = "8945190179afbdd7643764e073335be3"
-  }
+  source "kaggle" {}
 
   # The labels of the test recordings, which were published after the competition.
   source "http" {
     url = "https://zenodo.org/records/3612637/files/FSDKaggle2019.meta.zip?download=1"
     as  = "FSDKaggle2019.meta.zip"
-  }
-
-  reference {
-    sha256            = "2574ff9a10a0095fdea797b14f49bfef280938623abcafb104fdfc3c4201d142"
-    obfuscated_sha256 = "25beb574246ddc4b9fa0519010a409499a95d4e8442bb1f805dcc1b09c8345b2"
   }
 
   locals {
@@ -72,20 +62,5 @@ competition "freesound-audio-tagging-2019" {
       file   = "FSDKaggle2019.meta.zip"
       reason = "The reference pins no sum of this archive; the only table that is made of it, the answers, is pinned."
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "9e937378f06d20d2bbe5816ec3d7ae11"
-      "train_curated.csv"     = "f4144b2a64918cf6fa53f4a4640f397a"
-      "train_noisy.csv"       = "3bda3cf565fd3a9082b6405e9698f61f"
-    }
-    private = {
-      "test.csv" = "1c2444d48bddb7853be3637b30425c6f"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

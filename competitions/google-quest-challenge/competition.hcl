@@ -8,8 +8,6 @@ competition "google-quest-challenge" {
   size_gb      = 0.015
   metric_name  = "column-wise-spearman"
   sample_score = -0.01016
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Grade questions and answers from question-and-answer sites as people did, by thirty qualities such as how well a
@@ -17,15 +15,7 @@ competition "google-quest-challenge" {
     score is Spearman's rank correlation averaged over the qualities.
   EOT
 
-  source "kaggle" {
-    slug = "google-quest-challenge"
-    md5  = "9b2e21108f8c0f690457ec23c0d7d249"
-  }
-
-  reference {
-    sha256            = "ffacc1b6f2d10a072ad110d378848d81dba2e175bf7d5464df8298e061e830d3"
-    obfuscated_sha256 = "d359f5c0b4e1b0e85d6ebb1f279c08d040ddd4b8f9ed6c9b6beb766ea389018a"
-  }
+  source "kaggle" {}
 
   locals {
     classes = lines("classes.txt")
@@ -79,24 +69,9 @@ competition "google-quest-challenge" {
 
   errata "v2" {
     reason    = "Questions with several answers come into both parts, so that what training rows say of a question tells two thirds of the qualities of test rows; the original test repeated no question of its own. v2 splits the questions, which their address tells apart, instead of the rows."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/google-quest-challenge/prepare.py"
+    reference = "prepare.py"
     locals {
       split_questions = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "ba75781e8b1a5936533c4de82e515c98"
-      "test.csv"              = "06f482b597547c3c975ff1fc59314011"
-      "train.csv"             = "f41aa13133d70b94bfa53801762937aa"
-    }
-    private = {
-      "test.csv" = "2bc3cc2878f0c50a05858f6562b12469"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

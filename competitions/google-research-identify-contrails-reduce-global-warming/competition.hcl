@@ -9,7 +9,6 @@ competition "google-research-identify-contrails-reduce-global-warming" {
   metric_name  = "global-dice"
   sample_score = 6e-05
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Mark the condensation trails of aircraft in satellite pictures: nine infrared bands, each a short sequence in time. A
@@ -17,15 +16,7 @@ competition "google-research-identify-contrails-reduce-global-warming" {
     coefficient over the pixels of all records together.
   EOT
 
-  source "kaggle" {
-    slug = "google-research-identify-contrails-reduce-global-warming"
-    md5  = "55480a1ef98fd61becf36d8608ffeb74"
-  }
-
-  reference {
-    sha256            = "8ed736890804fd6d6642080ce2638ef4ae8ccb7d37f35b627c7607cc1b6d3296"
-    obfuscated_sha256 = "da087ac8c65ad61e9ca6cd8eb282208b0c9c28abea258ec2814f06d0603f80d3"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -75,20 +66,5 @@ competition "google-research-identify-contrails-reduce-global-warming" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv"    = "76f1e9892ad523bd23909fd41bc47734"
-      "train_metadata.json"      = "c1904919eceebb2ff92e05e384e52eba"
-      "validation_metadata.json" = "fbba4a0196aecfea9749f347a407519d"
-    }
-    private = {
-      "answers.csv" = "19bcf4d920a7b6edb1ce5bbda2299437"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,29 +2,19 @@ competition "herbarium-2020-fgvc7" {
   title        = "Herbarium 2020 - FGVC7"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2020-03-09"
   closed       = "2020-05-27"
   size_gb      = 63.16
   metric_name  = "macro-f1-score"
   sample_score = 0
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Name the species of pressed plants from pictures of herbarium sheets, 32,094 species of the Americas with few to many pictures each. A
     submission gives a category for every picture; the score is the F1 score averaged over the categories.
   EOT
 
-  source "kaggle" {
-    slug = "herbarium-2020-fgvc7"
-    md5  = "30eafe0eda5d047bce1488c9a3470d57"
-  }
-
-  reference {
-    sha256            = "69e8607b9d0a0115441c15e1f6f4f27f0ebbdb09383f6720ad9fa072f1130759"
-    obfuscated_sha256 = "f190f65e0ae5f1720394d7f13180819adc8ec24763d52161a92033e1420fb31f"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -77,18 +67,5 @@ competition "herbarium-2020-fgvc7" {
       columns   = ["Predicted", "Id"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "a1bdb830f6582fcb9cffe8cec363a0b1"
-    }
-    private = {
-      "answers.csv" = "5e7355890f648e4f8be7a68e6c9c71c5"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

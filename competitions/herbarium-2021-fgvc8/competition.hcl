@@ -2,29 +2,19 @@ competition "herbarium-2021-fgvc8" {
   title        = "Herbarium 2021 - FGVC8"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2021-03-10"
   closed       = "2021-05-26"
   size_gb      = 161.9
   metric_name  = "macro-f1-score"
   sample_score = 0
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Name the species of pressed plants from pictures of herbarium sheets, most of 64,500 species with few pictures. A
     submission gives a category for every picture; the score is the F1 score averaged over the categories.
   EOT
 
-  source "kaggle" {
-    slug = "herbarium-2021-fgvc8"
-    md5  = "c4632c48c0f74ee925ef0e99883ac673"
-  }
-
-  reference {
-    sha256            = "fa0e30caeaa3eaff232c49e0fee3372fcd2c0a260702ba9944c6b7f13d74667d"
-    obfuscated_sha256 = "f7aad01502a78d34e3578a4a9ed40948be81beda0a109e264f48a8dd116b8b84"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -77,18 +67,5 @@ competition "herbarium-2021-fgvc8" {
       columns   = ["Predicted", "Id"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "e53508ab941ce7f219c6e82fde9a6baa"
-    }
-    private = {
-      "answers.csv" = "ba6fdf67c5f53a1a39bef7a129b38108"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

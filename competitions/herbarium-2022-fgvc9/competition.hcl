@@ -2,14 +2,12 @@ competition "herbarium-2022-fgvc9" {
   title        = "Herbarium 2022 - FGVC9"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2022-02-14"
   closed       = "2022-05-30"
   size_gb      = 163.17
   metric_name  = "macro-f1-score"
   sample_score = 0
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Name the species of vascular plants of North America from pictures of herbarium sheets, 15,501 species in a tree of
@@ -17,15 +15,7 @@ competition "herbarium-2022-fgvc9" {
     categories.
   EOT
 
-  source "kaggle" {
-    slug = "herbarium-2022-fgvc9"
-    md5  = "d99e3df24b03dcb2f07fbc4c81b76a5a"
-  }
-
-  reference {
-    sha256            = "2d8fdd1ecef0bac27954d7b93e90c9d948ca37ce72ea17505cbca37aa115e953"
-    obfuscated_sha256 = "d1fb962d8ff327573a6845cd8bc5e145ee79d4e0876b7f4a7752899026a5212a"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -86,20 +76,5 @@ competition "herbarium-2022-fgvc9" {
       columns   = ["Predicted", "Id"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "c2b0d6f95036aaa177a4e14a0d627054"
-      "test_metadata.json"    = "465f92cf49fb94a793648066989fe817"
-      "train_metadata.json"   = "22394926583a35658f6dd26ea0dcc683"
-    }
-    private = {
-      "answers.csv" = "d7988cc4decb444ed99cbae59381298d"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

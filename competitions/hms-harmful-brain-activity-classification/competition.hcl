@@ -8,9 +8,7 @@ competition "hms-harmful-brain-activity-classification" {
   size_gb      = 26.4
   metric_name  = "KL-divergence"
   sample_score = 1.40995
-  answers      = "private/test.csv"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Classify fifty seconds of a patient's electroencephalogram as a seizure, one of four other harmful patterns or
@@ -18,15 +16,7 @@ competition "hms-harmful-brain-activity-classification" {
     Kullback-Leibler divergence from the shares of the votes, lower being better.
   EOT
 
-  source "kaggle" {
-    slug = "hms-harmful-brain-activity-classification"
-    md5  = "bbf763e3e95da2e325ab82624462d342"
-  }
-
-  reference {
-    sha256            = "e76e5a4022380ddba6f2521852d88f57fe0f0200d3c507b6cc42975eb299cea8"
-    obfuscated_sha256 = "acd4df2e651042dc95689eb9f041a5fc0f1c841afc504026a377a02059696790"
-  }
+  source "kaggle" {}
 
   locals {
     classes = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
@@ -89,26 +79,10 @@ competition "hms-harmful-brain-activity-classification" {
 
   errata "v2" {
     reason    = "Several samples of one EEG are in the test, told apart by nothing, while a submission knows them by the EEG alone; the original test had one sample of each EEG. v2 keeps the first sample of each, and tells where in the EEG and in the spectrogram it begins."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/hms-harmful-brain-activity-classification/prepare.py"
+    reference = "prepare.py"
     locals {
       first_sample_only = true
       told_of_test      = ["spectrogram_id", "eeg_id", "patient_id", "eeg_label_offset_seconds", "spectrogram_label_offset_seconds"]
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "5e8cb4e5956283462cbc704e1f09af4d"
-      "test.csv"              = "dfe1f087a65ffa7c7341cdcdfc143554"
-      "train.csv"             = "c82b8b6f36e0a20932c5566957f6eb63"
-    }
-    private = {
-      "gold_submission.csv" = "ba90c5dda42c504e3638af6ee7dc46fb"
-      "test.csv"            = "205ee658cf7e8cfd317e7bee6045dffd"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

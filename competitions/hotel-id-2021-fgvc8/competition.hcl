@@ -8,23 +8,13 @@ competition "hotel-id-2021-fgvc8" {
   size_gb      = 26.65
   metric_name  = "map-at-5"
   sample_score = 0.00232
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell in which hotel a photograph of a room was taken, to help find victims of human trafficking. A submission gives up
     to five hotels for every picture, the likeliest first; the score is the mean average precision at five.
   EOT
 
-  source "kaggle" {
-    slug = "hotel-id-2021-fgvc8"
-    md5  = "ecf1ac608b38c5bcfd81b4f9224b45b1"
-  }
-
-  reference {
-    sha256            = "b787ccecacbc0293f7db4e91c57ab3aca7ed00ca5a7309d8cb81ebe2dcc99058"
-    obfuscated_sha256 = "548dd290e11cb26b55995bacd6db11b936a490783e1ced817389029bbb174146"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -63,19 +53,5 @@ competition "hotel-id-2021-fgvc8" {
       same_id_set = true
       same_rows   = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "79ae3a798fbeb435b880c312fcf6f357"
-      "train.csv"             = "0263cce94164ab82b7f8e9948b85f990"
-    }
-    private = {
-      "test.csv" = "6c90a309e95ac51e4a5cb4d3d894e1fa"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

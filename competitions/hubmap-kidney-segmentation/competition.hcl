@@ -8,24 +8,14 @@ competition "hubmap-kidney-segmentation" {
   size_gb      = 32.97
   metric_name  = "dice-coefficient"
   sample_score = 0
-  answers      = "private/test.csv"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find the glomeruli, the filters of the kidney, in very large microscope pictures of human kidney tissue. A submission
     gives a mask in run-length form for every picture; the score is the mean Dice coefficient.
   EOT
 
-  source "kaggle" {
-    slug = "hubmap-kidney-segmentation"
-    md5  = "3c3cba984d64b78ccf2f747d02f7178b"
-  }
-
-  reference {
-    sha256            = "506e9efb333cd64b55d38d587447d2f9ffb3ef452a03ae46aa30c7f64739b47d"
-    obfuscated_sha256 = "2f1bc7ff58f41ac46fba8f3b784a29af3e1de4d04b9e58ad1a7abc938affe044"
-  }
+  source "kaggle" {}
 
   locals {
     # What there is of each test picture: see the errata.
@@ -83,21 +73,5 @@ competition "hubmap-kidney-segmentation" {
     locals {
       test_files = [".tiff", "-anatomical-structure.json"]
     }
-  }
-
-  checksums {
-    public = {
-      "HuBMAP-20-dataset_information.csv" = "6a19818d50bb232dbe51fbc375bc89cb"
-      "sample_submission.csv"             = "135a2b41c9aa16f03880908a7171dc28"
-      "train.csv"                         = "a5760de09c0fcc1f78a32bb8f6459f45"
-    }
-    private = {
-      "gold_submission.csv" = "04e4a0b5efa7d41491a1cdd01990b507"
-      "test.csv"            = "17d0985b7ced8c4e23fee515af8e381f"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -9,7 +9,6 @@ competition "imet-2020-fgvc7" {
   metric_name  = "micro-f1-score"
   sample_score = 6e-05
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Name the attributes of a work of art in the Metropolitan Museum, such as its country, material and what it shows, from
@@ -17,15 +16,7 @@ competition "imet-2020-fgvc7" {
     attribute.
   EOT
 
-  source "kaggle" {
-    slug = "imet-2020-fgvc7"
-    md5  = "5e91584b7f667ed2c267fbc2ee83b335"
-  }
-
-  reference {
-    sha256            = "474b3c138599cd54f84ad479789f705290288253ef9fd7b2ca4343c8e9bdd86a"
-    obfuscated_sha256 = "5988e79fc345fc2b3c1b43b84ad9ef311f046a4c2e493574cd7af4a2cf650b8a"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -59,20 +50,5 @@ competition "imet-2020-fgvc7" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "labels.csv"            = "a62c433510585b96a558564fa8f530f4"
-      "sample_submission.csv" = "879aa23cfa7947e6c39737615fa7f429"
-      "train.csv"             = "ce560adcffe6ee6e9b6da89981f8da2e"
-    }
-    private = {
-      "answers.csv" = "c708435becf1c7679bf09c1746942992"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,7 +2,6 @@ competition "inaturalist-2019-fgvc6" {
   title        = "iNaturalist 2019 at FGVC6"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2019-03-29"
   closed       = "2019-06-10"
   size_gb      = 87.76
@@ -16,15 +15,7 @@ competition "inaturalist-2019-fgvc6" {
     ones. A submission gives a category for every picture; the score is the share of pictures that are wrong.
   EOT
 
-  source "kaggle" {
-    slug = "inaturalist-2019-fgvc6"
-    md5  = "9d8bb906b3e2740c10b9df89e6a234d1"
-  }
-
-  reference {
-    sha256            = "d50a6cd729c288a62c4705fc6c73a450f9b800c9c58376e98f7a3ad8454c0ae8"
-    obfuscated_sha256 = "674b972a0829ec568ef686a0f50e8e7bd5f725e7a019e021d88a97af1af648f3"
-  }
+  source "kaggle" {}
 
   locals {
     # Whether the pictures of the validation set are given, too; its labels are in any case.
@@ -85,7 +76,7 @@ competition "inaturalist-2019-fgvc6" {
 
   errata "v2" {
     reason    = "val2019.json lists labelled pictures, but the archive holds the training part's only, so that they cannot be used. v2 packs them with the others, as the original archive does."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/inaturalist-2019-fgvc6/prepare.py"
+    reference = "prepare.py"
     locals {
       with_validation = true
     }
@@ -101,21 +92,5 @@ competition "inaturalist-2019-fgvc6" {
       columns   = ["id", "predicted"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "kaggle_sample_submission.csv" = "7cc29744e99a9f5ed8299c5e2979a2cc"
-      "test2019.json"                = "c572fca9d6b042b49039d0b87e2a4c98"
-      "train2019.json"               = "558b56eb13ad126127de75e379e299f6"
-      "val2019.json"                 = "e5a1d2eb4fd50f2d1ae5ef571be96eb3"
-    }
-    private = {
-      "answers.csv" = "6a6ca89c88327fe0071c350e846141d3"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -1,7 +1,6 @@
 competition "invasive-species-monitoring" {
   title        = "Invasive Species Monitoring"
   complexity   = "dev"
-  kind         = "simple"
   metric_name  = "auc-roc"
   sample_score = 0.5
   answers      = "private/answers.csv"
@@ -12,15 +11,7 @@ competition "invasive-species-monitoring" {
     gives the probability for each picture; the score is the area under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "invasive-species-monitoring"
-    md5  = "6e32b8c25b22dc4653540891871bc853"
-  }
-
-  reference {
-    sha256            = "316981109dd2e81be94aa7606c7f8865b27da9a15bdfdf4789307e89261b17c6"
-    obfuscated_sha256 = "f9156bd46f83b44a7f3e756487a1156d13a32a995ac05e21bc3ea12ce248c4ca"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train.7z", "train_labels.csv.zip"]
@@ -72,16 +63,5 @@ competition "invasive-species-monitoring" {
     allow "layout" {
       reason = "The reference takes the sample submission from private; agents get it as public/sample_submission.csv.zip."
     }
-  }
-
-  checksums {
-    private = {
-      "answers.csv"           = "931c56b826f984b6e8e38de046240166"
-      "sample_submission.csv" = "3fc85f5b579bbf85aa605899887df903"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

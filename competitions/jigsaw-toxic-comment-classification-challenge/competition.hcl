@@ -2,29 +2,18 @@ competition "jigsaw-toxic-comment-classification-challenge" {
   title        = "Toxic Comment Classification Challenge"
   category     = "text-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2017-12-19"
   closed       = "2018-03-20"
   size_gb      = 0.06
   metric_name  = "column-wise ROC AUC"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Rate comments from talk pages for six kinds of toxicity: toxic, severe toxic, obscene, threat, insult and identity
     hate. A submission gives a probability for each; the score is the mean of the six areas under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "jigsaw-toxic-comment-classification-challenge"
-    md5  = "a0159f30626e4c6a590f09d597c147d6"
-  }
-
-  reference {
-    sha256            = "7eb0b4ccac0ded8aeefe02d148f1fdb9ad6fea2eff0552217fcaf07b5f0b5d65"
-    obfuscated_sha256 = "9b937b5bc22156e05c43be36b7051a3cb90405dfba1415b22d231a16d8298eee"
-  }
+  source "kaggle" {}
 
   locals {
     labels = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
@@ -58,20 +47,5 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     reason    = "The leaderboard is crowded: gold and bronze are so close that the medal hangs on the last digits. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
     reference = "https://github.com/openai/mle-bench#known-issues"
     flags     = ["crowded"]
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "2af5ed06d19b00c13c0573b474edb165"
-      "test.csv"              = "d21e68ec9e3728be456aa0f477be230c"
-      "train.csv"             = "7ed6a529f1671bd558cf581831d3462b"
-    }
-    private = {
-      "test.csv" = "c23029ecede85b3adfbc2527e7812b84"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
   size_gb      = 2.4
   metric_name  = "jigsaw-unintended-bias-in-toxicity-classification-score"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell whether a comment is toxic without mistaking the mention of a group of people for toxicity. A submission gives
@@ -17,15 +15,7 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
     comments that mention each of nine identities.
   EOT
 
-  source "kaggle" {
-    slug = "jigsaw-unintended-bias-in-toxicity-classification"
-    md5  = "e7ca6425042681da2a3d85c55880626e"
-  }
-
-  reference {
-    sha256            = "b594ee8a61dae656195c34aa9f8c15aaa4eaee4bbd1fc676321684a07fda1951"
-    obfuscated_sha256 = "e0c4c0a78be386d83bd331f98822f6bee6757765f05535d84c8367f79bf0f53e"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -52,20 +42,5 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
       columns  = ["id", "prediction"]
       same_ids = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "6f6dce475d8d7d068e965f57dd491e03"
-      "test.csv"              = "a887551e003361bad9e054d7501333cd"
-      "train.csv"             = "7a687c299462dd009e90db97ac053eef"
-    }
-    private = {
-      "test.csv" = "57d838e932f0d2a66785f7b719adfd91"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

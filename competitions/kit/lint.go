@@ -125,6 +125,9 @@ func lintPins(l *linter) {
 	if len(l.def.Sources) == 0 {
 		l.report(Error, nil, "there is no source block: nothing says where the raw data come from")
 	}
+	if err := l.def.LockMissing(); err != nil {
+		l.report(Error, nil, "%v", err)
+	}
 	pinned := l.def.Checksums.Pinned()
 	for _, o := range l.outputs() {
 		top := path.Dir(o.Path) == "public" || path.Dir(o.Path) == "private"

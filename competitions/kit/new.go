@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -85,7 +86,10 @@ func New(dir, id, from string) (err error) {
 	if err := skeleton.Execute(&text, o); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "competition.hcl"), text.Bytes(), 0o666)
+	if err := os.WriteFile(filepath.Join(folder, competitions.FileName), text.Bytes(), 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, competitions.LockName), competitions.FormatLock(competitions.Lock{}), 0o666)
 }
 
 // writeExample writes the made-up data and notes its digests.

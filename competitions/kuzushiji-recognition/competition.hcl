@@ -2,15 +2,12 @@ competition "kuzushiji-recognition" {
   title        = "Kuzushiji Recognition"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2019-07-18"
   closed       = "2019-10-14"
   size_gb      = 4.51
   metric_name  = "f1-score"
   sample_score = 0
-  answers      = "private/test.csv"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Read old Japanese books in cursive script: find the characters on a page and tell which Unicode character each is. A
@@ -18,15 +15,7 @@ competition "kuzushiji-recognition" {
     y of a point that lies in its box. The score is the F1 of these points over all pages.
   EOT
 
-  source "kaggle" {
-    slug = "kuzushiji-recognition"
-    md5  = "dd6ab4e97c8aff48b38a423c992d8a6c"
-  }
-
-  reference {
-    sha256            = "c8fa1a92aba3cab42c18d4db5399437a8bbd4c015f8a6d619935b149c9c48869"
-    obfuscated_sha256 = "bd5817237980ebcf268590f87015a16b3fdb0548c5fc36c45956cf0a6fa14747"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = { "train_images.zip" = "train" }
@@ -71,21 +60,5 @@ competition "kuzushiji-recognition" {
       columns   = ["image_id", "labels"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv"   = "9ebf151965c85f43249479f38392e00c"
-      "train.csv"               = "cb6a4b3dc1f2f2921394cf60ff8083d2"
-      "unicode_translation.csv" = "3b48a1cd37de399cf20dd018057900cf"
-    }
-    private = {
-      "gold_submission.csv" = "f764948b29a9b7bd45c8fcd7fc8af117"
-      "test.csv"            = "1d2c597a03e298e2f03eec22692271ec"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -9,22 +9,13 @@ competition "lmsys-chatbot-arena" {
   metric_name  = "multi-class-log-loss"
   sample_score = 1.09861
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Two language models, whose names are hidden, answered the same prompt, and a person said which answer was better or that
     they tie. A submission gives the probability of each of the three outcomes; the score is the log loss.
   EOT
 
-  source "kaggle" {
-    slug = "lmsys-chatbot-arena"
-    md5  = "73e311b0e622c3f82fb22c7ee24ae91e"
-  }
-
-  reference {
-    sha256            = "3d1a047d22934574db118a9da6aa6d6f25d90331f12a99e920a15a497df685f9"
-    obfuscated_sha256 = "bdccbded81e6c11903be1268c981995cd96163717264bc23356bafe2804ed2ab"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -54,20 +45,5 @@ competition "lmsys-chatbot-arena" {
       rows_sum_to = { value = 1, decimals = 6 }
       same_ids    = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "e67f89b25eb382df62d821e72bed8d4b"
-      "test.csv"              = "fa5d6d46adf7cfa5d7f7dc3ef3e358c8"
-      "train.csv"             = "e11dec14f6fc839a97fb21abcaebdaa4"
-    }
-    private = {
-      "answers.csv" = "43ef7dc300c731231796afc046cf4230"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,29 +2,19 @@ competition "mlsp-2013-birds" {
   title        = "MLSP 2013 Bird Classification Challenge"
   category     = "audio-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2013-06-17"
   closed       = "2013-08-19"
   size_gb      = 0.5851
   metric_name  = "auc-roc"
   sample_score = 0.5
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell which of 19 bird species are heard in a ten-second recording made in a forest in Oregon. A submission gives a
     probability for every pair of recording and species; the score is the area under the ROC curve over all pairs.
   EOT
 
-  source "kaggle" {
-    slug = "mlsp-2013-birds"
-    md5  = "e3f07a83a78a5d270a40fb1f4e8753f6"
-  }
-
-  reference {
-    sha256            = "73e2510bd4f663e2bc448fa20c30e424bb805dab5b53121d6b2a810ccd12235c"
-    obfuscated_sha256 = "60a657660851e7ee12588e028ed7007f5d14bf78f761da82e09494e876bdbd07"
-  }
+  source "kaggle" {}
 
   locals {
     data     = "mlsp_contest_dataset"
@@ -126,18 +116,5 @@ competition "mlsp-2013-birds" {
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "6c0430ab5959d2e718911c3bd7a26a2f"
-    }
-    private = {
-      "answers.csv" = "f40c0692caff26ca8045b64109371144"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

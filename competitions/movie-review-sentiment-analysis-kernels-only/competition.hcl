@@ -12,15 +12,7 @@ competition "movie-review-sentiment-analysis-kernels-only" {
     phrases rated rightly.
   EOT
 
-  source "kaggle" {
-    slug = "movie-review-sentiment-analysis-kernels-only"
-    md5  = "297ae2983c4a07603ed2fd31613c1b5e"
-  }
-
-  reference {
-    sha256            = "46a6f4a12d74b7d1dd244a3ea4219ccd00ad8e1d9d58af79dd00db272d430d92"
-    obfuscated_sha256 = "b85fc94465bcb108b9be846e903c6b0a4f3c1d37088e510c2b739b1df7dfe9c7"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train.tsv.zip"]
@@ -56,18 +48,5 @@ competition "movie-review-sentiment-analysis-kernels-only" {
       columns   = ["Sentiment", "PhraseId"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sampleSubmission.csv" = "2da66116279038cc280e8cafcb27a6ea"
-    }
-    private = {
-      "answers.csv" = "82f44bb7f0a1b075afdadfd356c3644b"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,13 +2,11 @@ competition "multi-modal-gesture-recognition" {
   title        = "Multi-modal Gesture Recognition"
   category     = "image-segmentation"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2013-06-21"
   closed       = "2013-08-25"
   size_gb      = 23.23
   metric_name  = "levenhstein-distance"
   sample_score = 0.91966
-  answers      = "private/test.csv"
   sample       = "public/randomPredictions.csv"
 
   description = <<-EOT
@@ -17,15 +15,7 @@ competition "multi-modal-gesture-recognition" {
     sum of the edit distances to the true sequences divided by the number of true gestures.
   EOT
 
-  source "kaggle" {
-    slug = "multi-modal-gesture-recognition"
-    md5  = "daaa0b3c56891c54f91494fe3783dc56"
-  }
-
-  reference {
-    sha256            = "900df37432e8386fcbcc84d3df7d261688cdf07d8db4a75f83d79ae41fa76aa4"
-    obfuscated_sha256 = "af8c6ab588ea8ad45901c95d08e2485f6bd7c1f8e6c6212a55ac51b2c6b8b0fb"
-  }
+  source "kaggle" {}
 
   locals {
     # What is taken out of the test's recordings: see the errata.
@@ -85,20 +75,5 @@ competition "multi-modal-gesture-recognition" {
     locals {
       withheld = { "*_data.mat" = "Video.Labels" }
     }
-  }
-
-  checksums {
-    public = {
-      "randomPredictions.csv" = "f91424deb15d00eb184f5a1447cf9907"
-      "test.csv"              = "1d20628560ba011f2866a054a7551780"
-      "training.csv"          = "8cfa71cc5e9865ef8912e8e6efbb3acb"
-    }
-    private = {
-      "test.csv" = "3bf5058c005b39736340bca90f69d4d9"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

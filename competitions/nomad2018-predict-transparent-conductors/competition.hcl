@@ -2,29 +2,18 @@ competition "nomad2018-predict-transparent-conductors" {
   title        = "Nomad2018 Predicting Transparent Conductors"
   category     = "tabular"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2017-12-18"
   closed       = "2018-02-15"
   size_gb      = 0.00624
   metric_name  = "mean-column-wise-rmsle"
   sample_score = 0.21174
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Predict two properties of a transparent conductor, the energy of its formation and its band gap, from its composition
     and crystal structure. The score is the mean of the two root mean squared logarithmic errors.
   EOT
 
-  source "kaggle" {
-    slug = "nomad2018-predict-transparent-conductors"
-    md5  = "faf192f27aa208d8da5ab99d41bd9e39"
-  }
-
-  reference {
-    sha256            = "d70aa4ad5bd3c2d460b750ae26b7f3572271dcab50499f4c8de66f7d6c45e1ad"
-    obfuscated_sha256 = "e78adb52177f18888c7c6dc8c8ea660e25c07417c2045a753248f6f5660692d1"
-  }
+  source "kaggle" {}
 
   locals {
     targets = ["formation_energy_ev_natom", "bandgap_energy_ev"]
@@ -69,20 +58,5 @@ competition "nomad2018-predict-transparent-conductors" {
       columns   = targets
       same_rows = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "f6ca859f7a81041cad0594cf31f171d9"
-      "test.csv"              = "be4e478c19d962eae8ffde95163fe8b1"
-      "train.csv"             = "27ef5faad359d2dd4ac872fab5c9010d"
-    }
-    private = {
-      "test.csv" = "fc17cf7adf422874ce65f2b1b1265d98"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "osic-pulmonary-fibrosis-progression" {
   size_gb      = 23.99
   metric_name  = "modified-laplace-log-likelihood"
   sample_score = -14.9683
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Foretell how the lungs of patients with pulmonary fibrosis decline, from a scan of the chest, the first measurement of
@@ -18,15 +16,7 @@ competition "osic-pulmonary-fibrosis-progression" {
     log likelihood over the three last visits of each patient.
   EOT
 
-  source "kaggle" {
-    slug = "osic-pulmonary-fibrosis-progression"
-    md5  = "c158d5991c84fa57940d8be0eb53272f"
-  }
-
-  reference {
-    sha256            = "be3bdc04e941196db573902a9440bc082dbfd801105f500967a1ae70f6ea879d"
-    obfuscated_sha256 = "9d910f2f199437c4700171c0858f01ff52da79be8e2bd55c07f269d846ad87a7"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -76,7 +66,7 @@ competition "osic-pulmonary-fibrosis-progression" {
 
   errata "v2" {
     reason    = "A submission that lacks patients or weeks is graded by those that it has, so that leaving out what is hard to foretell raises the score, and one without any of the graded weeks scores NaN. v2 asks for every patient and week."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/osic-pulmonary-fibrosis-progression/grade.py"
+    reference = "grade.py"
     grade {
       metric  = "laplace_log_likelihood"
       params  = { confidence = "Confidence", group = "Patient", last = 3 }
@@ -91,20 +81,5 @@ competition "osic-pulmonary-fibrosis-progression" {
         number_or_truth_type = ["FVC", "Confidence"]
       }
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "6204ba4dd60cbf2629cd43c60144b9a7"
-      "test.csv"              = "4d8bf1fd3b55feae1a1e3b5088a2f268"
-      "train.csv"             = "dd984a7b700fcd6f167c89ebbbe8619e"
-    }
-    private = {
-      "test.csv" = "0487bd97c387b5e6c28d5060026462d9"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

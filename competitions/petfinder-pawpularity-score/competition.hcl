@@ -8,8 +8,6 @@ competition "petfinder-pawpularity-score" {
   size_gb      = 1.04
   metric_name  = "root-mean-squared-error"
   sample_score = 37.37587
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Foretell how popular the photograph of a pet is with the visitors of a shelter's pages, a score between 1 and 100, from
@@ -17,15 +15,7 @@ competition "petfinder-pawpularity-score" {
     it is judged by the root mean squared error.
   EOT
 
-  source "kaggle" {
-    slug = "petfinder-pawpularity-score"
-    md5  = "35dd50bacd33ebba746738508e20e276"
-  }
-
-  reference {
-    sha256            = "7276f65742c36492e0fe4a8c5065ae95ac75e3f38718091c1d236229da93c35b"
-    obfuscated_sha256 = "b3579677ddc268b5612b571d4eb5cb25467c6754cd6cf26e39aa02fc910a940f"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -59,20 +49,5 @@ competition "petfinder-pawpularity-score" {
       between  = [1, 100]
       same_ids = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "569c9d854c4242c647c421e0b003b915"
-      "test.csv"              = "7c709809dbba57d5fd14a9a3f9abc240"
-      "train.csv"             = "619372a40df4773bcae08197ede2fab7"
-    }
-    private = {
-      "test.csv" = "da4c520ad07c54f8a67b8b414bc368e9"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,29 +2,18 @@ competition "plant-pathology-2020-fgvc7" {
   title        = "Plant Pathology 2020 - FGVC7"
   category     = "image-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2020-03-09"
   closed       = "2020-05-26"
   size_gb      = 0.8
   metric_name  = "mean-column-wise-roc-auc"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Diagnose apple leaves from photographs: healthy, rust, scab or several diseases at once. A submission gives a
     probability for each of the four; the score is the mean of the four areas under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "plant-pathology-2020-fgvc7"
-    md5  = "741d4c394bd458d56b8ebf905bb3918a"
-  }
-
-  reference {
-    sha256            = "7f8f8f91d7d67bfe28b7600765dda4e19fa3faccd256ded4877fff8fa493319e"
-    obfuscated_sha256 = "c7bda0e71943239fcde1db1ee45df2870f74908c4f2c0af203d4ef061a4d2187"
-  }
+  source "kaggle" {}
 
   locals {
     classes = ["healthy", "multiple_diseases", "rust", "scab"]
@@ -62,20 +51,5 @@ competition "plant-pathology-2020-fgvc7" {
       exact_columns = true
       same_ids      = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "7a67fc684abd73d9d1afc554e8d5cf07"
-      "test.csv"              = "4a6cc8292989880ba253a124634efff1"
-      "train.csv"             = "f99c8adb1be7d3f0a5c96fe804fcf3f3"
-    }
-    private = {
-      "test.csv" = "8835c3fd71013bd15ea81566d4f85d7b"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

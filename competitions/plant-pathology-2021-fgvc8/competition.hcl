@@ -9,22 +9,13 @@ competition "plant-pathology-2021-fgvc8" {
   metric_name  = "micro-f1-score"
   sample_score = 0.24507
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Name the diseases of an apple leaf in a picture; a leaf may have several, or be healthy. A submission gives the labels
     of each picture with blanks between them; the score is the micro-averaged F1.
   EOT
 
-  source "kaggle" {
-    slug = "plant-pathology-2021-fgvc8"
-    md5  = "c1b568a240bbf0c039b2d5c3fb84a4d5"
-  }
-
-  reference {
-    sha256            = "6c081ebad6b60386f999315097acf37f379cce4a2b5d7c88ce8846f5c77aae6c"
-    obfuscated_sha256 = "903be9466f1b89ffc97165c3d899ae801ad4028bde9ecdc57fc5ef93187b5e12"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -57,19 +48,5 @@ competition "plant-pathology-2021-fgvc8" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "fc2941d5d4aedafb25332b57342688bf"
-      "train.csv"             = "0c4ca06e59e35f1e00f55aa79a5dadc5"
-    }
-    private = {
-      "answers.csv" = "cfe891cbe7e6b58e77919acb517125ea"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "ranzcr-clip-catheter-line-classification" {
   size_gb      = 13.13
   metric_name  = "auc-roc"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell which catheters and lines a chest X-ray shows and whether they are placed well: endotracheal, nasogastric and
@@ -17,15 +15,7 @@ competition "ranzcr-clip-catheter-line-classification" {
     areas under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "ranzcr-clip-catheter-line-classification"
-    md5  = "f8a117e7ba1b5527c99c80b54beddeb5"
-  }
-
-  reference {
-    sha256            = "9e44dcf23f08a1834d5b89cd784f1956a3c60c016be632e5499fb16319179d77"
-    obfuscated_sha256 = "b69a26e4fa6b63afecfc394de091a2d5a7f3e37be1b80a140787e96b4a293746"
-  }
+  source "kaggle" {}
 
   locals {
     # The graded findings. Two of the data's eleven are not graded: see the errata.
@@ -84,20 +74,5 @@ competition "ranzcr-clip-catheter-line-classification" {
         "Swan Ganz Catheter Present",
       ]
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "fade90160bce8a12138711b20fa89584"
-      "train.csv"             = "620fa6759729f96539ed66ae860a84f9"
-      "train_annotations.csv" = "1929aab17c1206719cc7edf6d7e9e57b"
-    }
-    private = {
-      "test.csv" = "e2959bb0ca0ca9fc983b02e01caf31fa"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -9,7 +9,6 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
   metric_name  = "weighted-multi-label-log-loss"
   sample_score = 0.69315
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find fractures of the neck in CT scans. A submission gives, for each scan, the probability that any of the seven
@@ -17,15 +16,7 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
     the seven vertebrae and fractures weigh twice.
   EOT
 
-  source "kaggle" {
-    slug = "rsna-2022-cervical-spine-fracture-detection"
-    md5  = "2b38d6c8f3f357d56a247b09769e862b"
-  }
-
-  reference {
-    sha256            = "bfb12ae0706a108c9c9014a14cadcbc0c93cb9900e2eb87b8af6e719f328669b"
-    obfuscated_sha256 = "1219f135ff60ccc807509cb8bb19a744f7c036bb043594d779bd77d79a1e488f"
-  }
+  source "kaggle" {}
 
   locals {
     targets = ["patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7"]
@@ -98,21 +89,5 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
       between  = [0, 1]
       same_ids = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv"    = "2690b6c1b8c2fbc8d090e8fb00c1d79f"
-      "test.csv"                 = "d5c91b7191186743a2aa74b904207931"
-      "train.csv"                = "812aecfc08948d621decc684759e243a"
-      "train_bounding_boxes.csv" = "d74270bdb517e79f9f2ac6a0f90825fd"
-    }
-    private = {
-      "answers.csv" = "9d13e08d12211a39b8c5d2c29a9e7e8f"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -9,7 +9,6 @@ competition "rsna-breast-cancer-detection" {
   metric_name  = "probabilistic-f1-score"
   sample_score = 0.02212
   answers      = "private/answers.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell from screening mammograms whether a breast has cancer. Each patient has several pictures of each side; a
@@ -17,15 +16,7 @@ competition "rsna-breast-cancer-detection" {
     probabilistic F1.
   EOT
 
-  source "kaggle" {
-    slug = "rsna-breast-cancer-detection"
-    md5  = "94179aefcefcf67828b6caa12af00d94"
-  }
-
-  reference {
-    sha256            = "3d39c67fb0b6d321908d890ae0757dc0ab6f70ac0033be8505c32b722a1d18ae"
-    obfuscated_sha256 = "1c8b528ef3db5686b87d3ae8c889e9c344b81ce01a5d8e910a5809c4dbe43d94"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -65,20 +56,5 @@ competition "rsna-breast-cancer-detection" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "66e5e72a439b76b1f38b105aeec770b8"
-      "test.csv"              = "6116661d0f3457cc3d9655ba942a9916"
-      "train.csv"             = "c61eac186ab4fd952f2783974e7b189d"
-    }
-    private = {
-      "answers.csv" = "f6e2830725827a87b1b85de66b35c656"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
   size_gb      = 135.85
   metric_name  = "auc-roc"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell from magnetic resonance scans of a brain tumour whether a marker that foretells how chemotherapy works, the
@@ -17,15 +15,7 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
     area under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "rsna-miccai-brain-tumor-radiogenomic-classification"
-    md5  = "148f363879c193b0c510b840832833e3"
-  }
-
-  reference {
-    sha256            = "df615804a3e93b0b5f854b8905afd148a6cbface3195e90898c38ca87ec2a679"
-    obfuscated_sha256 = "0cf0bc06c6e69e7d5aec39c5989a3f8b2c0b1274d2e982369f6c2f101de51623"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -60,19 +50,5 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "893556127819a5b9428102dbbc0e0ed3"
-      "train_labels.csv"      = "891e1c30bfe288e25c931759a746f254"
-    }
-    private = {
-      "test.csv" = "9069c7813ae83cd1dc962efed1875074"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "siim-covid19-detection" {
   size_gb      = 128.51
   metric_name  = "mean-average-precision"
   sample_score = 0.24492
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find signs of pneumonia in chest radiographs of patients with COVID-19: one of four findings for each study, and boxes
@@ -17,15 +15,7 @@ competition "siim-covid19-detection" {
     mean average precision over the classes at an overlap of one half.
   EOT
 
-  source "kaggle" {
-    slug = "siim-covid19-detection"
-    md5  = "3176c9c084fbf50e767e514f5989a71f"
-  }
-
-  reference {
-    sha256            = "c494a0f53f5e760900cc418f7ff441b649a2f6e258398634cc9683f3397c57af"
-    obfuscated_sha256 = "f37bf435388bafd8a3a94d0ead309ff5de6c4ff47517a1c00ca10bcbc6a6064f"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -79,20 +69,5 @@ competition "siim-covid19-detection" {
       columns   = ["id", "PredictionString"]
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "b9bdbd95e7b93f64f54d6f8f2530899c"
-      "train_image_level.csv" = "87c704caa46ea0df4a50eae97092bcc4"
-      "train_study_level.csv" = "6026bc39b28881d65a85b51e1e991160"
-    }
-    private = {
-      "test.csv" = "5a5802f4cd7cec932bb824533cb5b57c"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,29 +2,18 @@ competition "siim-isic-melanoma-classification" {
   title        = "SIIM-ISIC Melanoma Classification"
   category     = "image-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2020-05-27"
   closed       = "2020-08-18"
   size_gb      = 116.16
   metric_name  = "auc-roc"
   sample_score = 0.5
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell whether a mark on the skin is a melanoma, from a picture of it and the patient's sex, age and the place of the
     mark. A submission gives the probability for each picture; the score is the area under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "siim-isic-melanoma-classification"
-    md5  = "ed8a6c59a3677cada6365ecdb42d8d23"
-  }
-
-  reference {
-    sha256            = "2b4e8a8e5d7416efc26f4206f3df9f62b49de9b470ded1f1ce21e652d2f7e9dd"
-    obfuscated_sha256 = "32dad6f5ba9147eeb8331b9c4955f2cc217e5914713a51f023173385d6e4a3fa"
-  }
+  source "kaggle" {}
 
   locals {
     # Whether the TFRecord files of the test pictures are public: see the errata.
@@ -92,25 +81,10 @@ competition "siim-isic-melanoma-classification" {
 
   errata "v2" {
     reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as DICOM and JPEG."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/siim-isic-melanoma-classification/prepare.py"
+    reference = "prepare.py"
     mends     = ["record-answers"]
     locals {
       share_test_records = false
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "c8fa2aaa934d434e5b87e148ca91d42e"
-      "test.csv"              = "faeb3cdaf1ee9c47120bcbf46787fe81"
-      "train.csv"             = "dc473826f850a25d5e62f981b5e62d54"
-    }
-    private = {
-      "test.csv" = "89aae5dac5881e960258883de51152fe"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

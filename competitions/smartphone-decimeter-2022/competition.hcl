@@ -2,14 +2,11 @@ competition "smartphone-decimeter-2022" {
   title        = "Google Smartphone Decimeter Challenge 2022"
   category     = "tabular"
   complexity   = "high"
-  kind         = "simple"
   opened       = "2022-05-02"
   closed       = "2022-07-29"
   size_gb      = 22.9
   metric_name  = "average-haversine-distance"
   sample_score = 3122773.6564
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell where a smartphone was at every second of a drive, to the decimetre, from the satellite signals and movements
@@ -17,15 +14,7 @@ competition "smartphone-decimeter-2022" {
     of a drive of the 50th and 95th percentile of the distance to the true place, in metres.
   EOT
 
-  source "kaggle" {
-    slug = "smartphone-decimeter-2022"
-    md5  = "69602e4dc220a6da765c048bdfd84229"
-  }
-
-  reference {
-    sha256            = "7ab9cfc4cabebb98f7249d66a51209485d0d1b6783f228badab242d04087b16e"
-    obfuscated_sha256 = "f4608be7268265fafedc262eadbf9033c53631f1fe3420a9afc6ecfdcdbd7f21"
-  }
+  source "kaggle" {}
 
   locals {
     # Files of the test drives that agents do not get: see the errata.
@@ -91,18 +80,5 @@ competition "smartphone-decimeter-2022" {
       columns   = ["tripId", "UnixTimeMillis", "LatitudeDegrees", "LongitudeDegrees"]
       same_rows = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "0cf35d457c068e151816fd36f93ce036"
-    }
-    private = {
-      "test.csv" = "8c2ca9cd51dcea17a3943bbf20336254"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,14 +2,11 @@ competition "stanford-covid-vaccine" {
   title        = "OpenVaccine: COVID-19 mRNA Vaccine Degradation Prediction"
   category     = "tabular"
   complexity   = "high"
-  kind         = "simple"
   opened       = "2020-09-11"
   closed       = "2020-10-06"
   size_gb      = 2.68
   metric_name  = "multi-class-log-loss"
   sample_score = 0.63824
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Predict how an RNA molecule degrades at each of its bases, from its sequence and predicted structure: its reactivity
@@ -17,15 +14,7 @@ competition "stanford-covid-vaccine" {
     every base; the score is the mean over three of them of the root mean squared error at the bases that were measured.
   EOT
 
-  source "kaggle" {
-    slug = "stanford-covid-vaccine"
-    md5  = "16ec2b3aa849804b7ab68a3bd043d00c"
-  }
-
-  reference {
-    sha256            = "be91b5ee222979bf83059a8d4691b6ca532ea6871f3d799ea14347c3a65833bb"
-    obfuscated_sha256 = "5aef62bb01ad2708d4b26755d570d9ec09979030724b27f1330f9a57e77d95a6"
-  }
+  source "kaggle" {}
 
   locals {
     measures = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
@@ -91,7 +80,7 @@ competition "stanford-covid-vaccine" {
 
   errata "v2" {
     reason    = "Which rows are scored is told by their number in the submission, not by their id: right values in another order than that of the answers get the error of wrong ones. v2 goes by the id."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/stanford-covid-vaccine/grade.py"
+    reference = "grade.py"
     grade {
       metric  = "rmse"
       id      = "id_seqpos"
@@ -103,20 +92,5 @@ competition "stanford-covid-vaccine" {
         same_ids  = true
       }
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "5d6a8da1eae26187ec3158b68ec7d666"
-      "test.json"             = "86e2201a0168275ccadd49cafa6cab66"
-      "train.json"            = "0081f791ac8730984c147955a0c7bba9"
-    }
-    private = {
-      "test.csv" = "41f284c21e1f7e112f29e1d7b7c1fd73"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,13 +2,11 @@ competition "statoil-iceberg-classifier-challenge" {
   title        = "Statoil/C-CORE Iceberg Classifier Challenge"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2017-10-23"
   closed       = "2018-01-23"
   size_gb      = 0.3021
   metric_name  = "log-loss"
   sample_score = 0.69315
-  answers      = "private/test.csv"
   sample       = "private/sample_submission.csv"
 
   description = <<-EOT
@@ -16,15 +14,7 @@ competition "statoil-iceberg-classifier-challenge" {
     pixels and the angle of the radar. A submission gives the probability of an iceberg; the score is the log loss.
   EOT
 
-  source "kaggle" {
-    slug = "statoil-iceberg-classifier-challenge"
-    md5  = "20847b5ba9d0165bac850eb10d8fc234"
-  }
-
-  reference {
-    sha256            = "d04b805efd6cf6e5f064ea14b2edc63a6b6b89a64780f2fba2cb658f70a96438"
-    obfuscated_sha256 = "bfbc9c9660770b75717956821b07a8bba442f2d8bbd28b397eaf39403774aed6"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train.json.7z", "test.json.7z"]
@@ -69,16 +59,5 @@ competition "statoil-iceberg-classifier-challenge" {
     allow "layout" {
       reason = "The reference takes the sample submission from private; agents get it as public/sample_submission.csv.7z."
     }
-  }
-
-  checksums {
-    private = {
-      "sample_submission.csv" = "eeade5905d2b08fe7efd353de37ac58b"
-      "test.csv"              = "0b3eba8691a3cc72dcb7998baa672446"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,29 +2,18 @@ competition "tensorflow-speech-recognition-challenge" {
   title        = "TensorFlow Speech Recognition Challenge"
   category     = "audio-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2017-11-15"
   closed       = "2018-01-16"
   size_gb      = 3.76
   metric_name  = "accuracy"
   sample_score = 0
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Recognise the word in a recording of one second: one of ten commands, another word, or silence. A submission gives a
     label for each clip; the score is the accuracy.
   EOT
 
-  source "kaggle" {
-    slug = "tensorflow-speech-recognition-challenge"
-    md5  = "8e459afaaf22efd6411d545a690a7452"
-  }
-
-  reference {
-    sha256            = "5db75ce5e07e77b3e80917c485d14d4bd93e8eaf3e95bb82484e439e2a9f3123"
-    obfuscated_sha256 = "becc17100d027b13889dfefdace11420d5a3c7f56aed51c3039e6cec07278551"
-  }
+  source "kaggle" {}
 
   locals {
     commands = ["yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]
@@ -88,18 +77,5 @@ competition "tensorflow-speech-recognition-challenge" {
       fold_labels    = true
       split_speakers = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "0b22e4798056a81416614ee8aa3c6ae5"
-    }
-    private = {
-      "test.csv" = "5f4d739491ce2cc9acecaffca9787367"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -10,7 +10,6 @@ competition "tensorflow2-question-answering" {
   sample_score = 0.57117
   answers      = "private/test.jsonl"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find the answer to a question in a page of Wikipedia: the passage that holds it and, where there is one, the few
@@ -18,15 +17,7 @@ competition "tensorflow2-question-answering" {
     answer to each question; the score is the share of the predictions that are right.
   EOT
 
-  source "kaggle" {
-    slug = "tensorflow2-question-answering"
-    md5  = "4d3bbcfad1ff7ea12f3c1c3347c4f821"
-  }
-
-  reference {
-    sha256            = "ff384f41c6d8b48928125b6bb0317a355dad00c686a9394f40ed913d3e281ff3"
-    obfuscated_sha256 = "194743b5f6b970df9ac8606962049c048ac028cf81f9acfa0c48c05d8606be19"
-  }
+  source "kaggle" {}
 
   locals {
     # The reference reads the file in parts of so many lines and splits each on its own.
@@ -81,21 +72,5 @@ competition "tensorflow2-question-answering" {
     truth   = ["annotations"]
     align   = "position"
     require { columns = ["example_id", "PredictionString"] }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv"     = "483bdebc6d8e55344c3e0124061eb0ff"
-      "simplified-nq-test.jsonl"  = "3abc9e42896e04f4aeaa493e5944e49a"
-      "simplified-nq-train.jsonl" = "47ef1135698eb044006d1e65b68916b5"
-    }
-    private = {
-      "gold_submission.csv" = "544ba606cfb641eed0d222c3d94ffee6"
-      "test.jsonl"          = "86393efdae1c319a8d1d18e36f490e97"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,7 +2,6 @@ competition "text-normalization-challenge-english-language" {
   title        = "Text Normalization Challenge - English Language"
   category     = "sequence-to-sequence"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2017-09-05"
   closed       = "2017-11-20"
   size_gb      = 0.01
@@ -16,15 +15,7 @@ competition "text-normalization-challenge-english-language" {
     token, where most tokens stay as they are. The score is the share of tokens that come out exactly right.
   EOT
 
-  source "kaggle" {
-    slug = "text-normalization-challenge-english-language"
-    md5  = "49579a7cd2984841d1f09bea3824b22a"
-  }
-
-  reference {
-    sha256            = "3877defc16e7a8c586d9a3e4166ca7e0591799302aea6e24d38b932654142e59"
-    obfuscated_sha256 = "8b08268f08f136f31d9a9579cf1cbc25f73414917351a7248f6b521e40553da1"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["en_train.csv.zip"]
@@ -96,16 +87,5 @@ competition "text-normalization-challenge-english-language" {
       column = "after"
       reason = "The sample leaves every token as it is written, which is right for most of them and known to agents anyway."
     }
-  }
-
-  checksums {
-    private = {
-      "answers.csv"           = "9cdf7a9f064c7476c74b8e7b90c72398"
-      "sample_submission.csv" = "e4d1b5d86abed38e6ef37cb7996c3f2c"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,7 +2,6 @@ competition "text-normalization-challenge-russian-language" {
   title        = "Text Normalization Challenge - Russian Language"
   category     = "sequence-to-sequence"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2017-09-05"
   closed       = "2017-11-20"
   size_gb      = 0.01
@@ -16,15 +15,7 @@ competition "text-normalization-challenge-russian-language" {
     token, where most tokens stay as they are. The score is the share of tokens that come out exactly right.
   EOT
 
-  source "kaggle" {
-    slug = "text-normalization-challenge-russian-language"
-    md5  = "cbe64d0eb83f22f1838806121fc5c6e2"
-  }
-
-  reference {
-    sha256            = "fb6eff07eae86287a6bf6d76bf7d79f3b3d2db4f2d1d6a2579bcaf1fbc602710"
-    obfuscated_sha256 = "217e3b5d7f0b4540f1573d55944109da3c02aea255e3ac3bfc0528ed2a81a8bc"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["ru_train.csv.zip"]
@@ -96,16 +87,5 @@ competition "text-normalization-challenge-russian-language" {
       column = "after"
       reason = "The sample leaves every token as it is written, which is right for most of them and known to agents anyway."
     }
-  }
-
-  checksums {
-    private = {
-      "answers.csv"           = "22913afbc4db4599fa201655efb4906b"
-      "sample_submission.csv" = "d815d621314754ed7b886b5d16f91d93"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

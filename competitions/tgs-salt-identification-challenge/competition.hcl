@@ -2,29 +2,18 @@ competition "tgs-salt-identification-challenge" {
   title        = "TGS Salt Identification Challenge"
   category     = "image-segmentation"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2018-07-19"
   closed       = "2018-10-19"
   size_gb      = 0.5
   metric_name  = "mean-precision-intersection-over-union-at-different-thresholds"
   sample_score = 0
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find the salt in pictures of the ground that seismic waves gave. A submission gives for each picture the mask of the
     pixels that are salt, as run lengths; the score is the mean precision over thresholds of the intersection over union.
   EOT
 
-  source "kaggle" {
-    slug = "tgs-salt-identification-challenge"
-    md5  = "b5e3f38ebdae156974f7389a6e402c08"
-  }
-
-  reference {
-    sha256            = "4d06f0b27531a5e2800f57f2d1de4639030511403d8816a0bd234a7110ce2a52"
-    obfuscated_sha256 = "7b28859395ec5ae4d3435ab4c95b9f412103900310519ecd428fef459ab73440"
-  }
+  source "kaggle" {}
 
   locals {
     # Whether the depths of the test pictures are public: see the errata.
@@ -79,24 +68,9 @@ competition "tgs-salt-identification-challenge" {
 
   errata "v2" {
     reason    = "The competition gave the depth of every picture; the reference gives those of the training pictures only, so that depth cannot be used. v2 gives the depths of the test pictures too."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/tgs-salt-identification-challenge/prepare.py"
+    reference = "prepare.py"
     locals {
       share_test_depths = true
     }
-  }
-
-  checksums {
-    public = {
-      "depths.csv"            = "aa56896090e86d7b42dbe036921d11bc"
-      "sample_submission.csv" = "e94197284c1c392e79d539b89158cf4a"
-      "train.csv"             = "cb31a738448596dfe36b1e3a67d656c8"
-    }
-    private = {
-      "test.csv" = "eedcb00ab3595210c2663838578745c3"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,13 +2,11 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   title        = "The ICML 2013 Whale Challenge - Right Whale Redux"
   category     = "audio-classification"
   complexity   = "low"
-  kind         = "simple"
   opened       = "2013-05-10"
   closed       = "2013-06-17"
   size_gb      = 0.29314
   metric_name  = "auc-roc"
   sample_score = 0.5
-  answers      = "private/test.csv"
   sample       = "public/sampleSubmission.csv"
 
   description = <<-EOT
@@ -17,15 +15,7 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
     the score is the area under the ROC curve.
   EOT
 
-  source "kaggle" {
-    slug = "the-icml-2013-whale-challenge-right-whale-redux"
-    md5  = "31d4fe71434eaa84fb0003374e6a30cc"
-  }
-
-  reference {
-    sha256            = "ca33f11018e50c789f153f8b66f936cec035de916cc22ed823654b0d946fba2b"
-    obfuscated_sha256 = "0bb2dc5169abd3b43473dc986b1eadbb2cb71f90c1d1057dca9e6f8d14a0f0ee"
-  }
+  source "kaggle" {}
 
   prepare {
     extract = ["train2.zip"]
@@ -74,18 +64,5 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
       between   = { min = 0, max = 1, missing = "skip" }
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sampleSubmission.csv" = "76160a892fbd2db6d847bd444f576cee"
-    }
-    private = {
-      "test.csv" = "199fdb3b74d7e1bc30fabc4fe4c66743"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -8,8 +8,6 @@ competition "uw-madison-gi-tract-image-segmentation" {
   size_gb      = 2.47
   metric_name  = "dice-hausdorff-combo"
   sample_score = 0.24608
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Mark stomach, small bowel and large bowel in slices of MRI scans that were made of cancer patients on several days. A
@@ -17,15 +15,7 @@ competition "uw-madison-gi-tract-image-segmentation" {
     coefficient of the slices and 0.6 times what the mean Hausdorff distance of the scans leaves of 1.
   EOT
 
-  source "kaggle" {
-    slug = "uw-madison-gi-tract-image-segmentation"
-    md5  = "53a2958bbd106d05f34fb9b97c641548"
-  }
-
-  reference {
-    sha256            = "04a3589c340e6066ba742b84e4cf2a05618a78c2dc0f9e95c06307d44250c69a"
-    obfuscated_sha256 = "dd68487eb12e2334f8346058f6a14a1e6922dcd59f05422c838541b2239b36e2"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -85,20 +75,5 @@ competition "uw-madison-gi-tract-image-segmentation" {
     cells   = "filled"
     align   = "position"
     require { columns = ["id", "class", "predicted"] }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "96d669ecf7556353b7203a31f54edd1e"
-      "test.csv"              = "fe823b73f539d27fd2e5c16f2775940f"
-      "train.csv"             = "289c63c9dfb86e7d776cda60f2f1313b"
-    }
-    private = {
-      "test.csv" = "ab8cd8e48b4c72df3e4933c04dc08740"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,14 +2,11 @@ competition "ventilator-pressure-prediction" {
   title        = "Google Brain - Ventilator Pressure Prediction"
   category     = "forecasting"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2021-09-22"
   closed       = "2021-11-03"
   size_gb      = 0.7
   metric_name  = "dice-hausdorff-combo"
   sample_score = 17.65486
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Predict the pressure in the airway of an artificial lung at each step of a breath, from how the valves of the ventilator
@@ -17,15 +14,7 @@ competition "ventilator-pressure-prediction" {
     error over the steps of breathing in.
   EOT
 
-  source "kaggle" {
-    slug = "ventilator-pressure-prediction"
-    md5  = "dd04f45fe8aaa3608c7cfb17adeaa98a"
-  }
-
-  reference {
-    sha256            = "1ab40a54a4acabbfedcad897b9a8d0e349c309dec78a578e5a48b3ed5687dbf0"
-    obfuscated_sha256 = "67869031432849de050dbf562d6052c5d28d76009fa461d356e1e61b9a401167"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -74,20 +63,5 @@ competition "ventilator-pressure-prediction" {
       same_rows = true
       same_ids  = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "6ab5162be2a03922cfc6068befc31c22"
-      "test.csv"              = "39c126e1ac7b2e6641ec54f698b1ebdf"
-      "train.csv"             = "4b0aaa1c637a452d5d1109aa585bca9f"
-    }
-    private = {
-      "test.csv" = "ef4ebee21345154a7cdfbec0606db01a"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

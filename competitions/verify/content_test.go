@@ -49,7 +49,9 @@ func TestContentPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pin := func(p string) string { return fmt.Sprintf("  checksums { public = { %q = %q } }\n", "t.parquet", p) }
+	pin := func(p string) string {
+		return fmt.Sprintf("prepared \"v1\" {\n public = { %q = %q }\n}\n", "t.parquet", p)
+	}
 	for _, tt := range []struct {
 		name, checksums, file string
 		verdict               verify.Verdict

@@ -15,17 +15,17 @@ import (
 	"github.com/mleflow/mleflow/plugins/compare"
 )
 
-// Lock is a competition's definition and manifest file with the pins of data
+// Lock is a competition's lock file and manifest file with the pins of data
 // that are taken to be right.
 type Lock struct {
-	// Definition and Manifest are the new texts of the two files.
-	Definition, Manifest []byte
+	// Pinned and Manifest are the new texts of the two files.
+	Pinned, Manifest []byte
 	// Changes are the pins that are new, other or gone, in the order of their
 	// paths; the digest of all files comes last, under the path "manifest".
 	Changes []Change
 	// Pins is the number of pinned files.
 	Pins int
-	// Stale says that the manifest file is missing or other.
+	// Stale says that one of the files is missing or other than it should be.
 	Stale bool
 }
 
@@ -79,8 +79,8 @@ type LockOptions struct {
 // NewLock pins data that are taken to be right. Of a competition of the
 // reference the files that it pins are pinned, of any other the tables at the
 // top of public and private and what was pinned before. A pin of the reference
-// that would change is a *ReferenceError. Pins of a later version than v1 go
-// into its errata block. Nothing is written.
+// that would change is a *ReferenceError. The pins of other versions, of the
+// download and of the texts stay. Nothing is written.
 func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (*Lock, error) {
 	if of := def.PinsVersion(); of != def.Version {
 		return nil, fmt.Errorf("lock %s: %s has the prepared files of %s, so lock that one", def.ID, def.Version, of)
@@ -107,10 +107,10 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
-	l.Stale = !bytes.Equal(old, l.Manifest)
-	if l.Definition, err = edit(def, sums); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
-	}
+	file := def.Lock()
+	file.Prepared[def.Version] = sums
+	l.Pinned = competitions.FormatLock(file)
+	l.Stale = !bytes.Equal(old, l.Manifest) || def.LockMissing() != nil
 	return l, nil
 }
 

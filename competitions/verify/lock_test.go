@@ -31,79 +31,62 @@ func treeOfSmall(t *testing.T) string {
 	return l.Changes[len(l.Changes)-1].New
 }
 
-func TestEdit(t *testing.T) {
-	whole := `public = {
-      "a.csv" = "` + md5Y + `"
-      "b.csv" = "` + md5X + `"
-    }
-    private = {
-      "test.csv" = "` + md5X + `"
-    }
-    manifest = "TREE"`
-	cases := []struct{ name, before, after string }{
-		{"no block", "", "\n  checksums {\n    " + whole + "\n  }\n"},
-		{"empty block", "  checksums {} # later\n", "  checksums {\n    " + whole + "\n  } # later\n"},
-		{"block on one line", "  checksums { manifest = \"" + strings.Repeat("0", 64) + "\" }\n", "  checksums {\n    " + whole + "\n  }\n"},
-		{"values only", `  checksums { # as of May
-    # the public half
-    private  = { # answers
-      "test.csv"   =   "` + md5One + `" # wrong
-    }
-    public = {
-      "b.csv" = "` + md5X + `"
+// What is pinned replaces the pins of its version; the rest of the file stays.
+func TestLockFile(t *testing.T) {
+	const others = `download "kaggle" {
+  md5 = "` + md5One + `"
+}
 
-      # a comment
-      "a.csv" = "` + md5One + `"
-    }
-    # last
+reference {
+  sha256 = "SUM"
+}
+`
+	const source = "  source \"kaggle\" {}\n"
+	pinned := `
+prepared "v1" {
+  manifest = "` + treeOfSmall(t) + `"
+  public = {
+    "a.csv" = "` + md5Y + `"
+    "b.csv" = "` + md5X + `"
   }
-  # after
-`, `  checksums { # as of May
-    # the public half
-    private  = { # answers
-      "test.csv"   =   "` + md5X + `" # wrong
-    }
-    public = {
-      "b.csv" = "` + md5X + `"
-
-      # a comment
-      "a.csv" = "` + md5Y + `"
-    }
-    manifest = "TREE"
-    # last
+  private = {
+    "test.csv" = "` + md5X + `"
   }
-  # after
-`},
-		{"other names", `  checksums {
-    private = { "test.csv" = "` + md5X + `" }
-    public = {
-      "gone.csv" = "` + md5One + `"
-    }
-    manifest = "` + strings.Repeat("0", 64) + `" # of all
-  }
-`, `  checksums {
-    private = { "test.csv" = "` + md5X + `" }
-    public = {
-      "a.csv" = "` + md5Y + `"
-      "b.csv" = "` + md5X + `"
-    }
-    manifest = "TREE" # of all
-  }
-`},
-		{"right already", "  checksums {\n    " + whole + "\n  }\n", "  checksums {\n    " + whole + "\n  }\n"},
-	}
-	digest := treeOfSmall(t)
-	for _, c := range cases {
+}
+`
+	fill := func(text string) string { return strings.ReplaceAll(text, "SUM", strings.Repeat("1", 64)) }
+	const first = "# Written by mleflow competition lock. Commit this file with competition.hcl.\n"
+	for _, c := range []struct{ name, body, before, after string }{
+		{"empty", "", "", first + pinned},
+		{"other names", "", "prepared \"v1\" {\n public = { \"gone.csv\" = \"" + md5One + "\" }\n}\n", first + pinned},
+		{"the rest stays", source, others, first + "\n" + others + pinned},
+		{"right already", source, first + "\n" + others + pinned, first + "\n" + others + pinned},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			fill := func(s string) string { return strings.ReplaceAll(s, "TREE", digest) }
-			l, err := verify.NewLock(t.Context(), definition(t, fill(c.before), nil), small.onDisk(), verify.LockOptions{})
+			l, err := verify.NewLock(t.Context(), definitionWith(t, c.body, fill(c.before), nil), small.onDisk(), verify.LockOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(head+fill(c.after)+"}\n", string(l.Definition)); diff != "" {
+			if diff := cmp.Diff(fill(c.after), string(l.Pinned)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Without its lock file nothing of a competition can be checked.
+func TestLockIsMissing(t *testing.T) {
+	def, diags := competitions.LoadOne(fstest.MapFS{"toy/competition.hcl": {Data: []byte(head + "}\n")}}, "toy")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	_, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.onDisk()})
+	if err == nil || !strings.Contains(err.Error(), "toy/checksums.lock is missing") {
+		t.Errorf("got %v", err)
+	}
+	l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
+	if err != nil || !l.Changed() || l.Pins != 3 {
+		t.Errorf("lock: %v, %+v", err, l)
 	}
 }
 
@@ -143,28 +126,16 @@ func TestPinsOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Only what the reference pins is pinned.
-	if l.Pins != 2 || strings.Contains(string(l.Definition), "test.csv\" =") {
-		t.Errorf("%d pins:\n%s", l.Pins, l.Definition)
+	if l.Pins != 2 || strings.Contains(string(l.Pinned), "test.csv\"") {
+		t.Errorf("%d pins:\n%s", l.Pins, l.Pinned)
 	}
 }
 
-// Pins that are computed are written out.
-func TestPinsThatAreNoPlainTexts(t *testing.T) {
-	def := definition(t, "  checksums {\n    public = {\n      (\"a.csv\") = lower(\""+md5One+"\")\n      (\"b.csv\") = lower(\""+md5X+"\")\n    }\n  }\n", nil)
-	l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(l.Definition), "(\"a.csv\") = \""+md5Y+"\"\n      (\"b.csv\") = \""+md5X+"\"\n") {
-		t.Errorf("edited to:\n%s", l.Definition)
-	}
-}
-
-// The pins of a later version stand in its errata block, and its manifest file
+// The pins of a later version stand beside those of v1, and its manifest file
 // has a name of its own.
 func TestPinsOfAVersion(t *testing.T) {
-	const errata = `  checksums { public = { "a.csv" = "` + md5One + `" } }
-
+	const ofV1 = "prepared \"v1\" {\n  public = {\n    \"a.csv\" = \"" + md5One + "\"\n  }\n}\n"
+	const errata = `
   errata "v2" {
     reason    = "a.csv was wrong"
     reference = "https://example.org/1"
@@ -176,7 +147,7 @@ func TestPinsOfAVersion(t *testing.T) {
     flags     = ["crowded"]
   }
 `
-	v1 := definition(t, errata, nil)
+	v1 := definitionWith(t, errata, ofV1, nil)
 	v2, err := v1.At("v2")
 	if err != nil {
 		t.Fatal(err)
@@ -185,24 +156,10 @@ func TestPinsOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(errata, "    locals { x = 1 }\n  }\n", `    locals { x = 1 }
-
-    checksums {
-      public = {
-        "a.csv" = "`+md5Y+`"
-        "b.csv" = "`+md5X+`"
-      }
-      private = {
-        "test.csv" = "`+md5X+`"
-      }
-      manifest = "`+treeOfSmall(t)+`"
-    }
-  }
-`, 1)
-	if diff := cmp.Diff(head+want+"}\n", string(l.Definition)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if !strings.Contains(string(l.Pinned), ofV1) || !strings.Contains(string(l.Pinned), "prepared \"v2\" {\n  manifest = \""+treeOfSmall(t)) {
+		t.Errorf("locked as\n%s", l.Pinned)
 	}
-	files := fstest.MapFS{"toy/competition.hcl": {Data: l.Definition}, "toy/manifest.v2.json": {Data: l.Manifest}}
+	files := fstest.MapFS{"toy/competition.hcl": {Data: []byte(head + errata + "}\n")}, "toy/checksums.lock": {Data: l.Pinned}, "toy/manifest.v2.json": {Data: l.Manifest}}
 	again, diags := competitions.LoadOne(files, "toy")
 	if diags.HasErrors() {
 		t.Fatal(diags)

@@ -71,6 +71,9 @@ type Request struct {
 
 // Run verifies prepared data. An error says that they could not be read.
 func Run(ctx context.Context, r Request) (Report, error) {
+	if err := r.Definition.LockMissing(); err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", r.Definition.ID, err)
+	}
 	v := &verification{Request: r, report: Report{Mismatches: []Mismatch{}}, seen: map[string]bool{}}
 	for _, do := range []func(context.Context) error{v.prepare, v.pins, v.manifest, v.explain} {
 		if err := do(ctx); err != nil {

@@ -34,10 +34,16 @@ const head = `competition "toy" {
   medals { scores = [1, 0.5] }
 `
 
-// definition loads a definition with this checksums block, and a manifest file.
-func definition(t *testing.T, checksums string, manifest []byte) *competitions.Definition {
+// definition loads a definition with this text in its lock file, and a manifest
+// file.
+func definition(t *testing.T, lock string, manifest []byte) *competitions.Definition {
 	t.Helper()
-	files := fstest.MapFS{"toy/competition.hcl": {Data: []byte(head + checksums + "}\n")}}
+	return definitionWith(t, "", lock, manifest)
+}
+
+func definitionWith(t *testing.T, errata, lock string, manifest []byte) *competitions.Definition {
+	t.Helper()
+	files := fstest.MapFS{"toy/competition.hcl": {Data: []byte(head + errata + "}\n")}, "toy/checksums.lock": {Data: []byte(lock)}}
 	if manifest != nil {
 		files["toy/manifest.json"] = &fstest.MapFile{Data: manifest}
 	}
@@ -123,7 +129,7 @@ func locked(t *testing.T, data *verify.Data) *competitions.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{"toy/competition.hcl": {Data: l.Definition}, "toy/manifest.json": {Data: l.Manifest}}
+	files := fstest.MapFS{"toy/competition.hcl": {Data: []byte(head + "}\n")}, "toy/checksums.lock": {Data: l.Pinned}, "toy/manifest.json": {Data: l.Manifest}}
 	def, diags := competitions.LoadOne(files, "toy")
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -233,7 +239,7 @@ func TestStaleManifestIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	def := definition(t, `checksums { manifest = "`+strings.Repeat("1", 64)+`" }`+"\n", manifest)
+	def := definition(t, `prepared "v1" { manifest = "`+strings.Repeat("1", 64)+`" }`+"\n", manifest)
 	report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: right().onDisk()})
 	if err != nil {
 		t.Fatal(err)

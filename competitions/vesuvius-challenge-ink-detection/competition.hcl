@@ -10,7 +10,6 @@ competition "vesuvius-challenge-ink-detection" {
   sample_score = 0
   answers      = "private/inklabels_rle.csv"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find the ink on fragments of carbonised papyrus scrolls from Herculaneum in three-dimensional X-ray scans of their
@@ -18,15 +17,7 @@ competition "vesuvius-challenge-ink-detection" {
     measure over the fragment's pixels.
   EOT
 
-  source "kaggle" {
-    slug = "vesuvius-challenge-ink-detection"
-    md5  = "01b67ade839d9f0c68baee2c6025b478"
-  }
-
-  reference {
-    sha256            = "29cf8b540d06c97ed115ce862ed3f8776bd1d590daea8e4c393077222d22f6cb"
-    obfuscated_sha256 = "d0462be5158fada757407d73a7a4f03002910f80d2a0cf732a691bb1e5827861"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -63,19 +54,5 @@ competition "vesuvius-challenge-ink-detection" {
       same_id_order = true
       text          = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "034491951a7c40fbcac61ebe97ec4629"
-    }
-    private = {
-      "gold_submission.csv" = "448955259fbb2d5399d4d6b0944b255d"
-      "inklabels_rle.csv"   = "319de381a2477837da0ba44679c6227e"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,7 +2,6 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   title        = "VinBigData Chest X-ray Abnormalities Detection"
   category     = "object-detection"
   complexity   = "high"
-  kind         = "simple"
   opened       = "2020-12-30"
   closed       = "2021-03-30"
   size_gb      = 205.96
@@ -10,7 +9,6 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   sample_score = 0.0475
   answers      = "private/answers.csv"
   gold         = "private/gold_submission.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Find the abnormalities in X-ray pictures of the chest and tell which of fourteen kinds each is, or that there is none
@@ -19,15 +17,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
     is the mean average precision at an intersection over union of 0.4.
   EOT
 
-  source "kaggle" {
-    slug = "vinbigdata-chest-xray-abnormalities-detection"
-    md5  = "8e2b05ace7e4c8d0bbe702454a099d53"
-  }
-
-  reference {
-    sha256            = "7b93e9621f502081f71c363cf1d7531a4d42964e024c93ddf60b4b863e6f96ab"
-    obfuscated_sha256 = "a25a6acfb162ca6d9a3d230cfe2e37ce9077e9a514bb73766de311eced310857"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -77,7 +67,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
 
   errata "v2" {
     reason    = "Boxes are compared as if their last corner were width and height, and a match with the first box of the answers counts as none, so that the right answers do not score 1. v2 compares boxes by their corners."
-    reference = "https://github.com/openai/mle-bench/blob/783b15af77404fbaffe7255b0c4a934b46153389/mlebench/competitions/vinbigdata-chest-xray-abnormalities-detection/grade.py"
+    reference = "grade.py"
     grade {
       metric  = "coco_ap"
       id      = "image_id"
@@ -97,20 +87,5 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
       column = "PredictionString"
       reason = "The answers are a row for each box, with its class and corners in columns of their own."
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "b72a880d1f2d14c9398498e06bc0cc10"
-      "train.csv"             = "f87c05d09de910f075b198dbbe831874"
-    }
-    private = {
-      "answers.csv"         = "7f52e6634e15cf925fd73049d4f7cd91"
-      "gold_submission.csv" = "c3dc4669e63958e16c6b76e0caa7cbf1"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -2,14 +2,11 @@ competition "whale-categorization-playground" {
   title        = "Humpback Whale Identification Challenge"
   category     = "image-classification"
   complexity   = "medium"
-  kind         = "simple"
   opened       = "2018-01-10"
   closed       = "2018-07-09"
   size_gb      = 0.72674
   metric_name  = "MAP@5"
   sample_score = 0.11549
-  answers      = "private/test.csv"
-  sample       = "public/sample_submission.csv"
 
   description = <<-EOT
     Tell which whale is in a photograph of its tail; one that is in none of the photographs to learn from is called
@@ -17,15 +14,7 @@ competition "whale-categorization-playground" {
     the mean average precision at 5.
   EOT
 
-  source "kaggle" {
-    slug = "whale-categorization-playground"
-    md5  = "1fc460b6656261ddafcc21a44248844e"
-  }
-
-  reference {
-    sha256            = "52092294af74a25f38d8f959ece451b0a906a3a32cc993d938232086d2e28aaf"
-    obfuscated_sha256 = "9ab598d56524357a1f7067cf0c95247f1b2b38edf314a43113dd200a0f2ee651"
-  }
+  source "kaggle" {}
 
   prepare {
     locals {
@@ -74,19 +63,5 @@ competition "whale-categorization-playground" {
       same_rows     = true
       same_id_set   = true
     }
-  }
-
-  checksums {
-    public = {
-      "sample_submission.csv" = "6ca155a2486ee7455662e159318b09df"
-      "train.csv"             = "fe97ca1df1ac09c8c3c6a24853481f79"
-    }
-    private = {
-      "test.csv" = "c86022f990b9fccf644806e023d24b51"
-    }
-  }
-
-  medals {
-    leaderboard = "leaderboard.txt"
   }
 }

@@ -43,7 +43,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Name:    "checksum",
 		Version: "2",
 		Doc: "Compares prepared data with the competition's pins and lets them through. A difference fails the run with the exit status " +
-			"of a checksum mismatch, naming every wrong, missing and unexpected file, and for tables the row and column; without pins there is a warning.",
+			"of a checksum mismatch, naming every wrong, missing and unexpected file, and for tables the row and column. Where the lock file pins nothing there is a warning; where it is missing, an error.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. The pins are those of v1; a version that is prepared in another way has none."},
@@ -99,6 +99,9 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	}
 	def, err := catalog.Get(c.args.Competition)
 	if err != nil {
+		return nil, step.WrongArg("competition", err)
+	}
+	if err := def.LockMissing(); err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
 	c.def, err = def.At(c.args.Version)

@@ -32,15 +32,16 @@ func newCompetitionLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files or its leaderboard",
-		Long: `Write the pins of prepared files into competitions: the MD5 of each table, the digest
+		Long: `Write the pins of prepared files beside definitions: the MD5 of each table, the digest
 of all files, and the manifest file that explains differences. The files are taken
 to be right: those below DIR/<id>/prepared, or those that a checksum step of a run let
 through. They must be those of the default parameters.
 
-Only the checksums block of DIR/<id>/competition.hcl changes, and manifest.json
-beside it; with --version v2 that of the errata block, and manifest.v2.json. For a competition of the reference the reference's MD5 are facts: when a
-file has another, nothing is written without --force. --check writes nothing; the
-exit status is 3 when something would be written.
+Only checksums.lock and manifest.json beside DIR/<id>/competition.hcl are written,
+with --version v2 the pins of v2 and manifest.v2.json. For a competition of the
+reference the reference's MD5 are facts: when a file has another, nothing is written
+without --force. --check writes nothing; the exit status is 3 when something would
+be written.
 
 --leaderboard fetches the present leaderboard from Kaggle in place of looking at data,
 and shows how it differs from the pinned one: teams, scores, and the thresholds of
@@ -216,7 +217,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 // write writes a lock, unless that changes nothing or is not asked for.
 func (o competitionLockOptions) write(def *competitions.Definition, lock *verify.Lock) (lockedJSON, error) {
 	folder := filepath.Dir(def.FilePath())
-	out := lockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.FileName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
+	out := lockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.LockName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
 	if o.check || !lock.Changed() {
 		return out, nil
 	}
@@ -226,7 +227,7 @@ func (o competitionLockOptions) write(def *competitions.Definition, lock *verify
 		return out, err
 	}
 	out.Written = true
-	return out, replaceFile(out.Path, lock.Definition)
+	return out, replaceFile(out.Path, lock.Pinned)
 }
 
 // referencePins returns the reference's own pins of a competition, nil if it

@@ -1,0 +1,137 @@
+package competitions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+var lockSchema = bodySchema{blocks: map[string]blockShape{"download": {labels: 1}, "reference": {}, "prepared": {labels: 1, many: true}}}
+
+// lockPath returns where a definition's lock file is, as diagnostics show it.
+func lockPath(definition string) string { return filepath.Join(filepath.Dir(definition), LockName) }
+
+// lock reads the lock file beside the definition, if there is one.
+func (d *decoder) lock() {
+	data, err := fs.ReadFile(d.def.folder, LockName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	at := lockPath(d.def.path)
+	if err != nil {
+		d.diags = append(d.diags, diag.General("Cannot read pins", "%s: %v.", at, err))
+		return
+	}
+	file, diags := hclsyntax.ParseConfig(data, at, hcl.InitialPos)
+	d.def.lockFile = &hcl.File{Bytes: data}
+	if d.diags = append(d.diags, diags...); diags.HasErrors() {
+		d.fail(d.def.label, "Damaged "+LockName, "%s cannot be read. Restore it, or delete it and write it anew with mleflow competition lock %s.", at, d.def.ID)
+		return
+	}
+	body := file.Body.(*hclsyntax.Body)
+	d.check(body, lockSchema)
+	l := &Lock{Prepared: map[string]Checksums{}}
+	for _, b := range body.Blocks {
+		d.lockBlock(l, b)
+	}
+	d.def.lock = l
+}
+
+func (d *decoder) lockBlock(l *Lock, b *hclsyntax.Block) {
+	switch b.Type {
+	case "download":
+		d.check(b.Body, bodySchema{attrs: []string{"md5"}})
+		l.Download = d.sum(b.Body, "md5", "MD5", 32)
+	case "reference":
+		d.check(b.Body, bodySchema{attrs: []string{"sha256", "obfuscated_sha256"}})
+		l.Description = d.sum(b.Body, "sha256", "SHA-256", 64)
+		l.Obfuscated = d.sum(b.Body, "obfuscated_sha256", "SHA-256", 64)
+	case "prepared":
+		if len(b.Labels) != 1 {
+			return
+		}
+		if _, ok := l.Prepared[b.Labels[0]]; ok {
+			d.fail(b.DefRange(), "Second block prepared "+b.Labels[0], "Each version is pinned once.")
+		}
+		l.Prepared[b.Labels[0]] = d.checksums(b.Body)
+	}
+}
+
+// pinned fills in what the lock file says of the definition, which must not say
+// it too.
+func (d *decoder) pinned() {
+	l := d.def.lock
+	if l == nil {
+		l = &Lock{}
+	}
+	kaggle := slices.IndexFunc(d.def.Sources, func(s Source) bool { return s.Kind == "kaggle" })
+	switch {
+	case l.Download == "":
+	case kaggle < 0:
+		d.fail(d.def.label, "No download for its pin", "%s pins a download from Kaggle; there is no block source \"kaggle\".", LockName)
+	case d.def.Sources[kaggle].MD5 != "":
+		d.fail(d.def.Sources[kaggle].Range, "Download pinned twice", "%s holds its MD5. Delete one of them.", LockName)
+	default:
+		d.def.Sources[kaggle].MD5 = l.Download
+	}
+	facts := &d.def.Facts
+	for _, text := range []struct {
+		pin       *Pin
+		sum, file string
+	}{{&facts.Description, l.Description, "description.md"}, {&facts.Obfuscated, l.Obfuscated, "description_obfuscated.md"}} {
+		switch {
+		case text.sum == "":
+		case text.pin.SHA256 != "":
+			d.fail(d.def.label, "Description pinned twice", "%s holds its SHA-256. Delete one of them.", LockName)
+		default:
+			text.pin.SHA256 = text.sum
+			if text.pin.URL == "" {
+				text.pin.Path = path.Join("mlebench/competitions", d.def.ID, text.file)
+			}
+		}
+		if text.pin.URL != "" && text.pin.SHA256 == "" {
+			d.fail(d.def.label, "Description without a pin", "Write the SHA-256 of %s beside its address.", text.pin.URL)
+		}
+	}
+	d.def.Checksums = l.Prepared["v1"]
+	for i := range d.def.changes {
+		if sums, ok := l.Prepared[d.def.changes[i].version]; ok {
+			d.def.changes[i].pins = &sums
+		}
+	}
+	for _, version := range slices.Sorted(maps.Keys(l.Prepared)) {
+		if !slices.Contains(d.def.Versions(), version) {
+			d.fail(d.def.label, "Pins of no version", "%s pins the files of %s; the competition has %v.", LockName, version, d.def.Versions())
+		}
+	}
+}
+
+// Lock returns what the competition is checked against, to be changed and written.
+// It is empty where there is no lock file.
+func (d *Definition) Lock() Lock {
+	if d.lock == nil {
+		return Lock{Prepared: map[string]Checksums{}}
+	}
+	l := *d.lock
+	l.Prepared = maps.Clone(l.Prepared)
+	return l
+}
+
+// LockMissing is nil if the definition has a lock file, though it may be empty;
+// else it says what to do.
+func (d *Definition) LockMissing() error {
+	if d.lock != nil {
+		return nil
+	}
+	return fmt.Errorf("%s is missing, so there is nothing to check the prepared files of %s against: write it with mleflow competition lock %s, or restore it; an empty file says that nothing is pinned yet",
+		lockPath(d.path), d.ID, d.ID)
+}
