@@ -83,7 +83,7 @@ func (d *decoder) told(body *hclsyntax.Body) string {
 	if at == "" || strings.Contains(at, "://") {
 		return at
 	}
-	return "https://github.com/openai/mle-bench/blob/" + ReferenceCommit + "/mlebench/competitions/" + d.def.ID + "/" + at
+	return "https://github.com/openai/mle-bench/blob/" + referenceCommit + "/mlebench/competitions/" + d.def.ID + "/" + at
 }
 
 // flags decodes the names of flags.
