@@ -100,7 +100,7 @@ func (d *decoder) metric(def *competitions.Definition, metrics *metric.Registry)
 		return
 	}
 	name := d.text("metric", "")
-	found, err := metrics.Lookup(name)
+	found, err := metrics.Get(name)
 	if err != nil {
 		d.fail(attr.Expr.Range(), "Unknown metric "+name, "%s", diag.Suggest(name, metrics.Names()))
 		return

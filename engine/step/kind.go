@@ -3,12 +3,12 @@ package step
 import (
 	"context"
 	"fmt"
-	"sort"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/named"
 )
 
 // Kind describes one kind of step.
@@ -131,35 +131,25 @@ type Output struct {
 }
 
 // Registry is the set of kinds a process knows.
-type Registry struct {
-	byName map[string]*Kind
-	names  []string
-}
+type Registry struct{ *named.Set[*Kind] }
 
 // NewRegistry returns the registry of the given kinds. It panics on a
 // duplicate or incomplete kind: the list is written by programmers.
 func NewRegistry(kinds ...Kind) *Registry {
-	r := &Registry{byName: make(map[string]*Kind, len(kinds))}
+	list := make([]*Kind, len(kinds))
 	for i := range kinds {
-		k := &kinds[i]
-		if k.Name == "" || k.Version == "" || k.New == nil {
-			panic(fmt.Sprintf("step kind %q: name, version and constructor are needed", k.Name))
+		if list[i] = &kinds[i]; kinds[i].Version == "" || kinds[i].New == nil {
+			panic(fmt.Sprintf("step kind %q: version and constructor are needed", kinds[i].Name))
 		}
-		if r.byName[k.Name] != nil {
-			panic(fmt.Sprintf("step kind %q is registered twice", k.Name))
-		}
-		r.byName[k.Name] = k
-		r.names = append(r.names, k.Name)
 	}
-	sort.Strings(r.names)
-	return r
+	return &Registry{named.New("step kind", func(k *Kind) string { return k.Name }, list...)}
 }
 
 // Kind returns the kind of that name, or nil.
-func (r *Registry) Kind(name string) *Kind { return r.byName[name] }
-
-// Names lists the kinds, sorted.
-func (r *Registry) Names() []string { return r.names }
+func (r *Registry) Kind(name string) *Kind {
+	kind, _ := r.Get(name)
+	return kind
+}
 
 // Output returns the output of that name, or nil.
 func (k *Kind) Output(name string) *Output {

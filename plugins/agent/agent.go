@@ -36,24 +36,11 @@ type Task struct {
 	Log io.Writer
 }
 
-// Names lists the built-in agents in the order of All.
-func Names() []string {
-	var names []string
-	for _, a := range all() {
-		names = append(names, a.Name)
-	}
-	return names
-}
+// Names lists the built-in agents, sorted.
+func Names() []string { return all().Names() }
 
 // Find returns the agent of that name.
-func Find(name string) (Agent, error) {
-	for _, a := range all() {
-		if a.Name == name {
-			return a, nil
-		}
-	}
-	return Agent{}, fmt.Errorf("no built-in agent %q; there is %s", name, strings.Join(Names(), ", "))
-}
+func Find(name string) (Agent, error) { return all().Get(name) }
 
 // Main runs the agent that args name as a program and returns its exit status:
 // 0 when it submitted, 1 when it failed, 2 when it was started wrongly.

@@ -332,7 +332,7 @@ func TestTaskFromEnvironment(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	names := Names()
-	for i, a := range all() {
+	for i, a := range all().List() {
 		if a.Name == "" || a.Version == "" || a.Doc == "" || a.Solve == nil {
 			t.Errorf("agent %q is incomplete", a.Name)
 		}

@@ -1,6 +1,8 @@
 package agent
 
-// all returns the built-in agents, sorted by name.
-func all() []Agent {
-	return []Agent{baseline, dummy}
+import "github.com/mleflow/mleflow/engine/named"
+
+// all are the built-in agents.
+func all() *named.Set[Agent] {
+	return named.New("built-in agent", func(a Agent) string { return a.Name }, baseline, dummy)
 }

@@ -3,9 +3,9 @@ package executor
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/named"
 )
 
 // Runtime is an Executor with its name and what it promises.
@@ -77,34 +77,15 @@ func (r Runtime) Path(m Mount) string {
 }
 
 // Registry is the set of runtimes a process knows.
-type Registry struct {
-	byName map[string]Runtime
-	names  []string
-}
+type Registry = named.Set[Runtime]
 
 // NewRegistry returns the registry of the given runtimes. It panics on a
 // duplicate or incomplete one: the list is written by programmers.
 func NewRegistry(runtimes ...Runtime) *Registry {
-	r := &Registry{byName: make(map[string]Runtime, len(runtimes))}
 	for _, rt := range runtimes {
-		if _, ok := r.byName[rt.Name]; ok || rt.Name == "" || rt.Doc == "" || rt.Executor == nil {
-			panic(fmt.Sprintf("runtime %q is incomplete or registered twice", rt.Name))
+		if rt.Doc == "" || rt.Executor == nil {
+			panic(fmt.Sprintf("runtime %q is incomplete", rt.Name))
 		}
-		r.byName[rt.Name] = rt
-		r.names = append(r.names, rt.Name)
 	}
-	slices.Sort(r.names)
-	return r
-}
-
-// Names lists the runtimes, sorted.
-func (r *Registry) Names() []string { return r.names }
-
-// Get returns the runtime of that name.
-func (r *Registry) Get(name string) (Runtime, error) {
-	rt, ok := r.byName[name]
-	if !ok {
-		return Runtime{}, fmt.Errorf("no runtime %q; there is %s", name, strings.Join(r.names, ", "))
-	}
-	return rt, nil
+	return named.New("runtime", func(rt Runtime) string { return rt.Name }, runtimes...)
 }

@@ -73,7 +73,7 @@ func TestBuildChecksArguments(t *testing.T) {
 		args Args
 		want string
 	}{
-		{"none", nil, "no metric is named"},
+		{"none", nil, `no metric "none"`},
 		{"kappa", Args{"weight": "linear"}, `no parameter is named "weight"`},
 		{"kappa", Args{"weights": "cubic"}, "must be one of"},
 		{"kappa", Args{"weights": 1.0}, "must be a text"},

@@ -2,9 +2,8 @@ package metric
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"github.com/mleflow/mleflow/engine/named"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -137,46 +136,11 @@ func (in Input) single() (pair, error) {
 	return in.pair(0, in.Targets[0])
 }
 
-// Registry is a list of metrics by name.
-type Registry struct{ byName map[string]Metric }
+// Registry is a set of metrics.
+type Registry struct{ *named.Set[Metric] }
 
 // NewRegistry returns a registry of the metrics. It panics when two have one
 // name, since the list is part of the program.
 func NewRegistry(list ...Metric) *Registry {
-	r := &Registry{byName: make(map[string]Metric, len(list))}
-	for _, m := range list {
-		if _, ok := r.byName[m.Name]; ok {
-			panic("metric: two metrics are named " + m.Name)
-		}
-		r.byName[m.Name] = m
-	}
-	return r
-}
-
-// Lookup returns the metric of that name.
-func (r *Registry) Lookup(name string) (Metric, error) {
-	m, ok := r.byName[name]
-	if !ok {
-		return Metric{}, fmt.Errorf("no metric is named %q (known: %s)", name, strings.Join(r.Names(), ", "))
-	}
-	return m, nil
-}
-
-// Names returns the names in alphabetical order.
-func (r *Registry) Names() []string {
-	names := make([]string, 0, len(r.byName))
-	for name := range r.byName {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// List returns the metrics in alphabetical order.
-func (r *Registry) List() []Metric {
-	out := make([]Metric, 0, len(r.byName))
-	for _, name := range r.Names() {
-		out = append(out, r.byName[name])
-	}
-	return out
+	return &Registry{named.New("metric", func(m Metric) string { return m.Name }, list...)}
 }

@@ -38,7 +38,7 @@ type Args map[string]any
 // the metric's parameters: an unknown one, a wrong type and a missing one are
 // errors; the ones left out get their defaults.
 func (r *Registry) Build(name string, args Args) (Scorer, error) {
-	m, err := r.Lookup(name)
+	m, err := r.Get(name)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/named"
 )
 
 // Spec says where data lie. Each kind of source reads its own field.
@@ -145,10 +144,7 @@ func fingerprintPins(spec Spec, h *digest.Hasher) bool {
 }
 
 // Registry is the set of sources a process knows.
-type Registry struct {
-	byName map[string]Source
-	names  []string
-}
+type Registry struct{ set *named.Set[Entry] }
 
 // Entry is a source with its name in the language.
 type Entry struct {
@@ -159,25 +155,14 @@ type Entry struct {
 // NewRegistry returns the registry of the given sources. It panics on a
 // duplicate: the list is written by programmers.
 func NewRegistry(entries ...Entry) *Registry {
-	r := &Registry{byName: make(map[string]Source, len(entries))}
-	for _, e := range entries {
-		if r.byName[e.Name] != nil || e.Name == "" || e.Source == nil {
-			panic(fmt.Sprintf("source %q is incomplete or registered twice", e.Name))
-		}
-		r.byName[e.Name] = e.Source
-		r.names = append(r.names, e.Name)
-	}
-	slices.Sort(r.names)
-	return r
+	return &Registry{named.New("source", func(e Entry) string { return e.Name }, entries...)}
 }
 
 // Names lists the sources, sorted.
-func (r *Registry) Names() []string { return r.names }
+func (r *Registry) Names() []string { return r.set.Names() }
 
 // Get returns the source of that name.
 func (r *Registry) Get(name string) (Source, error) {
-	if s := r.byName[name]; s != nil {
-		return s, nil
-	}
-	return nil, fmt.Errorf("no source %q; there is %s", name, strings.Join(r.names, ", "))
+	e, err := r.set.Get(name)
+	return e.Source, err
 }

@@ -60,13 +60,14 @@ type layer struct {
 var layers = []layer{
 	{"cache/digest", nil, "digest is a leaf"},
 	{"cache", []string{"cache"}, "the cache knows content and actions only"},
-	{"engine/step", []string{"cache", "engine/step"}, "the contract of steps knows the cache only"},
+	{"engine/step", []string{"cache", "engine/named", "engine/step"}, "the contract of steps knows the cache only"},
+	{"engine/named", nil, "named is a leaf"},
 	{"engine/secret", nil, "secret is a leaf"},
 	{"engine/plain", nil, "plain is a leaf"},
 	{"engine", []string{"cache", "engine"}, "the engine knows no step kind, plugin or competition by name"},
-	{"plugins", []string{"cache", "plugins", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves plain and secret, and their own contracts"},
-	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/plain", "engine/secret", "engine/step"}, "competitions import plugin contracts and diagnostics"},
-	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/plain", "engine/secret", "engine/step"}, "steps import engine/step, the leaves plain and secret, plugins and competitions"},
+	{"plugins", []string{"cache", "plugins", "engine/named", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves named, plain and secret, and their own contracts"},
+	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/plain", "engine/secret", "engine/step"}, "competitions import plugin contracts and diagnostics"},
+	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/plain", "engine/secret", "engine/step"}, "steps import engine/step, the leaves named, plain and secret, plugins and competitions"},
 	{"pipelines", nil, "pipelines hold HCL"},
 	{"cmd", []string{""}, "cmd wires everything"},
 }
@@ -93,7 +94,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // TestLeaves keeps everything but the standard library out of the leaves.
 func TestLeaves(t *testing.T) {
-	leaves := []string{"cache/digest", "engine/plain", "engine/secret"}
+	leaves := []string{"cache/digest", "engine/named", "engine/plain", "engine/secret"}
 	for _, p := range listed(t) {
 		if !slices.Contains(leaves, p.path()) {
 			continue
