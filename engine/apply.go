@@ -94,6 +94,11 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 			return nil, diags
 		}
 	}
+	published, more := e.planPublications(ctx, p, pl, true)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return nil, diags
+	}
+	pl.Publish = published
 	r := newRun(e, p, pl, opts)
 	tasks := r.tasksOf()
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
@@ -194,6 +199,9 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
 		r.result.Counts.Failed++
 	}
+	if ctx.Err() == nil {
+		r.publish(ctx)
+	}
 	return r.finish(sum)
 }
 
@@ -259,7 +267,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	switch {
 	case sum != nil && sum.Interrupted != nil:
 		res.Status = event.Cancelled
-	case res.Counts.Failed > 0:
+	case len(res.Failures) > 0:
 		res.Status = event.Failed
 	}
 	r.outputs()

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	Cache   Cache
 	// Remote is asked by Apply for what the cache lacks; nil is nobody.
 	Remote Remote
+	// Places knows what was published; nil publishes nothing.
+	Places *publish.Places
 	// Ledger remembers runs; nil remembers nothing.
 	Ledger *ledger.Ledger
 	// Capacity is what the machine has to lease.

@@ -44,6 +44,9 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	}
 	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
 	pl.Copies = e.copies(pl)
+	if !diags.HasErrors() {
+		pl.Publish, _ = e.planPublications(ctx, p, pl, opts.askRemote)
+	}
 	return &pl.Plan, diags
 }
 

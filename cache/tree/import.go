@@ -152,6 +152,9 @@ func eachIn(dir string, fn func(fs.DirEntry) error) error {
 	}
 }
 
+// ErrSpecial says that a folder holds what a tree cannot.
+var ErrSpecial = errors.New("a tree holds only files and folders")
+
 func specialError(path string, mode fs.FileMode) error {
 	what := "a special file"
 	switch {
@@ -164,7 +167,7 @@ func specialError(path string, mode fs.FileMode) error {
 	case mode&fs.ModeDevice != 0:
 		what = "a device"
 	}
-	return fmt.Errorf("%s is %s; a tree holds only files and folders", path, what)
+	return fmt.Errorf("%s is %s; %w", path, what, ErrSpecial)
 }
 
 func (im *importer) locked(fn func() error) error {

@@ -20,6 +20,8 @@ type Graph struct {
 	Pipeline *Pipeline
 	// Instances are ordered by dependency, then as in the file, then by key.
 	Instances []*Instance
+	// Publications are in the order of the file, those of output blocks last.
+	Publications []Publication
 
 	vars map[string]cty.Value
 	// forEach holds the elements of the local values that were gone over.
@@ -91,6 +93,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 				diags = append(diags, checkOutput(o, v)...)
 			}
 		}
+		diags = append(diags, g.publications()...)
 	}
 	return g, diags
 }
@@ -259,6 +262,21 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	out.Value, out.Known = v, v.IsWhollyKnown()
 	return out, nil
 }
+
+// OutputInstances returns the instances that an output block's value is made
+// from, ascending.
+func (g *Graph) OutputInstances(o *Output) []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	if diags.HasErrors() {
+		return nil
+	}
+	return g.dependsOn(originsOf(marksOf(v)))
+}
+
+// Outputs returns what SetOutputs made known of instance i, or nil.
+func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
 
 // artifactOf returns the content that v is, or nil.
 func artifactOf(v cty.Value) *step.Artifact {

@@ -172,6 +172,14 @@ func (l *loader) output(b *hcl.Block) diag.List {
 	if a := content.Attributes["value"]; a != nil {
 		o.Value = a.Expr
 	}
+	for i, nested := range content.Blocks {
+		if i > 0 {
+			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output has at most one %q block.", nested.Type))
+		}
+		inner, more := nested.Body.Content(publishSchema)
+		diags = append(diags, more...)
+		o.Publish = exprs(inner.Attributes)
+	}
 	text, more := literalString(content.Attributes["description"])
 	o.Description = text
 	diags = append(diags, more...)

@@ -126,6 +126,8 @@ func (s *Step) nested(b *hcl.Block) diag.List {
 	case "retry":
 	case "resources":
 		schema = resourcesSchema
+	case "publish":
+		schema = publishSchema
 	default:
 		i := slices.IndexFunc(s.Kind.Blocks, func(k step.Block) bool { return k.Name == b.Type })
 		schema = attrSchema(s.Kind.Blocks[i].Args)
@@ -140,6 +142,8 @@ func (s *Step) nested(b *hcl.Block) diag.List {
 		s.Retry = got
 	case "resources":
 		s.Resources = got
+	case "publish":
+		s.Publish = got
 	default:
 		s.Blocks[b.Type] = got
 	}
@@ -152,6 +156,8 @@ func (s *Step) has(blockType string) bool {
 		return s.Retry != nil
 	case "resources":
 		return s.Resources != nil
+	case "publish":
+		return s.Publish != nil
 	default:
 		return s.Blocks[blockType] != nil
 	}
@@ -162,7 +168,7 @@ func stepSchema(k *step.Kind) *hcl.BodySchema {
 	for _, name := range []string{"for_each", "depends_on", "timeout"} {
 		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
 	}
-	schema.Blocks = []hcl.BlockHeaderSchema{{Type: "retry"}, {Type: "resources"}}
+	schema.Blocks = []hcl.BlockHeaderSchema{{Type: "retry"}, {Type: "resources"}, {Type: "publish"}}
 	for _, b := range k.Blocks {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: b.Name})
 	}

@@ -88,7 +88,9 @@ type Output struct {
 	Name        string
 	Description string
 	Value       hcl.Expression
-	Range       hcl.Range
+	// Publish are the expressions of its publish block; nil without one.
+	Publish map[string]hcl.Expression
+	Range   hcl.Range
 }
 
 // Step is a step block.
@@ -103,6 +105,7 @@ type Step struct {
 	Timeout   hcl.Expression
 	Retry     map[string]hcl.Expression
 	Resources map[string]hcl.Expression
+	Publish   map[string]hcl.Expression
 	// Args are the expressions by argument name; Blocks those of each nested
 	// block by block name.
 	Args   map[string]hcl.Expression

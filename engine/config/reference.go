@@ -55,6 +55,7 @@ func (s *Step) expressions() []hcl.Expression {
 	}
 	all = append(all, sortedExprs(s.Retry)...)
 	all = append(all, sortedExprs(s.Resources)...)
+	all = append(all, sortedExprs(s.Publish)...)
 	all = append(all, sortedExprs(s.Args)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Blocks)) {
 		all = append(all, sortedExprs(s.Blocks[name])...)
@@ -91,7 +92,9 @@ func (l *loader) checkReferences() (diags diag.List) {
 		}
 	}
 	for _, o := range l.p.Outputs {
-		diags = append(diags, l.p.checkExpr(o.Value, false)...)
+		for _, e := range append(sortedExprs(o.Publish), o.Value) {
+			diags = append(diags, l.p.checkExpr(e, false)...)
+		}
 	}
 	return diags
 }

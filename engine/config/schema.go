@@ -47,6 +47,7 @@ var Blocks = []BlockDoc{
 	{Type: "output", Labels: []string{"name"}, Doc: "A value shown when the pipeline was applied.", Args: []ArgDoc{
 		{"value", true, "The value."},
 		{"description", false, "What the value is."},
+		{"publish", false, "Block: content, or the text of any other value, is laid out at a path after the run; see [publishing](#publishing)."},
 	}},
 }
 
@@ -56,6 +57,7 @@ var metaArgs = []ArgDoc{
 	{"depends_on", false, "List of step references that must be done first, where no argument says so."},
 	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},
 	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). Tried again is what may pass by itself, such as a command that failed or a server that did not answer; not content that is not what a pin says."},
+	{"publish", false, "Block: outputs are laid out at a path after the run; see [publishing](#publishing)."},
 	{"resources", false, "Block: cpus (number, default 1), memory (such as \"16GiB\"), gpus (number of devices), disk (such as \"1TiB\")."},
 }
 
@@ -83,9 +85,10 @@ var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "env"}, {Name: "secrets"},
 }}
 
-var outputSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "value", Required: true}, {Name: "description"},
-}}
+var outputSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "value", Required: true}, {Name: "description"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "publish"}},
+}
 
 var retrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "attempts", Required: true}, {Name: "backoff"}, {Name: "max_backoff"},

@@ -253,6 +253,18 @@ type Content struct {
 	Files int64  `json:"files,omitempty"`
 }
 
+// Published says that results were laid out at a path after the run, or why not.
+type Published struct {
+	At
+	// From is an address, an output of one, or output.NAME; To the path as it
+	// was written.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Unchanged says that the content was there already.
+	Unchanged bool   `json:"unchanged,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
 // Warning is something a person should know that does not stop the run.
 type Warning struct {
 	At
@@ -292,6 +304,9 @@ func (RunFinished) EventType() string { return "run_finished" }
 
 // EventType implements Event.
 func (OutputValue) EventType() string { return "output" }
+
+// EventType implements Event.
+func (Published) EventType() string { return "published" }
 
 // EventType implements Event.
 func (Warning) EventType() string { return "warning" }

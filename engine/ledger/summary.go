@@ -12,9 +12,11 @@ type Summary struct {
 	// Start is the first event, nil if the run was killed before it.
 	Start *event.RunStarted
 	// Steps are the instances in the order they first appear.
-	Steps    []StepSummary
-	Outputs  []event.OutputValue
-	Warnings []event.Warning
+	Steps   []StepSummary
+	Outputs []event.OutputValue
+	// Published are the paths that results were laid out at.
+	Published []event.Published
+	Warnings  []event.Warning
 	// Last is the time of the last event.
 	Last time.Time
 	// Unreadable is the number of whole lines that are no events: written by
@@ -101,6 +103,8 @@ func (b *summariser) add(e event.Event) {
 		s.Error, s.Outputs, s.Conditions, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.MadeIn
 	case event.OutputValue:
 		b.sum.Outputs = append(b.sum.Outputs, e)
+	case event.Published:
+		b.sum.Published = append(b.sum.Published, e)
 	case event.Warning:
 		b.sum.Warnings = append(b.sum.Warnings, e)
 	}

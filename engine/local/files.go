@@ -228,3 +228,42 @@ func (c *content) Store(ctx context.Context, store cache.Store) error {
 	}
 	return nil
 }
+
+// Reads returns what was read of the folder that path, which is absolute, is
+// part of or holds, as it is written in the language; "" if nothing was.
+func (f *Files) Reads(path string) string {
+	for _, a := range f.Answers() {
+		at := f.at(a.Path)
+		switch {
+		case a.Op == "list":
+			continue // names only
+		case below(at, path):
+		case a.Op != "dir" || !below(path, at):
+			continue
+		default:
+			rel, err := filepath.Rel(at, path)
+			if excluded, bad := matcher(a.Patterns); err != nil || bad == nil && leftOut(excluded, filepath.ToSlash(rel)) {
+				continue
+			}
+		}
+		if a.Op == "dir" {
+			return fmt.Sprintf("dir(%q)", a.Path)
+		}
+		return fmt.Sprintf("file(%q)", a.Path)
+	}
+	return ""
+}
+
+// leftOut reports whether a path or a folder above it is excluded.
+func leftOut(excluded func(string) bool, name string) bool {
+	for {
+		if excluded(name) {
+			return true
+		}
+		cut := strings.LastIndexByte(name, '/')
+		if cut < 0 {
+			return false
+		}
+		name = name[:cut]
+	}
+}

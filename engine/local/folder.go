@@ -44,7 +44,7 @@ func Folder(dir string, private []string) *Files {
 		case "list":
 			a.List, err = f.list(a.Path, a.Patterns[0])
 		default:
-			a.Ref, err = f.store(context.Background(), hashOnly{}, a)
+			a.Ref, err = f.store(context.Background(), cache.HashOnly{}, a)
 		}
 		return explain(a.Path, err)
 	}

@@ -57,6 +57,8 @@ type Step struct {
 type Plan struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	Steps    []Step `json:"steps"`
+	// Publish are the paths that results are laid out at after the run.
+	Publish []Publication `json:"publish,omitempty"`
 	// Forecast is the disk that applying it needs; nil if nobody asked.
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// Copies is what is copied before steps work; nil if nothing, or nobody asked.
@@ -74,6 +76,34 @@ type Copies struct {
 	Unknown int `json:"unknown,omitempty"`
 	// Why is why, half a sentence.
 	Why string `json:"why"`
+}
+
+// Placing is what becomes of a path.
+type Placing string
+
+// The placings.
+const (
+	// Write: there is nothing yet.
+	Write Placing = "write"
+	// Replace: what mleflow published there before is replaced.
+	Replace Placing = "replace"
+	// Unchanged: the content is there.
+	Unchanged Placing = "unchanged"
+	// Undecided: a step that runs decides.
+	Undecided Placing = "deferred"
+	// Refused: something is there that mleflow did not write.
+	Refused Placing = "refused"
+)
+
+// Publication is the plan for one path.
+type Publication struct {
+	// From is an address, an output of one, or output.NAME; To the path as it
+	// was written.
+	From    string  `json:"from"`
+	To      string  `json:"to"`
+	Placing Placing `json:"action"`
+	// Text says why it is refused, or undecided for more than its step.
+	Text string `json:"text,omitempty"`
 }
 
 // Counts is the number of steps by action.

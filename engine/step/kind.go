@@ -27,6 +27,10 @@ type Kind struct {
 	Varies bool
 	// Untrusted kinds run code that must not see private values.
 	Untrusted bool
+	// Results says that outputs made from private values tell people only
+	// what a run is for, such as scores: they may be published, though no
+	// untrusted step may consume them.
+	Results bool
 	// OwnsTimeout says that Run keeps the instance's time limit itself and
 	// has a result to give after it (an agent is stopped and its submission
 	// harvested). For other kinds the engine cancels Run at the limit.

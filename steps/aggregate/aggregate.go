@@ -49,6 +49,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "attempts", Type: cty.List(attemptType), Doc: "The agent-run steps of the reports, in the same order, such as values(step.agent-run.solve): adds times, questions to the validity server and, if agents left logs/usage.json, tokens and cost. They differ from run to run, and the board with them."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
+		Results: true,
 		Outputs: []step.Output{
 			{Name: "board", Type: step.ArtifactType, Doc: "The leaderboard with everything it was made from, JSON."},
 			{Name: "files", Type: step.ArtifactType, Doc: "The leaderboard as files, a tree: board.json, board.md, board.txt, and the tables figures and runs as .csv, .parquet and .arrow."},

@@ -51,6 +51,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "What the report says about where the submission is from; aggregate reads agent and seed."},
 			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition."},
 		},
+		Results: true,
 		Outputs: []step.Output{
 			{Name: "curve", Type: curveType, Doc: "The scores of the snapshots in the order of time, each with its seconds, outcome, score and medal."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},

@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/steps/all"
 )
@@ -53,9 +54,10 @@ func (b *backend) wire(a *app) error {
 			return fmt.Errorf("%w; name another folder in %s, the same for all who use this machine's devices", err, sched.LeasesVariable)
 		}
 	}
+	places := publish.Open(b.cache.Dir())
 	b.options = engine.Options{
 		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
-		Private: []string{b.cache.Dir()}, Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Private: append(places.Private(), b.cache.Dir()), Places: places, Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
 	b.engine = engine.New(b.options)

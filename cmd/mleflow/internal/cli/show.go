@@ -85,7 +85,7 @@ func (a *app) showRun(sum *ledger.Summary) error {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
 	}
-	state.Finish = sum.Finish
+	state.Finish, state.Published = sum.Finish, sum.Published
 	fmt.Fprintln(a.stdout)
 	view.Summary(a.stdout, state, style)
 	view.Outputs(a.stdout, sum.ID, sum.Outputs, style)

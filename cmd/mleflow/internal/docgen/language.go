@@ -36,6 +36,7 @@ func Language(added map[string]function.Function) []byte {
 		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path; what Terraform calls `path.module`. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
 		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`."},
 	})
+	p.publishing()
 	p.heading(2, "Functions of mleflow")
 	added = maps.Clone(added)
 	maps.Copy(added, config.LocalFunctions())
@@ -43,6 +44,29 @@ func Language(added map[string]function.Function) []byte {
 	p.heading(2, "Standard functions")
 	p.functions(config.Functions())
 	return p.bytes()
+}
+
+// publishing documents the block publish of steps and outputs.
+func (p *page) publishing() {
+	p.heading(2, "Publishing")
+	p.text("A `publish` block in a step or an output lays results out as files after the run, as `mleflow get` does:")
+	p.text("```hcl\n" + `step "agent-run" "solve" {
+  for_each = local.runs
+  # …
+  publish { to = "results/${each.key}" }
+}
+output "board" {
+  value = step.aggregate.board.files
+  publish { to = "/srv/boards/lite" }
+}` + "\n```")
+	var rows [][]string
+	for _, a := range config.PublishArgs {
+		rows = append(rows, []string{code(a.Name), yes(a.Required), a.Doc})
+	}
+	p.table([]string{"Argument", "Required", "Meaning"}, rows)
+	p.text("An output block publishes its value: content as it is, a string as a file with that text, any other value as JSON. A step publishes all of its outputs, each under its name, or the one that `output` names. Everything must be known before a step runs, so paths are made of variables, locals and `each`.")
+	p.text("`mleflow plan` says for each path whether it is written, replaced or unchanged. Nothing is written where the content is there already. A path is replaced only if it holds exactly what was published there last: what mleflow did not write, or what somebody changed since, is left alone and the run fails, before anything runs if the result is cached. Move or remove it, and apply again. An `apply` that failed publishes what ended well; one that was interrupted or killed leaves it to the next.")
+	p.text("Paths may not overlap, and a folder that `dir(…)` reads cannot be published into, since each run would change the input of the next one: leave it out with `exclude`. Addresses of object storage are not supported.")
 }
 
 func (p *page) functions(all map[string]function.Function) {

@@ -1,12 +1,9 @@
 package results
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/publish"
 )
 
 // Source is where results are taken from.
@@ -97,13 +95,13 @@ func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Opt
 		return path, s.place(ctx, v.Ref, path, opts)
 	}
 	if v.Ref.IsZero() {
-		var text bytes.Buffer
-		if err := json.Indent(&text, v.JSON, "", "  "); err != nil {
+		text, err := publish.JSON(v.JSON)
+		if err != nil {
 			return "", err
 		}
-		return path + ".json", writeNew(path+".json", append(text.Bytes(), '\n'))
+		return path + ".json", writeNew(path+".json", text)
 	}
-	suffix, err := s.suffix(ctx, v.Ref)
+	suffix, err := publish.Suffix(ctx, s.Store, v.Ref)
 	if err != nil {
 		return "", err
 	}
@@ -128,31 +126,4 @@ func writeNew(path string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return errors.Join(err, f.Close())
-}
-
-// sniffed is how much of a blob is looked at to name it.
-const sniffed = 1 << 20
-
-// suffix tells a JSON document and JSON lines, as reports and journals are,
-// from other content.
-func (s *Source) suffix(ctx context.Context, ref cache.Ref) (string, error) {
-	r, err := s.Store.Open(ctx, ref.ID)
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	head, err := io.ReadAll(io.LimitReader(r, sniffed))
-	if err != nil {
-		return "", err
-	}
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	switch text := bytes.TrimSpace(head); {
-	case len(text) == 0 || text[0] != '{' && text[0] != '[':
-		return "", nil
-	case json.Valid(text):
-		return ".json", nil
-	case json.Valid(line):
-		return ".jsonl", nil
-	}
-	return "", nil
 }

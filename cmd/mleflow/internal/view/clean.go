@@ -93,6 +93,10 @@ func cleaned(e event.Event) event.Event {
 			e.Content = &c
 		}
 		return e
+	case event.Published:
+		oneLines(&e.From, &e.To)
+		e.Error = Text(e.Error)
+		return e
 	case event.RunFinished:
 		oneLines(&e.Run)
 		return e

@@ -73,6 +73,8 @@ func (p *Plain) line(e event.Event) string {
 		return p.preflightLines()
 	case event.StepLog:
 		return p.ifVerbose("log " + e.Address + ": " + OneLine(e.Line))
+	case event.Published:
+		return publishedText(e, p.style)
 	case event.RunFinished:
 		return "run " + e.Run + " finished: " + countsText(e)
 	}

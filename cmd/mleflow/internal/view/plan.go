@@ -26,6 +26,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 			writeGroup(w, block.name, block.by[action], style, verbose)
 		}
 	}
+	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)

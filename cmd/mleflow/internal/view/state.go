@@ -23,6 +23,8 @@ type State struct {
 	Failures []Failure
 	Warnings []event.Warning
 	Outputs  []event.OutputValue
+	// Published are the paths that results were laid out at.
+	Published []event.Published
 	// Preflights are what was found out before the first step; Preflighted
 	// says that all of it is there.
 	Preflights  []event.Preflight
@@ -117,6 +119,8 @@ func (s *State) Apply(e event.Event) {
 		s.Finish = &e
 	case event.OutputValue:
 		s.Outputs = append(s.Outputs, e)
+	case event.Published:
+		s.Published = append(s.Published, e)
 	case event.Warning:
 		s.Warnings = append(s.Warnings, e)
 	}

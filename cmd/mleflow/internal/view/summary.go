@@ -17,6 +17,7 @@ const failuresShown = 10
 // which there may be many counted, and one closing line.
 func Summary(w io.Writer, s *State, style Style) {
 	writeFailures(w, s, style)
+	publications(w, s.Published, style)
 	writeOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Finish != nil {

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// PublishArgs are the arguments of a publish block.
+//
+//	publish { to = "results/${each.key}" }
+var PublishArgs = []ArgDoc{
+	{"to", true, "Path of the file or folder, relative to the pipeline's folder or absolute. Missing folders above it are made."},
+	{"output", false, "In a step, the one output that is laid out at the path. Without it the path is a folder that holds every output under its name, as mleflow get writes them."},
+	{"link", false, "True for read-only hard links into the cache in place of copies, which take no space."},
+	{"private", false, "True to allow content that is private, such as answers. Its folder or file can be read by its owner only, and file(…) and dir(…) treat it as private."},
+}
+
+var publishSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "to", Required: true}, {Name: "output"}, {Name: "link"}, {Name: "private"},
+}}
+
+// Publication is content that is laid out as files after a run.
+type Publication struct {
+	// Instance indexes Graph.Instances; -1 is an output block.
+	Instance int
+	// Name is, of an instance, the output, or empty for all of them.
+	Name string
+	// Output is the output block, if it is one.
+	Output *Output
+	// To is as it was written, Path the absolute path. Base is the folder that
+	// the path must not leave, or empty.
+	To, Path, Base string
+	Link, Private  bool
+	Range          hcl.Range
+}
+
+// From says what is published: an address, an output of one, or output.NAME.
+func (p *Publication) From(g *Graph) string {
+	if p.Output != nil {
+		return "output." + p.Output.Name
+	}
+	from := g.Instances[p.Instance].Addr.String()
+	if p.Name != "" {
+		from += "." + p.Name
+	}
+	return from
+}
+
+// publications evaluates all publish blocks.
+func (g *Graph) publications() (diags diag.List) {
+	for _, s := range g.Pipeline.Steps {
+		b := g.blocks[s]
+		if s.Publish == nil || b == nil {
+			continue
+		}
+		ctx := g.scope(s.expressions())
+		for _, inst := range g.Instances[b.first : b.first+b.count] {
+			p := Publication{Instance: inst.index}
+			more := g.publication(&p, s.Publish, inst.context(ctx))
+			if !more.HasErrors() {
+				more = g.checkPublishedStep(inst, &p, s.Publish)
+			}
+			if diags = append(diags, more...); len(diags) > 20 {
+				return diags
+			}
+		}
+	}
+	for _, o := range g.Pipeline.Outputs {
+		if o.Publish == nil {
+			continue
+		}
+		p := Publication{Instance: -1, Output: o}
+		more := g.publication(&p, o.Publish, g.scope(sortedExprs(o.Publish)))
+		if !more.HasErrors() {
+			more = g.checkPublishedOutput(o, &p)
+		}
+		diags = append(diags, more...)
+	}
+	return append(diags, g.checkPlaces()...)
+}
+
+// publication evaluates one block and adds it.
+func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx *hcl.EvalContext) (diags diag.List) {
+	to := args["to"]
+	p.Range = to.Range()
+	values := map[string]cty.Value{}
+	for _, a := range PublishArgs {
+		name, want := a.Name, cty.String
+		if name == "link" || name == "private" {
+			want = cty.Bool
+		}
+		if args[name] == nil {
+			values[name] = cty.NullVal(want)
+			continue
+		}
+		v, more := g.evaluate(args[name], ctx)
+		if diags = append(diags, more...); more.HasErrors() {
+			continue
+		}
+		marks := map[any]struct{}{}
+		v, err := convert.Convert(unmark(v, marks), want)
+		_, secret := marks[sensitive]
+		switch {
+		case secret:
+			more = diag.List{diag.Error(args[name].Range(), "Sensitive value in publish", "%s would be stored and shown. Use a value that is not sensitive.", name)}
+		case err != nil:
+			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s must be a %s.", name, want.FriendlyName())}
+		case !v.IsKnown():
+			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s depends on a result of a step. It must be known before anything runs: use variables, locals and each.", name)}
+		}
+		diags = append(diags, more...)
+		values[name] = v
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	truth := func(name string) bool { return !values[name].IsNull() && values[name].True() }
+	p.Link, p.Private = truth("link"), truth("private")
+	if !values["output"].IsNull() {
+		p.Name = values["output"].AsString()
+	}
+	if values["to"].IsNull() {
+		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
+	}
+	if err := p.place(values["to"].AsString(), g.Pipeline.folder()); err != nil {
+		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
+	}
+	g.Publications = append(g.Publications, *p)
+	return nil
+}
+
+// place takes the path as it was written.
+func (p *Publication) place(to, folder string) error {
+	p.To = to
+	if strings.Contains(to, "://") {
+		return fmt.Errorf("%q is an address; only a path on this machine can be published to. Copy from there, or share results by a remote cache", to)
+	}
+	clean := filepath.Clean(filepath.FromSlash(to))
+	switch {
+	case to == "" || strings.ContainsRune(to, 0):
+		return fmt.Errorf("%q is not a path", to)
+	case filepath.IsAbs(clean):
+		p.Path = clean
+	case clean == ".":
+		return fmt.Errorf("%q is the pipeline's own folder; name a folder in it", to)
+	case !filepath.IsLocal(clean):
+		return fmt.Errorf("%q leads out of the pipeline's folder; to publish elsewhere, write an absolute path", to)
+	default:
+		p.Base, p.Path = folder, filepath.Join(folder, clean)
+	}
+	return nil
+}
+
+func (g *Graph) checkPublishedStep(inst *Instance, p *Publication, args map[string]hcl.Expression) diag.List {
+	var names, private []string
+	for o := range inst.Step.Kind.Outputs {
+		name := inst.Step.Kind.Outputs[o].Name
+		names = append(names, name)
+		if (p.Name == "" || p.Name == name) && g.hidden(origin{inst.index, o}) {
+			private = append(private, name)
+		}
+	}
+	if p.Name != "" && !slices.Contains(names, p.Name) {
+		return diag.List{diag.Error(args["output"].Range(), "Unknown output", "A step of kind %q has no output %q.%s It has %s.",
+			inst.Step.Kind.Name, p.Name, diag.DidYouMean(p.Name, names), strings.Join(names, ", "))}
+	}
+	if len(private) > 0 && !p.Private {
+		return diag.List{privateContent(p.Range, fmt.Sprintf("%s of %s", strings.Join(private, ", "), inst.Addr))}
+	}
+	return nil
+}
+
+func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
+	if p.Name != "" {
+		return diag.List{diag.Error(p.Range, "Invalid publish", "output chooses among the outputs of a step; what an output block publishes is its value. Leave it out.")}
+	}
+	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	if diags.HasErrors() {
+		return nil // Expand reports it
+	}
+	marks := map[any]struct{}{}
+	v = unmark(v, marks)
+	for m := range marks {
+		path, file := m.(privateFile)
+		from, ok := m.(origin)
+		switch {
+		case p.Private:
+		case file:
+			return diag.List{privateContent(p.Range, string(path))}
+		case ok && g.hidden(from):
+			inst := g.Instances[from.inst]
+			return diag.List{privateContent(p.Range, inst.Step.Kind.Outputs[from.out].Name+" of "+inst.Addr.String())}
+		}
+	}
+	if v.Type() == step.ArtifactType {
+		return nil
+	}
+	holds := false
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		holds = holds || v.Type() == step.ArtifactType
+		return !holds, nil
+	})
+	if holds {
+		return diag.List{diag.Error(p.Range, "Invalid publish", "The output %q holds several pieces of content. Put the publish block into the step that gives them, with each.key in its path.", o.Name)}
+	}
+	return nil
+}
+
+// hidden says that an output is private for people, too: it holds answers, or
+// is made from them by a step whose results are not known to be scores.
+func (g *Graph) hidden(m origin) bool {
+	kind := g.Instances[m.inst].Step.Kind
+	return g.private(m) && (kind.Outputs[m.out].Secrecy == step.Private || !kind.Results)
+}
+
+func privateContent(r hcl.Range, what string) *hcl.Diagnostic {
+	return diag.Error(r, "Private content", "%s is private: it holds or was made from answers. To publish it all the same, where no agent can read it, write private = true.", what)
+}
+
+// checkPlaces refuses publications that would be written over each other, and
+// those that would change what the pipeline reads.
+func (g *Graph) checkPlaces() (diags diag.List) {
+	order := make([]*Publication, len(g.Publications))
+	for i := range g.Publications {
+		order[i] = &g.Publications[i]
+	}
+	// A path comes right before those below it.
+	slices.SortStableFunc(order, func(a, b *Publication) int { return strings.Compare(a.Path+"/", b.Path+"/") })
+	var above *Publication
+	for _, p := range order {
+		if above != nil && strings.HasPrefix(p.Path+"/", above.Path+"/") {
+			hint := "Give one of them another path."
+			if above.Instance >= 0 && p.Instance >= 0 && g.Instances[above.Instance].Step == g.Instances[p.Instance].Step {
+				hint = "Use each.key in the path."
+			}
+			diags = append(diags, diag.Error(p.Range, "Paths overlap", "%s and %s (%s) are both published to %s. %s",
+				p.From(g), above.From(g), place(above.Range), above.To, hint))
+			return diags
+		}
+		above = p
+		if read := g.Pipeline.local.Reads(p.Path); read != "" {
+			diags = append(diags, diag.Error(p.Range, "Published into an input", "%s is part of %s, which the pipeline reads: each run would change the input of the next one. Publish elsewhere, or leave the path out with dir(…, { exclude = [%q] }).",
+				p.To, read, filepath.ToSlash(p.To)))
+		}
+	}
+	return diags
+}

@@ -1,0 +1,40 @@
+package publish
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange puts what is at from in the place of what is at to, in one step
+// where the file system can; aside is a place for the old content.
+func exchange(from, to, aside string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return inTwoSteps(from, to, aside)
+	}
+	return moved(from, to, err)
+}
+
+// moveNew moves a file or folder to a path where at most an empty folder is.
+func moveNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EEXIST) { // an empty folder gives way
+		if err := unix.Rmdir(to); err != nil {
+			return moved(from, to, err)
+		}
+		err = unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	}
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return os.Rename(from, to)
+	}
+	return moved(from, to, err)
+}
+
+func moved(from, to string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+}

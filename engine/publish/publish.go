@@ -1,0 +1,281 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// Target is content and the place it goes to.
+type Target struct {
+	// Path is absolute. Base is a folder that it must not leave, not even by
+	// a link, or empty.
+	Path, Base string
+	Ref        cache.Ref
+	// Link makes read-only hard links into the cache in place of copies.
+	Link bool
+	// Private keeps others than the owner from reading it.
+	Private bool
+}
+
+// State is how a path stands to the content that goes there.
+type State string
+
+// The states of a path.
+const (
+	// New: there is nothing, or an empty folder.
+	New State = "new"
+	// Same: the content is there already, whoever wrote it.
+	Same State = "same"
+	// Changed: what is there was published before, and is replaced.
+	Changed State = "changed"
+	// Foreign: what is there was not published, or was changed since.
+	Foreign State = "foreign"
+)
+
+// ForeignError says that a path holds what mleflow did not write.
+type ForeignError struct{ Path string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is there, and is not what mleflow published last: it was written or changed by others and is not replaced. Move or remove it, or publish to another path", e.Path)
+}
+
+// Places knows what was published from one cache.
+type Places struct{ dir string }
+
+// Open returns the Places that are recorded below the folder of a cache.
+func Open(cacheDir string) *Places { return &Places{filepath.Join(cacheDir, "published")} }
+
+// Look says how the path of t stands to its content. A zero Ref is content that
+// is not known yet, which nothing is the same as.
+func (p *Places) Look(ctx context.Context, t Target) (State, error) {
+	if err := t.check(p.dir); err != nil {
+		return "", err
+	}
+	rec, err := p.read(t.Path)
+	if err != nil {
+		return "", err
+	}
+	state, _, err := look(ctx, t, rec)
+	return state, err
+}
+
+// Put lays content out, unless it is there, and returns how the path stood. A
+// path that holds anything else is a *ForeignError.
+func (p *Places) Put(ctx context.Context, store cache.Store, t Target) (state State, err error) {
+	if err := t.check(p.dir); err != nil {
+		return "", err
+	}
+	if state, err = p.Look(ctx, t); err != nil || state == Same {
+		return state, err
+	}
+	unlock, err := p.lock(ctx, t.Path)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	rec, err := p.read(t.Path)
+	if err != nil {
+		return "", err
+	}
+	state, old, err := look(ctx, t, rec)
+	switch {
+	case err != nil || state == Same:
+		return state, err
+	case state == Foreign:
+		return state, &ForeignError{t.Path}
+	}
+	return state, p.write(ctx, store, t, old)
+}
+
+// write puts content where old is, which may be nothing.
+func (p *Places) write(ctx context.Context, store cache.Store, t Target, old string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(t.Path), 0o755); err != nil {
+		return err
+	}
+	stage := filepath.Join(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+".mleflow")
+	if err := tree.Remove(stage); err != nil { // what a killed process left
+		return err
+	}
+	if err := os.Mkdir(stage, 0o700); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tree.Remove(stage)) }()
+	made := filepath.Join(stage, "new")
+	opts := tree.Options{Mode: tree.Copy, Writable: true}
+	if t.Link {
+		opts = tree.Options{Mode: tree.Link}
+	}
+	if _, err := tree.Materialise(ctx, store, t.Ref, made, opts); err != nil {
+		return err
+	}
+	rec := record{Path: t.Path, Private: t.Private, Written: []string{name(t.Ref)}}
+	if old != "" {
+		rec.Written = append(rec.Written, old)
+	}
+	if err := p.save(rec); err != nil {
+		return err
+	}
+	if err := place(made, t, stage, old != ""); err != nil {
+		return err
+	}
+	rec.Written = rec.Written[:1]
+	return p.save(rec)
+}
+
+// place moves what was made to its path.
+func place(made string, t Target, stage string, replace bool) error {
+	mode, err := movable(made)
+	if err != nil {
+		return err
+	}
+	if replace {
+		if _, err := movable(t.Path); err != nil {
+			return err
+		}
+		err = exchange(made, t.Path, filepath.Join(stage, "old"))
+	} else {
+		err = moveNew(made, t.Path)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.Private && t.Ref.Kind == cache.Tree:
+		mode &^= 0o077
+	case t.Private && !t.Link: // the mode of a link is the cache's own
+		mode &^= 0o077
+	case t.Ref.Kind != cache.Tree:
+		return nil
+	}
+	return os.Chmod(t.Path, mode)
+}
+
+// movable makes a read-only folder one that can be moved, and returns the mode
+// it had.
+func movable(path string) (fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	if mode := info.Mode().Perm(); !info.IsDir() || mode&0o200 != 0 {
+		return mode, nil
+	} else {
+		return mode, os.Chmod(path, mode|0o200)
+	}
+}
+
+// name is a digest as it is recorded.
+func name(ref cache.Ref) string { return string(ref.Kind) + ":" + ref.ID.String() }
+
+// look compares what is at the path of t with its content and with what was
+// published there; old is the digest of what is to be replaced.
+func look(ctx context.Context, t Target, rec record) (state State, old string, err error) {
+	have, err := identify(ctx, t.Path)
+	switch {
+	case errors.Is(err, errNothing):
+		return New, "", nil
+	case errors.Is(err, errStrange):
+		return Foreign, "", nil
+	case err != nil:
+		return "", "", err
+	case !t.Ref.IsZero() && have == name(t.Ref):
+		return Same, "", nil
+	case slices.Contains(rec.Written, have):
+		return Changed, have, nil
+	}
+	return Foreign, "", nil
+}
+
+var (
+	errNothing = errors.New("nothing is there")
+	errStrange = errors.New("it is neither a file nor a folder")
+)
+
+// identify returns the digest of what is at a path.
+func identify(ctx context.Context, path string) (string, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errNothing
+	case errors.Is(err, syscall.ENOTDIR): // a file is where a folder should be
+		return "", fmt.Errorf("a folder above %s is a file", path)
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		list, err := os.ReadDir(path)
+		if err == nil && len(list) == 0 {
+			return "", errNothing
+		}
+		ref, err := tree.Import(ctx, cache.HashOnly{}, path, tree.ImportOptions{SkipSpecial: false})
+		if errors.Is(err, tree.ErrSpecial) {
+			return "", errStrange
+		}
+		return name(ref), err
+	case !info.Mode().IsRegular():
+		return "", errStrange
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	ref, err := cache.Put(ctx, cache.HashOnly{}, f, cache.Ref{})
+	return name(ref), err
+}
+
+// check refuses a path that leads out of its base by a link, or into the cache.
+func (t *Target) check(records string) error {
+	real, err := resolve(t.Path)
+	if err != nil {
+		return err
+	}
+	home, err := resolve(filepath.Dir(records))
+	if err != nil {
+		return err
+	}
+	if below(real, home) || below(home, real) {
+		return fmt.Errorf("%s lies in the cache or holds it; publish to another path", t.Path)
+	}
+	if t.Base == "" {
+		return nil
+	}
+	base, err := resolve(t.Base)
+	if err == nil && !below(real, base) {
+		err = fmt.Errorf("%s leads out of the pipeline's folder by a symbolic link; write an absolute path to publish there", t.Path)
+	}
+	return err
+}
+
+// resolve follows the links in the folder of a path, as far as it exists.
+func resolve(path string) (string, error) {
+	dir, rest := filepath.Dir(path), filepath.Base(path)
+	for {
+		real, err := filepath.EvalSymlinks(dir)
+		switch {
+		case err == nil:
+			return filepath.Join(real, rest), nil
+		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
+			return "", err
+		}
+		if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "", fmt.Errorf("%s is a symbolic link to nothing", dir)
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+		dir = filepath.Dir(dir)
+	}
+}
+
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && !strings.HasPrefix(rel+string(filepath.Separator), ".."+string(filepath.Separator))
+}

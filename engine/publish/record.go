@@ -1,0 +1,110 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/internal/flock"
+)
+
+// record is what is known of one path.
+type record struct {
+	Path    string `json:"path"`
+	Private bool   `json:"private,omitempty"`
+	// Written are the digests of what may be there: the latest, and while it
+	// is put in its place also the one before.
+	Written []string `json:"written"`
+}
+
+func (p *Places) file(path string) string {
+	return filepath.Join(p.dir, digest.Of([]byte(path)).String()+".json")
+}
+
+// read returns the record of a path; one that was never published has none.
+func (p *Places) read(path string) (rec record, err error) {
+	text, err := os.ReadFile(p.file(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return rec, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &rec)
+	}
+	if err != nil {
+		return rec, fmt.Errorf("read what was published to %s: %w", path, err)
+	}
+	return rec, nil
+}
+
+// save replaces the record of a path.
+func (p *Places) save(rec record) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(p.dir, ".new-")
+	if err == nil {
+		_, err = tmp.Write(append(text, '\n'))
+		if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
+			err = os.Rename(tmp.Name(), p.file(rec.Path))
+		}
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("record what is published to %s: %w", rec.Path, err)
+	}
+	return nil
+}
+
+// lock keeps other processes from publishing to a path at the same time.
+func (p *Places) lock(ctx context.Context, path string) (unlock func(), err error) {
+	err = os.MkdirAll(p.dir, 0o777)
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(strings.TrimSuffix(p.file(path), ".json")+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s for publishing: %w", path, err)
+	}
+	for {
+		free, err := flock.Try(f)
+		if err == nil && free {
+			return func() { f.Close() }, nil
+		}
+		if err == nil {
+			select {
+			case <-time.After(50 * time.Millisecond):
+				continue
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+		f.Close()
+		return nil, fmt.Errorf("lock %s for publishing: %w", path, err)
+	}
+}
+
+// Private lists the paths that private content was published to.
+func (p *Places) Private() []string {
+	list, err := filepath.Glob(filepath.Join(p.dir, "*.json"))
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, file := range list {
+		var rec record
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil && rec.Private {
+			paths = append(paths, rec.Path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/publish"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// planPublications says what becomes of the paths that results are published
+// to. Only what is known already can be refused: a path that holds something
+// else may turn out to hold just what a step will give. The diagnostics are
+// for apply; without network nothing is fetched to tell.
+func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, network bool) (list []plan.Publication, diags diag.List) {
+	if e.opts.Places == nil {
+		return nil, nil
+	}
+	for i := range p.Publications {
+		pub := &p.Publications[i]
+		if !selectedFor(p, pl, pub) {
+			continue
+		}
+		out := plan.Publication{From: pub.From(p.Graph), To: pub.To}
+		var ref cache.Ref
+		var err error
+		if network || e.opts.Remote == nil || pub.Output != nil { // else looking at content may fetch it
+			ref, err = e.published(ctx, p, pub, cache.HashOnly{})
+		}
+		if err == nil {
+			var state publish.State
+			state, err = e.opts.Places.Look(ctx, target(pub, ref))
+			out.Placing, out.Text = placing(state, !ref.IsZero(), pub.Path)
+		}
+		if err != nil {
+			out.Placing, out.Text = plan.Refused, err.Error()
+		}
+		if out.Placing == plan.Refused {
+			d := diag.Failure("Cannot be published", errors.New(out.From+": "+out.Text))
+			d.Subject = pub.Range.Ptr()
+			diags = append(diags, d)
+		}
+		list = append(list, out)
+	}
+	return list, diags
+}
+
+// selectedFor says that what is published is part of the plan.
+func selectedFor(p *Program, pl *planned, pub *config.Publication) bool {
+	if pub.Output == nil {
+		return pl.byIndex[pub.Instance] != nil
+	}
+	for _, i := range p.OutputInstances(pub.Output) {
+		if pl.byIndex[i] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func placing(state publish.State, known bool, path string) (plan.Placing, string) {
+	switch {
+	case !known && state == publish.Foreign:
+		return plan.Undecided, "something is there that mleflow did not write; it is not replaced"
+	case !known:
+		return plan.Undecided, ""
+	case state == publish.New:
+		return plan.Write, ""
+	case state == publish.Same:
+		return plan.Unchanged, ""
+	case state == publish.Changed:
+		return plan.Replace, ""
+	}
+	return plan.Refused, (&publish.ForeignError{Path: path}).Error()
+}
+
+func target(pub *config.Publication, ref cache.Ref) publish.Target {
+	return publish.Target{Path: pub.Path, Base: pub.Base, Ref: ref, Link: pub.Link, Private: pub.Private}
+}
+
+// published returns what is to be published as one blob or tree, with what is
+// made for that in the store. It is zero while that is not known.
+func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publication, store cache.Store) (cache.Ref, error) {
+	if pub.Output != nil {
+		v, diags := p.OutputValue(pub.Output)
+		switch {
+		case diags.HasErrors() || !v.Known:
+			return cache.Ref{}, nil
+		case v.Content != nil:
+			return v.Content.Ref, storeLocal(ctx, store, step.Args{Value: step.NewArtifact(v.Content)})
+		}
+		text := config.Text(v.Value)
+		if v.Value.Type() != cty.String {
+			text += "\n"
+		}
+		return cache.Put(ctx, store, bytes.NewReader([]byte(text)), cache.Ref{})
+	}
+	outputs := p.Outputs(pub.Instance)
+	if outputs == nil {
+		return cache.Ref{}, nil
+	}
+	if pub.Name != "" {
+		ref, _, err := e.file(ctx, outputs[pub.Name], store)
+		return ref, err
+	}
+	var entries []tree.Entry
+	for name, v := range outputs {
+		ref, suffix, err := e.file(ctx, v, store)
+		if err != nil {
+			return cache.Ref{}, err
+		}
+		entries = append(entries, tree.NewEntry(name+suffix, ref, false))
+	}
+	return tree.Put(ctx, store, entries)
+}
+
+// file is an output as a file or folder, and the suffix that says what it is.
+func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Store) (ref cache.Ref, suffix string, err error) {
+	switch v.Ref.Kind {
+	case cache.Tree:
+		return v.Ref, "", nil
+	case cache.Blob:
+		suffix, err := publish.Suffix(ctx, e.opts.Cache, v.Ref)
+		return v.Ref, suffix, err
+	}
+	text, err := publish.JSON(v.JSON)
+	if err != nil {
+		return ref, "", err
+	}
+	ref, err = cache.Put(ctx, store, bytes.NewReader(text), cache.Ref{})
+	return ref, ".json", err
+}
+
+// publish lays out what the pipeline publishes and is known.
+func (r *run) publish(ctx context.Context) {
+	if r.e.opts.Places == nil {
+		return
+	}
+	for i := range r.p.Publications {
+		pub := &r.p.Publications[i]
+		if !selectedFor(r.p, r.pl, pub) {
+			continue
+		}
+		ref, err := r.e.published(ctx, r.p, pub, r.e.opts.Cache)
+		if err == nil && ref.IsZero() {
+			continue // its step did not end well
+		}
+		var state publish.State
+		if err == nil {
+			state, err = r.e.opts.Places.Put(ctx, r.e.opts.Cache, target(pub, ref))
+		}
+		ev := event.Published{At: now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
+		if err != nil {
+			ev.Error = err.Error()
+			r.result.Failures = append(r.result.Failures, Failure{Address: "publish " + ev.From, Err: fmt.Errorf("publish %s to %s: %w", ev.From, ev.To, err)})
+		}
+		r.sink.Emit(ev)
+	}
+}
