@@ -106,8 +106,10 @@ func TestForeign(t *testing.T) {
 	store := memory.New()
 	one, two := folder(t, store, "one"), folder(t, store, "two")
 	for name, make := range map[string]func(path string) error{
-		"file":    func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
-		"folder":  func(path string) error { return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(filepath.Join(path, "mine"), nil, 0o644)) },
+		"file": func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
+		"folder": func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(filepath.Join(path, "mine"), nil, 0o644))
+		},
 		"link":    func(path string) error { return os.Symlink(os.TempDir(), path) },
 		"dangles": func(path string) error { return os.Symlink("nowhere", path) },
 		"same, but not published": func(path string) error {
