@@ -301,7 +301,7 @@ func assemble(head []byte, parts ...part) io.Reader {
 			continue
 		}
 		if p.at > at {
-			fmt.Fprintf(&out, "\n[mleflow: %d bytes are left out here]\n", p.at-at)
+			out.WriteString(leftOut(p.at - at))
 		}
 		out.Write(p.text)
 		at = p.at + int64(len(p.text))

@@ -16,28 +16,34 @@ import (
 
 func newLogs(a *app) *cobra.Command {
 	var attempt int
-	var raw bool
+	var raw, follow bool
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
+		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
 		Args:  takes(1, 2),
-		RunE: a.action(func(_ *cobra.Command, args []string) error {
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if len(args) == 1 {
+			case len(args) == 1 && follow:
+				return a.followLogs(cmd.Context(), past, "", 0, raw)
+			case len(args) == 1:
 				return a.allLogs(past, raw)
 			}
 			address, err := addr.Parse(args[1])
 			if err != nil {
 				return usageError{err}
 			}
+			if follow {
+				return a.followLogs(cmd.Context(), past, address.String(), attempt, raw)
+			}
 			return a.oneLog(past, address.String(), attempt, raw)
 		}),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the step ends")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "print attempt `N` (0: the last)")
 	return cmd
 }
@@ -50,7 +56,7 @@ func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) e
 			return err
 		}
 		if sum.Step(address) == nil {
-			return usagef("no step %s in run %s; mleflow show %s -v lists its steps", address, past.Info.ID, past.Info.ID)
+			return noSuchStep(past, address)
 		}
 		fmt.Fprintf(a.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
@@ -59,6 +65,10 @@ func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) e
 		attempt = attempts[len(attempts)-1]
 	}
 	return a.copyLog(past, address, attempt, raw)
+}
+
+func noSuchStep(past *ledger.Past, address string) error {
+	return usagef("no step %s in run %s; mleflow show %s -v lists its steps", address, past.Info.ID, past.Info.ID)
 }
 
 func (a *app) allLogs(past *ledger.Past, raw bool) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
-		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
+		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\nOf a run that goes on, in whatever process, it shows what its steps are doing.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if markdown && (a.json || !disclosure) {
@@ -34,10 +35,15 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			state := a.underWay(past)
 			if a.json {
-				return writeJSON(a.stdout, showJSON(sum, a.outcomes(sum)))
+				out := showJSON(sum, a.outcomes(sum))
+				if state != nil {
+					out.UnderWay = state.UnderWay()
+				}
+				return writeJSON(a.stdout, out)
 			}
-			return a.showRun(sum)
+			return a.showRun(sum, state)
 		}),
 	}
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print under what conditions the attempts were made")
@@ -62,13 +68,34 @@ func (a *app) findRun(args []string) (*ledger.Past, error) {
 	return past, err
 }
 
-func (a *app) showRun(sum *ledger.Summary) error {
+// underWay is the state of a run that goes on, with the last lines that its steps
+// printed; nil of one that has ended.
+func (a *app) underWay(past *ledger.Past) *view.State {
+	if !past.Running() {
+		return nil
+	}
+	state := view.NewState()
+	for e, err := range past.Events() {
+		if err != nil {
+			return nil
+		}
+		state.Apply(e)
+	}
+	state.LastLines(func(address string) string { return strings.Join(past.Tail(address, 1), "") })
+	return state
+}
+
+// showRun prints a run; now is its state if it goes on.
+func (a *app) showRun(sum *ledger.Summary, now *view.State) error {
 	style := a.outStyle()
 	fmt.Fprintf(a.stdout, "%s\n", style.Bold("Run "+sum.ID))
 	fmt.Fprintf(a.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
 		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
 	if sum.Resumed != "" {
 		fmt.Fprintf(a.stdout, "continues %s\n", view.OneLine(sum.Resumed))
+	}
+	if now != nil {
+		view.WriteUnderWay(a.stdout, now, style, view.Width(a.stdout), time.Now())
 	}
 	if err := a.showSteps(sum, style); err != nil {
 		return err
@@ -158,6 +185,8 @@ type runJSON struct {
 	Warnings []event.Warning     `json:"warnings"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
+	// UnderWay is how a run stands that goes on.
+	UnderWay *view.UnderWay `json:"under_way,omitempty"`
 }
 
 type stepJSON struct {

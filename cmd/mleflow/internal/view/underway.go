@@ -1,0 +1,87 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// UnderWay is how a run stands that goes on, in JSON.
+type UnderWay struct {
+	Blocks  []blockJSON   `json:"blocks"`
+	Running []runningJSON `json:"running"`
+	Waiting []event.Wait  `json:"waiting"`
+	// ExpectedEnd is zero where nothing is known of it; UnknownSteps are those
+	// that it does not count.
+	ExpectedEnd  time.Time `json:"expected_end,omitzero"`
+	UnknownSteps int       `json:"unknown_steps,omitempty"`
+}
+
+type blockJSON struct {
+	Block   string               `json:"block"`
+	Steps   int                  `json:"steps"`
+	Running int                  `json:"running"`
+	Ended   map[event.Status]int `json:"ended"`
+	// Problems are the outcomes of attempts and submissions that are one.
+	Problems map[string]int `json:"problems,omitempty"`
+}
+
+type runningJSON struct {
+	Address  string      `json:"address"`
+	Attempt  int         `json:"attempt"`
+	Started  time.Time   `json:"started"`
+	Devices  []string    `json:"devices,omitempty"`
+	Phase    *step.Phase `json:"phase,omitempty"`
+	LastLine string      `json:"last_line,omitempty"`
+}
+
+// UnderWay returns how the run stands.
+func (s *State) UnderWay() *UnderWay {
+	u := &UnderWay{Blocks: []blockJSON{}, Running: []runningJSON{}, Waiting: append([]event.Wait{}, s.Waiting...), ExpectedEnd: s.Expected.End, UnknownSteps: s.Expected.Unknown}
+	for _, b := range s.order {
+		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
+	}
+	for _, r := range s.Running() {
+		j := runningJSON{Address: r.Address, Attempt: r.Attempt, Started: r.Time, Devices: r.Devices, LastLine: r.Line}
+		if r.Phase.Name != "" {
+			j.Phase = &r.Phase
+		}
+		u.Running = append(u.Running, j)
+	}
+	return u
+}
+
+// LastLines fills in what the attempts under way printed last, which a journal
+// does not hold.
+func (s *State) LastLines(last func(address string) string) {
+	for _, r := range s.running {
+		r.Line = OneLine(last(r.Address))
+	}
+}
+
+// WriteUnderWay writes how a run stands at a time: blocks, attempts and what
+// others wait for. A width of 0 is no terminal.
+func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time) {
+	if width <= 0 {
+		width = 200
+	}
+	lines := []string{"", overallText(s, style) + expectedText(s.Expected, now)}
+	if len(s.Waiting) > 0 {
+		lines = append(lines, style.Warn("Waiting: "+waitsText(s.Waiting)))
+	}
+	lines = append(lines, body(s, style, width, len(s.order)+3*len(s.running)+1, now)...)
+	for _, line := range lines {
+		fmt.Fprintln(w, strings.TrimRight(ansi.Truncate(line, width, "…"), " "))
+	}
+	for _, r := range s.Running() {
+		if r.Phase.Reason != "" {
+			fmt.Fprintf(w, "%s %s: %s\n", style.Warn("Submission invalid:"), r.Address, OneLine(r.Phase.Reason))
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Watch reads the journal of a run as it grows.
+type Watch struct {
+	past *Past
+	at   int64
+}
+
+// Watch returns a reader of the journal from its beginning.
+func (p *Past) Watch() *Watch { return &Watch{past: p} }
+
+// Next returns the events that have been written since the last call. Lines that
+// cannot be read are passed over.
+func (w *Watch) Next() (events []event.Event, err error) {
+	f, err := os.Open(w.past.journal())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(w.at, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := readLine(r)
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return events, fmt.Errorf("read journal of run %s: %w", w.past.Info.ID, err)
+		}
+		w.at += int64(len(line)) + 1
+		if e, err := event.Decode(line); err == nil {
+			events = append(events, e)
+		}
+	}
+}
+
+// Running reports whether the run goes on.
+func (p *Past) Running() bool { return p.entry().State == Running }
+
+// Follow reads the log of an attempt as it grows.
+type Follow struct {
+	path string
+	// head is the size of the log's first part, and at how much of what the
+	// attempt printed was passed on or passed over.
+	head, at int64
+	// seen are the files of the log's end as they were last read.
+	seen [2]fs.FileInfo
+}
+
+// Follow returns a reader of an attempt's log, which need not be there yet.
+func (p *Past) Follow(address string, attempt int) *Follow {
+	return &Follow{path: p.logPath(address, attempt), head: logHead}
+}
+
+// Copy writes what the attempt has printed since the last call. What is not kept
+// any more, since it printed faster than it was read, is replaced by a line that
+// says how much it is.
+func (f *Follow) Copy(w io.Writer) error {
+	main, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer main.Close()
+	info, err := main.Stat()
+	if err != nil {
+		return err
+	}
+	if first := min(info.Size(), f.head); f.at < first {
+		n, err := io.Copy(w, io.NewSectionReader(main, f.at, first-f.at))
+		f.at += n
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.at < f.head:
+		return nil
+	case info.Size() > f.head:
+		return f.joined(w, main, info.Size())
+	}
+	return f.parts(w)
+}
+
+// joined copies from a log whose end has been appended to it.
+func (f *Follow) joined(w io.Writer, main *os.File, size int64) error {
+	line := make([]byte, 80)
+	n, err := main.ReadAt(line, f.head)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	var missing int64
+	start := f.head
+	if _, err := fmt.Sscanf(string(line[:n]), "\n[mleflow: %d bytes are left out here]", &missing); err == nil && missing > 0 {
+		start += int64(len(leftOut(missing)))
+	} else {
+		missing = 0
+	}
+	return f.piece(w, f.head+missing, io.NewSectionReader(main, start, size-start), size-start)
+}
+
+// parts copies from the two files of the end of a log that is being written.
+func (f *Follow) parts(w io.Writer) error {
+	var list []part
+	var seen [2]fs.FileInfo
+	for turn := range seen {
+		seen[turn], _ = os.Stat(tailPath(f.path, turn))
+	}
+	if grown := func(turn int) bool {
+		a, b := f.seen[turn], seen[turn]
+		return b != nil && (a == nil || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime()))
+	}; !grown(0) && !grown(1) {
+		return nil
+	}
+	f.seen = seen
+	for turn := range seen {
+		p, ok := readPart(f.path, turn)
+		if ok && p.head == f.head && startOf(f.path, turn) == p.at { // it was not begun anew meanwhile
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b part) int { return int(a.at - b.at) })
+	for _, p := range list {
+		if err := f.piece(w, p.at, bytes.NewReader(p.text), int64(len(p.text))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startOf reads where one of the files of the end begins, -1 if that cannot be
+// read.
+func startOf(path string, turn int) int64 {
+	f, err := os.Open(tailPath(path, turn))
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	at := int64(-1)
+	_, _ = fmt.Fscanf(io.LimitReader(f, 64), "%d", &at)
+	return at
+}
+
+// piece copies what is new of a piece that begins at an offset of what was
+// printed.
+func (f *Follow) piece(w io.Writer, at int64, text io.ReadSeeker, size int64) error {
+	if at+size <= f.at {
+		return nil
+	}
+	if at > f.at {
+		if _, err := io.WriteString(w, leftOut(at-f.at)); err != nil {
+			return err
+		}
+		f.at = at
+	}
+	if _, err := text.Seek(f.at-at, io.SeekStart); err != nil {
+		return err
+	}
+	n, err := io.Copy(w, text)
+	f.at += n
+	return err
+}
+
+// leftOut is the line in place of what is not kept.
+func leftOut(bytes int64) string {
+	return fmt.Sprintf("\n[mleflow: %d bytes are left out here]\n", bytes)
+}
