@@ -87,6 +87,8 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 			t.Errorf("the agent's output lacks %q", want)
 		}
 	}
+	// The data are links to the cache's own files. Counted, so that no copy can hide.
+	wantCopied(t, b.Log(), none)
 	stats := result2(t, out)
 	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 3 || stats.Validations != 2 || stats.PeakMemoryBytes == 0 {
 		t.Errorf("%+v\n%s", stats, printed)

@@ -1,0 +1,180 @@
+package agentrun_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/executor/process"
+)
+
+// placingVariable asks for TestPlacing: the number of small files, and the size of
+// a sparse one in GB, such as "300000,30".
+const placingVariable = "MLEFLOW_TEST_PLACING"
+
+// unshared is a cache that cannot share folders: there each attempt copies its data.
+type unshared struct {
+	cache.Store
+	disk *disk.Cache
+}
+
+func (u unshared) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	return u.disk.Place(ctx, ref, path, p)
+}
+
+func (u unshared) Keep(ctx context.Context, key string) (string, func(bool) error, error) {
+	return u.disk.Keep(ctx, key)
+}
+
+func (u unshared) Kept(ctx context.Context) ([]cache.Kept, error) { return u.disk.Kept(ctx) }
+
+// TestPlacing tells the seconds from the start of an attempt to that of its agent,
+// and what was copied meanwhile, for each runtime. It asserts what is copied only.
+func TestPlacing(t *testing.T) {
+	sizes := strings.Split(os.Getenv(placingVariable), ",")
+	if len(sizes) != 2 {
+		t.Skipf("%s is not set", placingVariable)
+	}
+	files, _ := strconv.Atoi(sizes[0])
+	gigabytes, _ := strconv.ParseInt(sizes[1], 10, 64)
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	t.Cleanup(func() { _ = tree.Remove(filepath.Join(dir, "shared")) })
+	var data cache.Ref
+	if files > 0 {
+		data = smallFiles(t, store, files)
+	} else {
+		data = sparseFile(t, store, gigabytes*1e9)
+	}
+	for _, tt := range []struct {
+		name     string
+		runtime  executor.Runtime
+		store    cache.Store
+		attempts int
+		agent    cty.Value
+	}{
+		{"process, a copy for each attempt", process.Runtime(""), unshared{store, store}, 1, shell("true")},
+		{"process, shared", process.Runtime(""), store, 3, shell("true")},
+	} {
+		place(t, tt.name, tt.runtime, tt.store, data, tt.attempts, tt.agent)
+	}
+	if os.Geteuid() == 0 {
+		e := containerd.New(containerdtest.Start(t).Options)
+		t.Cleanup(func() { e.Close() })
+		place(t, "containerd", e.Runtime(), store, data, 2, contained(t, containerdtest.Image(t), nil, "id", ""))
+	}
+}
+
+func place(t *testing.T, name string, runtime executor.Runtime, store cache.Store, data cache.Ref, attempts int, agent cty.Value) {
+	b := newBench(t, runtime)
+	b.Store = store
+	b.Limits.Timeout = time.Hour
+	args := values(b, t, agent)
+	args["data"] = step.NewArtifact(&step.Artifact{Ref: data})
+	args["runtime"] = cty.StringVal(runtime.Name)
+	for i := range attempts {
+		var began, running time.Time
+		var once sync.Once
+		b.Phase = func(p step.Phase) {
+			if p.Name == step.Running {
+				once.Do(func() { running = time.Now() })
+			}
+		}
+		args["seed"] = cty.NumberIntVal(int64(i))
+		began = time.Now()
+		run(t, b, args)
+		list := copiedIn(t, b.Log())
+		t.Logf("%-34s attempt %d: %7.2f s to the agent's start, %6.2f s in all, copied %s",
+			name, i+1, running.Sub(began).Seconds(), time.Since(began).Seconds(), list[len(list)-1])
+		if got := list[len(list)-1]; got != none && (runtime.Isolates || i > 0) {
+			t.Errorf("%s: attempt %d copied %s", name, i+1, got)
+		}
+	}
+}
+
+// smallFiles is a tree of files of 4 KiB, ten of them with the same content.
+func smallFiles(t *testing.T, store *disk.Cache, n int) cache.Ref {
+	b := tree.NewBuilder(store)
+	var ref cache.Ref
+	for i := range n {
+		if i%10 == 0 {
+			var err error
+			if ref, err = cache.PutBytes(t.Context(), store, []byte(strings.Repeat(fmt.Sprintf("%015d\n", i), 256))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Add(fmt.Sprintf("images/%03d/%06d.jpg", i%1000, i), ref, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return withSample(t, store, b)
+}
+
+// sparseFile is a tree of one file of zeros, which takes no space in the cache: it
+// is put there by the format of objects.
+func sparseFile(t *testing.T, store *disk.Cache, size int64) cache.Ref {
+	hash := digest.NewWriter()
+	if _, err := io.CopyN(hash, zeros{}, size); err != nil {
+		t.Fatal(err)
+	}
+	ref := cache.Ref{Kind: cache.Blob, ID: hash.ID(), Size: size}
+	path := filepath.Join(store.Dir(), "objects", ref.ID.String()[:2], ref.ID.String())
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seal := time.Unix(time.Now().Unix(), int64(binary.BigEndian.Uint32(ref.ID[digest.Size-4:])%1e9))
+	for _, err := range []error{f.Truncate(size), f.Chmod(0o444), f.Close(), os.Chtimes(path, seal, seal)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := tree.NewBuilder(store)
+	if err := b.Add("big.bin", ref, false); err != nil {
+		t.Fatal(err)
+	}
+	return withSample(t, store, b)
+}
+
+func withSample(t *testing.T, store *disk.Cache, b *tree.Builder) cache.Ref {
+	sample, err := cache.PutBytes(t.Context(), store, []byte(toyData["sample_submission.csv"]))
+	if err == nil {
+		err = b.Add("sample_submission.csv", sample, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := b.Build(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
