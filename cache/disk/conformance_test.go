@@ -15,6 +15,7 @@ var testHooks = map[string]hooks{
 
 func openTest(t testing.TB, dir string, opts Options, h hooks) *Cache {
 	t.Helper()
+	cachetest.Removable(t, dir)
 	c, err := open(dir, opts, h)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/cachetest"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -86,6 +87,7 @@ func has(t testing.TB, c *Cache, name string) bool {
 // session opens the cache, does something and closes it.
 func session(t testing.TB, dir string, opts Options, h hooks, do func(c *Cache)) {
 	t.Helper()
+	cachetest.Removable(t, dir)
 	c, err := open(dir, opts, h)
 	must(t, err)
 	do(c)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/cache/cachetest"
 )
 
 // fence is a block of a page: what follows the three backquotes, and its text.
@@ -81,6 +83,7 @@ mleflow cache push --all --remote "`+remote+`"`, folder, pageEnv(t))
 // pageEnv is the environment of somebody who has only mleflow on the path.
 func pageEnv(t *testing.T) []string {
 	home := t.TempDir()
+	cachetest.Removable(t, filepath.Join(home, "cache"))
 	return append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
 		"MLEFLOW_CACHE_DIR="+filepath.Join(home, "cache"), "MLEFLOW_COMPETITIONS=", "MLEFLOW_REMOTE_CACHE=", "TZ=UTC")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/cachetest"
 	"github.com/mleflow/mleflow/cache/disk"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -25,7 +25,7 @@ func sharing(t *testing.T) (*steptest.Bench, *disk.Cache) {
 	b := newBench(t)
 	dir := t.TempDir()
 	store := openStore(t, dir)
-	t.Cleanup(func() { _ = tree.Remove(filepath.Join(dir, "shared")) })
+	cachetest.Removable(t, dir)
 	b.Store = store
 	return b, store
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache/cachetest"
 )
 
 // fullDeterminism asks for the whole of the determinism tests: every setting by
@@ -126,6 +128,7 @@ func applyIn(t *testing.T, s setting, raw string) result {
 		t.Fatal(err)
 	}
 	cache := filepath.Join(dir, "cache")
+	cachetest.Removable(t, cache)
 	events := runIn(t, s, "apply", file, "-var", "raw="+own, "--cache-dir", cache, "--json")
 	lock := filepath.Join(dir, "lock.hcl")
 	runIn(t, s, "lock", file, "-var", "raw="+own, "--cache-dir", cache, "-o", lock)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/mleflow/mleflow/cache/cachetest"
 )
 
 // binary is the program under test, built once.
@@ -61,6 +63,7 @@ func newPlace(t *testing.T, dir string) *place {
 }
 
 func (p *place) command(args ...string) *exec.Cmd {
+	cachetest.Removable(p.t, p.cache)
 	cmd := exec.Command(binary, append(args, "--cache-dir", p.cache)...)
 	cmd.Env = append(append(os.Environ(), "MLEFLOW_CACHE_DIR=", "TERM=dumb"), p.env...)
 	return cmd

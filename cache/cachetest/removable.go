@@ -1,0 +1,18 @@
+package cachetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// Removable lets the folder of a cache be removed after the test by whoever runs it:
+// folders that attempts share are read-only, and stay when they end.
+func Removable(t testing.TB, dir string) {
+	t.Cleanup(func() {
+		if err := tree.Remove(filepath.Join(dir, "shared")); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+}
