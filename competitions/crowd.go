@@ -66,7 +66,7 @@ func (c Crowd) Crowded() bool { return c.Gap <= crowdedGap }
 
 // String returns the numbers as a phrase.
 func (c Crowd) String() string {
-	return fmt.Sprintf("gold and bronze %.3f %% apart; teams within %g of gold %d, silver %d, bronze %d, the median %d",
+	return fmt.Sprintf("gold and bronze %.3f %% apart; teams within %.5f of gold %d, silver %d, bronze %d, the median %d",
 		float64(c.Gap*100), RoundingStep, c.Gold.Within, c.Silver.Within, c.Bronze.Within, c.Median.Within)
 }
 

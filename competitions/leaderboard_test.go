@@ -73,3 +73,22 @@ func TestCompareBoards(t *testing.T) {
 		})
 	}
 }
+
+func TestPublished(t *testing.T) {
+	for _, tt := range []struct {
+		scores    []float64
+		threshold float64
+		want      string
+	}{
+		{[]float64{1, 0.9999, 0.99}, 1, "1.0000"},
+		{[]float64{0.82815, 0.8223}, 0.8223, "0.82230"},
+		{[]float64{42.9, 51.3}, (42.9 + 51.3) / 2, "47.1"},
+		{[]float64{0.85, 0.8}, (0.85 + 0.8) / 2, "0.825"},
+		{[]float64{4363000, 24402200}, 24402200, "24402200"},
+		{[]float64{1, 2}, 1.5, "1.5"},
+	} {
+		if got := competitions.Published(tt.scores, tt.threshold); got != tt.want {
+			t.Errorf("%v of %v is written %s, not %s", tt.threshold, tt.scores, got, tt.want)
+		}
+	}
+}

@@ -33,6 +33,30 @@ type Thresholds struct {
 	Median float64 `json:"median"`
 }
 
+// Published writes a threshold as the leaderboard publishes scores: with the
+// decimals that the one with the most has, zeros at the end included. A median
+// between two teams may need one more.
+func (m Medals) Published(threshold float64) string { return Published(m.Scores, threshold) }
+
+// Published is Medals.Published for the scores of a leaderboard.
+func Published(scores []float64, threshold float64) string {
+	places := 0
+	for _, score := range scores {
+		places = max(places, decimals(score))
+	}
+	median := strconv.FormatFloat(threshold, 'f', places+1, 64)
+	if whole, cut := strings.CutSuffix(median, "0"); cut {
+		return strings.TrimSuffix(whole, ".")
+	}
+	return median
+}
+
+// decimals counts the digits after the point of a finite number, 15 at most.
+func decimals(v float64) int {
+	_, fraction, _ := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), ".")
+	return min(len(fraction), 15)
+}
+
 // Standing is where a score stands among the human teams.
 type Standing struct {
 	Gold, Silver, Bronze, AboveMedian bool

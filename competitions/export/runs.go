@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -39,6 +40,15 @@ func Medal(r grading.Report) string {
 		return "bronze"
 	}
 	return ""
+}
+
+// Place says where a score stands among the human teams; behind the last of them
+// there is no place.
+func Place(rank, teams int) string {
+	if rank > teams {
+		return fmt.Sprintf("behind all %d", teams)
+	}
+	return fmt.Sprintf("%d of %d", rank, teams)
 }
 
 // Runs returns the table of runs, in their order.

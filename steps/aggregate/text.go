@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/plain"
 )
@@ -104,7 +105,7 @@ func (r Result) row(agent string) []string {
 	}
 	place := "-"
 	if r.BestRank > 0 {
-		place = fmt.Sprintf("%d of %d", r.BestRank, r.Teams)
+		place = export.Place(r.BestRank, r.Teams)
 	}
 	return []string{
 		agent, r.name(), r.Isolation, r.Task, r.scoreText(), better, number(r.Best), place, r.nextMedal(),

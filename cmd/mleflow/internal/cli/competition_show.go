@@ -75,8 +75,8 @@ func (a *app) showCompetition(d *competitions.Definition) {
 	row("complexity", string(d.Complexity))
 	row("metric", fmt.Sprintf("%s, %s", d.Facts.MetricName, better))
 	row("download", sizeText(d.Facts.SizeGB))
-	t := d.Medals.Thresholds
-	row("medals", fmt.Sprintf("gold %s, silver %s, bronze %s; median %s of %s", view.Score(t.Gold), view.Score(t.Silver), view.Score(t.Bronze), view.Score(t.Median), view.Plural(len(d.Medals.Scores), "team")))
+	t, published := d.Medals.Thresholds, d.Medals.Published
+	row("medals", fmt.Sprintf("gold %s, silver %s, bronze %s; median %s of %s", published(t.Gold), published(t.Silver), published(t.Bronze), published(t.Median), view.Plural(len(d.Medals.Scores), "team")))
 	row("crowd", d.Medals.Crowd().String())
 	if d.Facts.SampleScore != nil {
 		row("sample", fmt.Sprintf("the sample submission scores %s on the full data", view.Score(*d.Facts.SampleScore)))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -57,7 +57,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	if err := a.showReport(report); err != nil {
+	if err := a.showReport(report, def.Medals); err != nil {
 		return err
 	}
 	if report.Outcome != grading.Scored {
@@ -66,20 +66,20 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	return nil
 }
 
-func (a *app) showReport(r grading.Report) error {
+func (a *app) showReport(r grading.Report, medals competitions.Medals) error {
 	if a.json {
 		return writeJSON(a.stdout, r)
 	}
 	fmt.Fprintf(a.stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
 	if r.Rank != nil {
-		fmt.Fprintf(a.stdout, "rank %d among %s\n", *r.Rank, view.Plural(r.Teams, "human team"))
+		fmt.Fprintf(a.stdout, "place %s human teams\n", export.Place(*r.Rank, r.Teams))
 	}
 	better := "higher is better"
 	if r.LowerIsBetter {
 		better = "lower is better"
 	}
-	fmt.Fprintf(a.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", view.Score(float64(r.Gold)), view.Score(float64(r.Silver)),
-		view.Score(float64(r.Bronze)), view.Score(float64(r.Median)), better)
+	published := func(n grading.Number) string { return medals.Published(float64(n)) }
+	fmt.Fprintf(a.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
 	if r.NonFinite {
 		fmt.Fprintln(a.stdout, a.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
 	}

@@ -302,7 +302,7 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 			score = view.Score(float64(*s))
 		}
 		if run.Report.Rank != nil && score != export.NaN {
-			place = fmt.Sprintf("%d of %d", *run.Report.Rank, run.Report.Teams)
+			place = export.Place(*run.Report.Rank, run.Report.Teams)
 		}
 		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plain"
 )
@@ -39,6 +41,8 @@ var page = sync.OnceValue(func() *template.Template {
 		"rate":        rateText,
 		"runStatus":   runStatus,
 		"score":       scoreText,
+		"published":   competitions.Published,
+		"place":       export.Place,
 		"statusClass": func(s event.Status) string { return string(s) },
 	}).Parse(pageSource))
 })
