@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,8 +10,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/apache/arrow/go/v17/arrow/memory"
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 )
 
 // WriteArrow writes t as an Arrow IPC file (also known as Feather version 2),
@@ -41,22 +40,13 @@ func WriteArrow(w io.Writer, t *Table) error {
 // with the columns of WriteArrow, which it holds in memory. The same table
 // gives the same bytes.
 func WriteParquet(w io.Writer, t *Table) error {
-	rec, err := record(t)
-	if err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	defer rec.Release()
-	props := parquet.NewWriterProperties(parquet.WithCreatedBy("mleflow"), parquet.WithDictionaryDefault(false))
 	// The library panics where a write fails; this one does not.
 	var buf bytes.Buffer
-	out, err := pqarrow.NewFileWriter(rec.Schema(), &buf, props, pqarrow.DefaultWriterProps())
+	out, err := newParquetFile(&buf, t)
 	if err != nil {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
-	if err := out.Write(rec); err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	if err := out.Close(); err != nil {
+	if err := errors.Join(writeGroup(out, t), out.Close()); err != nil {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
 	if _, err := w.Write(buf.Bytes()); err != nil {
@@ -121,7 +111,7 @@ func arrowArray(c *Column) (arrow.Array, error) {
 		of := array.NewStringBuilder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Text(i)) }
 	default:
-		return nil, fmt.Errorf("column %q holds values of several kinds", c.Name())
+		return nil, mixedError(c)
 	}
 	defer b.Release()
 	b.Reserve(c.Len())
@@ -133,4 +123,8 @@ func arrowArray(c *Column) (arrow.Array, error) {
 		}
 	}
 	return b.NewArray(), nil
+}
+
+func mixedError(c *Column) error {
+	return fmt.Errorf("column %q holds values of several kinds", c.Name())
 }

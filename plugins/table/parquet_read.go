@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,7 +13,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
-	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 )
 
 // parquetRows is how many rows Scan gives out at once.
@@ -33,6 +31,7 @@ type Parquet struct {
 type parquetColumn struct {
 	name string
 	leaf int
+	data arrow.DataType
 	kind Kind
 	err  error
 }
@@ -49,24 +48,14 @@ func OpenParquet(ctx context.Context, r io.ReaderAt, size int64) (_ *Parquet, er
 	if err != nil {
 		return nil, fmt.Errorf("open Parquet: %w", err)
 	}
-	n := in.ParquetReader().NumRows()
+	n := in.NumRows()
 	if n < 0 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("open Parquet: %d rows; at most %d are allowed", n, math.MaxInt32)
 	}
 	p.rows = int(n)
-	index := pandasIndex(in.ParquetReader())
-	for _, f := range in.Manifest.Fields {
-		if slices.Contains(index, f.Field.Name) {
-			continue
-		}
-		if p.has(f.Field.Name) {
-			return nil, fmt.Errorf("open Parquet: two columns %q", f.Field.Name)
-		}
-		c := parquetColumn{name: f.Field.Name, leaf: f.ColIndex}
-		if f.IsLeaf() {
-			c.kind, c.err = kindOfArrow(f.Field.Type)
-		} else {
-			c.err = fmt.Errorf("it holds %s", f.Field.Type)
+	for _, c := range columnsOf(in) {
+		if p.has(c.name) {
+			return nil, fmt.Errorf("open Parquet: two columns %q", c.name)
 		}
 		if c.kind == Int64 || c.kind == Uint64 {
 			missing, err := hasMissing(ctx, in, c)
@@ -90,15 +79,11 @@ func guard(what string, err *error) {
 }
 
 // open returns a reader of its own, since the library's keep a place.
-func (p *Parquet) open() (*pqarrow.FileReader, error) {
+func (p *Parquet) open() (*file.Reader, error) {
 	props := parquet.NewReaderProperties(memory.DefaultAllocator)
 	props.BufferedStreamEnabled = true
 	props.BufferSize = 1 << 18
-	in, err := file.NewParquetReader(io.NewSectionReader(p.r, 0, p.size), file.WithReadProps(props))
-	if err != nil {
-		return nil, err
-	}
-	return pqarrow.NewFileReader(in, pqarrow.ArrowReadProperties{BatchSize: parquetRows}, memory.DefaultAllocator)
+	return file.NewParquetReader(io.NewSectionReader(p.r, 0, p.size), file.WithReadProps(props))
 }
 
 // pandasIndex returns the columns that pandas wrote an index into.
@@ -122,35 +107,15 @@ func pandasIndex(in *file.Reader) []string {
 	return names
 }
 
-func kindOfArrow(t arrow.DataType) (Kind, error) {
-	switch t.ID() {
-	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32:
-		return Int64, nil
-	case arrow.UINT64:
-		return Uint64, nil
-	case arrow.FLOAT64:
-		return Float64, nil
-	case arrow.BOOL:
-		return Bool, nil
-	case arrow.STRING, arrow.LARGE_STRING:
-		return Text, nil
-	case arrow.DICTIONARY:
-		if kind, err := kindOfArrow(t.(*arrow.DictionaryType).ValueType); kind == Text {
-			return kind, err
-		}
-	}
-	return Missing, fmt.Errorf("it holds %s", t)
-}
-
 // hasMissing reports whether a column has missing cells, from its statistics
 // where they tell.
-func hasMissing(ctx context.Context, in *pqarrow.FileReader, c parquetColumn) (bool, error) {
-	meta := in.ParquetReader().MetaData()
+func hasMissing(ctx context.Context, in *file.Reader, c parquetColumn) (bool, error) {
+	meta := in.MetaData()
 	if meta.Schema.Column(c.leaf).MaxDefinitionLevel() == 0 {
 		return false, nil
 	}
 	told := true
-	for i := range in.ParquetReader().NumRowGroups() {
+	for i := range in.NumRowGroups() {
 		chunk, err := meta.RowGroup(i).ColumnChunk(c.leaf)
 		if err != nil {
 			return false, err
@@ -167,41 +132,11 @@ func hasMissing(ctx context.Context, in *pqarrow.FileReader, c parquetColumn) (b
 		return false, nil
 	}
 	found := false
-	err := scanRecords(ctx, in, []int{c.leaf}, func(rec arrow.Record) error {
-		found = found || rec.Column(0).NullN() > 0
+	err := scanColumns(ctx, in, []parquetColumn{c}, func(arrays []arrow.Array) error {
+		found = found || arrays[0].NullN() > 0
 		return nil
 	})
 	return found, err
-}
-
-// scanRecords visits the records of some columns, row group by row group.
-func scanRecords(ctx context.Context, in *pqarrow.FileReader, leaves []int, visit func(arrow.Record) error) error {
-	for group := range in.ParquetReader().NumRowGroups() {
-		if err := scanGroup(ctx, in, group, leaves, visit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func scanGroup(ctx context.Context, in *pqarrow.FileReader, group int, leaves []int, visit func(arrow.Record) error) error {
-	records, err := in.GetRecordReader(ctx, leaves, []int{group})
-	if err != nil {
-		return err
-	}
-	defer records.Release()
-	for records.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := visit(records.Record()); err != nil {
-			return err
-		}
-	}
-	if err := records.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
 }
 
 // Len returns the number of rows.
@@ -249,15 +184,10 @@ func (p *Parquet) Scan(ctx context.Context, names []string, each func(*Table) er
 	if err != nil {
 		return fmt.Errorf("read Parquet: %w", err)
 	}
-	var leaves []int
-	for _, c := range columns {
-		leaves = append(leaves, c.leaf)
-	}
-	slices.Sort(leaves)
 	rows := 0
-	err = scanRecords(ctx, in, leaves, func(rec arrow.Record) error {
-		rows += int(rec.NumRows())
-		t, err := tableOf(rec, leaves, columns)
+	err = scanColumns(ctx, in, columns, func(arrays []arrow.Array) error {
+		rows += arrays[0].Len()
+		t, err := tableOf(columns, arrays)
 		if err != nil {
 			return err
 		}
@@ -269,13 +199,12 @@ func (p *Parquet) Scan(ctx context.Context, names []string, each func(*Table) er
 	return err
 }
 
-// tableOf copies a record, whose columns are in the order of leaves.
-func tableOf(rec arrow.Record, leaves []int, columns []parquetColumn) (*Table, error) {
+// tableOf copies the arrays of some columns.
+func tableOf(columns []parquetColumn, arrays []arrow.Array) (*Table, error) {
 	cols := make([]*Column, len(columns))
 	for i, c := range columns {
-		data := rec.Column(slices.Index(leaves, c.leaf))
 		var err error
-		if cols[i], err = columnOf(c.name, c.kind, data); err != nil {
+		if cols[i], err = columnOf(c.name, c.kind, arrays[i]); err != nil {
 			return nil, fmt.Errorf("column %q: %w", c.name, err)
 		}
 	}
@@ -334,15 +263,7 @@ func intAt(data arrow.Array) (func(i int) int64, error) {
 		return a.Value, nil
 	case *array.Int32:
 		return func(i int) int64 { return int64(a.Value(i)) }, nil
-	case *array.Int16:
-		return func(i int) int64 { return int64(a.Value(i)) }, nil
-	case *array.Int8:
-		return func(i int) int64 { return int64(a.Value(i)) }, nil
 	case *array.Uint32:
-		return func(i int) int64 { return int64(a.Value(i)) }, nil
-	case *array.Uint16:
-		return func(i int) int64 { return int64(a.Value(i)) }, nil
-	case *array.Uint8:
 		return func(i int) int64 { return int64(a.Value(i)) }, nil
 	}
 	return nil, fmt.Errorf("unexpected data of type %s", data.DataType())

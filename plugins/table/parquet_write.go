@@ -13,7 +13,9 @@ import (
 
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/compress"
-	"github.com/apache/arrow/go/v17/parquet/pqarrow"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
+	pschema "github.com/apache/arrow/go/v17/parquet/schema"
 )
 
 // groupRows is the number of rows of a row group that ParquetWriter writes.
@@ -23,7 +25,7 @@ const groupRows = 1 << 20
 // in row groups of 1,048,576 rows with Snappy compression. The same table gives
 // the same bytes, whatever the parts.
 type ParquetWriter struct {
-	out    *pqarrow.FileWriter
+	out    *file.Writer
 	to     *keepError
 	parts  []*Table
 	rows   int
@@ -47,17 +49,10 @@ func (k *keepError) Write(p []byte) (int, error) {
 // NewParquetWriter begins a file with the columns of t, of which no rows are
 // written. Mixed columns are refused.
 func NewParquetWriter(w io.Writer, t *Table) (*ParquetWriter, error) {
-	rec, err := record(t.Slice(0, 0))
-	if err != nil {
-		return nil, fmt.Errorf("write Parquet: %w", err)
-	}
-	defer rec.Release()
 	to := &keepError{w: w}
-	props := parquet.NewWriterProperties(parquet.WithCreatedBy("mleflow"), parquet.WithDictionaryDefault(false),
-		parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(groupRows))
-	out, err := pqarrow.NewFileWriter(rec.Schema(), to, props, pqarrow.DefaultWriterProps())
-	if err != nil {
-		return nil, fmt.Errorf("write Parquet: %w", errors.Join(to.err, err))
+	out, err := newParquetFile(to, t, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(groupRows))
+	if err = errors.Join(to.err, err); err != nil {
+		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return &ParquetWriter{out: out, to: to, column: t.Columns()}, nil
 }
@@ -96,12 +91,7 @@ func (p *ParquetWriter) flush() error {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
 	p.parts, p.rows = nil, 0
-	rec, err := record(t)
-	if err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	defer rec.Release()
-	if err := errors.Join(p.out.Write(rec), p.to.err); err != nil {
+	if err := errors.Join(writeGroup(p.out, t), p.to.err); err != nil {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
 	return nil
@@ -114,6 +104,99 @@ func (p *ParquetWriter) Close() error {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
 	return nil
+}
+
+// newParquetFile begins a file with the columns of t, all of them optional.
+func newParquetFile(w io.Writer, t *Table, more ...parquet.WriterProperty) (*file.Writer, error) {
+	props := parquet.NewWriterProperties(append(more, parquet.WithCreatedBy("mleflow"), parquet.WithDictionaryDefault(false))...)
+	var nodes pschema.FieldList
+	for _, c := range t.Columns() {
+		var logical pschema.LogicalType = pschema.NoLogicalType{}
+		var physical parquet.Type
+		switch c.Kind() {
+		case Int64, Uint64:
+			physical, logical = parquet.Types.Int64, pschema.NewIntLogicalType(64, c.Kind() == Int64)
+		case Float64:
+			physical = parquet.Types.Double
+		case Bool:
+			physical = parquet.Types.Boolean
+		case Text:
+			physical, logical = parquet.Types.ByteArray, pschema.StringLogicalType{}
+		default:
+			return nil, mixedError(c)
+		}
+		node, err := pschema.NewPrimitiveNodeLogical(c.Name(), parquet.Repetitions.Optional, logical, physical, -1, -1)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
+	root, err := pschema.NewGroupNode(props.RootName(), props.RootRepetition(), nodes, -1)
+	if err != nil {
+		return nil, err
+	}
+	return file.NewParquetWriter(w, root, file.WithWriterProps(props), file.WithWriteMetadata(metadata.NewKeyValueMetadata())), nil
+}
+
+// writeGroup writes a table as one row group.
+func writeGroup(out *file.Writer, t *Table) error {
+	group := out.AppendRowGroup()
+	for _, c := range t.Columns() {
+		to, err := group.NextColumn()
+		if err != nil {
+			return err
+		}
+		if err := writeCells(to, c); err != nil {
+			return err
+		}
+	}
+	return group.Close()
+}
+
+// writeCells writes the cells of a column that are not missing, and which are.
+func writeCells(to file.ColumnChunkWriter, c *Column) (err error) {
+	if c.Len() == 0 {
+		return nil
+	}
+	there := make([]int16, c.Len())
+	for i := range there {
+		if !c.IsMissing(i) {
+			there[i] = 1
+		}
+	}
+	switch to := to.(type) {
+	case *file.Int64ColumnChunkWriter:
+		_, err = to.WriteBatch(present(c, there, intCell(c)), there, nil)
+	case *file.Float64ColumnChunkWriter:
+		_, err = to.WriteBatch(present(c, there, c.Float), there, nil)
+	case *file.BooleanColumnChunkWriter:
+		_, err = to.WriteBatch(present(c, there, c.Bool), there, nil)
+	case *file.ByteArrayColumnChunkWriter:
+		_, err = to.WriteBatch(present(c, there, func(i int) parquet.ByteArray { return parquet.ByteArray(c.Text(i)) }), there, nil)
+	default:
+		err = mixedError(c)
+	}
+	return err
+}
+
+// present returns those cells of a column that are there.
+func present[T any](c *Column, there []int16, at func(i int) T) []T {
+	out := make([]T, 0, c.Len())
+	for i, is := range there {
+		if is == 1 {
+			out = append(out, at(i))
+		}
+	}
+	return out
+}
+
+// intCell reads whole numbers of 64 bits, with or without a sign.
+func intCell(c *Column) func(i int) int64 {
+	if c.Kind() != Uint64 {
+		return c.Int
+	}
+	values := c.uints()
+	return func(i int) int64 { return int64(values[i]) }
 }
 
 // ParquetContent returns a SHA-256 of what a Parquet file holds, in hexadecimal

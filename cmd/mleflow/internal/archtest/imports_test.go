@@ -161,6 +161,25 @@ var banned = []struct{ module, instead string }{
 	{"gonum.org/v1/plot", "SVG, as cmd/mleflow/internal/report writes it"},
 }
 
+// TestHeavyPackagesStayOut keeps out of the program what its libraries would
+// bring if they were imported at the wrong place.
+func TestHeavyPackagesStayOut(t *testing.T) {
+	heavy := map[string]string{
+		"github.com/apache/arrow/go/v17/arrow/compute":   "read and write Parquet by parquet/file, not pqarrow",
+		"github.com/apache/arrow/go/v17/parquet/pqarrow": "read and write Parquet by parquet/file",
+	}
+	for _, p := range listed(t) {
+		if p.path() != "cmd/mleflow" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if why, ok := heavy[dep]; ok {
+				t.Errorf("the program depends on %s: %s", dep, why)
+			}
+		}
+	}
+}
+
 // TestHeavyModulesStayOut keeps go.mod without the clients of single clouds.
 func TestHeavyModulesStayOut(t *testing.T) {
 	text, err := os.ReadFile("../../../../go.mod")
