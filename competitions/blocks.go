@@ -146,7 +146,7 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 		d.fail(body.MissingItemRange(), "Two leaderboards", "Write either leaderboard = \"<file>\" or scores = [ … ] in rank order.")
 		return
 	case list == nil:
-		file = cmp.Or(d.text(body, "leaderboard", false), DefaultLeaderboard)
+		file = cmp.Or(d.text(body, "leaderboard", false), defaultLeaderboard)
 		var err error
 		if scores, err = readLeaderboard(d.def.folder, file); err != nil {
 			at := body.MissingItemRange()
@@ -178,7 +178,7 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 // defaultMedals reads the leaderboard of a definition without a medals block, if
 // the file is there.
 func (d *decoder) defaultMedals() {
-	if _, err := fs.Stat(d.def.folder, DefaultLeaderboard); err == nil {
+	if _, err := fs.Stat(d.def.folder, defaultLeaderboard); err == nil {
 		d.medals(&hclsyntax.Body{SrcRange: d.def.label, EndRange: d.def.label})
 	}
 }

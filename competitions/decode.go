@@ -172,8 +172,8 @@ func (d *decoder) facts(body *hclsyntax.Body) {
 	if v, ok := d.value(body, "replaces_shipped", cty.Bool); ok {
 		def.ReplacesShipped = v.True()
 	}
-	def.Layout.Answers = cmp.Or(d.preparedPath(body, "answers"), DefaultAnswers)
-	def.Layout.Sample = cmp.Or(d.preparedPath(body, "sample"), DefaultSample)
+	def.Layout.Answers = cmp.Or(d.preparedPath(body, "answers"), defaultAnswers)
+	def.Layout.Sample = cmp.Or(d.preparedPath(body, "sample"), defaultSample)
 	def.Layout.Gold = cmp.Or(d.preparedPath(body, "gold"), def.Layout.Answers)
 }
 

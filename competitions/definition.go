@@ -84,9 +84,9 @@ type Facts struct {
 
 // What a definition need not say.
 const (
-	DefaultAnswers     = "private/test.csv"
-	DefaultSample      = "public/sample_submission.csv"
-	DefaultLeaderboard = "leaderboard.txt"
+	defaultAnswers     = "private/test.csv"
+	defaultSample      = "public/sample_submission.csv"
+	defaultLeaderboard = "leaderboard.txt"
 )
 
 // Layout says where the files that grading needs lie, relative to the

@@ -30,14 +30,14 @@ func (s PythonState) generator() *random.Python {
 	return s.after.Clone()
 }
 
-// Draw is what was drawn, and the generator after it.
-type Draw struct {
+// draw is what was drawn, and the generator after it.
+type draw struct {
 	Rows Rows        `verb:"rows"`
 	Next PythonState `verb:"next"`
 }
 
-// PythonOptions are the options of python_shuffle and python_choice.
-type PythonOptions struct {
+// pythonOptions are the options of python_shuffle and python_choice.
+type pythonOptions struct {
 	RandomState PythonState `verb:"random_state"`
 }
 
@@ -49,14 +49,14 @@ var pythonShuffleVerb = Verb{
 	Summary: "The rows in random order, as Python's random shuffles a list.",
 	Detail:  drawDetail,
 	Source:  "random.Random(random_state).shuffle(rows)",
-	Func: func(rows Rows, o *PythonOptions) Draw {
+	Func: func(rows Rows, o *pythonOptions) draw {
 		g := o.RandomState.generator()
-		return Draw{rows.Take(random.Permutation(g, rows.Len())), PythonState{after: g}}
+		return draw{rows.Take(random.Permutation(g, rows.Len())), PythonState{after: g}}
 	},
 }
 
-// PythonSampleOptions are the options of python_sample.
-type PythonSampleOptions struct {
+// pythonSampleOptions are the options of python_sample.
+type pythonSampleOptions struct {
 	RandomState PythonState `verb:"random_state"`
 	Repeat      *int        `verb:"repeat"`
 }
@@ -66,23 +66,23 @@ var pythonSampleVerb = Verb{
 	Summary: "As many rows as count, drawn without replacement by Python's random, in the order of the draw.",
 	Detail:  drawDetail + " repeat = n draws n samples of all rows, one below the other.",
 	Source:  "random.Random(random_state).sample(rows, count)",
-	Func: func(rows Rows, count int, o *PythonSampleOptions) (Draw, error) {
+	Func: func(rows Rows, count int, o *pythonSampleOptions) (draw, error) {
 		g, repeat := o.RandomState.generator(), 1
 		if o.Repeat != nil {
 			repeat = *o.Repeat
 		}
 		if repeat < 0 {
-			return Draw{}, fmt.Errorf("python_sample: repeat = %d is negative", repeat)
+			return draw{}, fmt.Errorf("python_sample: repeat = %d is negative", repeat)
 		}
 		var at []int
 		for range repeat {
 			drawn, err := g.Sample(rows.Len(), count)
 			if err != nil {
-				return Draw{}, fmt.Errorf("python_sample: %w", err)
+				return draw{}, fmt.Errorf("python_sample: %w", err)
 			}
 			at = append(at, drawn...)
 		}
-		return Draw{rows.Take(at), PythonState{after: g}}, nil
+		return draw{rows.Take(at), PythonState{after: g}}, nil
 	},
 }
 
@@ -100,17 +100,17 @@ var pythonChoiceVerb = Verb{
 	Summary: "A column with one of the options for each row, drawn with replacement by Python's random.",
 	Detail:  "Where an option is a list itself, one of its members is drawn at once. " + drawDetail,
 	Source:  "[random.choice(options) for _ in rows]",
-	Func: func(rows Rows, options Options, o *PythonOptions) (Draw, error) {
+	Func: func(rows Rows, options Options, o *pythonOptions) (draw, error) {
 		g := o.RandomState.generator()
 		cells := make([]table.Value, rows.Len())
 		for i := range cells {
 			v, err := options.choose(g)
 			if err != nil {
-				return Draw{}, fmt.Errorf("python_choice: %w", err)
+				return draw{}, fmt.Errorf("python_choice: %w", err)
 			}
 			cells[i] = v
 		}
-		return Draw{ColumnRows{table.FromValues("choice", cells)}, PythonState{after: g}}, nil
+		return draw{ColumnRows{table.FromValues("choice", cells)}, PythonState{after: g}}, nil
 	},
 }
 

@@ -19,7 +19,7 @@ var drawClozeVerb = Verb{
 	Func:   drawCloze,
 }
 
-func drawCloze(lines Rows, share float64, o *RandomOptions) (*table.Table, error) {
+func drawCloze(lines Rows, share float64, o *randomOptions) (*table.Table, error) {
 	g := random.NewRandomState(uint32(o.RandomState))
 	var positions, words []int64
 	var texts []string
@@ -48,7 +48,7 @@ func drawCloze(lines Rows, share float64, o *RandomOptions) (*table.Table, error
 func eachLine(lines Rows, visit func(line []byte) error) error {
 	switch r := lines.(type) {
 	case *Lines:
-		return r.Each(func(line []byte, _ bool) error { return visit(line) })
+		return r.each(func(line []byte, _ bool) error { return visit(line) })
 	case ColumnRows:
 		for i := range r.Len() {
 			if r.Kind() != table.Text || r.IsMissing(i) {

@@ -58,7 +58,7 @@ var selectVerb = Verb{
 		case TableRows:
 			t, err := r.Table.Select(names...)
 			return TableRows{t}, err
-		case Stream:
+		case stream:
 			return r.Select(names...)
 		}
 		return nil, errors.New("expected a table or the rows of a file")
@@ -78,7 +78,7 @@ var dropVerb = Verb{
 			return TableRows{t}, err
 		case *Documents:
 			return r.without(names), nil
-		case *ParquetRows:
+		case *parquetRows:
 			return r.without(names)
 		}
 		return nil, errors.New("expected a table or the rows of a file")
@@ -249,15 +249,15 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 	return left.Take(rowsLeft).With(rest.Take(rowsRight).Columns()...)
 }
 
-// SequenceOptions are the options of sequence.
-type SequenceOptions struct {
+// sequenceOptions are the options of sequence.
+type sequenceOptions struct {
 	Start int `verb:"start"`
 }
 
 var sequenceVerb = Verb{
 	Name: "sequence", Params: []string{"rows", "options"},
 	Summary: "A column of whole numbers, one for each row: 0, 1, 2, … or from start on.",
-	Func: func(rows Rows, o *SequenceOptions) *table.Column {
+	Func: func(rows Rows, o *sequenceOptions) *table.Column {
 		out := make([]int64, rows.Len())
 		for i := range out {
 			out[i] = int64(o.Start + i)
@@ -271,7 +271,7 @@ var numberGroupsVerb = Verb{
 	Summary: "A column that says, for each row, which of the distinct cells of the column it holds: 0 for the smallest, 1 for the next, …",
 	Detail:  "sort = false numbers the cells in order of first appearance. All missing cells are one group, the last one of those that are sorted.",
 	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
-	Func: func(c *table.Column, o *GroupOptions) *table.Column {
+	Func: func(c *table.Column, o *groupOptions) *table.Column {
 		number := map[key]int64{}
 		var first []int // by number, the row of its first cell
 		out := make([]int64, c.Len())
@@ -305,7 +305,7 @@ var countWithinVerb = Verb{
 	Name: "cumcount", Params: []string{"column", "options"},
 	Summary: "A column that counts, for each row, the earlier rows with the same cell: 0 for the first of each, or from start on.",
 	Source:  "pandas.Series.groupby.cumcount",
-	Func: func(c *table.Column, o *SequenceOptions) *table.Column {
+	Func: func(c *table.Column, o *sequenceOptions) *table.Column {
 		seen := map[key]int64{}
 		out := make([]int64, c.Len())
 		for i := range out {
@@ -317,8 +317,8 @@ var countWithinVerb = Verb{
 	},
 }
 
-// RandomOptions are the options of random_integers.
-type RandomOptions struct {
+// randomOptions are the options of random_integers.
+type randomOptions struct {
 	RandomState int `verb:"random_state"`
 }
 
@@ -326,7 +326,7 @@ var randomIntegersVerb = Verb{
 	Name: "random_integers", Params: []string{"rows", "low", "high", "options"},
 	Summary: "A column of random whole numbers, low or more and below high, one for each row.",
 	Source:  "numpy.random.RandomState(random_state).randint(low, high, size=n)",
-	Func: func(rows Rows, low, high int, o *RandomOptions) (*table.Column, error) {
+	Func: func(rows Rows, low, high int, o *randomOptions) (*table.Column, error) {
 		out, err := random.NewRandomState(uint32(o.RandomState)).Integers(int64(low), int64(high), rows.Len())
 		if err != nil {
 			return nil, fmt.Errorf("random_integers: %w", err)

@@ -42,7 +42,7 @@ type lot struct {
 // lotBytes is how much text a lot holds before it is read.
 const lotBytes = 4 << 20
 
-func openFrame(in *Input, path string, o *FrameOptions) (*Frame, error) {
+func openFrame(in *Input, path string, o *frameOptions) (*Frame, error) {
 	if o.Chunk < 0 {
 		return nil, fmt.Errorf("chunk = %d is negative", o.Chunk)
 	}

@@ -17,8 +17,8 @@ var groupVerbs = []Verb{
 	linspaceVerb, randomUniformVerb, roundVerb, dateOrdinalVerb,
 }
 
-// GroupOptions are the options of group_first and group_join.
-type GroupOptions struct {
+// groupOptions are the options of group_first and group_join.
+type groupOptions struct {
 	Sort *bool `verb:"sort"`
 }
 
@@ -27,7 +27,7 @@ var groupFirstVerb = Verb{
 	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, then of every other column the group's first cell that is not missing.",
 	Detail:  "The columns of the group come first, the others in the order of the table. Groups are sorted by their cells, the first column first; sort = false keeps their order of first appearance. Rows with a missing cell in the columns are left out.",
 	Source:  "table.groupby(columns, sort=).first().reset_index()",
-	Func: func(t *table.Table, columns []string, o *GroupOptions) (*table.Table, error) {
+	Func: func(t *table.Table, columns []string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
 		if err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ var groupJoinVerb = Verb{
 	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, and the texts of the group's cells in the column, joined by the separator in the order of the table.",
 	Detail:  "Numbers are spelled as Python does. Groups are sorted and left out as in group_first. A missing cell among those that are joined is an error.",
 	Source:  "table.groupby(columns, sort=)[column].agg(separator.join).reset_index()",
-	Func: func(t *table.Table, columns []string, column, separator string, o *GroupOptions) (*table.Table, error) {
+	Func: func(t *table.Table, columns []string, column, separator string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ var sampleEachVerb = Verb{
 	Summary: "Rows drawn without replacement from each group of rows with the same cell in the column, group after group in order of first appearance, each in the order of its draw.",
 	Detail:  "The options are those of sample; every group is drawn from with the seed anew. Rows with a missing cell are left out.",
 	Source:  "pandas.concat([group.sample(n=, frac=, random_state=) for _, group in table.groupby(column, sort=False)])",
-	Func: func(t *table.Table, column string, o *SampleOptions) (*table.Table, error) {
+	Func: func(t *table.Table, column string, o *sampleOptions) (*table.Table, error) {
 		keys, err := t.Select(column)
 		if err != nil {
 			return nil, err

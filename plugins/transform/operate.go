@@ -165,7 +165,7 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 			if op != Equal && op != NotEqual {
 				return nil, fmt.Errorf("operator %s: cannot order %s and %s cells", op, ka, kb)
 			}
-			out[i] = SameValue(x, y) == (op == Equal)
+			out[i] = sameValue(x, y) == (op == Equal)
 		}
 	}
 	return table.FromBools(name, out, nil), nil
@@ -203,9 +203,9 @@ func sign[T int64 | float64](x, y T) int {
 	return 0
 }
 
-// SameValue reports whether two cells are equal as pandas compares them:
+// sameValue reports whether two cells are equal as pandas compares them:
 // numbers by value whatever their kind, a missing cell equals nothing.
-func SameValue(x, y table.Value) bool {
+func sameValue(x, y table.Value) bool {
 	switch {
 	case x.IsMissing() || y.IsMissing():
 		return false

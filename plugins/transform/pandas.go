@@ -31,7 +31,7 @@ func WriteJSONLines(w io.Writer, rows Rows) error {
 		members := make([]pyjson.Member, len(columns))
 		return writeRecords(w, r.Len(), func(i int) pyjson.Value {
 			for k, c := range columns {
-				members[k] = pyjson.Member{Name: c.Name(), Value: JSONValue(c, i)}
+				members[k] = pyjson.Member{Name: c.Name(), Value: jsonValue(c, i)}
 			}
 			return pyjson.OfObject().WithAll(members...)
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/table/ujson"
 )
 
-// FrameOptions are the options of pandas_json_lines.
-type FrameOptions struct {
+// frameOptions are the options of pandas_json_lines.
+type frameOptions struct {
 	Chunk int               `verb:"chunk"`
 	Types map[string]string `verb:"types"`
 }
@@ -26,7 +26,7 @@ var pandasJSONLinesVerb = Verb{
 		"numbers are read by pandas' own arithmetic, which is not always the nearest double. Options: chunk (so many lines are typed together, as with chunksize; without it all), " +
 		"types ({column = \"text\"}: spelled as Python does after all that). Names that pandas takes for dates, and names that are all numbers, are errors.",
 	Source: "pandas.read_json(path, lines=True, chunksize=chunk) (2.2)",
-	Func: func(in *Input, path string, o *FrameOptions) (*Frame, error) {
+	Func: func(in *Input, path string, o *frameOptions) (*Frame, error) {
 		f, err := openFrame(in, path, o)
 		if err != nil {
 			return nil, fmt.Errorf("pandas_json_lines %s: %w", path, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
-// CSVOptions are the options of csv.
-type CSVOptions struct {
+// csvOptions are the options of csv.
+type csvOptions struct {
 	Separator string            `verb:"separator"`
 	Types     map[string]string `verb:"types"`
 	Names     []string          `verb:"names"`
@@ -33,7 +33,7 @@ var csvVerb = Verb{
 
 var csvKinds = map[string]table.Kind{"text": table.Text, "int": table.Int64, "float": table.Float64, "bool": table.Bool}
 
-func readCSV(in *Input, path string, o *CSVOptions) (*table.Table, error) {
+func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 	opts, err := o.options()
 	if err != nil {
 		return nil, fmt.Errorf("csv %s: %w", path, err)
@@ -64,7 +64,7 @@ var csvFilesVerb = Verb{
 	Func:    readCSVFiles,
 }
 
-func readCSVFiles(in *Input, paths []string, o *CSVOptions) (*table.Table, error) {
+func readCSVFiles(in *Input, paths []string, o *csvOptions) (*table.Table, error) {
 	tables := make([]*table.Table, len(paths))
 	for i, path := range paths {
 		if err := in.Context.Err(); err != nil {
@@ -86,7 +86,7 @@ func readCSVFiles(in *Input, paths []string, o *CSVOptions) (*table.Table, error
 	return all, nil
 }
 
-func (o *CSVOptions) options() (table.ReadOptions, error) {
+func (o *csvOptions) options() (table.ReadOptions, error) {
 	opts := table.ReadOptions{Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
 	if o.Separator != "" {
 		if len(o.Separator) != 1 {

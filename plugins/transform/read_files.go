@@ -55,7 +55,7 @@ func matching(in *Input, pattern string, folders bool) ([]string, error) {
 
 // filesTable returns the table of files or folders with the given paths, sorted.
 func filesTable(paths []string) (*table.Table, error) {
-	slices.SortFunc(paths, ComparePaths)
+	slices.SortFunc(paths, comparePaths)
 	paths = slices.Compact(paths)
 	var folders, names, stems []string
 	for _, p := range paths {
@@ -67,8 +67,8 @@ func filesTable(paths []string) (*table.Table, error) {
 		table.FromTexts("name", names, nil), table.FromTexts("stem", stems, nil))
 }
 
-// ComparePaths orders slash-separated paths part by part.
-func ComparePaths(a, b string) int {
+// comparePaths orders slash-separated paths part by part.
+func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 

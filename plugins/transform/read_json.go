@@ -69,8 +69,8 @@ func JSONCell(v pyjson.Value) (table.Value, error) {
 	return table.Value{}, fmt.Errorf("%s is no single value", v.Kind())
 }
 
-// JSONOptions are the options of json.
-type JSONOptions struct {
+// jsonOptions are the options of json.
+type jsonOptions struct {
 	Encoding string `verb:"encoding"`
 	Head     *int   `verb:"head"`
 }
@@ -84,7 +84,7 @@ var jsonVerb = Verb{
 	Func:   readJSON,
 }
 
-func readJSON(in *Input, path string, o *JSONOptions) (pyjson.Value, error) {
+func readJSON(in *Input, path string, o *jsonOptions) (pyjson.Value, error) {
 	f, err := in.Raw.Open(path)
 	if err != nil {
 		return pyjson.Value{}, fmt.Errorf("json: %w", err)

@@ -18,12 +18,12 @@ var linesVerb = Verb{
 	Func:   readLines,
 }
 
-// LineOptions are the options of text_lines.
-type LineOptions struct {
+// lineOptions are the options of text_lines.
+type lineOptions struct {
 	AllEnds bool `verb:"all_ends"`
 }
 
-func readLines(in *Input, path string, o *LineOptions) (*table.Column, error) {
+func readLines(in *Input, path string, o *lineOptions) (*table.Column, error) {
 	data, err := fs.ReadFile(in.Raw, path)
 	if err != nil {
 		return nil, fmt.Errorf("text_lines: %w", err)
@@ -35,14 +35,14 @@ func readLines(in *Input, path string, o *LineOptions) (*table.Column, error) {
 	if o.AllEnds {
 		text = allEnds.Replace(text)
 	}
-	return table.FromTexts("line", SplitLines(text), nil), nil
+	return table.FromTexts("line", splitLines(text), nil), nil
 }
 
 // allEnds turns the rarer line ends of str.splitlines into \n.
 var allEnds = strings.NewReplacer("\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// SplitLines cuts a text at \n, \r\n and \r.
-func SplitLines(s string) []string {
+// splitLines cuts a text at \n, \r\n and \r.
+func splitLines(s string) []string {
 	var out []string
 	for s != "" {
 		at := strings.IndexAny(s, "\r\n")

@@ -52,7 +52,7 @@ func openNpy(in *Input, path string) (*Array, error) {
 	}
 	at, ok := f.(io.ReaderAt)
 	if ok {
-		in.KeepOpen(f)
+		in.keepOpen(f)
 	} else {
 		data, err := fs.ReadFile(in.Raw, path)
 		if err != nil {
@@ -128,8 +128,8 @@ func (a *Array) elementSize() (int, error) {
 	return 0, fmt.Errorf("element type %q is not supported", a.Descr)
 }
 
-// RowSize returns the bytes of a row.
-func (a *Array) RowSize() int {
+// rowSize returns the bytes of a row.
+func (a *Array) rowSize() int {
 	size, _ := a.elementSize()
 	for _, n := range a.Shape[1:] {
 		size *= n
@@ -154,8 +154,8 @@ func (a *Array) Take(rows []int) Rows {
 	return &out
 }
 
-// ReadRow fills buf, of RowSize bytes, with row i.
-func (a *Array) ReadRow(i int, buf []byte) error {
+// readRow fills buf, of rowSize bytes, with row i.
+func (a *Array) readRow(i int, buf []byte) error {
 	if a.picked != nil {
 		i = a.picked[i]
 	}
@@ -181,9 +181,9 @@ func WriteNpy(w io.Writer, a *Array) error {
 	if _, err := io.WriteString(w, "\x93NUMPY\x01\x00"+string(binary.LittleEndian.AppendUint16(nil, uint16(len(head))))+head); err != nil {
 		return err
 	}
-	buf := make([]byte, a.RowSize())
+	buf := make([]byte, a.rowSize())
 	for i := range a.Len() {
-		if err := a.ReadRow(i, buf); err != nil {
+		if err := a.readRow(i, buf); err != nil {
 			return err
 		}
 		if _, err := w.Write(buf); err != nil {
@@ -215,9 +215,9 @@ func (a *Array) column() (*table.Column, error) {
 		return nil, fmt.Errorf("column: the array has %d axes, not one", len(a.Shape))
 	}
 	cells := make([]table.Value, a.Len())
-	buf := make([]byte, a.RowSize())
+	buf := make([]byte, a.rowSize())
 	for i := range cells {
-		if err := a.ReadRow(i, buf); err != nil {
+		if err := a.readRow(i, buf); err != nil {
 			return nil, err
 		}
 		cell, err := a.cell(buf)

@@ -19,17 +19,17 @@ var parquetVerb = Verb{
 	Detail: "table.name is a column. where_in, where_not_in, omit, head, take, splits, select and drop choose rows and columns without reading them; any other verb reads the table into memory. " +
 		"Whole numbers of any width become 64 bits wide, whole numbers with missing cells floats; columns may also hold doubles, conditions and texts. Columns that pandas keeps as an index are left out.",
 	Source: "pandas.read_parquet (2.2)",
-	Func: func(in *Input, path string) (*ParquetRows, error) {
+	Func: func(in *Input, path string) (*parquetRows, error) {
 		f, err := openParquet(in, path)
 		if err != nil {
 			return nil, fmt.Errorf("parquet %s: %w", path, err)
 		}
-		return &ParquetRows{file: f, names: f.Names(), chosen: all(f.Len())}, nil
+		return &parquetRows{file: f, names: f.Names(), chosen: all(f.Len())}, nil
 	},
 }
 
-// ParquetRows are rows and columns of a Parquet file: a Stream.
-type ParquetRows struct {
+// parquetRows are rows and columns of a Parquet file: a Stream.
+type parquetRows struct {
 	file   *parquetFile
 	names  []string
 	chosen picked
@@ -63,7 +63,7 @@ func (in *Input) readable(path string) (io.ReaderAt, int64, error) {
 		err = fmt.Errorf("%s is a folder", path)
 	}
 	if at, ok := f.(io.ReaderAt); ok && err == nil {
-		in.KeepOpen(f)
+		in.keepOpen(f)
 		return at, info.Size(), nil
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (in *Input) spool(f fs.File) (_ io.ReaderAt, size int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	in.KeepOpen(&temporary{File: out})
+	in.keepOpen(&temporary{File: out})
 	size, err = io.Copy(out, f)
 	return out, size, err
 }
@@ -98,23 +98,23 @@ func (t *temporary) Close() (err error) {
 }
 
 // Len implements Rows.
-func (f *ParquetRows) Len() int { return f.chosen.n }
+func (f *parquetRows) Len() int { return f.chosen.n }
 
 // Take implements Rows.
-func (f *ParquetRows) Take(rows []int) Rows { return f.with(f.chosen.take(rows)) }
+func (f *parquetRows) Take(rows []int) Rows { return f.with(f.chosen.take(rows)) }
 
 // Pick implements Picker.
-func (f *ParquetRows) Pick(keep func(place int) bool) Rows { return f.with(f.chosen.pick(keep)) }
+func (f *parquetRows) Pick(keep func(place int) bool) Rows { return f.with(f.chosen.pick(keep)) }
 
-func (f *ParquetRows) with(rows picked) *ParquetRows {
-	return &ParquetRows{file: f.file, names: f.names, chosen: rows}
+func (f *parquetRows) with(rows picked) *parquetRows {
+	return &parquetRows{file: f.file, names: f.names, chosen: rows}
 }
 
 // Names returns the names of the columns.
-func (f *ParquetRows) Names() []string { return f.names }
+func (f *parquetRows) Names() []string { return f.names }
 
 // Select implements Stream.
-func (f *ParquetRows) Select(names ...string) (Rows, error) {
+func (f *parquetRows) Select(names ...string) (Rows, error) {
 	for i, name := range names {
 		if !slices.Contains(f.names, name) {
 			return nil, &table.NoColumnError{Name: name, Have: f.names}
@@ -123,11 +123,11 @@ func (f *ParquetRows) Select(names ...string) (Rows, error) {
 			return nil, fmt.Errorf("column %q twice", name)
 		}
 	}
-	return &ParquetRows{file: f.file, names: names, chosen: f.chosen}, nil
+	return &parquetRows{file: f.file, names: names, chosen: f.chosen}, nil
 }
 
 // without returns the rows without the named columns.
-func (f *ParquetRows) without(names []string) (Rows, error) {
+func (f *parquetRows) without(names []string) (Rows, error) {
 	for _, name := range names {
 		if !slices.Contains(f.names, name) {
 			return nil, &table.NoColumnError{Name: name, Have: f.names}
@@ -137,12 +137,12 @@ func (f *ParquetRows) without(names []string) (Rows, error) {
 }
 
 // Column implements Columned.
-func (f *ParquetRows) Column(name string) (*table.Column, error) {
+func (f *parquetRows) Column(name string) (*table.Column, error) {
 	one, err := f.Select(name)
 	if err != nil {
 		return nil, err
 	}
-	t, err := one.(*ParquetRows).Table()
+	t, err := one.(*parquetRows).Table()
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (f *ParquetRows) Column(name string) (*table.Column, error) {
 }
 
 // Where implements Stream.
-func (f *ParquetRows) Where(name string, keep func(table.Value) bool) (Rows, error) {
+func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, error) {
 	if !f.chosen.ordered() {
 		c, err := f.Column(name)
 		if err != nil {
@@ -164,7 +164,7 @@ func (f *ParquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 	}
 	b := newPicker(f.chosen.last() + 1)
 	at := 0
-	err = one.(*ParquetRows).scan(func(t *table.Table) error {
+	err = one.(*parquetRows).scan(func(t *table.Table) error {
 		c := t.Columns()[0]
 		for i := range c.Len() {
 			if f.chosen.has(at+i) && keep(c.Value(i)) {
@@ -178,16 +178,16 @@ func (f *ParquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 }
 
 // scan visits all rows of the file.
-func (f *ParquetRows) scan(visit func(*table.Table) error) error {
+func (f *parquetRows) scan(visit func(*table.Table) error) error {
 	if err := f.file.Scan(f.file.ctx, f.names, visit); err != nil {
 		return fmt.Errorf("%s: %w", f.file.path, err)
 	}
 	return nil
 }
 
-// Each visits the rows in their order, in parts. Rows in another order than the
+// each visits the rows in their order, in parts. Rows in another order than the
 // file's are read into memory.
-func (f *ParquetRows) Each(visit func(*table.Table) error) error {
+func (f *parquetRows) each(visit func(*table.Table) error) error {
 	if !f.chosen.ordered() {
 		t, err := f.Table()
 		if err != nil {
@@ -216,15 +216,15 @@ func (f *ParquetRows) Each(visit func(*table.Table) error) error {
 }
 
 // empty returns the columns without rows.
-func (f *ParquetRows) empty() (*table.Table, error) { return f.file.Empty(f.names) }
+func (f *parquetRows) empty() (*table.Table, error) { return f.file.Empty(f.names) }
 
 // Table implements Tabular.
-func (f *ParquetRows) Table() (*table.Table, error) {
+func (f *parquetRows) Table() (*table.Table, error) {
 	if !f.chosen.ordered() {
 		return f.reordered()
 	}
 	var cells []gathered
-	err := f.Each(func(t *table.Table) error {
+	err := f.each(func(t *table.Table) error {
 		if cells == nil {
 			cells = make([]gathered, len(t.Columns()))
 		}
@@ -285,7 +285,7 @@ func (g *gathered) column(name string) (*table.Column, error) {
 }
 
 // reordered reads each row once and puts them into their order.
-func (f *ParquetRows) reordered() (*table.Table, error) {
+func (f *parquetRows) reordered() (*table.Table, error) {
 	rows := slices.Clone(f.chosen.list)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
@@ -312,11 +312,11 @@ func WriteParquet(w io.Writer, rows Rows) error {
 	switch r := rows.(type) {
 	case TableRows:
 		head = r.Table
-	case *ParquetRows:
+	case *parquetRows:
 		if head, err = r.empty(); err != nil {
 			return err
 		}
-		each = r.Each
+		each = r.each
 	default:
 		return errors.New("expected a table")
 	}

@@ -69,8 +69,8 @@ func (f *textFile) known() int {
 	return f.count
 }
 
-// Head returns the first lines without counting them.
-func (l *Lines) Head(n int) Rows {
+// head returns the first lines without counting them.
+func (l *Lines) head(n int) Rows {
 	if l.chosen != nil {
 		return l.Take(span(0, min(n, l.Len())))
 	}
@@ -100,16 +100,16 @@ func (l *Lines) Column(name string) (*table.Column, error) {
 		return nil, &table.NoColumnError{Name: name, Have: []string{"line"}}
 	}
 	var texts []string
-	err := l.Each(func(line []byte, _ bool) error {
+	err := l.each(func(line []byte, _ bool) error {
 		texts = append(texts, string(line))
 		return nil
 	})
 	return table.FromTexts(name, texts, nil), err
 }
 
-// Each visits the lines in their order; ended says that a line has an end in
+// each visits the lines in their order; ended says that a line has an end in
 // the file. The bytes are valid during the call.
-func (l *Lines) Each(visit func(line []byte, ended bool) error) error {
+func (l *Lines) each(visit func(line []byte, ended bool) error) error {
 	switch {
 	case l.chosen == nil:
 		return l.scan(func(_ int, line []byte, ended bool) error { return visit(line, ended) })
@@ -169,7 +169,7 @@ func (l *Lines) scan(visit func(row int, line []byte, ended bool) error) (err er
 	ahead := newReadAhead(f)
 	defer ahead.Close()
 	row := 0
-	err = ScanLines(ahead, func(line []byte, ended bool) error {
+	err = scanLines(ahead, func(line []byte, ended bool) error {
 		if row == l.limit {
 			return errStop
 		}
@@ -194,10 +194,10 @@ func (l *Lines) scan(visit func(row int, line []byte, ended bool) error) (err er
 // maxLine bounds a line.
 const maxLine = 1 << 30
 
-// ScanLines visits the lines of a UTF-8 text, which end at \n, \r\n and \r as
+// scanLines visits the lines of a UTF-8 text, which end at \n, \r\n and \r as
 // in Python's text mode; only the last one may have no end. A line is valid
 // during the call and holds at most a gibibyte.
-func ScanLines(r io.Reader, visit func(line []byte, ended bool) error) error {
+func scanLines(r io.Reader, visit func(line []byte, ended bool) error) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	var long []byte
 	for {
@@ -253,7 +253,7 @@ func eachEnded(part []byte, visit func(line []byte, ended bool) error) error {
 // has no end there.
 func WriteLines(w io.Writer, l *Lines) error {
 	out := bufio.NewWriterSize(w, 1<<18)
-	err := l.Each(func(line []byte, ended bool) error {
+	err := l.each(func(line []byte, ended bool) error {
 		if _, err := out.Write(line); err != nil || !ended {
 			return err
 		}

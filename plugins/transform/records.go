@@ -42,8 +42,8 @@ func JSONOf(v table.Value) pyjson.Value {
 	return pyjson.Value{}
 }
 
-// JSONValue returns a cell of a column as a JSON value; a missing number is NaN.
-func JSONValue(c *table.Column, i int) pyjson.Value {
+// jsonValue returns a cell of a column as a JSON value; a missing number is NaN.
+func jsonValue(c *table.Column, i int) pyjson.Value {
 	if c.Kind() == table.Float64 {
 		return pyjson.OfFloat(c.Float(i))
 	}
@@ -55,7 +55,7 @@ func JSONValue(c *table.Column, i int) pyjson.Value {
 func JSONList(c *table.Column) pyjson.Value {
 	items := make([]pyjson.Value, c.Len())
 	for i := range items {
-		items[i] = JSONValue(c, i)
+		items[i] = jsonValue(c, i)
 	}
 	return pyjson.OfArray(items...)
 }
@@ -108,7 +108,7 @@ func withMembersEach(v pyjson.Value, members Members) (pyjson.Value, error) {
 	return changeEach(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
 		for k, m := range members {
 			if m.Column != nil {
-				set[k].Value = JSONValue(m.Column, i)
+				set[k].Value = jsonValue(m.Column, i)
 			}
 		}
 		return record.WithAll(set...), nil

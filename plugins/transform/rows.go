@@ -32,7 +32,7 @@ var headVerb = Verb{
 			return nil, fmt.Errorf("head: count %d is negative", count)
 		}
 		if r, ok := rows.(*Lines); ok {
-			return r.Head(count), nil
+			return r.head(count), nil
 		}
 		return rows.Take(span(0, min(count, rows.Len()))), nil
 	},
@@ -139,7 +139,7 @@ func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
 	}
 	keep := func(v table.Value) bool { return set.has(v) == in }
 	switch r := rows.(type) {
-	case Stream:
+	case stream:
 		return r.Where(column, keep)
 	case Columned:
 		c, err := r.Column(column)
@@ -305,8 +305,8 @@ func concatRows(all ...Rows) (Rows, error) {
 	return TableRows{joined}, nil
 }
 
-// SampleOptions are the options of sample.
-type SampleOptions struct {
+// sampleOptions are the options of sample.
+type sampleOptions struct {
 	Count       *int     `verb:"count"`
 	Share       *float64 `verb:"share"`
 	RandomState int      `verb:"random_state"`
@@ -317,7 +317,7 @@ var sampleVerb = Verb{
 	Summary: "Rows drawn without replacement, in the order of the draw.",
 	Detail:  "Say either count or share; a share of the rows is rounded to a whole number, halves to the even one. random_state is the seed.",
 	Source:  "pandas.DataFrame.sample(n=, frac=, random_state=)",
-	Func: func(rows Rows, o *SampleOptions) (Rows, error) {
+	Func: func(rows Rows, o *sampleOptions) (Rows, error) {
 		drawn, err := o.draw(rows.Len())
 		if err != nil {
 			return nil, err
@@ -327,7 +327,7 @@ var sampleVerb = Verb{
 }
 
 // draw returns the numbers of the drawn rows of so many.
-func (o *SampleOptions) draw(rows int) ([]int, error) {
+func (o *sampleOptions) draw(rows int) ([]int, error) {
 	n, err := o.size(rows)
 	if err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (o *SampleOptions) draw(rows int) ([]int, error) {
 	return random.NewRandomState(uint32(o.RandomState)).Permutation(rows)[:n], nil
 }
 
-func (o *SampleOptions) size(rows int) (int, error) {
+func (o *sampleOptions) size(rows int) (int, error) {
 	if (o.Count == nil) == (o.Share == nil) {
 		return 0, fmt.Errorf("sample: say either count or share")
 	}

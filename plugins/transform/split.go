@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
-// SplitOptions are the options of train_test_split.
-type SplitOptions struct {
+// splitOptions are the options of train_test_split.
+type splitOptions struct {
 	TestSize    *float64      `verb:"test_size"`
 	TrainSize   *float64      `verb:"train_size"`
 	RandomState int           `verb:"random_state"`
@@ -17,8 +17,8 @@ type SplitOptions struct {
 	Stratify    *table.Column `verb:"stratify"`
 }
 
-// Parts are the two results of a split.
-type Parts struct {
+// parts are the two results of a split.
+type parts struct {
 	Train Rows `verb:"train"`
 	Test  Rows `verb:"test"`
 }
@@ -32,23 +32,23 @@ var trainTestSplitVerb = Verb{
 	Func:   trainTestSplit,
 }
 
-func trainTestSplit(rows Rows, o *SplitOptions) (Parts, error) {
+func trainTestSplit(rows Rows, o *splitOptions) (parts, error) {
 	opts := split.Options{Seed: int64(o.RandomState), Unshuffled: isFalse(o.Shuffle)}
 	var err error
 	if opts.Test, err = partSize("test_size", o.TestSize); err != nil {
-		return Parts{}, err
+		return parts{}, err
 	}
 	if opts.Train, err = partSize("train_size", o.TrainSize); err != nil {
-		return Parts{}, err
+		return parts{}, err
 	}
 	if o.Stratify != nil {
 		opts.Stratify = o.Stratify.Texts()
 	}
 	train, test, err := split.TrainTestSplit(rows.Len(), opts)
 	if err != nil {
-		return Parts{}, fmt.Errorf("train_test_split: %w", err)
+		return parts{}, fmt.Errorf("train_test_split: %w", err)
 	}
-	return Parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
+	return parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
 }
 
 // partSize reads a size: a share below 1, or a whole number of rows.

@@ -7,8 +7,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
-// SplitEachOptions are the options of train_test_split_each.
-type SplitEachOptions struct {
+// splitEachOptions are the options of train_test_split_each.
+type splitEachOptions struct {
 	TestSize    *float64 `verb:"test_size"`
 	RandomState int      `verb:"random_state"`
 	ShuffleFrom int      `verb:"shuffle_from"`
@@ -23,19 +23,19 @@ var trainTestSplitEachVerb = Verb{
 	Func:   trainTestSplitEach,
 }
 
-func trainTestSplitEach(rows Rows, groups *table.Column, o *SplitEachOptions) (Parts, error) {
+func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (parts, error) {
 	if groups.Len() != rows.Len() {
-		return Parts{}, fmt.Errorf("train_test_split_each: groups has %d cells; there are %d rows", groups.Len(), rows.Len())
+		return parts{}, fmt.Errorf("train_test_split_each: groups has %d cells; there are %d rows", groups.Len(), rows.Len())
 	}
 	if o.TestSize == nil || !(*o.TestSize > 0 && *o.TestSize < 1) {
-		return Parts{}, fmt.Errorf("train_test_split_each: write test_size as a share between 0 and 1")
+		return parts{}, fmt.Errorf("train_test_split_each: write test_size as a share between 0 and 1")
 	}
 	codes, count := rowCodes(groups.Len(), true, func(_, i int) table.Value { return groups.Value(i) }, 1)
 	var train, test []int
 	for _, members := range rowsByCode(codes, count) {
 		first, second, err := o.split(len(members))
 		if err != nil {
-			return Parts{}, fmt.Errorf("train_test_split_each: group %s: %w", groups.Text(members[0]), err)
+			return parts{}, fmt.Errorf("train_test_split_each: group %s: %w", groups.Text(members[0]), err)
 		}
 		for _, i := range first {
 			train = append(train, members[i])
@@ -44,7 +44,7 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *SplitEachOptions) (P
 			test = append(test, members[i])
 		}
 	}
-	return Parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
+	return parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
 }
 
 // rowsByCode returns the rows of each code, in their order. All share one
@@ -70,7 +70,7 @@ func rowsByCode(codes []int, count int) [][]int {
 }
 
 // split divides the rows of one group.
-func (o *SplitEachOptions) split(n int) (train, test []int, err error) {
+func (o *splitEachOptions) split(n int) (train, test []int, err error) {
 	switch {
 	case n >= o.ShuffleFrom:
 		return split.TrainTestSplit(n, split.Options{Test: split.Share(*o.TestSize), Seed: int64(o.RandomState)})

@@ -11,10 +11,10 @@ import (
 // streamVerbs give rows that are read again when they are written, since they are too large to hold.
 var streamVerbs = []Verb{bsonVerb, parquetVerb, streamLinesVerb, drawClozeVerb, removeWordVerb, omitVerb}
 
-// Stream is rows of a file that stay there: what is held are their numbers.
+// stream is rows of a file that stay there: what is held are their numbers.
 // Verbs that choose rows or fields give streams again; any other reads them
 // into a table.
-type Stream interface {
+type stream interface {
 	Rows
 	Columned
 	// Select returns the fields of those names in that order, as a table or as

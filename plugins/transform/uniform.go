@@ -42,7 +42,7 @@ var randomUniformVerb = Verb{
 	Summary: "A column of random floats, low or more and below high, one for each row.",
 	Detail:  "random_state is the seed (0 if left out).",
 	Source:  "numpy.random.default_rng(random_state).uniform(low, high, size=n)",
-	Func: func(rows Rows, low, high float64, o *RandomOptions) (*table.Column, error) {
+	Func: func(rows Rows, low, high float64, o *randomOptions) (*table.Column, error) {
 		if o.RandomState < 0 {
 			return nil, fmt.Errorf("random_uniform: random_state %d is negative", o.RandomState)
 		}

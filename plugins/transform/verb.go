@@ -57,8 +57,8 @@ type Input struct {
 	open []io.Closer
 }
 
-// KeepOpen leaves a file open until Close, for verbs that read later.
-func (in *Input) KeepOpen(c io.Closer) {
+// keepOpen leaves a file open until Close, for verbs that read later.
+func (in *Input) keepOpen(c io.Closer) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.open = append(in.open, c)

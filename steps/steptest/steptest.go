@@ -241,11 +241,11 @@ func (b *Bench) Blob(t testing.TB, text string) cty.Value {
 // Tree stores files by path and returns the tree as an argument.
 func (b *Bench) Tree(t testing.TB, files map[string]string) cty.Value {
 	t.Helper()
-	return Artifact(b.TreeRef(t, files))
+	return Artifact(b.treeRef(t, files))
 }
 
-// TreeRef stores files by path and returns the tree.
-func (b *Bench) TreeRef(t testing.TB, files map[string]string) cache.Ref {
+// treeRef stores files by path and returns the tree.
+func (b *Bench) treeRef(t testing.TB, files map[string]string) cache.Ref {
 	t.Helper()
 	var tb tree.Builder
 	for path, text := range files {

@@ -381,7 +381,7 @@ func bomb(t *testing.T, m *model) {
 		ref = now
 		m.files["trees/"+ref.ID.String()] = dir
 	}
-	m.records[0].Outputs["submission"] = Output{Kind: cache.Tree, Digest: &ref.ID, Size: ref.Size, Files: ref.Files}
+	m.records[0].Outputs["submission"] = output{Kind: cache.Tree, Digest: &ref.ID, Size: ref.Size, Files: ref.Files}
 	e := m.events[0].(event.StepFinished)
 	e.Outputs["submission"] = "tree:" + ref.ID.String()
 	m.events[0] = e

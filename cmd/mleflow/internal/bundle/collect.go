@@ -48,7 +48,7 @@ type collector struct {
 	rules   map[string]rule
 	mask    *masker
 	run     Run
-	records []Record
+	records []record
 	omitted []Omission
 	items   map[string]item
 	// names are those of the files that were graded.
@@ -152,7 +152,7 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 // readRecords adds what the steps gave, which must be what the run says.
 func (c *collector) readRecords() error {
 	var lines bytes.Buffer
-	var used []Definition
+	var used []definition
 	steps := slices.Clone(c.sum.Steps)
 	slices.SortFunc(steps, func(a, b ledger.StepSummary) int { return compareAddresses(a.Address, b.Address) })
 	for _, s := range steps {

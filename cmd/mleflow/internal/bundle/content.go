@@ -14,7 +14,7 @@ import (
 
 // checkContent sees that what lies below outputs, packs and trees is what the
 // records say: nothing else, nothing under another name, and nothing missing.
-func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []Record, omitted []Omission) error {
+func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
 	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
 	for _, o := range omitted {
 		if o.Files > 0 {
@@ -47,7 +47,7 @@ const usageFile = "usage.json"
 
 // graded are the paths of files that are read again, by the tree that they are
 // in.
-func graded(records []Record) map[string]map[string]bool {
+func graded(records []record) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, r := range records {
 		if r.Kind != kindGrade {

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 )
 
-// Definition is a competition as a step used it.
-type Definition struct {
+// definition is a competition as a step used it.
+type definition struct {
 	Competition string `json:"competition"`
 	Version     string `json:"version"`
 	// Kind is the kind of step that used it, Digest what of the definition
@@ -18,20 +18,20 @@ type Definition struct {
 	Digest string `json:"sha256"`
 }
 
-func definitionOf(r Record) []Definition {
+func definitionOf(r record) []definition {
 	id := r.field("definition")
 	if id == "" || r.field("competition") == "" {
 		return nil
 	}
-	return []Definition{{r.field("competition"), r.field("version"), r.Kind, id}}
+	return []definition{{r.field("competition"), r.field("version"), r.Kind, id}}
 }
 
-func sortDefinitions(list []Definition) []Definition {
-	key := func(d Definition) string {
+func sortDefinitions(list []definition) []definition {
+	key := func(d definition) string {
 		return strings.Join([]string{d.Competition, d.Version, d.Kind, d.Digest}, "\x00")
 	}
-	slices.SortFunc(list, func(a, b Definition) int { return strings.Compare(key(a), key(b)) })
-	return append([]Definition{}, slices.Compact(list)...)
+	slices.SortFunc(list, func(a, b definition) int { return strings.Compare(key(a), key(b)) })
+	return append([]definition{}, slices.Compact(list)...)
 }
 
 // fetched is a file of a download step's output "files".
@@ -43,7 +43,7 @@ type fetched struct {
 }
 
 // rawFiles are the files that a download step fetched.
-func rawFiles(r Record) []fetched {
+func rawFiles(r record) []fetched {
 	var files []fetched
 	if r.Kind != kindDownload || json.Unmarshal(r.Outputs["files"].Value, &files) != nil {
 		return nil

@@ -37,7 +37,7 @@ func (x *Examined) Derive(ctx context.Context, b *Bundle, g *config.Graph) error
 
 // checkWithheld sees that nothing is withheld that may be told: content by its
 // digest, what is in a key by digest, and values that tell no private data.
-func checkWithheld(records []Record, by map[string]rule) error {
+func checkWithheld(records []record, by map[string]rule) error {
 	for _, r := range records {
 		for _, i := range r.Masked {
 			if i < 0 || i >= len(r.Fields) || strings.HasPrefix(r.Fields[i].Label, "kind") || step.IsCondition(r.Fields[i].Label) {
@@ -59,7 +59,7 @@ func checkWithheld(records []Record, by map[string]rule) error {
 
 func isWithheld(value json.RawMessage) bool { return string(value) == `"`+withheld+`"` }
 
-func (x *Examined) checkLock(b *Bundle, records []Record, g *config.Graph) error {
+func (x *Examined) checkLock(b *Bundle, records []record, g *config.Graph) error {
 	text, err := b.Read(lockFile)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (x *Examined) checkLock(b *Bundle, records []Record, g *config.Graph) error
 
 // checkDisclosure makes the disclosure again. How often attempts were made is
 // in no other file of the bundle, and is taken as it is told.
-func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []Record, by map[string]rule) error {
+func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []record, by map[string]rule) error {
 	said, err := load[Disclosure](b, disclosureFile)
 	if err != nil {
 		return err

@@ -200,9 +200,9 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 }
 
 // disclosureOf tells what the records say.
-func disclosureOf(ctx context.Context, run Run, env Environment, records []Record, store cache.Store) (*Disclosure, error) {
+func disclosureOf(ctx context.Context, run Run, env Environment, records []record, store cache.Store) (*Disclosure, error) {
 	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
-	sizes := map[string]Output{}
+	sizes := map[string]output{}
 	for _, r := range records {
 		for _, o := range r.Outputs {
 			if o.Digest != nil {
@@ -235,7 +235,7 @@ type agentBlock struct {
 
 // agentOf reads the agent from the key's fields: one document, or one field an
 // attribute. What cannot be read is empty, as one of another version is.
-func agentOf(r Record) agentBlock {
+func agentOf(r record) agentBlock {
 	var b agentBlock
 	if text := r.field("agent"); text != "" {
 		_ = json.Unmarshal([]byte(text), &b)
@@ -252,7 +252,7 @@ func agentOf(r Record) agentBlock {
 
 // AttemptOf is what the record of an attempt in the cache says of it.
 func AttemptOf(address string, rec *cache.Record) Attempt {
-	r := Record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]Output{}}
+	r := record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}}
 	for name, v := range rec.Outputs {
 		r.Outputs[name] = newOutput(v)
 	}
@@ -260,7 +260,7 @@ func AttemptOf(address string, rec *cache.Record) Attempt {
 }
 
 // attemptOf is what the fields and values of a record say.
-func attemptOf(r Record) Attempt {
+func attemptOf(r record) Attempt {
 	agent := agentOf(r)
 	a := Attempt{
 		Address: r.Address, Competition: r.field("competition"), CompetitionVersion: r.field("version"), Seed: r.field("seed"),
@@ -287,7 +287,7 @@ func attemptOf(r Record) Attempt {
 }
 
 // read takes what the attempt's values say.
-func (a *Attempt) read(r Record) {
+func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
@@ -304,7 +304,7 @@ func (a *Attempt) read(r Record) {
 }
 
 // readJournals sums up what the attempt asked of network and validity server.
-func readJournals(ctx context.Context, store cache.Store, r Record, a *Attempt) error {
+func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) error {
 	hosts := map[string]*Host{}
 	err := eachLine(ctx, store, r.Outputs["network_log"], func(conn proxy.Conn) {
 		name := fmt.Sprintf("%s:%d", conn.Host, conn.Port)
@@ -344,7 +344,7 @@ func readJournals(ctx context.Context, store cache.Store, r Record, a *Attempt) 
 }
 
 // eachLine reads a log of JSON lines; a line that is none is passed over.
-func eachLine[T any](ctx context.Context, store cache.Store, o Output, fn func(T)) error {
+func eachLine[T any](ctx context.Context, store cache.Store, o output, fn func(T)) error {
 	if o.Digest == nil {
 		return nil
 	}

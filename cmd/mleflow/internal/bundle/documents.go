@@ -65,8 +65,8 @@ type Omission struct {
 	Why   string `json:"why"`
 }
 
-// Record is a line of records.jsonl: what a step gave.
-type Record struct {
+// record is a line of records.jsonl: what a step gave.
+type record struct {
 	Address string `json:"address"`
 	Kind    string `json:"kind"`
 	Action  string `json:"action"`
@@ -75,14 +75,14 @@ type Record struct {
 	Started time.Time         `json:"started"`
 	Seconds float64           `json:"seconds"`
 	Fields  []digest.Field    `json:"fields"`
-	Outputs map[string]Output `json:"outputs"`
+	Outputs map[string]output `json:"outputs"`
 	// Masked are the fields that were masked, by their place, so that the
 	// action cannot be computed from them.
 	Masked []int `json:"masked,omitempty"`
 }
 
-// Output is one output of a step: content by digest, or a small value.
-type Output struct {
+// output is one output of a step: content by digest, or a small value.
+type output struct {
 	Kind   cache.Kind        `json:"kind,omitempty"`
 	Digest *digest.ContentID `json:"sha256,omitempty"`
 	Size   int64             `json:"size,omitempty"`
@@ -92,25 +92,25 @@ type Output struct {
 	Masked bool `json:"masked,omitempty"`
 }
 
-func newOutput(v cache.Value) Output {
+func newOutput(v cache.Value) output {
 	if v.Ref.IsZero() {
-		return Output{Value: v.JSON}
+		return output{Value: v.JSON}
 	}
-	return Output{Kind: v.Ref.Kind, Digest: &v.Ref.ID, Size: v.Ref.Size, Files: v.Ref.Files}
+	return output{Kind: v.Ref.Kind, Digest: &v.Ref.ID, Size: v.Ref.Size, Files: v.Ref.Files}
 }
 
 // cached is the output as the cache holds it.
-func (o Output) cached() cache.Value {
+func (o output) cached() cache.Value {
 	if o.Digest == nil {
 		return cache.Value{JSON: o.Value}
 	}
 	return cache.Value{Ref: cache.Ref{Kind: o.Kind, ID: *o.Digest, Size: o.Size, Files: o.Files}}
 }
 
-func newRecord(address string, rec *cache.Record, r rule, m *masker) Record {
-	out := Record{
+func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
+	out := record{
 		Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Seconds: float64(rec.DurationMillis) / 1000,
-		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]Output{},
+		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]output{},
 	}
 	for i, f := range r.fields(rec.Fields) {
 		if f.Value = m.text(f.Value); f.Value != rec.Fields[i].Value {
@@ -131,7 +131,7 @@ func newRecord(address string, rec *cache.Record, r rule, m *masker) Record {
 }
 
 // action is the key that the fields give.
-func (r Record) action() string {
+func (r record) action() string {
 	if len(r.Fields) < 2 {
 		return ""
 	}
@@ -143,7 +143,7 @@ func (r Record) action() string {
 }
 
 // field returns the value of a field, or "".
-func (r Record) field(label string) string {
+func (r record) field(label string) string {
 	for _, f := range r.Fields {
 		if f.Label == label {
 			return f.Value
@@ -153,7 +153,7 @@ func (r Record) field(label string) string {
 }
 
 // outputs are the record's outputs as the cache holds them.
-func (r Record) outputs() cache.Outputs {
+func (r record) outputs() cache.Outputs {
 	out := make(cache.Outputs, len(r.Outputs))
 	for name, o := range r.Outputs {
 		out[name] = o.cached()
@@ -162,7 +162,7 @@ func (r Record) outputs() cache.Outputs {
 }
 
 // cached is the record as the cache holds it.
-func (r Record) cached() (*cache.Record, error) {
+func (r record) cached() (*cache.Record, error) {
 	id, err := digest.ParseActionID(r.Action)
 	return &cache.Record{
 		Action: id, Address: r.Address, Kind: r.Kind, Fields: r.Fields, Outputs: r.outputs(), Run: r.Run,

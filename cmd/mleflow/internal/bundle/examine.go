@@ -44,14 +44,14 @@ type Examined struct {
 }
 
 // records reads records.jsonl.
-func (b *Bundle) records() ([]Record, error) {
+func (b *Bundle) records() ([]record, error) {
 	text, err := b.Read(recordsFile)
 	if err != nil {
 		return nil, err
 	}
-	var list []Record
+	var list []record
 	for line := range bytes.Lines(text) {
-		var r Record
+		var r record
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&r); err != nil {
@@ -164,7 +164,7 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 }
 
 // checkRecords computes the keys of the actions from their inputs.
-func (x *Examined) checkRecords(records []Record) error {
+func (x *Examined) checkRecords(records []record) error {
 	last := ""
 	var attempts conditions.Tally
 	for _, r := range records {
@@ -190,12 +190,12 @@ func (x *Examined) checkRecords(records []Record) error {
 	return nil
 }
 
-func (x *Examined) checkDefinitions(b *Bundle, records []Record) error {
-	var used []Definition
+func (x *Examined) checkDefinitions(b *Bundle, records []record) error {
+	var used []definition
 	for _, r := range records {
 		used = append(used, definitionOf(r)...)
 	}
-	said, err := load[[]Definition](b, competitionsFile)
+	said, err := load[[]definition](b, competitionsFile)
 	if err == nil && !slices.Equal(said, sortDefinitions(used)) {
 		err = damage(competitionsFile, "it does not say what %s says", recordsFile)
 	}
@@ -203,13 +203,13 @@ func (x *Examined) checkDefinitions(b *Bundle, records []Record) error {
 }
 
 // checkEvents compares what the journal says that steps gave with the records.
-func (x *Examined) checkEvents(b *Bundle, records []Record) error {
+func (x *Examined) checkEvents(b *Bundle, records []record) error {
 	text, err := b.Read(eventsFile)
 	if err != nil {
 		return err
 	}
 	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, State: x.Run.State}}
-	by := map[string]Record{}
+	by := map[string]record{}
 	for _, r := range records {
 		by[r.Address] = r
 	}
@@ -238,7 +238,7 @@ func (x *Examined) checkEvents(b *Bundle, records []Record) error {
 }
 
 // agree compares what an event and a record say that a step gave.
-func agree(f event.StepFinished, r Record) error {
+func agree(f event.StepFinished, r record) error {
 	if f.Action != r.Action || f.Kind != r.Kind {
 		return fmt.Errorf("%s did action %.12s, which has no record", f.Address, f.Action)
 	}
@@ -253,7 +253,7 @@ func agree(f event.StepFinished, r Record) error {
 
 // checkStatement checks the provenance: its subjects, and with the version that
 // wrote it every word.
-func (x *Examined) checkStatement(b *Bundle, records []Record) error {
+func (x *Examined) checkStatement(b *Bundle, records []record) error {
 	text, err := b.Read(statementFile)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (x *Examined) checkStatement(b *Bundle, records []Record) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := load[[]Definition](b, competitionsFile)
+	definitions, err := load[[]definition](b, competitionsFile)
 	if err != nil {
 		return err
 	}
@@ -284,13 +284,13 @@ func lineAround(text []byte, at int) string {
 	return fmt.Sprintf("line %d: %.100s", bytes.Count(text[:from], []byte("\n"))+1, strings.TrimSpace(line))
 }
 
-// ErrUnsigned says that a signature was asked for and there is none.
-var ErrUnsigned = errors.New("the bundle is not signed")
+// errUnsigned says that a signature was asked for and there is none.
+var errUnsigned = errors.New("the bundle is not signed")
 
 func (x *Examined) checkSignature(b *Bundle, key *PublicKey) error {
 	if !b.Has(envelopeFile) {
 		if key != nil {
-			return &Damage{envelopeFile, ErrUnsigned}
+			return &Damage{envelopeFile, errUnsigned}
 		}
 		return nil
 	}

@@ -24,7 +24,7 @@ import (
 type model struct {
 	run     Run
 	env     Environment
-	records []Record
+	records []record
 	events  []event.Event
 	// files are further files by path.
 	files map[string][]byte
@@ -35,9 +35,9 @@ type model struct {
 	tamper func(files map[string][]byte)
 }
 
-func object(b []byte) Output {
+func object(b []byte) output {
 	id := digest.Of(b)
-	return Output{Kind: cache.Blob, Digest: &id, Size: int64(len(b))}
+	return output{Kind: cache.Blob, Digest: &id, Size: int64(len(b))}
 }
 
 // newModel makes the run of which all tests are variations.
@@ -59,10 +59,10 @@ func newModel(t *testing.T) *model {
 		t.Fatal(err)
 	}
 	report, board := []byte(`{"competition_id":"x"}`+"\n"), []byte(`{"agents":[]}`+"\n")
-	given := Output{Kind: cache.Tree, Digest: &ref.ID, Size: ref.Size, Files: ref.Files}
-	m.step("agent-run", "step.agent-run.solve", map[string]Output{"submission": given, "outcome": {Value: json.RawMessage(`"finished"`)}}, "competition", "x")
-	m.step("aggregate", "step.aggregate.board", map[string]Output{"board": object(board)}, "group_by", "none")
-	m.step("grade", "step.grade.score", map[string]Output{"report": object(report)}, "competition", "x", "definition", digest.Of(nil).String())
+	given := output{Kind: cache.Tree, Digest: &ref.ID, Size: ref.Size, Files: ref.Files}
+	m.step("agent-run", "step.agent-run.solve", map[string]output{"submission": given, "outcome": {Value: json.RawMessage(`"finished"`)}}, "competition", "x")
+	m.step("aggregate", "step.aggregate.board", map[string]output{"board": object(board)}, "group_by", "none")
+	m.step("grade", "step.grade.score", map[string]output{"report": object(report)}, "competition", "x", "definition", digest.Of(nil).String())
 	m.files["trees/"+ref.ID.String()] = dir
 	m.files["outputs/step.agent-run.solve/submission/submission.csv"] = submission
 	m.files["outputs/step.aggregate.board/board"] = board
@@ -71,8 +71,8 @@ func newModel(t *testing.T) *model {
 }
 
 // step adds a record and its event.
-func (m *model) step(kind, address string, outputs map[string]Output, fields ...string) {
-	r := Record{Address: address, Kind: kind, Run: m.run.ID, Started: m.run.Started, Outputs: outputs}
+func (m *model) step(kind, address string, outputs map[string]output, fields ...string) {
+	r := record{Address: address, Kind: kind, Run: m.run.ID, Started: m.run.Started, Outputs: outputs}
 	r.Fields = []digest.Field{{Label: "kind", Value: kind}, {Label: "kind version", Value: "1"}}
 	for i := 0; i < len(fields); i += 2 {
 		r.Fields = append(r.Fields, digest.Field{Label: fields[i], Value: fields[i+1]})
@@ -97,7 +97,7 @@ func (m *model) write(t *testing.T) string {
 		return b
 	}
 	var records, events []byte
-	var used []Definition
+	var used []definition
 	for _, r := range m.records {
 		records = append(records, must(oneLine(r))...)
 		used = append(used, definitionOf(r)...)

@@ -16,8 +16,8 @@ const (
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 	contentsType = "application/vnd.mleflow.bundle.contents.v1+json"
 	fileType     = "application/vnd.mleflow.bundle.file.v1"
-	// BundleType is what registries call a bundle.
-	BundleType = "application/vnd.mleflow.bundle.v1"
+	// bundleType is what registries call a bundle.
+	bundleType = "application/vnd.mleflow.bundle.v1"
 )
 
 // titleKey is the annotation that holds a file's path.
@@ -39,8 +39,8 @@ const (
 // layoutText is the whole file oci-layout.
 const layoutText = `{"imageLayoutVersion":"1.0.0"}` + "\n"
 
-// Descriptor names a blob, in the words of OCI.
-type Descriptor struct {
+// descriptor names a blob, in the words of OCI.
+type descriptor struct {
 	MediaType    string            `json:"mediaType"`
 	ArtifactType string            `json:"artifactType,omitempty"`
 	Digest       string            `json:"digest"`
@@ -51,15 +51,15 @@ type Descriptor struct {
 type index struct {
 	SchemaVersion int          `json:"schemaVersion"`
 	MediaType     string       `json:"mediaType"`
-	Manifests     []Descriptor `json:"manifests"`
+	Manifests     []descriptor `json:"manifests"`
 }
 
 type manifest struct {
 	SchemaVersion int          `json:"schemaVersion"`
 	MediaType     string       `json:"mediaType"`
 	ArtifactType  string       `json:"artifactType"`
-	Config        Descriptor   `json:"config"`
-	Layers        []Descriptor `json:"layers"`
+	Config        descriptor   `json:"config"`
+	Layers        []descriptor `json:"layers"`
 }
 
 // contents is the list of files but those that attest it.
@@ -84,8 +84,8 @@ type File struct {
 // cannot be in it.
 func attests(path string) bool { return path == statementFile || path == envelopeFile }
 
-func describe(f File) Descriptor {
-	return Descriptor{MediaType: mediaType(f.Path), Digest: "sha256:" + f.Digest.String(), Size: f.Size, Annotations: map[string]string{titleKey: f.Path}}
+func describe(f File) descriptor {
+	return descriptor{MediaType: mediaType(f.Path), Digest: "sha256:" + f.Digest.String(), Size: f.Size, Annotations: map[string]string{titleKey: f.Path}}
 }
 
 func mediaType(path string) string {
@@ -108,7 +108,7 @@ func seal(run string, files []File) (sealed, error) {
 	var s sealed
 	var err error
 	list := contents{Format: formatVersion, Run: run, Files: []File{}}
-	m := manifest{SchemaVersion: 2, MediaType: manifestType, ArtifactType: BundleType, Layers: []Descriptor{}}
+	m := manifest{SchemaVersion: 2, MediaType: manifestType, ArtifactType: bundleType, Layers: []descriptor{}}
 	for _, f := range files {
 		m.Layers = append(m.Layers, describe(f))
 		if !attests(f.Path) {
@@ -118,12 +118,12 @@ func seal(run string, files []File) (sealed, error) {
 	if s.contents, err = document(list); err != nil {
 		return s, err
 	}
-	m.Config = Descriptor{MediaType: contentsType, Digest: "sha256:" + digest.Of(s.contents).String(), Size: int64(len(s.contents))}
+	m.Config = descriptor{MediaType: contentsType, Digest: "sha256:" + digest.Of(s.contents).String(), Size: int64(len(s.contents))}
 	if s.manifest, err = document(m); err != nil {
 		return s, err
 	}
-	s.index, err = document(index{SchemaVersion: 2, MediaType: indexType, Manifests: []Descriptor{{
-		MediaType: manifestType, ArtifactType: BundleType, Digest: "sha256:" + digest.Of(s.manifest).String(), Size: int64(len(s.manifest)),
+	s.index, err = document(index{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{{
+		MediaType: manifestType, ArtifactType: bundleType, Digest: "sha256:" + digest.Of(s.manifest).String(), Size: int64(len(s.manifest)),
 		Annotations: map[string]string{refKey: run},
 	}}})
 	return s, err

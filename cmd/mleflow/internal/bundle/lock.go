@@ -14,8 +14,8 @@ import (
 // lockOf makes the lock of the records, which are sorted by address. What an
 // agent gave is not pinned, and what was made of it only together with it, so
 // that another attempt is no deviation; see package lockfile.
-func lockOf(run Run, records []Record, g *config.Graph) (*lockfile.File, error) {
-	l := locker{by: map[string]Record{}, from: map[string][]string{}, dynamic: map[string]bool{}, varies: map[string]bool{}}
+func lockOf(run Run, records []record, g *config.Graph) (*lockfile.File, error) {
+	l := locker{by: map[string]record{}, from: map[string][]string{}, dynamic: map[string]bool{}, varies: map[string]bool{}}
 	for _, r := range records {
 		l.by[r.Address] = r
 	}
@@ -33,7 +33,7 @@ func lockOf(run Run, records []Record, g *config.Graph) (*lockfile.File, error) 
 
 // locker makes the entries of a bundle's lock.
 type locker struct {
-	by map[string]Record
+	by map[string]record
 	// from are the steps that vary among those that a step depends on.
 	from    map[string][]string
 	dynamic map[string]bool
@@ -57,7 +57,7 @@ func (l *locker) learn(g *config.Graph) {
 	}
 }
 
-func (l *locker) step(r Record) (lockfile.Step, error) {
+func (l *locker) step(r record) (lockfile.Step, error) {
 	s := lockfile.Step{}
 	var err error
 	if s.Addr, err = addr.Parse(r.Address); err != nil {
@@ -84,7 +84,7 @@ func (l *locker) step(r Record) (lockfile.Step, error) {
 }
 
 // input is what the lock says of a field.
-func (l *locker) input(r Record, i int, f digest.Field) string {
+func (l *locker) input(r record, i int, f digest.Field) string {
 	for _, from := range l.from[r.Address] {
 		if strings.HasPrefix(f.Label, "kind") || step.IsCondition(f.Label) {
 			break
@@ -100,7 +100,7 @@ func (l *locker) input(r Record, i int, f digest.Field) string {
 }
 
 // gave reports whether a value names content that the step gave.
-func (r Record) gave(value string) bool {
+func (r record) gave(value string) bool {
 	for _, o := range r.Outputs {
 		if o.Digest != nil && strings.Contains(value, o.Digest.String()) {
 			return true

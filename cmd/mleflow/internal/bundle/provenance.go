@@ -17,60 +17,60 @@ const (
 	builderURI    = "https://github.com/mleflow/mleflow/blob/main/docs/verify.md#local-builder"
 )
 
-// Statement is an in-toto statement, version 1, with SLSA provenance, version 1.
+// statement is an in-toto statement, version 1, with SLSA provenance, version 1.
 // See https://github.com/in-toto/attestation/tree/main/spec/v1 and
 // https://slsa.dev/spec/v1.0/provenance.
-type Statement struct {
+type statement struct {
 	Type          string     `json:"_type"`
-	Subject       []Resource `json:"subject"`
+	Subject       []resource `json:"subject"`
 	PredicateType string     `json:"predicateType"`
-	Predicate     Provenance `json:"predicate"`
+	Predicate     provenance `json:"predicate"`
 }
 
-// Resource is a resource descriptor of in-toto.
-type Resource struct {
+// resource is a resource descriptor of in-toto.
+type resource struct {
 	Name        string            `json:"name,omitempty"`
 	URI         string            `json:"uri,omitempty"`
 	Digest      map[string]string `json:"digest,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Provenance is the predicate.
-type Provenance struct {
-	BuildDefinition BuildDefinition `json:"buildDefinition"`
-	RunDetails      RunDetails      `json:"runDetails"`
+// provenance is the predicate.
+type provenance struct {
+	BuildDefinition buildDefinition `json:"buildDefinition"`
+	RunDetails      runDetails      `json:"runDetails"`
 }
 
-// BuildDefinition says what went in.
-type BuildDefinition struct {
+// buildDefinition says what went in.
+type buildDefinition struct {
 	BuildType            string         `json:"buildType"`
-	ExternalParameters   Parameters     `json:"externalParameters"`
+	ExternalParameters   parameters     `json:"externalParameters"`
 	InternalParameters   map[string]any `json:"internalParameters"`
-	ResolvedDependencies []Resource     `json:"resolvedDependencies"`
+	ResolvedDependencies []resource     `json:"resolvedDependencies"`
 }
 
-// Parameters are what a person gave: the pipeline and its variables. The values
+// parameters are what a person gave: the pipeline and its variables. The values
 // of variables are texts.
-type Parameters struct {
-	Pipeline  Resource       `json:"pipeline"`
+type parameters struct {
+	Pipeline  resource       `json:"pipeline"`
 	Variables map[string]any `json:"variables"`
 }
 
-// RunDetails say who did it and when.
-type RunDetails struct {
-	Builder  Builder  `json:"builder"`
-	Metadata Metadata `json:"metadata"`
+// runDetails say who did it and when.
+type runDetails struct {
+	Builder  builder  `json:"builder"`
+	Metadata metadata `json:"metadata"`
 }
 
-// Builder is the program on somebody's machine: nobody but who signs vouches
+// builder is the program on somebody's machine: nobody but who signs vouches
 // for it.
-type Builder struct {
+type builder struct {
 	ID      string            `json:"id"`
 	Version map[string]string `json:"version"`
 }
 
-// Metadata names the run.
-type Metadata struct {
+// metadata names the run.
+type metadata struct {
 	InvocationID string `json:"invocationId"`
 	StartedOn    string `json:"startedOn"`
 	FinishedOn   string `json:"finishedOn,omitempty"`
@@ -80,23 +80,23 @@ type Metadata struct {
 type material struct {
 	run         Run
 	environment Environment
-	records     []Record
-	definitions []Definition
+	records     []record
+	definitions []definition
 	// listing is the digest of the list of contents.
 	listing digest.ContentID
 }
 
 // statementOf makes the statement of a bundle.
-func statementOf(m material) Statement {
+func statementOf(m material) statement {
 	variables := map[string]any{}
 	for name, v := range m.run.Variables {
 		variables[name] = v
 	}
-	s := Statement{Type: statementURI, PredicateType: predicateURI, Subject: subjects(m)}
-	s.Predicate.BuildDefinition = BuildDefinition{
+	s := statement{Type: statementURI, PredicateType: predicateURI, Subject: subjects(m)}
+	s.Predicate.BuildDefinition = buildDefinition{
 		BuildType: buildURI,
-		ExternalParameters: Parameters{
-			Pipeline:  Resource{Name: m.run.Pipeline, Digest: sha(m.run.Text.String())},
+		ExternalParameters: parameters{
+			Pipeline:  resource{Name: m.run.Pipeline, Digest: sha(m.run.Text.String())},
 			Variables: variables,
 		},
 		InternalParameters: map[string]any{
@@ -104,9 +104,9 @@ func statementOf(m material) Statement {
 		},
 		ResolvedDependencies: dependencies(m),
 	}
-	s.Predicate.RunDetails = RunDetails{
-		Builder:  Builder{ID: builderURI, Version: map[string]string{"mleflow": m.run.Version}},
-		Metadata: Metadata{InvocationID: m.run.ID, StartedOn: stamp(m.run.Started), FinishedOn: stamp(m.run.Last)},
+	s.Predicate.RunDetails = runDetails{
+		Builder:  builder{ID: builderURI, Version: map[string]string{"mleflow": m.run.Version}},
+		Metadata: metadata{InvocationID: m.run.ID, StartedOn: stamp(m.run.Started), FinishedOn: stamp(m.run.Last)},
 	}
 	return s
 }
@@ -122,12 +122,12 @@ func sha(hex string) map[string]string { return map[string]string{"sha256": hex}
 
 // subjects are the leaderboards and reports, and the list of contents, which
 // stands for everything else in the bundle.
-func subjects(m material) []Resource {
-	list := []Resource{{Name: "contents", Digest: sha(m.listing.String())}}
+func subjects(m material) []resource {
+	list := []resource{{Name: "contents", Digest: sha(m.listing.String())}}
 	for _, r := range m.records {
 		for _, name := range results[r.Kind] {
 			if id := r.Outputs[name].Digest; id != nil {
-				list = append(list, Resource{Name: r.Address + " " + name, Digest: sha(id.String())})
+				list = append(list, resource{Name: r.Address + " " + name, Digest: sha(id.String())})
 			}
 		}
 	}
@@ -136,34 +136,34 @@ func subjects(m material) []Resource {
 }
 
 // dependencies are the raw data, the images, the definitions and the program.
-func dependencies(m material) []Resource {
-	var list []Resource
+func dependencies(m material) []resource {
+	var list []resource
 	for _, r := range m.records {
 		for _, f := range rawFiles(r) {
 			d := sha(f.SHA256)
 			if f.MD5 != "" {
 				d["md5"] = f.MD5
 			}
-			list = append(list, Resource{Name: "raw data: " + r.field("competition") + "/" + f.Name, Digest: d})
+			list = append(list, resource{Name: "raw data: " + r.field("competition") + "/" + f.Name, Digest: d})
 		}
 		if id := r.Outputs["tree"].Digest; r.Kind == kindDownload && id != nil {
-			list = append(list, Resource{Name: "raw data: " + r.field("competition"), Digest: map[string]string{"mleflowTree": id.String()}})
+			list = append(list, resource{Name: "raw data: " + r.field("competition"), Digest: map[string]string{"mleflowTree": id.String()}})
 		}
 		if image := strings.TrimPrefix(r.field("image digest"), "sha256:"); image != "" {
-			list = append(list, Resource{Name: "agent image: " + attemptOf(r).Agent, Digest: sha(image)})
+			list = append(list, resource{Name: "agent image: " + attemptOf(r).Agent, Digest: sha(image)})
 		}
 	}
 	for _, d := range m.definitions {
-		list = append(list, Resource{Name: "definition: " + d.Competition + " " + d.Version + " for " + d.Kind, Digest: sha(d.Digest)})
+		list = append(list, resource{Name: "definition: " + d.Competition + " " + d.Version + " for " + d.Kind, Digest: sha(d.Digest)})
 	}
 	sortResources(list)
-	list = slices.CompactFunc(list, func(a, b Resource) bool { return resourceKey(a) == resourceKey(b) })
+	list = slices.CompactFunc(list, func(a, b resource) bool { return resourceKey(a) == resourceKey(b) })
 	return append(list, program(m))
 }
 
 // program is the binary that did the run.
-func program(m material) Resource {
-	p := Resource{Name: "mleflow", URI: "pkg:golang/github.com/mleflow/mleflow@" + m.run.Version, Digest: map[string]string{}}
+func program(m material) resource {
+	p := resource{Name: "mleflow", URI: "pkg:golang/github.com/mleflow/mleflow@" + m.run.Version, Digest: map[string]string{}}
 	if id := m.environment.Facts["binary sha256"]; id != "" {
 		p.Digest["sha256"] = id
 	}
@@ -173,10 +173,10 @@ func program(m material) Resource {
 	return p
 }
 
-func resourceKey(r Resource) string {
+func resourceKey(r resource) string {
 	return r.Name + "\x00" + r.Digest["sha256"] + r.Digest["mleflowTree"]
 }
 
-func sortResources(list []Resource) {
-	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(resourceKey(a), resourceKey(b)) })
+func sortResources(list []resource) {
+	slices.SortFunc(list, func(a, b resource) int { return strings.Compare(resourceKey(a), resourceKey(b)) })
 }

@@ -211,7 +211,7 @@ func (b *Bundle) section(where string, s span, limit int64) ([]byte, error) {
 }
 
 // blob reads a blob of the frame.
-func (b *Bundle) blob(where string, d Descriptor) ([]byte, error) {
+func (b *Bundle) blob(where string, d descriptor) ([]byte, error) {
 	id, err := parseDigest(d.Digest)
 	if err != nil {
 		return nil, damage(where, "%w", err)
@@ -275,7 +275,7 @@ func (b *Bundle) readFrame(fixed map[string]span) error {
 }
 
 // readFiles reads the layers of the manifest.
-func (b *Bundle) readFiles(layers []Descriptor) error {
+func (b *Bundle) readFiles(layers []descriptor) error {
 	last := ""
 	for _, l := range layers {
 		path := l.Annotations[titleKey]

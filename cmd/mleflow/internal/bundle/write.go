@@ -92,7 +92,7 @@ func (c *collector) attest() (keyID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var used []Definition
+	var used []definition
 	for _, r := range c.records {
 		used = append(used, definitionOf(r)...)
 	}
