@@ -158,7 +158,7 @@ func pureFunctions(folder fs.FS) map[string]function.Function {
 		"keys": stdlib.KeysFunc, "values": stdlib.ValuesFunc, "merge": stdlib.MergeFunc,
 		"reverse": stdlib.ReverseListFunc, "sort": stdlib.SortFunc, "zipmap": stdlib.ZipmapFunc,
 		"lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc, "join": stdlib.JoinFunc,
-		"split": stdlib.SplitFunc, "replace": stdlib.ReplaceFunc, "substr": stdlib.SubstrFunc,
+		"setproduct": stdlib.SetProductFunc, "split": stdlib.SplitFunc, "replace": stdlib.ReplaceFunc, "substr": stdlib.SubstrFunc,
 		"format": stdlib.FormatFunc, "trimspace": stdlib.TrimSpaceFunc,
 		"lines": linesFunction(folder),
 	}

@@ -17,6 +17,10 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   source "kaggle" {}
 
   locals {
+    parts = ["train", "test"]
+    # The tables of both parts, and those that are the same in both.
+    tables = ["log", "map", "scene", "sample", "sample_data", "ego_pose", "calibrated_sensor"]
+    common = ["attribute", "category", "sensor", "visibility"]
     # Whose logs the map of each part lists: in v1 both list those of the test part.
     map_logs = { train = "test", test = "test" }
   }
@@ -24,65 +28,52 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   prepare {
     locals {
       # Everything that was recorded on one drive goes to one part. A scene has the token of its log.
-      logs    = json("train_data/log.json")
-      drives  = train_test_split(logs.token, { test_size = 0.2, random_state = 0 })
-      maps    = json("train_data/map.json")
-      scenes  = json("train_data/scene.json")
-      samples = json("train_data/sample.json")
-      train   = filter(samples, isin(samples.scene_token, drives.train))
-      test    = filter(samples, isin(samples.scene_token, drives.test))
+      raw     = { for name in concat(tables, ["sample_annotation", "instance"]) : name => json("train_data/${name}.json") }
+      drives  = train_test_split(raw.log.token, { test_size = 0.2, random_state = 0 })
+      samples = { for part, logs in drives : part => where_in(raw.sample, "scene_token", logs) }
+      boxes   = csv("train.csv", { floats = "fast" })
+      rows    = { for part, s in samples : part => where_in(boxes, "Id", s.token) }
 
-      boxes      = csv("train.csv", { floats = "fast" })
-      train_rows = where_in(boxes, "Id", train.token)
-      test_rows  = where_in(boxes, "Id", test.token)
-      words      = explode_words(test_rows, "PredictionString", ["x", "y", "z", "width", "length", "height", "yaw", "class"])
-      lines      = assign(words, { PredictionString = "1.0 ${words.x} ${words.y} ${words.z} ${words.width} ${words.length} ${words.height} ${words.yaw} ${words.class}" })
-      answers    = group_join(lines, ["Id"], "PredictionString", " ", { sort = false })
+      words   = explode_words(rows.test, "PredictionString", ["x", "y", "z", "width", "length", "height", "yaw", "class"])
+      place   = "${words.x} ${words.y} ${words.z} ${words.width} ${words.length} ${words.height} ${words.yaw}"
+      lines   = assign(words, { PredictionString = "1.0 ${place} ${words.class}" })
+      answers = group_join(lines, ["Id"], "PredictionString", " ", { sort = false })
 
-      # What belongs to the samples of a part: the files of the sensors, the poses and calibrations they name, the
-      # annotations and, of these, the instances.
-      data         = json("train_data/sample_data.json")
-      train_data   = filter(data, isin(data.sample_token, train_rows.Id))
-      test_data    = filter(data, isin(data.sample_token, test_rows.Id))
-      poses        = json("train_data/ego_pose.json")
-      calibrations = json("train_data/calibrated_sensor.json")
-      notes        = json("train_data/sample_annotation.json")
-      train_notes  = filter(notes, isin(notes.sample_token, train_rows.Id))
-      instances    = json("train_data/instance.json")
-
+      # What belongs to the samples of a part: the files of the sensors, the poses and calibrations they name.
+      data = { for part, r in rows : part => where_in(raw.sample_data, "sample_token", r.Id) }
+      written = { for part, logs in drives : part => {
+        log               = where_in(raw.log, "token", logs)
+        map               = [with_fields(raw.map[0], { log_tokens = drives[map_logs[part]] })]
+        scene             = where_in(raw.scene, "log_token", logs)
+        sample            = samples[part]
+        sample_data       = data[part]
+        ego_pose          = take(raw.ego_pose, positions(raw.ego_pose.token, data[part].ego_pose_token))
+        calibrated_sensor = take(raw.calibrated_sensor, positions(raw.calibrated_sensor.token, unique(data[part].calibrated_sensor_token)))
+      } }
+      notes = where_in(raw.sample_annotation, "sample_token", rows.train.Id)
       files = table({
-        part = isin(data.sample_token, test_rows.Id) ? "test" : "train"
-        kind = data.fileformat == "jpeg" ? "images" : "lidar"
-        name = basename(data.filename)
+        part = isin(raw.sample_data.sample_token, rows.test.Id) ? "test" : "train"
+        kind = raw.sample_data.fileformat == "jpeg" ? "images" : "lidar"
+        name = basename(raw.sample_data.filename)
       })
     }
     public {
-      table "train.csv" { rows = train_rows }
-      table "sample_submission.csv" { rows = table({ Id = test_rows.Id, PredictionString = "" }) }
-
-      json "train_data/log.json" { value = filter(logs, isin(logs.token, drives.train)) }
-      json "test_data/log.json" { value = filter(logs, isin(logs.token, drives.test)) }
-      json "train_data/map.json" { value = [with_fields(maps[0], { log_tokens = drives[map_logs.train] })] }
-      json "test_data/map.json" { value = [with_fields(maps[0], { log_tokens = drives[map_logs.test] })] }
-      json "train_data/scene.json" { value = filter(scenes, isin(scenes.log_token, drives.train)) }
-      json "test_data/scene.json" { value = filter(scenes, isin(scenes.log_token, drives.test)) }
-      json "train_data/sample.json" { value = train }
-      json "test_data/sample.json" { value = test }
-      json "train_data/sample_data.json" { value = train_data }
-      json "test_data/sample_data.json" { value = test_data }
-      json "train_data/ego_pose.json" { value = take(poses, positions(poses.token, train_data.ego_pose_token)) }
-      json "test_data/ego_pose.json" { value = take(poses, positions(poses.token, test_data.ego_pose_token)) }
-      json "train_data/calibrated_sensor.json" { value = take(calibrations, positions(calibrations.token, unique(train_data.calibrated_sensor_token))) }
-      json "test_data/calibrated_sensor.json" { value = take(calibrations, positions(calibrations.token, unique(test_data.calibrated_sensor_token))) }
-      json "train_data/sample_annotation.json" { value = train_notes }
-      json "train_data/instance.json" { value = filter(instances, isin(instances.token, train_notes.instance_token)) }
-
-      files "{part}_data/{name}.json" {
-        from = "train_data/{name}.json"
-        each = cross(table({ name = column(["attribute", "category", "sensor", "visibility"]) }), "part", ["train", "test"])
+      table "train.csv" { rows = rows.train }
+      table "sample_submission.csv" { rows = table({ Id = rows.test.Id, PredictionString = "" }) }
+      json "{each.key}.json" {
+        for_each = { for p in setproduct(parts, tables) : "${p[0]}_data/${p[1]}" => p }
+        value    = written[each.value[0]][each.value[1]]
       }
-      copy "train_maps/map_raster_palo_alto.png" { from = "train_maps/map_raster_palo_alto.png" }
-      copy "test_maps/map_raster_palo_alto.png" { from = "train_maps/map_raster_palo_alto.png" }
+      json "train_data/sample_annotation.json" { value = notes }
+      json "train_data/instance.json" { value = where_in(raw.instance, "token", notes.instance_token) }
+      copy "{each.key}.json" {
+        for_each = { for p in setproduct(parts, common) : "${p[0]}_data/${p[1]}" => p[1] }
+        from     = "train_data/${each.value}.json"
+      }
+      copy "{each.key}_maps/map_raster_palo_alto.png" {
+        for_each = parts
+        from     = "train_maps/map_raster_palo_alto.png"
+      }
       files "{part}_{kind}/{name}" {
         from = "train_{kind}/{name}"
         each = files

@@ -23,6 +23,10 @@ func Check(def *competitions.Definition) hcl.Diagnostics {
 	body := def.Prepare.Body.(*hclsyntax.Body)
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
 		switch x := n.(type) {
+		case *hclsyntax.Block:
+			if x.Body.Attributes[forEach] != nil {
+				c.each = append(c.each, x.Range())
+			}
 		case *hclsyntax.Attribute:
 			c.references(x.Expr)
 		case *hclsyntax.FunctionCallExpr:
@@ -36,6 +40,7 @@ func Check(def *competitions.Definition) hcl.Diagnostics {
 // checker looks at expressions without computing them.
 type checker struct {
 	e     *evaluator
+	each  []hcl.Range // of the blocks in which each has a value
 	diags hcl.Diagnostics
 }
 
@@ -50,6 +55,10 @@ func (c *checker) references(expr hclsyntax.Expression) {
 		if root == competitions.ParamRoot {
 			_, diags := c.e.parameter(t)
 			c.diags = append(c.diags, diags...)
+			continue
+		}
+		inside := func(r hcl.Range) bool { return r.ContainsPos(t.SourceRange().Start) }
+		if root == "each" && slices.ContainsFunc(c.each, inside) {
 			continue
 		}
 		if !slices.Contains(c.e.locals.names(), root) {

@@ -3,6 +3,7 @@ package prep
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -55,11 +56,13 @@ type item struct {
 	dest   string
 	block  *hclsyntax.Block
 	inside []*item
+	// each is the element of for_each that it is for, or nil.
+	each *each
 }
 
-// decodeOutputs decodes the output blocks of a body; dest is the folder they
+// outputs decodes the output blocks of a body; folder is the folder they
 // are relative to.
-func decodeOutputs(body *hclsyntax.Body, folder string) ([]*item, hcl.Diagnostics) {
+func (x *expander) outputs(body *hclsyntax.Body, folder string, outer *each) ([]*item, hcl.Diagnostics) {
 	var items []*item
 	var diags hcl.Diagnostics
 	for _, name := range sortedKeys(body.Attributes) {
@@ -67,22 +70,26 @@ func decodeOutputs(body *hclsyntax.Body, folder string) ([]*item, hcl.Diagnostic
 	}
 	seen := map[string]hcl.Range{}
 	for _, b := range body.Blocks {
-		it, more := decodeOutput(b, folder)
+		elements, more := x.elements(b, outer)
 		diags = append(diags, more...)
-		if more.HasErrors() {
-			continue
+		for _, e := range elements {
+			it, more := x.output(b, folder, e)
+			diags = append(diags, more...)
+			if more.HasErrors() {
+				break
+			}
+			if first, ok := seen[it.dest]; ok {
+				diags = append(diags, diag.Error(b.LabelRanges[0], "Second output "+strings.TrimPrefix(it.dest, folder), "The first is at line %d; an output is declared once.", first.Start.Line))
+				break
+			}
+			seen[it.dest] = b.LabelRanges[0]
+			items = append(items, it)
 		}
-		if first, ok := seen[it.dest]; ok {
-			diags = append(diags, diag.Error(b.LabelRanges[0], "Second output "+b.Labels[0], "The first is at line %d; an output is declared once.", first.Start.Line))
-			continue
-		}
-		seen[it.dest] = b.LabelRanges[0]
-		items = append(items, it)
 	}
 	return items, diags
 }
 
-func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
+func (x *expander) output(b *hclsyntax.Block, folder string, e *each) (*item, hcl.Diagnostics) {
 	kinds := outputKinds()
 	at := slices.IndexFunc(kinds, func(k outputKind) bool { return k.name == b.Type })
 	if at < 0 {
@@ -92,15 +99,16 @@ func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
 		}
 		return nil, hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown output "+b.Type, "%s", diag.Suggest(b.Type, names))}
 	}
-	it := &item{kind: kinds[at], block: b}
+	it := &item{kind: kinds[at], block: b, each: e}
 	if len(b.Labels) != 1 {
 		return nil, hcl.Diagnostics{diag.Error(b.DefRange(), "Wrong number of labels", "Write the destination in quotes: %s \"train.csv\" { … }.", b.Type)}
 	}
-	whole := b.Labels[0] == "." && it.kind.whole
-	if err := checkPath(b.Labels[0]); err != nil && !whole {
+	dest := e.fill(b.Labels[0], "{each.key}", "{each.value}")
+	whole := dest == "." && it.kind.whole
+	if err := checkPath(dest); err != nil && !whole {
 		return nil, hcl.Diagnostics{diag.Error(b.LabelRanges[0], "Wrong destination", "%v.", err)}
 	}
-	if it.dest = folder + b.Labels[0]; whole {
+	if it.dest = folder + dest; whole {
 		it.dest = path.Clean(folder)
 	}
 	diags := it.checkAttributes()
@@ -108,7 +116,7 @@ func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
 		inner := *b.Body
 		inner.Attributes = nil
 		var more hcl.Diagnostics
-		it.inside, more = decodeOutputs(&inner, "")
+		it.inside, more = x.outputs(&inner, "", e)
 		return it, append(diags, more...)
 	}
 	for _, inner := range b.Body.Blocks {
@@ -120,7 +128,7 @@ func decodeOutput(b *hclsyntax.Block, folder string) (*item, hcl.Diagnostics) {
 func (it *item) checkAttributes() hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, name := range sortedKeys(it.block.Body.Attributes) {
-		if !slices.Contains(it.kind.attrs, name) {
+		if name != forEach && !slices.Contains(it.kind.attrs, name) {
 			diags = append(diags, diag.Error(it.block.Body.Attributes[name].NameRange, "Unknown attribute "+name, "%s", diag.Suggest(name, it.kind.attrs)))
 		}
 	}
@@ -155,7 +163,7 @@ func (r *reader) read(name string, convert func(cty.Value) error) {
 	if attr == nil {
 		return
 	}
-	v, diags := r.e.value(attr.Expr, nil)
+	v, diags := r.e.value(attr.Expr, r.it.each.scope())
 	if r.diags = append(r.diags, diags...); diags.HasErrors() {
 		return
 	}

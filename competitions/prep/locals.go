@@ -44,6 +44,9 @@ func (l *localSet) get(e *evaluator, name string, at hcl.Range) (cty.Value, hcl.
 
 // suggest says what may be meant by a name that no local has.
 func (l *localSet) suggest(name string, params map[string]cty.Value) string {
+	if name == "each" {
+		return "each.key and each.value are those of an output with for_each."
+	}
 	if _, ok := params[name]; ok {
 		return fmt.Sprintf("Write param.%s for the parameter.", name)
 	}

@@ -136,14 +136,19 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 		}
 	}
 	out.extract = body.Attributes["extract"]
+	x := &expander{context: ctx, locals: locals}
+	for _, b := range body.Blocks {
+		if b.Type == "locals" {
+			diags = append(diags, locals.declare(b.Body)...)
+		}
+	}
 	for _, b := range body.Blocks {
 		var more hcl.Diagnostics
 		var items []*item
 		switch b.Type {
 		case "locals":
-			more = locals.declare(b.Body)
 		case "public", "private":
-			items, more = decodeOutputs(b.Body, b.Type+"/")
+			items, more = x.outputs(b.Body, b.Type+"/", nil)
 			out.outputs = append(out.outputs, items...)
 		default:
 			more = hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, []string{"locals", "public", "private"}))}
@@ -178,7 +183,7 @@ func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
 		o := Output{Path: it.dest, Kind: it.kind.name, Range: it.block.DefRange()}
 		for _, name := range []string{"rows", "lines", "value", "from"} {
 			if attr := it.block.Body.Attributes[name]; attr != nil {
-				o.Value = string(attr.Expr.Range().SliceBytes(def.Source()))
+				o.Value = it.each.fill(string(attr.Expr.Range().SliceBytes(def.Source())), "each.key", "each.value")
 			}
 		}
 		out = append(out, o)

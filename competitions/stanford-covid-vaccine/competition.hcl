@@ -27,10 +27,7 @@ competition "stanford-covid-vaccine" {
 
       # A tenth of the molecules, drawn from those that pass the filter of signal to noise.
       numbers = sequence(all)
-      drawn = sample(filter(numbers, all.SN_filter > 0), {
-        count        = floor(length(all) / 10)
-        random_state = 0
-      })
+      drawn   = sample(filter(numbers, all.SN_filter > 0), { count = floor(length(all) / 10), random_state = 0 })
       is_test = isin(numbers, drawn)
       train   = filter(all, !is_test)
       test    = filter(all, is_test)
@@ -38,15 +35,10 @@ competition "stanford-covid-vaccine" {
       # A row for each base; those after the measured ones are zero and not kept.
       molecules  = with_fields(test, { molecule = sequence(test) })
       measured   = explode(select_fields(molecules, concat(["molecule", "id"], measures)), measures)
-      bases      = table({ molecule = sequence(test), id = test.id })
-      unmeasured = repeat(bases, test.seq_length - test.seq_scored)
-      rows = concat(
-        assign(measured, { keep = true }),
-        assign(fill(unmeasured, measures, real(0)), { keep = false }),
-      )
-      sorted  = sort_values(assign(rows, { position = cumcount(rows.molecule) }), "molecule", "position")
-      ids     = assign(sorted, { id_seqpos = "${sorted.id}_${sorted.position}" })
-      answers = select(ids, "id_seqpos", measures, "keep")
+      unmeasured = repeat(table({ molecule = sequence(test), id = test.id }), test.seq_length - test.seq_scored)
+      rows       = concat(assign(measured, { keep = true }), assign(fill(unmeasured, measures, real(0)), { keep = false }))
+      sorted     = sort_values(assign(rows, { position = cumcount(rows.molecule) }), "molecule", "position")
+      answers    = select(assign(sorted, { id_seqpos = "${sorted.id}_${sorted.position}" }), "id_seqpos", measures, "keep")
     }
     public {
       json_lines "train.json" { rows = with_fields(train, { index = sequence(train) }) }

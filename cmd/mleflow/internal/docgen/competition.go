@@ -69,6 +69,7 @@ func Transforms(verbs []transform.Verb) []byte {
 		rows = append(rows, []string{code(o.Name), code(strings.Join(o.Attributes, "`, `")), o.Doc})
 	}
 	p.table([]string{"Block", "Attributes", "Meaning"}, rows)
+	p.text("Every output takes for_each, a list of strings or an object, and is then made once for each element: {each.key} in its destination and each.key and each.value in its attributes stand for the element. The value is made of plain values only, since which files there are must be known without data.")
 	p.heading(2, "Functions")
 	for _, v := range verbs {
 		p.heading(3, v.Name)
