@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
@@ -20,12 +19,10 @@ import (
 )
 
 // file fetches a local file or folder.
-type file struct{}
-
-// hashedBytes is up to which size an unpinned file or folder is fingerprinted
-// by its content. Beyond, sizes and times of change stand for it, so that plan
-// stays fast.
-const hashedBytes = 64 << 20
+type file struct {
+	// memo is a folder for what Fingerprint remembers, or empty.
+	memo string
+}
 
 // Check implements Source.
 func (file) Check(spec Spec) error {
@@ -79,7 +76,7 @@ func absent(path string) error {
 }
 
 // Fingerprint implements Source.
-func (file) Fingerprint(spec Spec, h *digest.Hasher) error {
+func (f file) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if fingerprintPins(spec, h) {
 		return nil
 	}
@@ -87,7 +84,7 @@ func (file) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if err != nil {
 		return fmt.Errorf("look at source: %w", err)
 	}
-	sum, small, err := at.fingerprint()
+	sum, small, err := at.fingerprint(f.memo)
 	if err != nil {
 		return fmt.Errorf("look at source: %w", err)
 	}
@@ -97,57 +94,6 @@ func (file) Fingerprint(spec Spec, h *digest.Hasher) error {
 	}
 	h.Content(label, sum)
 	return nil
-}
-
-// fingerprint sums up everything below the place.
-func (p *place) fingerprint() (sum digest.ContentID, small bool, err error) {
-	h := digest.NewHasher("file source", "1")
-	var total int64
-	type found struct {
-		path string
-		info fs.FileInfo
-	}
-	var files []found
-	err = fs.WalkDir(p.fsys, p.name, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		files = append(files, found{name, info})
-		total += info.Size()
-		return nil
-	})
-	if err != nil {
-		return sum, false, err
-	}
-	small = total <= hashedBytes
-	for _, f := range files {
-		h.String("file", strings.TrimPrefix(f.path, p.name))
-		if !small || !f.info.Mode().IsRegular() {
-			h.Int("size", f.info.Size())
-			h.Int("changed", f.info.ModTime().UnixNano())
-			continue
-		}
-		id, err := p.content(f.path)
-		if err != nil {
-			return sum, small, err
-		}
-		h.Content("content", id)
-	}
-	return digest.ContentID(h.Sum()), small, nil
-}
-
-func (p *place) content(name string) (digest.ContentID, error) {
-	f, err := p.fsys.Open(name)
-	if err != nil {
-		return digest.ContentID{}, err
-	}
-	defer f.Close()
-	id, _, err := digest.Copy(io.Discard, f)
-	return id, err
 }
 
 // Fetch implements Source.

@@ -19,6 +19,10 @@ func MaxRate(bytesPerSecond int64) Option {
 	return func(s *settings) { s.limit = newBandwidth(bytesPerSecond) }
 }
 
+// Remember names a folder where the fingerprints of local files are kept, so that
+// files that have not changed are not read again.
+func Remember(dir string) Option { return func(s *settings) { s.memo = dir } }
+
 // settings are how a transfer behaves.
 type settings struct {
 	connections int
@@ -37,6 +41,8 @@ type settings struct {
 	least  int64
 	// saveEvery is how many bytes lie between two saved states of the sums.
 	saveEvery int64
+	// memo is the folder of Remember.
+	memo string
 }
 
 func defaults() settings {

@@ -37,6 +37,9 @@ func (f *networkFlags) register(cmd *cobra.Command) {
 func (a *app) sources() ([]source.Entry, error) {
 	f := &a.network
 	var options []source.Option
+	if folder, err := a.cacheFolder(); err == nil {
+		options = append(options, source.Remember(filepath.Join(folder, "sources")))
+	}
 	if f.maxRate != "" {
 		rate, err := config.ParseSize(strings.TrimSuffix(f.maxRate, "/s"))
 		if err != nil || rate <= 0 {

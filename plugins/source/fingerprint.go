@@ -1,0 +1,211 @@
+package source
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// hashedBytes is up to which size an unpinned file or folder is fingerprinted
+// by its content. Beyond, sizes and times of change stand for it, so that plan
+// stays fast.
+const hashedBytes = 64 << 20
+
+// found is a file below a place, or a folder with what is in it.
+type found struct {
+	path  string
+	info  fs.FileInfo
+	below *listing
+}
+
+// listing is a folder's content in the order of names.
+type listing struct{ entries []found }
+
+// list lists everything below the place, folders in parallel.
+func (p *place) list() ([]found, error) {
+	var group errgroup.Group
+	group.SetLimit(2 * runtime.GOMAXPROCS(0))
+	root := &listing{}
+	info, err := fs.Stat(p.fsys, p.name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return []found{{path: p.name, info: info}}, nil
+	}
+	err = p.listDir(&group, p.name, root)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return nil, err
+	}
+	return root.flat(nil), nil
+}
+
+func (p *place) listDir(group *errgroup.Group, name string, into *listing) error {
+	list, err := fs.ReadDir(p.fsys, name)
+	if err != nil {
+		return err
+	}
+	into.entries = make([]found, len(list))
+	for i, d := range list {
+		e := &into.entries[i]
+		e.path = path.Join(name, d.Name())
+		if !d.IsDir() {
+			if e.info, err = d.Info(); err != nil {
+				return err
+			}
+			continue
+		}
+		e.below = &listing{}
+		below := func() error { return p.listDir(group, e.path, e.below) }
+		if !group.TryGo(below) {
+			if err := below(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flat appends the files, as a walk meets them.
+func (l *listing) flat(files []found) []found {
+	for _, e := range l.entries {
+		if e.below != nil {
+			files = e.below.flat(files)
+		} else {
+			files = append(files, e)
+		}
+	}
+	return files
+}
+
+// fingerprint sums up everything below the place. What the files hold is
+// remembered in the folder memo, if one is given, by their sizes and times.
+func (p *place) fingerprint(memo string) (sum digest.ContentID, small bool, err error) {
+	started := time.Now()
+	files, err := p.list()
+	if err != nil {
+		return sum, false, err
+	}
+	var total int64
+	for _, f := range files {
+		total += f.info.Size()
+	}
+	small = total <= hashedBytes
+	known := newRecollection(memo, p, files, started)
+	if small {
+		if sum, ok := known.recall(); ok {
+			return sum, small, nil
+		}
+	}
+	h := digest.NewHasher("file source", "1")
+	for _, f := range files {
+		h.String("file", strings.TrimPrefix(f.path, p.name))
+		if !small || !f.info.Mode().IsRegular() {
+			h.Int("size", f.info.Size())
+			h.Int("changed", f.info.ModTime().UnixNano())
+			continue
+		}
+		id, err := p.content(f.path)
+		if err != nil {
+			return sum, small, err
+		}
+		h.Content("content", id)
+	}
+	sum = digest.ContentID(h.Sum())
+	if small {
+		known.note(sum)
+	}
+	return sum, small, nil
+}
+
+func (p *place) content(name string) (digest.ContentID, error) {
+	f, err := p.fsys.Open(name)
+	if err != nil {
+		return digest.ContentID{}, err
+	}
+	defer f.Close()
+	id, _, err := digest.Copy(io.Discard, f)
+	return id, err
+}
+
+// recollection is what is remembered of a place: the fingerprint of its content, and
+// what stat said of every file when it was read. Times of change cannot be set
+// by programs, so files that look the same are the same, unless one was changed
+// within the same tick of the clock as it was read. So nothing is remembered of
+// a place where a file had changed less than racy before, as in Git's index.
+type recollection struct {
+	file, signature string
+}
+
+const racy = 2 * time.Second
+
+// newRecollection returns what is known of a place, which is nil where none can be kept.
+func newRecollection(dir string, p *place, files []found, started time.Time) *recollection {
+	if dir == "" || p.dir == "" {
+		return nil
+	}
+	h := digest.NewHasher("file source stat", "1")
+	for _, f := range files {
+		s, ok := statOf(f.info)
+		if !ok || started.Sub(s.changed) < racy || started.Sub(f.info.ModTime()) < racy {
+			return nil
+		}
+		h.String("file", strings.TrimPrefix(f.path, p.name))
+		h.Int("mode", int64(f.info.Mode()))
+		h.Int("size", f.info.Size())
+		h.Int("modified", f.info.ModTime().UnixNano())
+		h.Int("changed", s.changed.UnixNano())
+		h.Int("device", s.device)
+		h.Int("inode", s.inode)
+	}
+	at := digest.Of([]byte(filepath.Join(p.dir, p.name)))
+	return &recollection{filepath.Join(dir, at.String()), digest.ContentID(h.Sum()).String()}
+}
+
+// recall returns the fingerprint if nothing has changed.
+func (m *recollection) recall() (sum digest.ContentID, ok bool) {
+	if m == nil {
+		return sum, false
+	}
+	text, err := os.ReadFile(m.file)
+	signature, rest, _ := strings.Cut(string(text), " ")
+	if err != nil || signature != m.signature {
+		return sum, false
+	}
+	sum, err = digest.ParseContentID(strings.TrimSpace(rest))
+	return sum, err == nil
+}
+
+// note remembers a fingerprint. One that cannot be kept is made again.
+func (m *recollection) note(sum digest.ContentID) {
+	if m == nil || os.MkdirAll(filepath.Dir(m.file), 0o777) != nil {
+		return
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(m.file), ".new-")
+	if err != nil {
+		return
+	}
+	_, err = tmp.WriteString(m.signature + " " + sum.String() + "\n")
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), m.file)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+}
+
+// stat is what tells that a file is still the one that was read.
+type stat struct {
+	changed       time.Time
+	device, inode int64
+}
