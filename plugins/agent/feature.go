@@ -26,8 +26,10 @@ func (m *matrix) row(i int) []float64 { return m.data[i*m.cols : (i+1)*m.cols] }
 // encoder turns the cell of one column into numbers.
 type encoder struct {
 	column string
-	// categories are the values of a text column.
+	// categories are the values of a text column with few.
 	categories []string
+	// words are those of a column of free text that have a column of their own.
+	words map[string]int
 	// mean and scale standardise a numeric column; gap says that missing
 	// values get a column of their own.
 	mean, scale float64
@@ -38,6 +40,8 @@ func (e *encoder) width() int {
 	switch {
 	case e.categories != nil:
 		return len(e.categories)
+	case e.words != nil:
+		return len(e.words)
 	case e.gap:
 		return 2
 	}
@@ -45,7 +49,8 @@ func (e *encoder) width() int {
 }
 
 // encoders learns from the training rows how to encode each feature. Columns
-// of free text and columns that never change are left out and returned.
+// that never change, and texts without a word in common, are left out and
+// returned.
 func encoders(train *frame, features []string) (use []encoder, ignored []string) {
 	for _, name := range features {
 		if e, ok := newEncoder(name, train.col(name)); ok {
@@ -70,7 +75,10 @@ func newEncoder(name string, col []string) (encoder, bool) {
 		case missing(v):
 			e.gap = true
 		default:
-			e.categories = distinct(col, maxCategories)
+			if e.categories = distinct(col, maxCategories); e.categories == nil {
+				e.words = frequentWords(col)
+				return e, len(e.words) > 0
+			}
 			return e, len(e.categories) > 1
 		}
 	}
@@ -105,6 +113,14 @@ func (e *encoder) encode(cell string, out []float64) {
 		}
 		return
 	}
+	if e.words != nil {
+		for word := range words(cell) {
+			if i, known := e.words[word]; known {
+				out[i] = 1
+			}
+		}
+		return
+	}
 	x, ok := number(cell)
 	if ok {
 		out[0] = max(-10, min(10, (x-e.mean)/e.scale))
@@ -120,7 +136,7 @@ func encodeAll(f *frame, use []encoder) (*matrix, error) {
 		width += use[i].width()
 	}
 	if width == 0 {
-		return nil, fmt.Errorf("no column of %s is a number or has at most %d values", f.file, maxCategories)
+		return nil, fmt.Errorf("no column of %s is a number, has at most %d values or is text", f.file, maxCategories)
 	}
 	m := newMatrix(f.rows(), width)
 	at := 0
