@@ -14,15 +14,9 @@ func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), err
 	if err := c.writing("lock action"); err != nil {
 		return nil, err
 	}
-	f, err := c.openLock("actions")
+	unlock, err := c.lockPlace(ctx, int64(binary.BigEndian.Uint64(id[:8])>>2))
 	if err != nil {
 		return nil, fmt.Errorf("lock action %s: %w", id.Short(), err)
 	}
-	at := int64(binary.BigEndian.Uint64(id[:8]) >> 2)
-	err = poll(ctx, func() (bool, error) { return lockRange(f, at) })
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock action %s: %w", id.Short(), err)
-	}
-	return func() { _ = f.Close() }, nil
+	return unlock, nil
 }

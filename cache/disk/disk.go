@@ -131,7 +131,7 @@ func (h hooks) withDefaults() hooks {
 // folder that cannot be written to is opened for reading: everything that
 // would write then fails with cache.ErrReadOnly.
 func Open(dir string, opts Options) (*Cache, error) {
-	return open(dir, opts, hooks{unnamed: true})
+	return open(dir, opts, hooks{unnamed: canUnnamed})
 }
 
 func open(dir string, opts Options, h hooks) (*Cache, error) {

@@ -176,6 +176,12 @@ func (w hookedWriter) Write(p []byte) (int, error) { return w.c.hooks.write(w.f,
 // placeCopy makes a private file: a clone where the file system can, else a
 // copy that is verified while it is read.
 func (c *Cache) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
+	defer func() { err = c.explain(err) }()
+	if cloned, err := c.placeClone(ctx, ref.ID, path); err != nil {
+		return 0, err
+	} else if cloned {
+		return cache.Cloned, os.Chmod(path, mode)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
@@ -186,33 +192,30 @@ func (c *Cache) placeCopy(ctx context.Context, ref cache.Ref, path string, mode 
 		}
 		if err != nil {
 			os.Remove(path)
-			err = c.explain(err)
 		}
 	}()
-	if how, err = c.fillCopy(ctx, ref, f); err != nil {
+	if err := c.fillCopy(ctx, ref, f); err != nil {
 		return 0, err
 	}
-	return how, f.Chmod(mode)
+	return cache.Copied, f.Chmod(mode)
 }
 
-func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) (cache.Placed, error) {
-	if cloned, err := c.cloneInto(ctx, ref.ID, f); cloned || err != nil {
-		return cache.Cloned, err
-	}
+func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error {
 	r, err := c.Open(ctx, ref.ID)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer r.Close()
 	n, err := io.Copy(hookedWriter{c, f}, r)
 	if err == nil && n != ref.Size {
 		err = fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, n, ref.Size)
 	}
-	return cache.Copied, err
+	return err
 }
 
-// cloneInto reports whether f now shares the blocks of the object.
-func (c *Cache) cloneInto(ctx context.Context, id digest.ContentID, f *os.File) (bool, error) {
+// placeClone reports whether it made path, a file that shares the blocks of
+// the object.
+func (c *Cache) placeClone(ctx context.Context, id digest.ContentID, path string) (bool, error) {
 	if c.copies.noClone.Load() {
 		return false, nil
 	}
@@ -224,7 +227,7 @@ func (c *Cache) cloneInto(ctx context.Context, id digest.ContentID, f *os.File) 
 		return false, c.objectError("open", id, err)
 	}
 	defer src.Close()
-	if err := clone(f, src); err != nil {
+	if err := clone(src, path); err != nil {
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
 			c.copies.noClone.Store(true)
 		}

@@ -85,8 +85,11 @@ func (c *Cache) sealFile(f *os.File, named bool, id digest.ContentID, executable
 			return fmt.Errorf("chmod %s: %w", f.Name(), err)
 		}
 	}
-	if err := futimens(int(f.Fd()), c.stamp(id)); err != nil {
+	if err := futimens(f, c.stamp(id)); err != nil {
 		return fmt.Errorf("set time of %s: %w", f.Name(), err)
+	}
+	if err := writeOut(f); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
+//go:build !portable
+
 package disk
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -14,14 +16,17 @@ import (
 )
 
 // futimens sets both times of an open file.
-func futimens(fd int, ts unix.Timespec) error {
+func futimens(f *os.File, ts unix.Timespec) error {
 	times := [2]unix.Timespec{ts, ts}
-	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, f.Fd(), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}
 	return nil
 }
+
+// canUnnamed says that files can be without a name, on most file systems.
+const canUnnamed = true
 
 // openUnnamed makes a file without a name in dir, with the mode of an object as
 // far as the process's mask lets it.
@@ -104,10 +109,25 @@ const (
 	direntName   = 19
 )
 
-// clone makes dst share the blocks of src, where the file system can.
-func clone(dst, src *os.File) error {
-	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))
+// clone makes path, a file that shares the blocks of src, where the file
+// system can.
+func clone(src *os.File, path string) error {
+	dst, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	if err = unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())); err != nil {
+		os.Remove(path)
+	}
+	return err
 }
+
+// writeOut leaves it to syncFileSystem to write a file.
+func writeOut(*os.File) error { return nil }
+
+// readFromDisk drops what memory holds of a file.
+func readFromDisk(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
 // syncFileSystem writes everything that the file system of f has in memory.
 func syncFileSystem(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
@@ -121,22 +141,23 @@ func systemBootID() string {
 	return strings.TrimSpace(string(data))
 }
 
-// lockRange tries to lock one byte of f, for this open file alone.
-func lockRange(f *os.File, at int64) (bool, error) {
+// lockPlace waits for a lock on one byte of a file, for this open file alone.
+func (c *Cache) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
+	f, err := c.openLock("actions")
+	if err != nil {
+		return nil, err
+	}
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: at, Len: 1}
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
-	if err == unix.EAGAIN || err == unix.EACCES {
-		return false, nil
+	err = poll(ctx, func() (bool, error) {
+		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
+		if err == unix.EAGAIN || err == unix.EACCES {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
-	return err == nil, err
-}
-
-// freeSpace returns how many bytes this user may still write to the file
-// system of dir.
-func freeSpace(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
-	}
-	return int64(min(st.Bavail, math.MaxInt64/uint64(st.Bsize))) * st.Bsize, nil
+	return func() { _ = f.Close() }, nil
 }

@@ -8,10 +8,8 @@ import (
 	"os"
 	"runtime"
 
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache/digest"
+	"golang.org/x/sync/errgroup"
 )
 
 // objects looks at all files of objects, reading them in parallel.
@@ -114,7 +112,7 @@ func (v *verifier) read(f file) (bool, error) {
 	}
 	defer file.Close()
 	if v.full {
-		_ = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED) // what is in memory may differ
+		readFromDisk(file) // what is in memory may differ
 	}
 	id, err := hashFile(v.ctx, file)
 	return err == nil && id == f.id, err

@@ -1,6 +1,10 @@
 package metric
 
-import "math"
+import (
+	"math"
+
+	"github.com/mleflow/mleflow/plugins/libm"
+)
 
 var angularError = Metric{
 	Name:   "angular_error",
@@ -34,11 +38,11 @@ func scoreAngularError(in Input) (Score, error) {
 
 // Angle returns the angle between two directions, in radians.
 func Angle(azimuthA, zenithA, azimuthB, zenithB float64) float64 {
-	sinA, cosA := math.Sincos(azimuthA)
-	sinB, cosB := math.Sincos(azimuthB)
+	sinA, cosA := libm.Sincos(azimuthA)
+	sinB, cosB := libm.Sincos(azimuthB)
 	across := float64(cosA*cosB) + float64(sinA*sinB)
-	sinZA, cosZA := math.Sincos(zenithA)
-	sinZB, cosZB := math.Sincos(zenithB)
+	sinZA, cosZA := libm.Sincos(zenithA)
+	sinZB, cosZB := libm.Sincos(zenithB)
 	product := float64(float64(sinZA*sinZB)*across) + float64(cosZA*cosZB)
-	return math.Abs(math.Acos(clip(product, -1, 1)))
+	return math.Abs(libm.Acos(clip(product, -1, 1)))
 }

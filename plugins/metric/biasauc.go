@@ -2,7 +2,8 @@ package metric
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/mleflow/mleflow/plugins/libm"
 )
 
 var biasAUC = Metric{
@@ -58,12 +59,12 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 			if err != nil {
 				return Score{}, err
 			}
-			powers[k] += math.Pow(area, -5)
+			powers[k] += libm.Pow(area, -5)
 		}
 	}
 	bias := 0.0
 	for _, sum := range powers {
-		bias += float64(0.25 * math.Pow(sum/float64(len(identities)), 1.0/-5))
+		bias += float64(0.25 * libm.Pow(sum/float64(len(identities)), 1.0/-5))
 	}
 	return Score{Value: float64(0.25*overall) + bias}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/libm"
 )
 
 var cuboidAP = Metric{
@@ -193,7 +195,7 @@ type point struct{ x, y float64 }
 // ground returns the corners of the box's rectangle, anticlockwise. The angle
 // takes the way through a unit quaternion, as the source's does.
 func (c cuboid) ground() []point {
-	sin, cos := math.Sincos(c.yaw / 2)
+	sin, cos := libm.Sincos(c.yaw / 2)
 	cosine, sine := float64(cos*cos)-float64(sin*sin), 2*float64(sin*cos)
 	along, across := c.size[1]/2, c.size[0]/2
 	corner := func(l, w float64) point {

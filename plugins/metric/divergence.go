@@ -3,6 +3,7 @@ package metric
 import (
 	"math"
 
+	"github.com/mleflow/mleflow/plugins/libm"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -50,7 +51,7 @@ func addDivergence(rows, truth, totals []float64, pred *table.Column) {
 		if t == 0 {
 			continue
 		}
-		if cost := float64(t * Log(t/p)); cost == cost {
+		if cost := float64(t * libm.Log(t/p)); cost == cost {
 			rows[i] += cost
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mleflow/mleflow/plugins/libm"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -43,7 +44,7 @@ func scoreLogMAE(in Input, group string) (Score, error) {
 	var each []float64
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		rows := groups[name]
-		each = append(each, Log(MAE(pick(truth, rows), pick(pred, rows))))
+		each = append(each, libm.Log(MAE(pick(truth, rows), pick(pred, rows))))
 	}
 	return Score{Value: Mean(each)}, nil
 }
@@ -143,10 +144,10 @@ func plainFloats(c *table.Column) ([]float64, error) {
 // and longitude in degrees.
 func Haversine(latA, lngA, latB, lngB float64) float64 {
 	const degree = math.Pi / 180
-	latA, lngA, latB, lngB = latA*degree, lngA*degree, latB*degree, lngB*degree
-	x, y := math.Sin((latB-latA)/2), math.Sin((lngB-lngA)/2)
-	a := float64(x*x) + float64(float64(math.Cos(latA)*math.Cos(latB))*float64(y*y))
-	return 2 * 6371000 * math.Asin(math.Sqrt(a))
+	latA, lngA, latB, lngB = float64(latA*degree), float64(lngA*degree), float64(latB*degree), float64(lngB*degree)
+	x, y := libm.Sin((latB-latA)/2), libm.Sin((lngB-lngA)/2)
+	a := float64(x*x) + float64(float64(libm.Cos(latA)*libm.Cos(latB))*float64(y*y))
+	return 2 * 6371000 * libm.Asin(math.Sqrt(a))
 }
 
 // Quantile returns the quantile q of v by linear interpolation, as

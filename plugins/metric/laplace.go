@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/libm"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -114,5 +115,5 @@ func (l laplaceScorer) mean(in Input, ids *table.Column, rows []int, graded map[
 func LaplaceLogLikelihood(truth, pred, confidence float64) float64 {
 	s := max(confidence, 70)
 	d := min(math.Abs(truth-pred), 1000)
-	return float64(-math.Sqrt2*d)/s - Log(float64(math.Sqrt2*s))
+	return float64(-math.Sqrt2*d)/s - libm.Log(float64(math.Sqrt2*s))
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/mleflow/mleflow/plugins/libm"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -75,7 +76,7 @@ func addLoss[T int64 | float64](losses []float64, truth []T, probs []float64) {
 	inParallel(len(losses), func(lo, hi int) {
 		for i, t := range truth[lo:hi] {
 			if t != 0 {
-				losses[lo+i] -= float64(float64(t) * Log(clip(probs[lo+i], Epsilon, 1-Epsilon)))
+				losses[lo+i] -= float64(float64(t) * libm.Log(clip(probs[lo+i], Epsilon, 1-Epsilon)))
 			}
 		}
 	})
@@ -91,7 +92,7 @@ func BinaryLogLoss(truth []bool, probs []float64) float64 {
 			if !truth[i] {
 				p = 1 - p
 			}
-			losses[i] = -Log(clip(p, Epsilon, 1-Epsilon))
+			losses[i] = -libm.Log(clip(p, Epsilon, 1-Epsilon))
 		}
 	})
 	return Mean(losses)

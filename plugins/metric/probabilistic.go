@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/libm"
 	"github.com/mleflow/mleflow/plugins/table"
 )
 
@@ -133,7 +134,7 @@ func (w levelWeights) loss(rows []int, truth *table.Column, pred []float64) floa
 		} else {
 			p = 1 - p
 		}
-		sum -= float64(Log(p) * weight)
+		sum -= float64(libm.Log(p) * weight)
 		total += weight
 	}
 	return sum / total

@@ -1,6 +1,10 @@
 package metric
 
-import "math"
+import (
+	"math"
+
+	"github.com/mleflow/mleflow/plugins/libm"
+)
 
 const regressionDoc = ` Several target columns are scored one by one and averaged without weights. Missing cells, infinities and texts have no score; a sum that overflows gives infinity. Two columns of integers are subtracted and squared as 64-bit integers.`
 
@@ -123,7 +127,7 @@ func log1pAll(v []float64) []float64 {
 	out := make([]float64, len(v))
 	inParallel(len(v), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			out[i] = Log1p(v[i])
+			out[i] = libm.Log1p(v[i])
 		}
 	})
 	return out

@@ -67,7 +67,7 @@ func (o Bootstrap) MeanOfMeans(strata [][]int64) (Result, error) {
 		return Result{}, fmt.Errorf("bootstrap: %w", err)
 	}
 	slices.Sort(replicates)
-	tail := (1 - o.Confidence) / 2
+	tail := float64((1 - o.Confidence) / 2)
 	r := Result{Observed: m.value(m.observed()), Percentile: m.interval(replicates, tail, 1-tail)}
 	if low, high, ok := m.accelerated(replicates, tail); ok {
 		bca := m.interval(replicates, low, high)
@@ -151,7 +151,7 @@ func (m *means) interval(sorted []int64, low, high float64) Interval {
 }
 
 func (m *means) quantile(sorted []int64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
+	at := float64(q * float64(len(sorted)-1))
 	below := min(max(int(math.Floor(at)), 0), len(sorted)-1)
 	above := min(below+1, len(sorted)-1)
 	a, b := m.value(sorted[below]), m.value(sorted[above])
@@ -202,5 +202,5 @@ func (m *means) acceleration() (float64, bool) {
 	if squares == 0 {
 		return 0, false
 	}
-	return cubes / (6 * math.Pow(squares, 1.5)), true
+	return cubes / (6 * float64(squares*math.Sqrt(squares))), true
 }

@@ -10,7 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -75,12 +76,12 @@ type watched struct {
 type stamp struct {
 	inode        uint64
 	size         int64
-	mtime, ctime syscall.Timespec
+	mtime, ctime unix.Timespec
 }
 
 func stampOf(path string) (stamp, error) {
-	var st syscall.Stat_t
-	if err := syscall.Lstat(path, &st); err != nil {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
 		return stamp{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	return stamp{st.Ino, st.Size, st.Mtim, st.Ctim}, nil

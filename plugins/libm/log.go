@@ -1,4 +1,4 @@
-package metric
+package libm
 
 import (
 	"math"
@@ -24,7 +24,7 @@ func Log1p(x float64) float64 {
 	case !(x > -1) || math.IsInf(x, 1) || x == 0:
 		return math.Log1p(x)
 	case math.Abs(x) < 0x1p-54:
-		return x - float64(x*x)/2 // decides the rounding of a halfway case only
+		return x - float64(float64(x*x)/2) // decides the rounding of a halfway case only
 	}
 	hi := 1 + x
 	lo := float64(x - float64(hi-1))
@@ -41,17 +41,7 @@ func Log1p(x float64) float64 {
 // its series, first with 69 correct bits and, if those leave the rounding open,
 // with about 100. The product m·v is exact in two parts.
 func logOf(hi, lo float64) float64 {
-	m, e := split(hi)
-	entry := &logTable()[int(float64(m*logSteps)+0.5)-logFirst]
-	product := float64(m * entry.inverse)
-	r := quickSum(product-1, math.FMA(m, entry.inverse, -product))
-	if lo != 0 {
-		r = add(r, double{hi: float64(math.Ldexp(lo, -e) * entry.inverse)})
-	}
-	base := entry.log
-	if e != 0 {
-		base = add(base, timesLn2(float64(e)))
-	}
+	base, r := logParts(hi, lo)
 	fast := add(base, log1pFast(r))
 	slack := float64(math.Abs(fast.hi) * 0x1p-66)
 	if up := fast.hi + (fast.lo + slack); up == fast.hi+(fast.lo-slack) {
@@ -59,6 +49,28 @@ func logOf(hi, lo float64) float64 {
 	}
 	slow := add(base, log1pSeries(r))
 	return slow.hi + slow.lo
+}
+
+// logSlow returns log x for a positive finite x with about 100 correct bits.
+func logSlow(x float64) double {
+	base, r := logParts(x, 0)
+	return add(base, log1pSeries(r))
+}
+
+// logParts returns base and r with log(hi+lo) = base + log(1+r).
+func logParts(hi, lo float64) (base, r double) {
+	m, e := split(hi)
+	entry := &logTable()[int(float64(m*logSteps)+0.5)-logFirst]
+	product := float64(m * entry.inverse)
+	r = quickSum(product-1, math.FMA(m, entry.inverse, -product))
+	if lo != 0 {
+		r = add(r, double{hi: float64(math.Ldexp(lo, -e) * entry.inverse)})
+	}
+	base = entry.log
+	if e != 0 {
+		base = add(base, timesLn2(float64(e)))
+	}
+	return base, r
 }
 
 // split returns m in [√½, √2) and e with v = m·2^e.
@@ -143,7 +155,8 @@ func shortLog(v float64) double {
 // of the constant have 11 zero bits at the end, so that their products are
 // exact.
 func timesLn2(e float64) double {
-	const a, b, c = 0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87
-	s := quickSum(float64(e*a), float64(e*b))
-	return quickSum(s.hi, s.lo+float64(e*c))
+	s := quickSum(float64(e*ln2A), float64(e*ln2B))
+	return quickSum(s.hi, s.lo+float64(e*ln2C))
 }
+
+const ln2A, ln2B, ln2C = 0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87

@@ -1,0 +1,94 @@
+//go:build darwin || portable
+
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// What any Unix can do. With the tag portable Linux uses it, too, so that the
+// tests try it: go test -tags portable ./cache/disk
+
+// canUnnamed says that every file has a name.
+const canUnnamed = false
+
+func openUnnamed(dir string) (*os.File, error) {
+	return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: unix.EOPNOTSUPP}
+}
+
+// linkFile gives an open file, which has a name, a further one.
+func linkFile(f *os.File, path string) error { return unix.Link(f.Name(), path) }
+
+// masksObjects reports true: files are made for their owner alone.
+func masksObjects() bool { return true }
+
+// futimens sets both times of an open file, which has a name.
+func futimens(f *os.File, ts unix.Timespec) error {
+	return unix.UtimesNanoAt(unix.AT_FDCWD, f.Name(), []unix.Timespec{ts, ts}, 0)
+}
+
+// reserveBlocks makes sure that the first size bytes of f, which is empty, have
+// blocks.
+func reserveBlocks(f *os.File, size int64) error {
+	_, err := f.WriteAt(make([]byte, size), 0)
+	return err
+}
+
+// eachName calls fn with the names in an open folder, in no order.
+func eachName(dir *os.File, fn func(name []byte)) error {
+	for {
+		names, err := dir.Readdirnames(1 << 10)
+		for _, name := range names {
+			fn([]byte(name))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// lockPlace waits for the lock of a number: a file of its own below locks,
+// there as long as the lock is held.
+func (c *Cache) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
+	name := fmt.Sprintf("action-%016x", at)
+	var f *os.File
+	err = poll(ctx, func() (bool, error) {
+		if f, err = c.openLock(name); err != nil {
+			return false, err
+		}
+		ok, err := tryFlock(f, unix.LOCK_EX)
+		if ok && !isNamed(f) { // its holder removed it before we locked it
+			ok = false
+		}
+		if !ok {
+			f.Close()
+		}
+		return ok, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = os.Remove(f.Name())
+		_ = f.Close()
+	}, nil
+}
+
+// isNamed reports whether the file still has the name that it was opened by.
+func isNamed(f *os.File) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(open, named)
+}
