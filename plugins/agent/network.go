@@ -3,6 +3,8 @@ package agent
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/mleflow/mleflow/plugins/libm"
 )
 
 // network is a neural network with one hidden layer of rectified units. Its
@@ -99,7 +101,7 @@ func softmax(y []float64) {
 	}
 	sum := 0.0
 	for i, v := range y {
-		y[i] = math.Exp(v - top)
+		y[i] = libm.Exp(v - top)
 		sum += y[i]
 	}
 	for i := range y {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/mleflow/mleflow/plugins/libm"
 )
 
 // How a network is trained.
@@ -74,7 +76,7 @@ func (l *lesson) loss(row int, y []float64) float64 {
 	softmax(y)
 	p := y[l.class[row]]
 	y[l.class[row]]--
-	return -math.Log(max(p, 1e-15))
+	return -libm.Log(max(p, 1e-15))
 }
 
 // trainer trains one network.

@@ -70,12 +70,16 @@ func (v Value) Kind() Kind { return v.kind }
 // IsMissing reports whether v is missing.
 func (v Value) IsMissing() bool { return v.kind == Missing }
 
-// Int returns the value as an integer: floats truncated, booleans 0 or 1,
-// anything else 0.
+// Int returns the value as an integer: floats truncated (math.MinInt64 for those
+// that do not fit and NaN), booleans 0 or 1, anything else 0.
 func (v Value) Int() int64 {
 	switch v.kind {
 	case Float64:
-		return int64(math.Float64frombits(v.bits))
+		f := math.Float64frombits(v.bits)
+		if !(f >= -0x1p63 && f < 0x1p63) { // what it gives else depends on the processor
+			return math.MinInt64
+		}
+		return int64(f)
 	case Int64, Uint64, Bool:
 		return int64(v.bits)
 	}

@@ -14,7 +14,7 @@ import (
 // numeric are the packages whose numbers get into prepared files, reports and
 // boards.
 var numeric = []string{
-	"plugins/libm", "plugins/metric", "plugins/random", "plugins/split", "plugins/stat", "plugins/table", "plugins/transform",
+	"plugins/agent", "plugins/libm", "plugins/metric", "plugins/random", "plugins/split", "plugins/stat", "plugins/table", "plugins/transform",
 	"competitions", "competitions/grading", "competitions/prep", "competitions/kit", "steps/aggregate", "steps/grade",
 }
 

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 )
 
 // Status is the outcome of a check.
@@ -44,8 +45,17 @@ type Machine struct {
 // Examine runs all checks in the order people should read them.
 func (m Machine) Examine(ctx context.Context) []Check {
 	checks := []Check{m.processors(), m.memory(), m.cacheFolder(), m.disk(), m.links()}
+	if runtime.GOOS != "linux" {
+		return append(checks, noAgents, m.reach(ctx), m.kaggle())
+	}
 	checks = append(checks, m.runtimes(ctx)...)
 	return append(checks, m.gpus(ctx), m.cdi(), m.reach(ctx), m.kaggle())
+}
+
+// noAgents stands for all that agents need, where they cannot run.
+var noAgents = Check{
+	Name: "agents", Status: Absent, Detail: "agents and exec steps run on Linux only; downloads, preparation, grading, boards and reports work here",
+	Fix: "run pipelines with agents in a Linux virtual machine or container",
 }
 
 // Fit reports whether nothing is missing that every pipeline needs.
