@@ -331,15 +331,15 @@ func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
 
 // clones reports whether the file system can share blocks.
 func (c *Cache) clones() bool {
-	from, err := openUnnamed(c.path(tmpName))
+	dir, err := c.TempDir("clone")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	from, err := os.Create(dir + "/from")
 	if err != nil {
 		return false
 	}
 	defer from.Close()
-	to, err := openUnnamed(c.path(tmpName))
-	if err != nil {
-		return false
-	}
-	defer to.Close()
-	return clone(to, from) == nil
+	return clone(from, dir+"/to") == nil
 }
