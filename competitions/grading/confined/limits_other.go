@@ -2,4 +2,4 @@
 
 package confined
 
-func (l Limits) confine() error { return nil }
+func (l limits) confine() error { return nil }
