@@ -12,7 +12,7 @@ export CGO_ENABLED ?= 0
 FUZZTIME ?= 30s
 COUNT    ?= 6
 
-.PHONY: help build test test-root race lint cross fuzz bench golden e2e demo docs release tools clean
+.PHONY: help build test test-root race lint cross fuzz bench golden e2e demo docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -84,6 +84,12 @@ release: ## build the archives of PLATFORMS with bills of materials and sums in 
 	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
 	done
 	$(GO) run ./cmd/mleflow/internal/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
+
+image: build ## make an OCI image of mleflow with mleflow, in DIST
+	$(MLEFLOW) apply pipelines/image.hcl -var program=$(abspath $(MLEFLOW))
+	mkdir -p $(DIST)
+	rm -rf $(DIST)/oci
+	$(MLEFLOW) get latest step.image.mleflow.image -o $(DIST)/oci
 
 tools: ## install golangci-lint to bin (takes minutes)
 	GOBIN=$(abspath $(OUT)) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
