@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 func headline(s *State, style Style, now time.Time) string {
 	text := style.Bold(s.Start.Pipeline)
 	if s.Start.Run != "" {
-		text = style.Bold("Applying "+s.Start.Pipeline) + style.Dim("  run "+s.Start.Run)
+		text = style.Bold("Applying "+filepath.Base(s.Start.Pipeline)) + style.Dim("  run "+s.Start.Run)
 	}
 	return text + "  " + clock(max(0, now.Sub(s.Started))) + style.Dim(expectedText(s.Expected, now))
 }
