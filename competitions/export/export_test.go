@@ -25,7 +25,7 @@ func runs() []export.Run {
 		CompetitionID: "apples", Score: of(grading.Number(0.5)), LowerIsBetter: true, SubmissionExists: true, ValidSubmission: true,
 		Thresholds: grading.Thresholds{Gold: 0.25, Silver: 0.5, Bronze: 0.75, Median: 1},
 		Medals:     grading.Medals{AnyMedal: true, SilverMedal: true, AboveMedian: true},
-		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: grading.Scored, Rank: of(7), Teams: 100, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
+		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: grading.Scored, Rank: of(7), Teams: 100, MetricExternal: true, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
 	}
 	return []export.Run{
 		{Agent: "x", Seed: "0", Report: full, Margins: map[grading.Threshold]grading.Margin{"gold": {Score: -0.25, Places: &places}, "silver": {}},
@@ -45,10 +45,10 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
-		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite," +
+		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite,metric_external," +
 		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,runtime,task,no_score,reason\n" +
-		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,finished,1.5,0.0,2.0,"m, n",,,,,0.25,not isolated,process,reference,,` + "\n" +
-		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,,,,,,,,,,,unknown,,unknown,infinite,\n"
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,0.25,not isolated,process,reference,,` + "\n" +
+		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,unknown,,unknown,infinite,\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -85,6 +85,7 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.text("rounding_decides", func(r Run) string { return Join(r.Report.RoundingDecides()) })
 	r.truth("medal_on_non_finite", func(r Run) bool { return r.Report.MedalOnNonFinite() })
 	r.truth("non_finite", func(r Run) bool { return r.Report.HasNonFinite() })
+	r.truth("metric_external", func(r Run) bool { return r.Report.MetricExternal })
 	attemptColumns(&r)
 	r.text("isolation", func(r Run) string { return conditions.Shown(r.Report.Conditions) })
 	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })

@@ -73,9 +73,11 @@ type Group struct {
 type Result struct {
 	Competition string `json:"competition"`
 	// Flags are those of the competition's version, such as "crowded".
-	Flags         []competitions.Flag `json:"flags,omitempty"`
-	LowerIsBetter bool                `json:"is_lower_better"`
-	Runs          int                 `json:"runs"`
+	Flags []competitions.Flag `json:"flags,omitempty"`
+	// MetricExternal says that a program of the competition computed scores.
+	MetricExternal bool `json:"metric_external,omitempty"`
+	LowerIsBetter  bool `json:"is_lower_better"`
+	Runs           int  `json:"runs"`
 	// Scored is the number of runs with a finite score; Score is over those,
 	// and nil when there is none.
 	Scored      int               `json:"scored"`
@@ -247,7 +249,7 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...), Task: conditions.Told(conditionsOf(runs)...)}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...), Task: conditions.Told(conditionsOf(runs)...)}
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report

@@ -110,7 +110,7 @@ func (a *aggregation) markdown(board *Board) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return export.Markdown(rows, conditions.Notes(b.underConditions())), nil
+	return export.Markdown(rows, append(conditions.Notes(b.underConditions()), b.externalNotes()...)), nil
 }
 
 // shown are the agent's groups, and all competitions where there are several.

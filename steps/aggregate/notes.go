@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/plain"
 )
@@ -64,9 +65,7 @@ func (b *Board) notes() []string {
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.")
 	}
-	if slices.ContainsFunc(b.Entries, func(e Entry) bool { return e.Report.MetricExternal }) {
-		notes = append(notes, "external metric: "+strings.Join(b.external(), ", ")+"; a program of the competition computed the scores, not mleflow.")
-	}
+	notes = append(notes, b.externalNotes()...)
 	for _, a := range b.Agents {
 		if text := a.missingText(); text != "" {
 			counted := "they count for nothing"
@@ -102,16 +101,13 @@ func (b *Board) underConditions() []conditions.Attempts {
 	return all
 }
 
-// external are the competitions whose scores a program computed.
-func (b *Board) external() []string {
-	var ids []string
-	for _, e := range b.Entries {
-		if e.Report.MetricExternal && !slices.Contains(ids, e.Report.CompetitionID) {
-			ids = append(ids, e.Report.CompetitionID)
-		}
+// externalNotes say which scores are not mleflow's own.
+func (b *Board) externalNotes() []string {
+	reports := make([]grading.Report, len(b.Entries))
+	for i, e := range b.Entries {
+		reports[i] = e.Report
 	}
-	slices.Sort(ids)
-	return ids
+	return export.ExternalNotes(reports)
 }
 
 // flagged reports whether some competition of the board has a flag.

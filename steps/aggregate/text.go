@@ -119,6 +119,9 @@ func (r Result) name() string {
 	for _, flag := range r.Flags {
 		out += fmt.Sprintf(" (%s)", flag)
 	}
+	if r.MetricExternal {
+		out += " (external metric)"
+	}
 	return out
 }
 

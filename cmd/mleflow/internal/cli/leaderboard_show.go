@@ -65,9 +65,11 @@ type boardJSON struct {
 	Isolation string `json:"isolation"` // see conditions.Shown
 	Task      string `json:"task"`      // see conditions.Told
 	grading.Board
-	Failures   []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
-	Against    *boardJSON        `json:"against,omitempty"`
-	Comparison *comparisonJSON   `json:"comparison,omitempty"`
+	// MetricExternal are the competitions whose scores a program computed.
+	MetricExternal []string          `json:"metric_external,omitempty"`
+	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
+	Against        *boardJSON        `json:"against,omitempty"`
+	Comparison     *comparisonJSON   `json:"comparison,omitempty"`
 }
 
 type comparisonJSON struct {
@@ -117,7 +119,7 @@ func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) erro
 
 func (r leaderboardResult) json() boardJSON {
 	of := func(s standing) boardJSON {
-		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Task: s.task(nil), Board: s.board, Failures: s.file.Failures}
+		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports())}
 	}
 	out := of(r.agents[0])
 	if len(r.agents) > 1 {
@@ -177,13 +179,26 @@ func (s standing) conditions(ids []string) [][]string {
 	return sets
 }
 
+// reports are the reports of the agent's attempts.
+func (s standing) reports() []grading.Report {
+	reports := make([]grading.Report, len(s.file.Reports))
+	for i, g := range s.file.Reports {
+		reports[i] = g.Report
+	}
+	return reports
+}
+
 // notes say what a reader of the scores must know.
 func (r leaderboardResult) notes() []string {
 	var all []conditions.Attempts
 	for _, s := range r.agents {
 		all = append(all, conditions.Attempts{Agent: s.name, Sets: s.conditions(nil)})
 	}
-	return conditions.Notes(all)
+	var reports []grading.Report
+	for _, s := range r.agents {
+		reports = append(reports, s.reports()...)
+	}
+	return append(conditions.Notes(all), export.ExternalNotes(reports)...)
 }
 
 // runs returns the runs at the competitions of the splits, in report order.

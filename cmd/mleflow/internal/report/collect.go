@@ -257,7 +257,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{ID: r.CompetitionID, Title: r.CompetitionID, LowerIsBetter: r.LowerIsBetter,
+	comp := Competition{ID: r.CompetitionID, Title: r.CompetitionID, External: r.MetricExternal, LowerIsBetter: r.LowerIsBetter,
 		Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note

@@ -90,8 +90,10 @@ type Competition struct {
 	// Human are the scores of the human leaderboard.
 	Human []float64
 	// Note says where the human scores come from.
-	Note   string
-	Scores []Score
+	Note string
+	// External says that a program of the competition computed the scores.
+	External bool
+	Scores   []Score
 }
 
 // Score is one graded submission.
