@@ -35,7 +35,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "7",
+		Version: "8",
 		Doc: "Makes grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
 			"competitions with a medal. A report that is missing counts for nothing, unless pad_missing says that it is a failure of the agent.",
 		Args: []step.Attr{
