@@ -37,6 +37,10 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 			done()
 			return nil, nil, fmt.Errorf("there is no file %s, and no such run: %w", path, err)
 		}
+		if err := a.useRun(past); err != nil {
+			done()
+			return nil, nil, err
+		}
 		dir, err := os.MkdirTemp("", "mleflow-reports-")
 		if err != nil {
 			done()

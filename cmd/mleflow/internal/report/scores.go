@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
 // palette is the number of colours for agents and kinds in the style sheet.
@@ -188,16 +190,18 @@ func (s *scorePlot) histogram() {
 		}
 	}
 	s.b.WriteString(`"/>` + "\n")
-	s.text(plotLeft-8, plotTop+8, 11, "end", fmt.Sprintf("%d teams", top))
+	s.text(plotLeft-8, plotTop+8, 11, "end", view.Plural(top, "team"))
 	s.text(plotLeft-8, s.floor(), 11, "end", "0")
 }
 
-// clip shortens a text to at most n characters.
+// clip shortens a text to at most n characters, in the middle: names often
+// differ in how they end.
 func clip(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
 	}
-	return text
+	return string(runes[:n/2]) + "…" + string(runes[len(runes)-(n-n/2-1):])
 }
 
 func (s *scorePlot) thresholds() {
