@@ -25,13 +25,13 @@ test: ## run all tests
 	$(GO) test -timeout 40m ./...
 
 # The packages whose tests depend on the user: permissions, mounts, containers.
-PRIVILEGED = ./cache/disk ./cache/tree ./plugins/executor/... ./steps/... ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/...
+PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/... ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/...
 
 test-root: ## as root, run the tests that depend on the user, also after make test as another
 	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)
 
 # The packages in which several goroutines share anything.
-CONCURRENT = ./cache/... ./engine/... ./plugins/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
+CONCURRENT = ./cache/... ./engine/... ./plugins/sandbox/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
 
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(CONCURRENT)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // FormatLeaderboard writes scores in rank order as a leaderboard file: a line

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // rows builds columns of a table from rows of any type.

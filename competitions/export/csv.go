@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/plain"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // forSpreadsheets returns the table with every text made fit for a spreadsheet,

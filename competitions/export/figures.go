@@ -2,7 +2,7 @@ package export
 
 import (
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // Group is an agent's figures over a split or another group of competitions.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // Attempt is what is known of how a submission came to be.

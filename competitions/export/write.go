@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // Format is a file format of a table.

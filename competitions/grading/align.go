@@ -6,8 +6,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // alignment says how rows of the submission are paired with the answers.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // Flags is what the leaderboard needs of one report. It reads our reports and

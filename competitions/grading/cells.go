@@ -3,8 +3,8 @@ package grading
 import (
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // cellForm says how the cells of the targets are turned before they are

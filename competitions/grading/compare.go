@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mleflow/mleflow/plugins/stat"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
 // Comparison is two agents compared over the competitions that both ran.

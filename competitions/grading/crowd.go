@@ -2,7 +2,7 @@ package grading
 
 import (
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // Crowd says how closely the human teams stand around the thresholds and

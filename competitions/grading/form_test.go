@@ -13,7 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // unseen are the golden submissions whose verdict needs the answers.

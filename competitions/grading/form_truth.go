@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // inventTruth makes answers up from the sample, and says whether the sample has

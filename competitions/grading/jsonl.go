@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // readObjects reads the named fields of a sequence of JSON objects as columns

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // A submission comes from a stranger, so what reading it may take is bounded

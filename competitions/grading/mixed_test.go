@@ -3,8 +3,8 @@ package grading
 import (
 	"testing"
 
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // A column of a long file may hold numbers in one part and truth values in

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // TestReferenceProfile gives the submissions of profile.json the scores that the

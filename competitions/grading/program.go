@@ -18,8 +18,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // Program is a metric that is a program beside the definition:

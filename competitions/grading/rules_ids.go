@@ -3,7 +3,7 @@ package grading
 import (
 	"fmt"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 var sameIDsRule = Rule{

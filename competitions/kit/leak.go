@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // side is the test rows of a public table beside the answers' rows.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // maxLintTable is the size up to which a public table is read; a larger one is

@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/table"
-	"github.com/mleflow/mleflow/plugins/table/pyjson"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // converters turn a value of the language into each Go type that a verb's

@@ -21,6 +21,6 @@
 //   - On failure the sink is told nothing was finished: a file is committed
 //     whole or not at all, and a folder is published only by its owner.
 //
-// Row-wise work is done by package plugins/transform; the interpreter here
+// Row-wise work is done by package plugins/data/transform; the interpreter here
 // touches each column once, never each row.
 package prep

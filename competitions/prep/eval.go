@@ -9,9 +9,9 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/table"
-	"github.com/mleflow/mleflow/plugins/table/pyjson"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // evaluator computes expressions in which columns are values.

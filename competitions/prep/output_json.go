@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/table/pyjson"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 var jsonOutput = outputKind{

@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/archive"
-	"github.com/mleflow/mleflow/plugins/matlab"
+	"github.com/mleflow/mleflow/plugins/data/matlab"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 var repackOutput = outputKind{

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 var textOutput = outputKind{

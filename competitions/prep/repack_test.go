@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // pack returns an archive of the given members, a name and a text each.
@@ -67,10 +67,10 @@ func recording(t *testing.T, id, data string) [2]string {
 }
 
 // labelled is a MATLAB file with a field Video.Labels, and what scipy writes of
-// it without the labels; see plugins/matlab/testdata/make.py.
+// it without the labels; see plugins/data/matlab/testdata/make.py.
 func labelled(t *testing.T) (file, cleared string) {
 	var oracle struct{ Cases []struct{ File, Want []byte } }
-	readJSON(t, "../../plugins/matlab/testdata/clear.json", &oracle)
+	readJSON(t, "../../plugins/data/matlab/testdata/clear.json", &oracle)
 	return string(oracle.Cases[0].File), string(oracle.Cases[0].Want)
 }
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // pathTemplate is a path with column names in braces, compiled against the

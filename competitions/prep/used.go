@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // Uses returns the names of the verbs and of the kinds of output that the

@@ -8,9 +8,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/table"
-	"github.com/mleflow/mleflow/plugins/table/pyjson"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // The opaque types of the language.

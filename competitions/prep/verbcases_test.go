@@ -12,7 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // verbCases are expressions and what pandas gives for the same thing; made by

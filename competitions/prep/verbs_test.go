@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 // TestVerbsAreWellFormed checks what the binder relies on.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/competitions/verify"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // parquetFiles returns a table as two Parquet files of other bytes, and a file

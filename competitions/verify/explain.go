@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/mleflow/mleflow/plugins/compare"
+	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // explain says how the first wrong files differ.

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/plugins/compare"
+	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // knownFolder is what a manifest says was there, with what the store still

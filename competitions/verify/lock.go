@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/compare"
+	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // Lock is a competition's lock file and manifest file with the pins of data

@@ -9,8 +9,8 @@ import (
 	"path"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/archive"
-	"github.com/mleflow/mleflow/plugins/compare"
+	"github.com/mleflow/mleflow/plugins/data/compare"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // manifestFormat is the first field of a manifest file.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/compare"
+	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // Verdict is the result of a verification.

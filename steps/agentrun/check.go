@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/agent"
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/agent"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
 	"github.com/mleflow/mleflow/steps/task"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/disk"
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 

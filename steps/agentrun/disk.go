@@ -9,7 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // defaultDisk is disk_limit where a pipeline says nothing: more than agents are

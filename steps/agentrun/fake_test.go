@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // failing is a machine that fails.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/archive"
-	"github.com/mleflow/mleflow/plugins/gateway/validity"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // TestGoldenReplies sends golden submissions of several competitions to the

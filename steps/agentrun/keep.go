@@ -12,7 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // keptPrefix begins the keys of attempts among the cache's kept folders.

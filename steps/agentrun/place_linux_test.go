@@ -21,10 +21,10 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/executor/process"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 )
 
 // placingVariable asks for TestPlacing: the number of small files, and the size of

@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/agent"
-	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/agent"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // Stats are what an attempt used, the output "stats".

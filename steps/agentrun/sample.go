@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // sampleFile is the sample submission among the files that the agent does not

@@ -18,9 +18,9 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/gateway"
-	"github.com/mleflow/mleflow/plugins/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/plugins/agent"
+	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 
 const (

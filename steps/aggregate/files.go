@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/table"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 func (a *aggregation) outputs(ctx context.Context, env *step.Env, board *Board, markdown string) (cache.Outputs, error) {

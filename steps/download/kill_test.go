@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/archive"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // killEnv names the cache of a child that unpacks, as "CACHE:ARCHIVE".

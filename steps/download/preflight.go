@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/footprint"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // Estimate implements step.Estimator.

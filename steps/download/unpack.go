@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/archive"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // assembly is the raw tree as it comes together.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/mleflow/mleflow/plugins/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // shownBytes is how much of a command's standard output its log shows; the

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/step"
-	builder "github.com/mleflow/mleflow/plugins/executor/image"
+	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/steps/image"
 	"github.com/mleflow/mleflow/steps/steptest"
 )

@@ -11,9 +11,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/executor/image"
-	"github.com/mleflow/mleflow/plugins/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
 )
 
 // Deps are what the kind needs.

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // place is where a text may be.

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // OwnInstructions are our general instructions, a text/template: what differs

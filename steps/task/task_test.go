@@ -23,7 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/steptest"
 	"github.com/mleflow/mleflow/steps/task"
 )

@@ -14,7 +14,7 @@ import (
 // numeric are the packages whose numbers get into prepared files, reports and
 // boards.
 var numeric = []string{
-	"plugins/agent", "plugins/libm", "plugins/metric", "plugins/random", "plugins/split", "plugins/stat", "plugins/table", "plugins/transform",
+	"plugins/sandbox/agent", "plugins/numeric/libm", "plugins/numeric/metric", "plugins/numeric/random", "plugins/data/split", "plugins/numeric/stat", "plugins/data/table", "plugins/data/transform",
 	"competitions", "competitions/grading", "competitions/prep", "competitions/kit", "steps/aggregate", "steps/grade",
 }
 
@@ -84,13 +84,13 @@ var inexact = []string{
 
 // excused calls change no bit of a result.
 var excused = map[string]string{
-	"plugins/libm/log.go":        "special cases only",
-	"plugins/metric/cuboid.go":   "leaves out what is far away, with a margin",
-	"competitions/kit/chance.go": "lint's estimates",
+	"plugins/numeric/libm/log.go":      "special cases only",
+	"plugins/numeric/metric/cuboid.go": "leaves out what is far away, with a margin",
+	"competitions/kit/chance.go":       "lint's estimates",
 }
 
 // TestInexactFunctions keeps the functions of package math that have other bits
-// elsewhere out of results: call those of plugins/libm.
+// elsewhere out of results: call those of plugins/numeric/libm.
 func TestInexactFunctions(t *testing.T) {
 	for _, pkg := range numeric {
 		files, err := filepath.Glob("../../../../" + pkg + "/*.go")
@@ -107,7 +107,7 @@ func TestInexactFunctions(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range inexactCall.FindAllSubmatch(src, -1) {
-				t.Errorf("%s: math.%s has other bits elsewhere; use plugins/libm", file, m[1])
+				t.Errorf("%s: math.%s has other bits elsewhere; use plugins/numeric/libm", file, m[1])
 			}
 		}
 	}

@@ -117,12 +117,12 @@ var homes = []struct {
 	folders []string
 }{
 	{"github.com/dominikbraun/graph", []string{"engine/dag"}},
-	{"github.com/apache/arrow", []string{"plugins/table"}},
-	{"github.com/klauspost/compress", []string{"plugins/archive", "cache"}},
-	{"github.com/containerd", []string{"plugins/executor"}},
-	{"github.com/google/go-containerregistry", []string{"plugins/executor/image", "plugins/executor/containerd"}},
-	{"github.com/opencontainers", []string{"plugins/executor"}},
-	{"tags.cncf.io", []string{"plugins/executor/containerd"}},
+	{"github.com/apache/arrow", []string{"plugins/data/table"}},
+	{"github.com/klauspost/compress", []string{"plugins/transfer/archive", "cache"}},
+	{"github.com/containerd", []string{"plugins/sandbox/executor"}},
+	{"github.com/google/go-containerregistry", []string{"plugins/sandbox/executor/image", "plugins/sandbox/executor/containerd"}},
+	{"github.com/opencontainers", []string{"plugins/sandbox/executor"}},
+	{"tags.cncf.io", []string{"plugins/sandbox/executor/containerd"}},
 	{"github.com/minio", []string{"cache/remote"}},
 	{"gopkg.in/ini.v1", []string{"cache/remote"}},
 	{"github.com/spf13", []string{"cmd"}},

@@ -14,9 +14,9 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/gateway/proxy"
-	"github.com/mleflow/mleflow/plugins/gateway/validity"
-	"github.com/mleflow/mleflow/plugins/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 

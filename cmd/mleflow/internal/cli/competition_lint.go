@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // folderFlag is --dir: a folder of competitions in place of all others.

@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 func newGendocs(a *app) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // networkFlags say where data are taken from and how.

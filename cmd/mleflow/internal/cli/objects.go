@@ -9,7 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/remote"
-	"github.com/mleflow/mleflow/plugins/source"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // openObjects opens a mirror in an object storage, with the same schemes and

@@ -6,8 +6,8 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // Metrics returns the page on metrics and requirements of the grade block.

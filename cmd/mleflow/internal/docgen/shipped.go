@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/plugins/metric"
-	"github.com/mleflow/mleflow/plugins/transform"
+	"github.com/mleflow/mleflow/plugins/data/transform"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // splits are the sets that every competition is in one of, in the order of

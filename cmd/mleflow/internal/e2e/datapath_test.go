@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache/remote/s3test"
-	"github.com/mleflow/mleflow/plugins/source/kaggletest"
+	"github.com/mleflow/mleflow/plugins/transfer/source/kaggletest"
 )
 
 // onDisk returns a file's identity and what it takes.

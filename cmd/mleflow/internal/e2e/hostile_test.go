@@ -14,11 +14,11 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// hostileFiles writes the files of plugins/table/testdata/hostile.jsonl to a
+// hostileFiles writes the files of plugins/data/table/testdata/hostile.jsonl to a
 // folder and returns their paths.
 func hostileFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	data, err := os.ReadFile("../../../../plugins/table/testdata/hostile.jsonl")
+	data, err := os.ReadFile("../../../../plugins/data/table/testdata/hostile.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

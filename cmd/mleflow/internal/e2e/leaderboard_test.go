@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/source/kaggletest"
+	"github.com/mleflow/mleflow/plugins/transfer/source/kaggletest"
 )
 
 // TestLockLeaderboard compares a pinned leaderboard with the one that Kaggle

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mleflow/mleflow/plugins/source/kaggletest"
+	"github.com/mleflow/mleflow/plugins/transfer/source/kaggletest"
 )
 
 // fetched are the competitions that the tests of the data path download: one

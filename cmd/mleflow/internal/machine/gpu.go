@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/sched"
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
 
 // gpus tells what steps can lease, and what the vendors' drivers say.

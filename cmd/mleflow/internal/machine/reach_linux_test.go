@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/engine/sched"
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 )
 
 // TestMain lets the test program be what doctor starts in a container.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
 
 // containerdSockets are the places where containerd listens, the common first.

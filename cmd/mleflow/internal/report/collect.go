@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/plugins/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 

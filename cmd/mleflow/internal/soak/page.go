@@ -128,7 +128,7 @@ func span(bytes, perSecond int64) string {
 
 const timeNotes = `
 Both go on at the same time and each byte is hashed as it arrives, so the slower one decides. What a machine does in the
-second group depends on its disk and processors: divide 3.28 TB by the rate of ` + "`go test -bench . ./plugins/archive ./cache/disk`" + `.
+second group depends on its disk and processors: divide 3.28 TB by the rate of ` + "`go test -bench . ./plugins/transfer/archive ./cache/disk`" + `.
 An interrupted download goes on where it stopped, also in another process.
 
 ## Files

@@ -14,8 +14,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 )
 
 // mleflow is the program under test, built once.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/plugins/executor"
-	"github.com/mleflow/mleflow/plugins/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // contrast runs the same thief in a container with the layout of MLE-bench: the

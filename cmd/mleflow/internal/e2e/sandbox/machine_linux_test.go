@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/plugins/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // mleflow and rogue are the programs under test and the agent, built once.

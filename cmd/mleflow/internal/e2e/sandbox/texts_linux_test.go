@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // TestTextsInContainers compares the texts of some competitions with their pins

@@ -1,0 +1,350 @@
+package ujson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+)
+
+// maxDepth is how deep arrays and objects may nest in a line: one less than
+// ujson allows, since pandas reads the lines as the items of one array.
+const maxDepth = 1023
+
+// parse reads one value, as ujson_loads(text, precise_float=False) does. Whole
+// numbers stay whole numbers; those beyond 64 bits are refused unless their
+// digits happen to wrap unseen. NaN is null.
+func parse(data []byte) (pyjson.Value, error) {
+	p := parser{data: data}
+	v, err := p.document()
+	if err != nil {
+		return pyjson.Value{}, p.fault(err)
+	}
+	return v, nil
+}
+
+// parser reads a text. With skim set it only finds out where values end.
+type parser struct {
+	data  []byte
+	pos   int
+	depth int
+	skim  bool
+	buf   []byte
+	names map[string]string // one copy of every name
+}
+
+var (
+	errValue  = errors.New("no value")
+	errString = errors.New("a text without its closing quote")
+)
+
+func (p *parser) fault(err error) error {
+	return fmt.Errorf("parse JSON: byte %d: %w", p.pos+1, err)
+}
+
+func (p *parser) document() (pyjson.Value, error) {
+	if err := p.valid(); err != nil {
+		return pyjson.Value{}, err
+	}
+	v, err := p.value()
+	if err != nil {
+		return v, err
+	}
+	return v, p.end()
+}
+
+// valid refuses bytes that are not UTF-8.
+func (p *parser) valid() error {
+	if utf8.Valid(p.data) {
+		return nil
+	}
+	for p.pos < len(p.data) {
+		r, n := utf8.DecodeRune(p.data[p.pos:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		p.pos += n
+	}
+	return errors.New("not UTF-8")
+}
+
+// end makes sure that only blanks follow.
+func (p *parser) end() error {
+	if p.space(); p.pos < len(p.data) {
+		return errors.New("more text after the value")
+	}
+	return nil
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.data) {
+		switch p.data[p.pos] {
+		case ' ', '\t', '\r', '\n':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// at returns the byte at i, 0 after the end.
+func (p *parser) at(i int) byte {
+	if i < len(p.data) {
+		return p.data[i]
+	}
+	return 0
+}
+
+// value reads a value after blanks.
+func (p *parser) value() (pyjson.Value, error) {
+	p.space()
+	switch c := p.at(p.pos); c {
+	case '"':
+		text, err := p.text()
+		if err != nil || p.skim {
+			return pyjson.Value{}, err
+		}
+		return pyjson.OfString(string(text)), nil
+	case '[':
+		return p.nested((*parser).array)
+	case '{':
+		return p.nested((*parser).object)
+	case 't':
+		return pyjson.OfBool(true), p.word("true")
+	case 'f':
+		return pyjson.OfBool(false), p.word("false")
+	case 'n':
+		return pyjson.Value{}, p.word("null")
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-', 'I', 'N':
+		n, err := p.number()
+		return n.value(), err
+	}
+	return pyjson.Value{}, errValue
+}
+
+func (p *parser) word(w string) error {
+	if !bytes.HasPrefix(p.data[p.pos:], []byte(w)) {
+		return fmt.Errorf("want %s", w)
+	}
+	p.pos += len(w)
+	return nil
+}
+
+func (p *parser) nested(read func(*parser) (pyjson.Value, error)) (pyjson.Value, error) {
+	if p.depth++; p.depth > maxDepth {
+		return pyjson.Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	v, err := read(p)
+	p.depth--
+	return v, err
+}
+
+func (p *parser) array() (pyjson.Value, error) {
+	p.pos++
+	var items []pyjson.Value
+	if p.space(); p.at(p.pos) == ']' {
+		p.pos++
+		return pyjson.OfArray(), nil
+	}
+	for {
+		v, err := p.value()
+		if err != nil {
+			return v, err
+		}
+		if !p.skim {
+			items = append(items, v)
+		}
+		p.space()
+		switch p.at(p.pos) {
+		case ',':
+			p.pos++
+		case ']':
+			p.pos++
+			return pyjson.OfArray(items...), nil
+		default:
+			return v, errors.New("want a comma or ]")
+		}
+	}
+}
+
+func (p *parser) object() (pyjson.Value, error) {
+	var members []pyjson.Member
+	err := p.members(func(text []byte) error {
+		if p.skim {
+			_, err := p.value()
+			return err
+		}
+		name := p.name(text)
+		v, err := p.value()
+		members = append(members, pyjson.Member{Name: name, Value: v})
+		return err
+	})
+	if err != nil || p.skim {
+		return pyjson.Value{}, err
+	}
+	return pyjson.OfObject(members...), nil
+}
+
+// members walks over an object; member reads the value of each name, which is
+// good until it reads.
+func (p *parser) members(member func(name []byte) error) error {
+	p.pos++
+	for {
+		if p.space(); p.at(p.pos) == '}' { // also after a comma
+			p.pos++
+			return nil
+		}
+		if p.at(p.pos) != '"' {
+			return errors.New("want a name in double quotes")
+		}
+		name, err := p.text()
+		if err != nil {
+			return err
+		}
+		if p.space(); p.at(p.pos) != ':' {
+			return errors.New("want a colon")
+		}
+		p.pos++
+		if err := member(name); err != nil {
+			return err
+		}
+		p.space()
+		switch p.at(p.pos) {
+		case ',':
+			p.pos++
+		case '}':
+			p.pos++
+			return nil
+		default:
+			return errors.New("want a comma or }")
+		}
+	}
+}
+
+// name returns a copy of a name that equal ones share.
+func (p *parser) name(b []byte) string {
+	if known, ok := p.names[string(b)]; ok {
+		return known
+	}
+	if p.names == nil {
+		p.names = map[string]string{}
+	}
+	name := string(b)
+	if len(p.names) < 1<<16 {
+		p.names[name] = name
+	}
+	return name
+}
+
+// text reads a string; the bytes are good until the next one.
+func (p *parser) text() ([]byte, error) {
+	p.pos++
+	start := p.pos
+	end, err := p.plain(&quote{})
+	switch {
+	case err != nil:
+		return nil, err
+	case p.data[end] == '"':
+		p.pos = end + 1
+		return p.data[start:end], nil
+	}
+	p.pos = start
+	return p.escaped()
+}
+
+// quote is the place of the next quote, once it was looked for.
+type quote struct{ at int }
+
+// plain returns where the plain characters from pos on end: at a quote or a
+// backslash.
+func (p *parser) plain(next *quote) (int, error) {
+	if next.at <= p.pos {
+		n := bytes.IndexByte(p.data[p.pos:], '"')
+		if n < 0 {
+			return 0, errString
+		}
+		next.at = p.pos + n
+	}
+	run := p.data[p.pos:next.at]
+	if n := bytes.IndexByte(run, '\\'); n >= 0 {
+		run = run[:n]
+	}
+	if bytes.IndexByte(run, 0) >= 0 {
+		return 0, errString
+	}
+	return p.pos + len(run), nil
+}
+
+// escaped reads the rest of a string with backslashes. A high surrogate waits
+// for the next \u escape, however far away, and is lost where none comes.
+func (p *parser) escaped() ([]byte, error) {
+	p.buf = slices.Grow(p.buf[:0], len(p.data)-p.pos)
+	high := rune(0)
+	var next quote
+	for {
+		end, err := p.plain(&next)
+		if err != nil {
+			return nil, err
+		}
+		p.buf = append(p.buf, p.data[p.pos:end]...)
+		p.pos = end
+		if p.data[end] == '"' {
+			p.pos++
+			return p.buf, nil
+		}
+		if err := p.escape(&high); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *parser) escape(high *rune) error {
+	c := p.at(p.pos + 1)
+	if c == 'u' {
+		return p.unicode(high)
+	}
+	i := strings.IndexByte(`"\/bfnrt`, c)
+	if i < 0 {
+		return errors.New("unknown escape")
+	}
+	p.buf = append(p.buf, "\"\\/\b\f\n\r\t"[i])
+	p.pos += 2
+	return nil
+}
+
+func (p *parser) unicode(high *rune) error {
+	r := rune(0)
+	for i := p.pos + 2; i < p.pos+6; i++ {
+		c := p.at(i)
+		switch {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return errors.New(`want four hexadecimal digits after \u`)
+		}
+	}
+	switch {
+	case *high != 0:
+		full := utf16.DecodeRune(*high, r)
+		if full == utf8.RuneError {
+			return errors.New("a high surrogate without a low one")
+		}
+		p.buf = utf8.AppendRune(p.buf, full)
+		*high = 0
+	case r&0xfc00 == 0xd800:
+		*high = r
+	case utf16.IsSurrogate(r): // in its three-byte form, as pyjson has it
+		p.buf = append(p.buf, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+	default:
+		p.buf = utf8.AppendRune(p.buf, r)
+	}
+	p.pos += 6
+	return nil
+}

@@ -1,0 +1,162 @@
+package ujson
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
+)
+
+var errSurrogate = errors.New("write JSON: a lone surrogate in a text")
+
+// Append appends v as DataFrame.to_json writes a cell that holds it: without
+// blanks, in ASCII, "/" escaped, floats with at most ten decimals, null for
+// NaN and infinities.
+func Append(b []byte, v pyjson.Value) ([]byte, error) {
+	switch v.Kind() {
+	case pyjson.Bool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	case pyjson.Int:
+		if n, ok := v.Int(); ok {
+			return strconv.AppendInt(b, n, 10), nil
+		}
+		n, ok := v.Uint()
+		if !ok {
+			return b, errors.New("write JSON: a whole number of more than 64 bits")
+		}
+		return strconv.AppendUint(b, n, 10), nil
+	case pyjson.Float:
+		f, _ := v.Float()
+		return appendFloat(b, f), nil
+	case pyjson.String:
+		return appendText(b, v.Text())
+	case pyjson.Array, pyjson.Object:
+		return appendList(b, v)
+	}
+	return append(b, "null"...), nil
+}
+
+func appendList(b []byte, v pyjson.Value) ([]byte, error) {
+	open, closing := byte('['), byte(']')
+	names := v.Names()
+	if v.Kind() == pyjson.Object {
+		open, closing = '{', '}'
+	}
+	b = append(b, open)
+	var err error
+	for i, x := range v.Items() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if names != nil {
+			if b, err = appendText(b, names[i]); err != nil {
+				return b, err
+			}
+			b = append(b, ':')
+		}
+		if b, err = Append(b, x); err != nil {
+			return b, err
+		}
+	}
+	return append(b, closing), nil
+}
+
+// Beyond these sizes floats are written with an exponent.
+const (
+	largest  = 1e16 - 1
+	smallest = 1e-15
+)
+
+// appendFloat appends a float: the integer part and the fraction times 1e10
+// are taken apart in double arithmetic, halves rounded up if the last digit is
+// odd or there is none, trailing zeros cut.
+func appendFloat(b []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...)
+	}
+	abs := math.Abs(f)
+	if abs > largest || abs != 0 && abs < smallest {
+		return table.AppendFormat(b, f, 'g', 10)
+	}
+	const scale = 1e10
+	whole := uint64(abs)
+	scaled := float64((abs - float64(whole)) * scale)
+	fraction := uint64(scaled)
+	if rest := scaled - float64(fraction); rest > 0.5 || rest == 0.5 && (fraction == 0 || fraction&1 == 1) {
+		fraction++
+	}
+	if fraction >= scale {
+		fraction = 0
+		whole++
+	}
+	if f < 0 {
+		b = append(b, '-')
+	}
+	b = append(strconv.AppendUint(b, whole, 10), '.')
+	if fraction == 0 {
+		return append(b, '0')
+	}
+	digits := strconv.AppendUint(nil, fraction+scale, 10)[1:]
+	for digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+	}
+	return append(b, digits...)
+}
+
+// plain are the bytes that stand in texts as they are.
+var plain = func() (p [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		p[c] = c != '"' && c != '\\' && c != '/'
+	}
+	return p
+}()
+
+const hexDigits = "0123456789abcdef"
+
+// appendText appends a text in quotes. A lone surrogate is an error.
+func appendText(b []byte, text string) ([]byte, error) {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if plain[c] {
+			i++
+			continue
+		}
+		b = append(b, text[start:i]...)
+		if c < utf8.RuneSelf {
+			b = appendASCII(b, c)
+			i++
+		} else {
+			r, n := utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && n == 1 {
+				return b, errSurrogate
+			}
+			b = appendEscape(b, r)
+			i += n
+		}
+		start = i
+	}
+	return append(append(b, text[start:]...), '"'), nil
+}
+
+func appendASCII(b []byte, c byte) []byte {
+	if i := strings.IndexByte("\"\\/\b\f\n\r\t", c); i >= 0 {
+		return append(b, '\\', `"\/bfnrt`[i])
+	}
+	return appendEscape(b, rune(c))
+}
+
+// appendEscape appends \uXXXX, two of them beyond the basic plane.
+func appendEscape(b []byte, r rune) []byte {
+	if r >= 0x10000 {
+		r -= 0x10000
+		b = appendEscape(b, 0xd800+r>>10)
+		r = 0xdc00 + r&0x3ff
+	}
+	return append(b, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+}

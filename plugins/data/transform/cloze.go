@@ -1,0 +1,105 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/random"
+)
+
+var drawClozeVerb = Verb{
+	Name: "draw_cloze", Params: []string{"lines", "share", "options"},
+	Summary: "A share of the lines, drawn one by one, and a word drawn from each that is to be left out: a table with the columns position (of the line), line and word (its place among the line's words).",
+	Detail: "For every line a number between 0 and 1 is drawn; the line is taken when that is at most share and the line has three words or more. " +
+		"Then, for a line that is taken, a word is drawn that is neither the first nor the last. White space stands between words. lines are those of a file or a column of texts.",
+	Source: "g = numpy.random.RandomState(random_state); g.uniform() <= share, then g.randint(1, len(line.split()) - 1)",
+	Func:   drawCloze,
+}
+
+func drawCloze(lines Rows, share float64, o *randomOptions) (*table.Table, error) {
+	g := random.NewRandomState(uint32(o.RandomState))
+	var positions, words []int64
+	var texts []string
+	row := int64(-1)
+	err := eachLine(lines, func(line []byte) error {
+		row++
+		if g.Uniform(0, 1) > share {
+			return nil
+		}
+		text := string(line)
+		n := len(strings.FieldsFunc(text, isPythonSpace))
+		if n < 3 {
+			return nil
+		}
+		word, err := g.Integer(1, int64(n-1))
+		positions, words, texts = append(positions, row), append(words, word), append(texts, text)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("draw_cloze: %w", err)
+	}
+	return table.New(table.FromInts("position", positions), table.FromTexts("line", texts, nil), table.FromInts("word", words))
+}
+
+// eachLine visits the lines of a file, or the cells of a column of texts.
+func eachLine(lines Rows, visit func(line []byte) error) error {
+	switch r := lines.(type) {
+	case *Lines:
+		return r.each(func(line []byte, _ bool) error { return visit(line) })
+	case ColumnRows:
+		for i := range r.Len() {
+			if r.Kind() != table.Text || r.IsMissing(i) {
+				return fmt.Errorf("row %d holds no text", i)
+			}
+			if err := visit([]byte(r.Text(i))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return errors.New("expected the lines of a file or a column of texts")
+}
+
+var removeWordVerb = Verb{
+	Name: "remove_word", Params: []string{"text", "place"},
+	Summary: "The words of a text without the one at a place, counted from 0, joined by single blanks.",
+	Detail:  "White space stands between words. A text that has no word there is an error.",
+	Source:  "\" \".join(words[:place] + words[place + 1:]) with words = text.split()",
+	Func: func(texts *table.Column, place Operand) (*table.Column, error) {
+		if n := place.Len(); n >= 0 && n != texts.Len() {
+			return nil, fmt.Errorf("remove_word: columns of %d and %d rows", texts.Len(), n)
+		}
+		row := -1
+		out, err := mapText(Operand{Column: texts}, func(s string) (string, error) {
+			row++
+			words := strings.FieldsFunc(s, isPythonSpace)
+			at := place.at(row).Int()
+			if at < 0 || at >= int64(len(words)) {
+				return "", fmt.Errorf("remove_word: no word %d among %d", at, len(words))
+			}
+			return strings.Join(slices.Delete(words, int(at), int(at)+1), " "), nil
+		})
+		return out.Column, err
+	},
+}
+
+var omitVerb = Verb{
+	Name: "omit", Params: []string{"rows", "positions"},
+	Summary: "The rows but for those at the given positions, counted from 0; their order is kept.",
+	Source:  "numpy.delete(rows, positions)",
+	Func: func(rows Rows, positions *table.Column) (Rows, error) {
+		n := rows.Len()
+		gone := newPicker(n)
+		for i := range positions.Len() {
+			at := positions.Int(i)
+			if positions.Kind() != table.Int64 || at < 0 || at >= int64(n) {
+				return nil, fmt.Errorf("omit: position %s of row %d is not between 0 and %d", positions.Text(i), i, n-1)
+			}
+			gone.set[at>>6] |= 1 << (at & 63)
+		}
+		return pickRows(rows, func(place int) bool { return !gone.has(place) }), nil
+	},
+}

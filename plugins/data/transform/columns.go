@@ -1,0 +1,352 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/random"
+)
+
+var tableVerb = Verb{
+	Name: "table", Params: []string{"columns"},
+	Summary: "A table of the given columns, in the order in which they are written; a single value fills every row.",
+	Func: func(fields Fields) (*table.Table, error) {
+		n := -1
+		for _, f := range fields {
+			if f.Value.Column != nil {
+				n = max(n, f.Value.Len())
+			}
+		}
+		empty, err := table.New()
+		if err != nil {
+			return nil, err
+		}
+		return withFields(empty, fields, max(n, 0))
+	},
+}
+
+var withVerb = Verb{
+	Name: "assign", Params: []string{"table", "columns"},
+	Summary: "The table with columns added at the end, in the order in which they are written; a column whose name the table has is replaced in its place.",
+	Detail:  "A single value fills every row: a whole number gives integers, any other number floats, \"\" an empty text. A name with blanks is written in quotes.",
+	Source:  "table[name] = value",
+	Func: func(t *table.Table, fields Fields) (*table.Table, error) {
+		return withFields(t, fields, t.Len())
+	},
+}
+
+func withFields(t *table.Table, fields Fields, n int) (*table.Table, error) {
+	cols := make([]*table.Column, len(fields))
+	for i, f := range fields {
+		if have := f.Value.Len(); have >= 0 && have != n {
+			return nil, fmt.Errorf("column %q has %d rows, the table has %d", f.Name, have, n)
+		}
+		cols[i] = f.Value.column(f.Name, n)
+	}
+	return t.With(cols...)
+}
+
+var selectVerb = Verb{
+	Name: "select", Params: []string{"rows", "columns…"},
+	Summary: "The named columns in that order; a list stands for its names.",
+	Source:  "table[columns]",
+	Func: func(rows Rows, columns ...[]string) (Rows, error) {
+		names := slices.Concat(columns...)
+		switch r := rows.(type) {
+		case TableRows:
+			t, err := r.Table.Select(names...)
+			return TableRows{t}, err
+		case stream:
+			return r.Select(names...)
+		}
+		return nil, errors.New("expected a table or the rows of a file")
+	},
+}
+
+var dropVerb = Verb{
+	Name: "drop", Params: []string{"rows", "columns…"},
+	Summary: "The table without the named columns; a list stands for its names. Each must be there.",
+	Detail:  "Of documents the fields of those names are left out, whether each has them or not.",
+	Source:  "table.drop(columns=columns)",
+	Func: func(rows Rows, columns ...[]string) (Rows, error) {
+		names := slices.Concat(columns...)
+		switch r := rows.(type) {
+		case TableRows:
+			t, err := r.Table.Drop(names...)
+			return TableRows{t}, err
+		case *Documents:
+			return r.without(names), nil
+		case *parquetRows:
+			return r.without(names)
+		}
+		return nil, errors.New("expected a table or the rows of a file")
+	},
+}
+
+var renameVerb = Verb{
+	Name: "rename", Params: []string{"table", "names"},
+	Summary: "The table with columns renamed: { old = \"new\" }. Their places stay.",
+	Func: func(t *table.Table, names Fields) (*table.Table, error) {
+		cols := slices.Clone(t.Columns())
+		for _, f := range names {
+			at := slices.Index(t.Names(), f.Name)
+			if at < 0 {
+				return nil, &table.NoColumnError{Name: f.Name, Have: t.Names()}
+			}
+			cols[at] = cols[at].Rename(f.Value.Value.String())
+		}
+		return table.New(cols...)
+	},
+}
+
+var fillVerb = Verb{
+	Name: "fill", Params: []string{"table", "columns", "value"},
+	Summary: "The table with each of the named columns set to one value, or to one column; columns that are not there are added at the end.",
+	Source:  "table[columns] = value",
+	Func: func(t *table.Table, columns []string, v Operand) (*table.Table, error) {
+		fields := make(Fields, len(columns))
+		for i, name := range columns {
+			fields[i] = Field{Name: name, Value: v}
+		}
+		return withFields(t, fields, t.Len())
+	},
+}
+
+var fillMissingVerb = Verb{
+	Name: "fillna", Params: []string{"rows", "value"},
+	Summary: "The column, or the table, with its missing cells set to a value.",
+	Source:  "fillna(value) of pandas.Series and pandas.DataFrame",
+	Func: func(rows Rows, v table.Value) (Rows, error) {
+		switch r := rows.(type) {
+		case ColumnRows:
+			return ColumnRows{fillMissing(r.Column, v)}, nil
+		case TableRows:
+			cols := make([]*table.Column, len(r.Columns()))
+			for i, c := range r.Columns() {
+				cols[i] = fillMissing(c, v)
+			}
+			t, err := table.New(cols...)
+			return TableRows{t}, err
+		}
+		return nil, fmt.Errorf("fillna: works on a column or a table")
+	},
+}
+
+func fillMissing(c *table.Column, v table.Value) *table.Column {
+	if c.MissingCount() == 0 {
+		return c
+	}
+	cells := c.Values()
+	for i := range cells {
+		if cells[i].IsMissing() {
+			cells[i] = v
+		}
+	}
+	if c.Kind() == table.Float64 && isNumeric(v.Kind()) {
+		return floatsOf(c.Name(), cells)
+	}
+	return table.FromValues(c.Name(), cells)
+}
+
+func floatsOf(name string, cells []table.Value) *table.Column {
+	out := make([]float64, len(cells))
+	for i, v := range cells {
+		out[i] = v.Float()
+	}
+	return table.FromFloats(name, out)
+}
+
+var oneHotVerb = Verb{
+	Name: "one_hot", Params: []string{"table", "column", "classes"},
+	Summary: "The table with the column replaced by one column for each class, 1 where the cell is that class and 0 elsewhere; they come last, in the order of the classes.",
+	Detail:  "A cell that is no class gives zeros throughout. The new columns hold integers.",
+	Source:  "pandas.get_dummies with a fixed class list",
+	Func: func(t *table.Table, column string, classes []string) (*table.Table, error) {
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		return hot(t, column, classes, func(i int) []string {
+			if c.IsMissing(i) {
+				return nil
+			}
+			return []string{c.Text(i)}
+		})
+	},
+}
+
+var mapValuesVerb = Verb{
+	Name: "map", Params: []string{"column", "from", "to"},
+	Summary: "The column with each cell that is the n-th value of from replaced by the n-th value of to.",
+	Detail:  "All cells are replaced at once, so a new value that equals another old one stays. A cell that is not in from becomes missing. The last of equal values in from counts.",
+	Source:  "pandas.Series.map(dict(zip(from, to)))",
+	Func: func(c *table.Column, from, to []table.Value) (*table.Column, error) {
+		if len(from) != len(to) {
+			return nil, fmt.Errorf("map: from has %d values, to has %d", len(from), len(to))
+		}
+		place := map[key]int{}
+		for i, v := range from {
+			place[keyOf(v)] = i
+		}
+		cells := make([]table.Value, c.Len())
+		for i := range cells {
+			if k, ok := place[keyOf(c.Value(i))]; ok {
+				cells[i] = to[k]
+			}
+		}
+		return table.FromValues(c.Name(), cells), nil
+	},
+}
+
+var joinVerb = Verb{
+	Name: "join_on", Params: []string{"left", "right", "columns"},
+	Summary: "The rows of the left table with the further columns of the right table's row that has the same cells in the columns (a name or a list).",
+	Detail:  "The order of the left table is kept. A row without partner is missing there; several partners give a row each, in their order. Missing cells are equal to each other. A further column whose name the left table has is an error.",
+	Source:  "pandas.merge(left, right, on=columns, how=\"left\")",
+	Func:    joinOn,
+}
+
+func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
+	lc, err := left.Select(columns...)
+	if err != nil {
+		return nil, err
+	}
+	rc, err := right.Select(columns...)
+	if err != nil {
+		return nil, err
+	}
+	codes, _ := rowCodes(right.Len()+left.Len(), true, func(k, i int) table.Value {
+		if i < right.Len() {
+			return rc.Columns()[k].Value(i)
+		}
+		return lc.Columns()[k].Value(i - right.Len())
+	}, len(columns))
+	partners := map[int][]int{}
+	for i, code := range codes[:right.Len()] {
+		partners[code] = append(partners[code], i)
+	}
+	var rowsLeft, rowsRight []int
+	for i, code := range codes[right.Len():] {
+		found := partners[code]
+		if found == nil {
+			found = []int{-1}
+		}
+		for _, j := range found {
+			rowsLeft, rowsRight = append(rowsLeft, i), append(rowsRight, j)
+		}
+	}
+	rest, err := right.Drop(columns...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range rest.Names() {
+		if left.Has(name) {
+			return nil, fmt.Errorf("join_on: both tables have a column %q; drop or rename one", name)
+		}
+	}
+	return left.Take(rowsLeft).With(rest.Take(rowsRight).Columns()...)
+}
+
+// sequenceOptions are the options of sequence.
+type sequenceOptions struct {
+	Start int `verb:"start"`
+}
+
+var sequenceVerb = Verb{
+	Name: "sequence", Params: []string{"rows", "options"},
+	Summary: "A column of whole numbers, one for each row: 0, 1, 2, … or from start on.",
+	Func: func(rows Rows, o *sequenceOptions) *table.Column {
+		out := make([]int64, rows.Len())
+		for i := range out {
+			out[i] = int64(o.Start + i)
+		}
+		return table.FromInts("sequence", out)
+	},
+}
+
+var numberGroupsVerb = Verb{
+	Name: "ngroup", Params: []string{"column", "options"},
+	Summary: "A column that says, for each row, which of the distinct cells of the column it holds: 0 for the smallest, 1 for the next, …",
+	Detail:  "sort = false numbers the cells in order of first appearance. All missing cells are one group, the last one of those that are sorted.",
+	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
+	Func: func(c *table.Column, o *groupOptions) *table.Column {
+		number := map[key]int64{}
+		var first []int // by number, the row of its first cell
+		out := make([]int64, c.Len())
+		for i := range out {
+			k := keyOf(c.Value(i))
+			n, ok := number[k]
+			if !ok {
+				n = int64(len(first))
+				number[k] = n
+				first = append(first, i)
+			}
+			out[i] = n
+		}
+		if isFalse(o.Sort) {
+			return table.FromInts(c.Name(), out)
+		}
+		order := span(0, len(first))
+		slices.SortFunc(order, func(a, b int) int { return compareValues(c.Value(first[a]), c.Value(first[b])) })
+		rank := make([]int64, len(first))
+		for r, n := range order {
+			rank[n] = int64(r)
+		}
+		for i, n := range out {
+			out[i] = rank[n]
+		}
+		return table.FromInts(c.Name(), out)
+	},
+}
+
+var countWithinVerb = Verb{
+	Name: "cumcount", Params: []string{"column", "options"},
+	Summary: "A column that counts, for each row, the earlier rows with the same cell: 0 for the first of each, or from start on.",
+	Source:  "pandas.Series.groupby.cumcount",
+	Func: func(c *table.Column, o *sequenceOptions) *table.Column {
+		seen := map[key]int64{}
+		out := make([]int64, c.Len())
+		for i := range out {
+			k := keyOf(c.Value(i))
+			out[i] = int64(o.Start) + seen[k]
+			seen[k]++
+		}
+		return table.FromInts(c.Name(), out)
+	},
+}
+
+// randomOptions are the options of random_integers.
+type randomOptions struct {
+	RandomState int `verb:"random_state"`
+}
+
+var randomIntegersVerb = Verb{
+	Name: "random_integers", Params: []string{"rows", "low", "high", "options"},
+	Summary: "A column of random whole numbers, low or more and below high, one for each row.",
+	Source:  "numpy.random.RandomState(random_state).randint(low, high, size=n)",
+	Func: func(rows Rows, low, high int, o *randomOptions) (*table.Column, error) {
+		out, err := random.NewRandomState(uint32(o.RandomState)).Integers(int64(low), int64(high), rows.Len())
+		if err != nil {
+			return nil, fmt.Errorf("random_integers: %w", err)
+		}
+		return table.FromInts("random", out), nil
+	},
+}
+
+var crossVerb = Verb{
+	Name: "cross", Params: []string{"table", "column", "values"},
+	Summary: "Every row of the table once for each of the values, which stand in a new last column: all values of the first row, then those of the second, …",
+	Source:  "pandas.merge(table, values, how=\"cross\")",
+	Func: func(t *table.Table, column string, values []table.Value) (*table.Table, error) {
+		rows := make([]int, 0, t.Len()*len(values))
+		cells := make([]table.Value, 0, cap(rows))
+		for i := range t.Len() {
+			for _, v := range values {
+				rows, cells = append(rows, i), append(cells, v)
+			}
+		}
+		return t.Take(rows).With(table.FromValues(column, cells))
+	},
+}

@@ -1,0 +1,50 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var firstFitVerb = Verb{
+	Name: "first_fit", Params: []string{"column", "size"},
+	Summary: "Whether each row is among at most size rows that are taken group by group.",
+	Detail: "A group is all rows with the same cell, missing cells being one group. In order of first appearance each group is taken whole, " +
+		"unless more than size rows would be taken then; later, smaller groups may still fit.",
+	Func: func(c *table.Column, size int) (*table.Column, error) {
+		if size < 0 {
+			return nil, fmt.Errorf("first_fit: size %d is negative", size)
+		}
+		keys, count := groupsOf(c)
+		fits := make([]bool, len(count))
+		for k, n := range count {
+			if fits[k] = n <= size; fits[k] {
+				size -= n
+			}
+		}
+		taken := make([]bool, len(keys))
+		for i, k := range keys {
+			taken[i] = fits[k]
+		}
+		return table.FromBools(c.Name(), taken, nil), nil
+	},
+}
+
+// groupsOf numbers the groups of equal cells in order of first appearance and
+// returns each row's number and each group's size.
+func groupsOf(c *table.Column) (number, count []int) {
+	seen := map[key]int{}
+	number = make([]int, c.Len())
+	for i := range number {
+		k := keyOf(c.Value(i))
+		n, ok := seen[k]
+		if !ok {
+			n = len(count)
+			seen[k] = n
+			count = append(count, 0)
+		}
+		number[i] = n
+		count[n]++
+	}
+	return number, count
+}

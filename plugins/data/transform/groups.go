@@ -1,0 +1,197 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// groupVerbs work on the groups of a table: the rows with the same cells in
+// some columns. The verbs of words and draws that go with them stand in
+// words.go and uniform.go.
+var groupVerbs = []Verb{
+	groupFirstVerb, groupJoinVerb, groupSizeVerb, sampleEachVerb,
+	explodeWordsVerb, multiHotVerb,
+	linspaceVerb, randomUniformVerb, roundVerb, dateOrdinalVerb,
+}
+
+// groupOptions are the options of group_first and group_join.
+type groupOptions struct {
+	Sort *bool `verb:"sort"`
+}
+
+var groupFirstVerb = Verb{
+	Name: "group_first", Params: []string{"table", "columns", "options"},
+	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, then of every other column the group's first cell that is not missing.",
+	Detail:  "The columns of the group come first, the others in the order of the table. Groups are sorted by their cells, the first column first; sort = false keeps their order of first appearance. Rows with a missing cell in the columns are left out.",
+	Source:  "table.groupby(columns, sort=).first().reset_index()",
+	Func: func(t *table.Table, columns []string, o *groupOptions) (*table.Table, error) {
+		keys, err := t.Select(columns...)
+		if err != nil {
+			return nil, err
+		}
+		rest, err := t.Drop(columns...)
+		if err != nil {
+			return nil, err
+		}
+		groups := groupRows(keys, !isFalse(o.Sort))
+		out := keys.Take(firstOf(groups))
+		cols := slices.Clone(out.Columns())
+		for _, c := range rest.Columns() {
+			cols = append(cols, takeColumn(c, firstPresent(c, groups)))
+		}
+		return table.New(cols...)
+	},
+}
+
+// firstOf returns the first row of every group.
+func firstOf(groups [][]int) []int {
+	at := make([]int, len(groups))
+	for g, rows := range groups {
+		at[g] = rows[0]
+	}
+	return at
+}
+
+// firstPresent returns, for every group, the row of its first cell that is not
+// missing, or its first row where all are.
+func firstPresent(c *table.Column, groups [][]int) []int {
+	at := make([]int, len(groups))
+	for g, rows := range groups {
+		first := slices.IndexFunc(rows, func(i int) bool { return !c.IsMissing(i) })
+		at[g] = rows[max(first, 0)]
+	}
+	return at
+}
+
+var groupJoinVerb = Verb{
+	Name: "group_join", Params: []string{"table", "columns", "column", "separator", "options"},
+	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, and the texts of the group's cells in the column, joined by the separator in the order of the table.",
+	Detail:  "Numbers are spelled as Python does. Groups are sorted and left out as in group_first. A missing cell among those that are joined is an error.",
+	Source:  "table.groupby(columns, sort=)[column].agg(separator.join).reset_index()",
+	Func: func(t *table.Table, columns []string, column, separator string, o *groupOptions) (*table.Table, error) {
+		keys, err := t.Select(columns...)
+		if err != nil {
+			return nil, err
+		}
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		groups := groupRows(keys, !isFalse(o.Sort))
+		texts := make([]string, len(groups))
+		var buf strings.Builder
+		for g, rows := range groups {
+			buf.Reset()
+			for n, i := range rows {
+				if c.IsMissing(i) {
+					return nil, fmt.Errorf("group_join: column %q is missing in row %d; use fillna first", column, i)
+				}
+				if n > 0 {
+					buf.WriteString(separator)
+				}
+				buf.WriteString(c.Text(i))
+			}
+			texts[g] = buf.String()
+		}
+		return keys.Take(firstOf(groups)).With(table.FromTexts(column, texts, nil))
+	},
+}
+
+// groupRows returns the rows of every group of equal keys, each in the order of
+// the table, without the rows that miss a key. Groups come sorted by their
+// keys, or in order of first appearance.
+func groupRows(keys *table.Table, sorted bool) [][]int {
+	codes, n := rowCodes(keys.Len(), false, func(k, i int) table.Value { return keys.Columns()[k].Value(i) }, len(keys.Columns()))
+	groups := make([][]int, n)
+	for i, code := range codes {
+		if code >= 0 {
+			groups[code] = append(groups[code], i)
+		}
+	}
+	if sorted {
+		slices.SortStableFunc(groups, func(a, b []int) int {
+			for _, c := range keys.Columns() {
+				if d := compareValues(c.Value(a[0]), c.Value(b[0])); d != 0 {
+					return d
+				}
+			}
+			return 0
+		})
+	}
+	return groups
+}
+
+// rowCodes numbers the combinations of the cells of some columns in order of
+// first appearance. A row with a missing cell has the code -1, unless missing
+// cells count as equal.
+func rowCodes(rows int, missing bool, cell func(column, row int) table.Value, columns int) (codes []int, count int) {
+	type pair struct {
+		before int
+		cell   key
+	}
+	codes = make([]int, rows)
+	for k := range columns {
+		seen := map[pair]int{}
+		for i := range codes {
+			v := cell(k, i)
+			if codes[i] < 0 || !missing && v.IsMissing() {
+				codes[i] = -1
+				continue
+			}
+			p := pair{codes[i], keyOf(v)}
+			code, ok := seen[p]
+			if !ok {
+				code = len(seen)
+				seen[p] = code
+			}
+			codes[i] = code
+		}
+		count = len(seen)
+	}
+	return codes, count
+}
+
+var groupSizeVerb = Verb{
+	Name: "group_size", Params: []string{"column"},
+	Summary: "A column that says, for each row, how many rows of the column hold the same cell.",
+	Detail:  "All missing cells are one group.",
+	Source:  "column.groupby(column, dropna=False).transform(\"size\")",
+	Func: func(c *table.Column) *table.Column {
+		size := map[key]int64{}
+		for i := range c.Len() {
+			size[keyOf(c.Value(i))]++
+		}
+		out := make([]int64, c.Len())
+		for i := range out {
+			out[i] = size[keyOf(c.Value(i))]
+		}
+		return table.FromInts(c.Name(), out)
+	},
+}
+
+var sampleEachVerb = Verb{
+	Name: "sample_each", Params: []string{"table", "column", "options"},
+	Summary: "Rows drawn without replacement from each group of rows with the same cell in the column, group after group in order of first appearance, each in the order of its draw.",
+	Detail:  "The options are those of sample; every group is drawn from with the seed anew. Rows with a missing cell are left out.",
+	Source:  "pandas.concat([group.sample(n=, frac=, random_state=) for _, group in table.groupby(column, sort=False)])",
+	Func: func(t *table.Table, column string, o *sampleOptions) (*table.Table, error) {
+		keys, err := t.Select(column)
+		if err != nil {
+			return nil, err
+		}
+		var at []int
+		for _, rows := range groupRows(keys, false) {
+			drawn, err := o.draw(len(rows))
+			if err != nil {
+				return nil, fmt.Errorf("sample_each: group %s: %w", keys.Columns()[0].Text(rows[0]), err)
+			}
+			for _, i := range drawn {
+				at = append(at, rows[i])
+			}
+		}
+		return t.Take(at), nil
+	},
+}

@@ -1,0 +1,295 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// Op is an operator of the language.
+type Op string
+
+// The operators.
+const (
+	Add          Op = "+"
+	Subtract     Op = "-"
+	Multiply     Op = "*"
+	Divide       Op = "/"
+	Modulo       Op = "%"
+	Equal        Op = "=="
+	NotEqual     Op = "!="
+	Less         Op = "<"
+	LessEqual    Op = "<="
+	Greater      Op = ">"
+	GreaterEqual Op = ">="
+	And          Op = "&&"
+	Or           Op = "||"
+)
+
+// Operate applies an operator cell by cell; at least one side is a column.
+// The result has the name of the first column. Integers stay integers under
+// + - * %, wrapping as numpy's do; / gives floats; % has the sign of the
+// divisor as in Python. A comparison with a missing cell is false, except !=;
+// a number and a text are never equal, and ordering them is an error.
+func Operate(op Op, a, b Operand) (*table.Column, error) {
+	n, name, err := operandShape(a, b)
+	if err != nil {
+		return nil, fmt.Errorf("operator %s: %w", op, err)
+	}
+	switch op {
+	case Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual:
+		return compareCells(op, a, b, name, n)
+	case And, Or:
+		return logic(op, a, b, name, n)
+	default:
+		return arithmetic(op, a, b, name, n)
+	}
+}
+
+func operandShape(operands ...Operand) (n int, name string, err error) {
+	n = -1
+	for _, o := range operands {
+		switch {
+		case o.Column == nil:
+		case n < 0:
+			n, name = o.Len(), o.Column.Name()
+		case n != o.Len():
+			return 0, "", fmt.Errorf("columns of %d and %d rows", n, o.Len())
+		}
+	}
+	if n < 0 {
+		return 0, "", fmt.Errorf("no column among the operands")
+	}
+	return n, name, nil
+}
+
+func kindOf(o Operand) table.Kind {
+	if o.Column == nil {
+		return o.Value.Kind()
+	}
+	return o.Column.Kind()
+}
+
+func isNumeric(k table.Kind) bool { return k.IsNumber() || k == table.Bool || k == table.Missing }
+
+func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	ka, kb := kindOf(a), kindOf(b)
+	for _, k := range []table.Kind{ka, kb} {
+		if !isNumeric(k) {
+			return nil, fmt.Errorf("operator %s: works on numbers, not on %s cells; join texts in a template such as \"${a}_${b}\"", op, k)
+		}
+	}
+	if op != Divide && ka == table.Int64 && kb == table.Int64 {
+		return integerArithmetic(op, a, b, name, n)
+	}
+	if op == Modulo {
+		return nil, fmt.Errorf("operator %%: works on whole numbers")
+	}
+	x, y := a.floats(n), b.floats(n)
+	out := make([]float64, n)
+	for i := range out {
+		switch op {
+		case Add:
+			out[i] = x[i] + y[i]
+		case Subtract:
+			out[i] = x[i] - y[i]
+		case Multiply:
+			out[i] = x[i] * y[i]
+		case Divide:
+			out[i] = x[i] / y[i]
+		}
+	}
+	return table.FromFloats(name, out), nil
+}
+
+func integerArithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	x, y := a.ints(n), b.ints(n)
+	out := make([]int64, n)
+	for i := range out {
+		switch op {
+		case Add:
+			out[i] = x[i] + y[i]
+		case Subtract:
+			out[i] = x[i] - y[i]
+		case Multiply:
+			out[i] = x[i] * y[i]
+		case Modulo:
+			if y[i] == 0 {
+				return nil, fmt.Errorf("operator %%: division by zero in row %d", i)
+			}
+			if out[i] = x[i] % y[i]; out[i] != 0 && (out[i] < 0) != (y[i] < 0) {
+				out[i] += y[i]
+			}
+		}
+	}
+	return table.FromInts(name, out), nil
+}
+
+func (o Operand) floats(n int) []float64 {
+	if o.Column != nil {
+		return o.Column.Floats()
+	}
+	return constant("", table.FloatValue(o.Value.Float()), n).Floats()
+}
+
+func (o Operand) ints(n int) []int64 {
+	if o.Column != nil {
+		return o.Column.Ints()
+	}
+	return constant("", table.IntValue(o.Value.Int()), n).Ints()
+}
+
+func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	ka, kb := kindOf(a), kindOf(b)
+	out := make([]bool, n)
+	switch {
+	case ka == table.Int64 && kb == table.Int64:
+		x, y := a.ints(n), b.ints(n)
+		for i := range out {
+			out[i] = decide(op, sign(x[i], y[i]), true)
+		}
+	case isNumeric(ka) && isNumeric(kb):
+		x, y := a.floats(n), b.floats(n)
+		for i := range out {
+			out[i] = decide(op, sign(x[i], y[i]), !math.IsNaN(x[i]) && !math.IsNaN(y[i]))
+		}
+	case ka == table.Text && kb == table.Text:
+		for i := range out {
+			out[i] = decide(op, strings.Compare(a.at(i).String(), b.at(i).String()), !a.missing(i) && !b.missing(i))
+		}
+	default:
+		for i := range out {
+			x, y := a.at(i), b.at(i)
+			if op != Equal && op != NotEqual {
+				return nil, fmt.Errorf("operator %s: cannot order %s and %s cells", op, ka, kb)
+			}
+			out[i] = sameValue(x, y) == (op == Equal)
+		}
+	}
+	return table.FromBools(name, out, nil), nil
+}
+
+// decide turns a three-way comparison into a truth value; incomparable cells
+// (a missing one) are only unequal.
+func decide(op Op, c int, comparable bool) bool {
+	if !comparable {
+		return op == NotEqual
+	}
+	switch op {
+	case Equal:
+		return c == 0
+	case NotEqual:
+		return c != 0
+	case Less:
+		return c < 0
+	case LessEqual:
+		return c <= 0
+	case Greater:
+		return c > 0
+	default:
+		return c >= 0
+	}
+}
+
+func sign[T int64 | float64](x, y T) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// sameValue reports whether two cells are equal as pandas compares them:
+// numbers by value whatever their kind, a missing cell equals nothing.
+func sameValue(x, y table.Value) bool {
+	switch {
+	case x.IsMissing() || y.IsMissing():
+		return false
+	case x.Kind() == table.Text || y.Kind() == table.Text:
+		return x.Kind() == y.Kind() && x.String() == y.String()
+	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
+		return x.Int() == y.Int()
+	}
+	return x.Float() == y.Float()
+}
+
+func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	out := make([]bool, n)
+	for _, o := range []Operand{a, b} {
+		if kindOf(o) != table.Bool {
+			return nil, fmt.Errorf("operator %s: works on conditions, not on %s cells", op, kindOf(o))
+		}
+	}
+	for i := range out {
+		x, y := a.at(i).Bool(), b.at(i).Bool()
+		out[i] = (op == And && x && y) || (op == Or && (x || y))
+	}
+	return table.FromBools(name, out, nil), nil
+}
+
+// Not negates a column of conditions.
+func Not(c *table.Column) (*table.Column, error) {
+	if c.Kind() != table.Bool {
+		return nil, fmt.Errorf("operator !: works on conditions, not on %s cells", c.Kind())
+	}
+	out := make([]bool, c.Len())
+	for i := range out {
+		out[i] = !c.Bool(i)
+	}
+	return table.FromBools(c.Name(), out, nil), nil
+}
+
+// Choose takes each row from yes where the condition holds, from no elsewhere.
+// Where one side is of floats and the other of numbers, the result is of
+// floats, as numpy.where's.
+func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
+	n, _, err := operandShape(Operand{Column: cond}, yes, no)
+	if err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
+	}
+	if cond.Kind() != table.Bool {
+		return nil, fmt.Errorf("condition: a column of %s cells is not a condition", cond.Kind())
+	}
+	out := make([]table.Value, n)
+	for i := range out {
+		if cond.Bool(i) {
+			out[i] = yes.at(i)
+		} else {
+			out[i] = no.at(i)
+		}
+	}
+	if a, b := kindOf(yes), kindOf(no); a.IsNumber() && b.IsNumber() && (a == table.Float64 || b == table.Float64) {
+		return floatsOf(cond.Name(), out), nil
+	}
+	return table.FromValues(cond.Name(), out), nil
+}
+
+// Join concatenates texts and cells row by row, as a template such as
+// "${a}_${b}" asks. A missing cell is an error.
+func Join(parts []Operand) (*table.Column, error) {
+	n, name, err := operandShape(parts...)
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	out := make([]string, n)
+	var buf []byte
+	for i := range out {
+		buf = buf[:0]
+		for _, p := range parts {
+			if p.missing(i) {
+				return nil, fmt.Errorf("template: column %q is missing in row %d; use fillna first", p.Column.Name(), i)
+			}
+			if p.Column == nil {
+				buf = append(buf, p.Value.String()...)
+			} else {
+				buf = append(buf, p.Column.Text(i)...)
+			}
+		}
+		out[i] = string(buf)
+	}
+	return table.FromTexts(name, out, nil), nil
+}

@@ -1,0 +1,96 @@
+package transform
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var pixelsVerb = Verb{
+	Name: "pixels", Params: []string{"paths"},
+	Summary: "The grey values of PNG pictures as a table with the columns path, row, column (both from 1) and value, picture after picture, row by row.",
+	Detail: "Values lie between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
+		"transparency is ignored. Of 16 bits a channel the upper 8 count, but grey of 16 bits without transparency is cut off at 255, as Pillow does.",
+	Source: "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
+	Func:   pixels,
+}
+
+func pixels(in *Input, paths []string) (*table.Table, error) {
+	var names []string
+	var rows, columns []int64
+	var values []float64
+	for _, path := range paths {
+		grey, width, err := greyPNG(in, path)
+		if err != nil {
+			return nil, fmt.Errorf("pixels %s: %w", path, err)
+		}
+		for i, g := range grey {
+			names = append(names, path)
+			rows, columns = append(rows, int64(i/width+1)), append(columns, int64(i%width+1))
+			values = append(values, float64(g)/255)
+		}
+	}
+	return table.New(table.FromTexts("path", names, nil), table.FromInts("row", rows),
+		table.FromInts("column", columns), table.FromFloats("value", values))
+}
+
+// greyPNG decodes a picture to 8-bit grey, row by row.
+func greyPNG(in *Input, path string) (grey []uint8, width int, err error) {
+	f, err := in.Raw.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	b := img.Bounds()
+	grey = make([]uint8, 0, b.Dx()*b.Dy())
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			g, err := greyAt(img, x, y)
+			if err != nil {
+				return nil, 0, err
+			}
+			grey = append(grey, g)
+		}
+	}
+	return grey, b.Dx(), nil
+}
+
+// greyAt is Pillow's conversion to mode L.
+func greyAt(img image.Image, x, y int) (uint8, error) {
+	switch p := img.(type) {
+	case *image.Gray:
+		return p.GrayAt(x, y).Y, nil
+	case *image.NRGBA:
+		return luma(p.NRGBAAt(x, y)), nil
+	case *image.RGBA:
+		c := p.RGBAAt(x, y)
+		return luma(color.NRGBA{R: c.R, G: c.G, B: c.B}), nil
+	case *image.Gray16:
+		return uint8(min(p.Gray16At(x, y).Y, 255)), nil
+	case *image.RGBA64:
+		c := p.RGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
+	case *image.NRGBA64:
+		c := p.NRGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
+	case *image.Paletted:
+		c, ok := p.At(x, y).(color.NRGBA)
+		if !ok {
+			rgba := color.RGBAModel.Convert(p.At(x, y)).(color.RGBA)
+			c = color.NRGBA{R: rgba.R, G: rgba.G, B: rgba.B}
+		}
+		return luma(c), nil
+	}
+	return 0, fmt.Errorf("pictures of kind %T are not supported", img)
+}
+
+func luma(c color.NRGBA) uint8 {
+	return uint8((19595*uint32(c.R) + 38470*uint32(c.G) + 7471*uint32(c.B) + 32768) >> 16)
+}

@@ -1,0 +1,69 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var positionsVerb = Verb{
+	Name: "positions", Params: []string{"column", "values"},
+	Summary: "For each of the values (a column or a list) the position of the cell of the column that equals it, counted from 0, as take wants it.",
+	Detail:  "The last of equal cells counts. A value that no cell equals is an error.",
+	Source:  "[{cell: i for i, cell in enumerate(column)}[value] for value in values]",
+	Func: func(c *table.Column, values []table.Value) (*table.Column, error) {
+		at := make(map[key]int, c.Len())
+		for i := range c.Len() {
+			at[keyOf(c.Value(i))] = i
+		}
+		out := make([]int64, len(values))
+		for i, v := range values {
+			row, ok := at[keyOf(v)]
+			if !ok {
+				return nil, fmt.Errorf("positions: no cell of column %q equals %q, the value of row %d", c.Name(), v, i)
+			}
+			out[i] = int64(row)
+		}
+		return table.FromInts("position", out), nil
+	},
+}
+
+var cumulativeSumVerb = Verb{
+	Name: "cumsum", Params: []string{"column"},
+	Summary: "A column with the sum of all cells of a column of numbers up to each, left to right.",
+	Detail:  "Whole numbers and conditions give whole numbers. A missing cell stays missing and does not count.",
+	Source:  "pandas.Series.cumsum",
+	Func: func(c *table.Column) (*table.Column, error) {
+		switch c.Kind() {
+		case table.Int64, table.Bool:
+			if c.MissingCount() == 0 {
+				return sumInts(c), nil
+			}
+		case table.Float64:
+			return sumFloats(c), nil
+		}
+		return nil, fmt.Errorf("cumsum: works on a column of numbers, not on %s cells", c.Kind())
+	},
+}
+
+func sumInts(c *table.Column) *table.Column {
+	out := make([]int64, c.Len())
+	sum := int64(0)
+	for i := range out {
+		sum += c.Int(i)
+		out[i] = sum
+	}
+	return table.FromInts(c.Name(), out)
+}
+
+func sumFloats(c *table.Column) *table.Column {
+	out := make([]float64, c.Len())
+	sum := 0.0
+	for i := range out {
+		if out[i] = c.Float(i); !c.IsMissing(i) {
+			sum += out[i]
+			out[i] = sum
+		}
+	}
+	return table.FromFloats(c.Name(), out)
+}

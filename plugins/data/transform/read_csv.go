@@ -1,0 +1,117 @@
+package transform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// csvOptions are the options of csv.
+type csvOptions struct {
+	Separator string            `verb:"separator"`
+	Types     map[string]string `verb:"types"`
+	Names     []string          `verb:"names"`
+	Header    *bool             `verb:"header"`
+	Floats    string            `verb:"floats"`
+	Quotes    *bool             `verb:"quotes"`
+	Missing   *bool             `verb:"missing"`
+	Columns   []string          `verb:"columns"`
+}
+
+var csvVerb = Verb{
+	Name: "csv", Params: []string{"path", "options"},
+	Summary: "The table in a CSV file of the raw folder.",
+	Detail: "Columns get their types as pandas infers them. Options: separator (\",\"), types ({column = \"text\"|\"int\"|\"float\"|\"bool\"} instead of inference), " +
+		"names (column names), header (false: the first line is data), floats (\"round_trip\", or \"fast\" for the default parser of pandas, " +
+		"which is off by some units in the last place), quotes (false: a quote is a plain character), missing (false: no text stands for a missing value), " +
+		"columns (the names of those to keep, in that order).",
+	Source: "pandas.read_csv (2.2)",
+	Func:   readCSV,
+}
+
+var csvKinds = map[string]table.Kind{"text": table.Text, "int": table.Int64, "float": table.Float64, "bool": table.Bool}
+
+func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
+	opts, err := o.options()
+	if err != nil {
+		return nil, fmt.Errorf("csv %s: %w", path, err)
+	}
+	f, err := in.Raw.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	defer f.Close()
+	t, err := table.ReadCSV(f, opts)
+	if err != nil {
+		return nil, fmt.Errorf("csv %s: %w", path, err)
+	}
+	if o.Columns == nil {
+		return t, nil
+	}
+	if t, err = t.Select(o.Columns...); err != nil {
+		return nil, fmt.Errorf("csv %s: %w", path, err)
+	}
+	return t, nil
+}
+
+var csvFilesVerb = Verb{
+	Name: "csv_files", Params: []string{"paths", "options"},
+	Summary: "The rows of many CSV files of the raw folder as one table, file after file, with the path of the file in a first column named path.",
+	Detail:  "Each file is typed on its own; the tables are then joined as concat joins them. The options are those of csv.",
+	Source:  "pandas.concat([pandas.read_csv(path).assign(path=path) for path in paths])",
+	Func:    readCSVFiles,
+}
+
+func readCSVFiles(in *Input, paths []string, o *csvOptions) (*table.Table, error) {
+	tables := make([]*table.Table, len(paths))
+	for i, path := range paths {
+		if err := in.Context.Err(); err != nil {
+			return nil, err
+		}
+		t, err := readCSV(in, path, o)
+		if err != nil {
+			return nil, err
+		}
+		column := constant("path", table.TextValue(path), t.Len())
+		if tables[i], err = table.New(append([]*table.Column{column}, t.Columns()...)...); err != nil {
+			return nil, fmt.Errorf("csv %s: %w", path, err)
+		}
+	}
+	all, err := table.Concat(tables...)
+	if err != nil {
+		return nil, fmt.Errorf("csv_files: %w", err)
+	}
+	return all, nil
+}
+
+func (o *csvOptions) options() (table.ReadOptions, error) {
+	opts := table.ReadOptions{Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
+	if o.Separator != "" {
+		if len(o.Separator) != 1 {
+			return opts, fmt.Errorf("separator %q is not one ASCII character", o.Separator)
+		}
+		opts.Comma = o.Separator[0]
+	}
+	switch o.Floats {
+	case "", "round_trip":
+	case "fast":
+		opts.Floats = table.Fast
+	default:
+		return opts, fmt.Errorf("floats = %q: write \"round_trip\" or \"fast\"", o.Floats)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Types)) {
+		kind, ok := csvKinds[o.Types[name]]
+		if !ok {
+			return opts, fmt.Errorf("type %q of column %q: write \"text\", \"int\", \"float\" or \"bool\"", o.Types[name], name)
+		}
+		if opts.Kinds == nil {
+			opts.Kinds = map[string]table.Kind{}
+		}
+		opts.Kinds[name] = kind
+	}
+	return opts, nil
+}
+
+func isFalse(b *bool) bool { return b != nil && !*b }

@@ -1,0 +1,159 @@
+package transform
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var filesVerb = Verb{
+	Name: "files", Params: []string{"pattern"},
+	Summary: "The files of the raw folder whose path matches a pattern, as a table with the columns path, folder, name and stem.",
+	Detail: "In the pattern * and ? match within one name, ** matches any number of folders (also none), every other character stands for itself. " +
+		"Rows are sorted by the parts of the path, so a folder's files stand together (\"a/z\" before \"a-b/a\"), names by code points. " +
+		"Folders are not listed; no match gives an empty table. folder is the name of the folder the file lies in, stem the name without its last suffix.",
+	Source: "sorted(pathlib.Path.glob(pattern))",
+	Func:   listFiles,
+}
+
+func listFiles(in *Input, pattern string) (*table.Table, error) {
+	paths, err := matching(in, pattern, false)
+	if err != nil {
+		return nil, fmt.Errorf("files %q: %w", pattern, err)
+	}
+	return filesTable(paths)
+}
+
+var foldersVerb = Verb{
+	Name: "folders", Params: []string{"pattern"},
+	Summary: "The folders of the raw folder whose path matches a pattern, as a table with the columns path, folder, name and stem.",
+	Detail:  "Patterns, columns and order are those of files; folder is the name of the folder in which the folder lies.",
+	Source:  "sorted(path for path in pathlib.Path.glob(pattern) if path.is_dir())",
+	Func: func(in *Input, pattern string) (*table.Table, error) {
+		paths, err := matching(in, pattern, true)
+		if err != nil {
+			return nil, fmt.Errorf("folders %q: %w", pattern, err)
+		}
+		return filesTable(paths)
+	},
+}
+
+// matching returns the paths of the files, or of the folders, that match a
+// pattern.
+func matching(in *Input, pattern string, folders bool) ([]string, error) {
+	if !fs.ValidPath(path.Clean(pattern)) || path.Clean(pattern) != pattern {
+		return nil, fmt.Errorf("not a path relative to the raw folder")
+	}
+	var paths []string
+	err := walkPattern(in.Raw, ".", strings.Split(pattern, "/"), folders, &paths)
+	return paths, err
+}
+
+// filesTable returns the table of files or folders with the given paths, sorted.
+func filesTable(paths []string) (*table.Table, error) {
+	slices.SortFunc(paths, comparePaths)
+	paths = slices.Compact(paths)
+	var folders, names, stems []string
+	for _, p := range paths {
+		names = append(names, path.Base(p))
+		folders = append(folders, folderName(p))
+		stems = append(stems, stemOf(p))
+	}
+	return table.New(table.FromTexts("path", paths, nil), table.FromTexts("folder", folders, nil),
+		table.FromTexts("name", names, nil), table.FromTexts("stem", stems, nil))
+}
+
+// comparePaths orders slash-separated paths part by part.
+func comparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+func walkPattern(raw fs.FS, dir string, parts []string, folders bool, out *[]string) error {
+	if len(parts) > 1 && !strings.ContainsAny(parts[0], "*?") {
+		next := path.Join(dir, parts[0])
+		if info, err := fs.Stat(raw, next); err != nil || !info.IsDir() {
+			return nil
+		}
+		return walkPattern(raw, next, parts[1:], folders, out)
+	}
+	entries, err := fs.ReadDir(raw, dir)
+	if err != nil {
+		return err
+	}
+	if parts[0] == "**" && len(parts) > 1 {
+		if err := walkPattern(raw, dir, parts[1:], folders, out); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		next := path.Join(dir, e.Name())
+		switch {
+		case parts[0] == "**" && e.IsDir():
+			if folders && len(parts) == 1 {
+				*out = append(*out, next)
+			}
+			err = walkPattern(raw, next, parts, folders, out)
+		case parts[0] == "**" && len(parts) == 1:
+			if !folders {
+				*out = append(*out, next)
+			}
+		case !matchName(parts[0], e.Name()):
+		case len(parts) == 1 && e.IsDir() == folders:
+			*out = append(*out, next)
+		case len(parts) > 1 && e.IsDir():
+			err = walkPattern(raw, next, parts[1:], folders, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchName matches one name against a pattern with * and ?.
+func matchName(pattern, name string) bool {
+	p, n := []rune(pattern), []rune(name)
+	var i, j, star, back int
+	star = -1
+	for j < len(n) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, back = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
+			i++
+			j++
+		case star >= 0:
+			back++
+			i, j = star+1, back
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+func folderName(p string) string {
+	dir := path.Dir(p)
+	if dir == "." {
+		return ""
+	}
+	return path.Base(dir)
+}
+
+// stemOf returns a path's last part without its last suffix, as pathlib's
+// stem: a leading dot begins no suffix.
+func stemOf(p string) string {
+	base := path.Base(p)
+	if dot := strings.LastIndexByte(base, '.'); dot > 0 && dot < len(base)-1 {
+		return base[:dot]
+	}
+	return base
+}

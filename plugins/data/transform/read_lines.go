@@ -1,0 +1,59 @@
+package transform
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var linesVerb = Verb{
+	Name: "text_lines", Params: []string{"path", "options"},
+	Summary: "The lines of a text file of the raw folder, as a column named line.",
+	Detail: "\\n, \\r\\n and \\r end a line, as in Python's text mode; the ends are not part of the lines. A last line without an end counts. " +
+		"Option all_ends = true also cuts where str.splitlines does: at \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
+	Source: "open(path)",
+	Func:   readLines,
+}
+
+// lineOptions are the options of text_lines.
+type lineOptions struct {
+	AllEnds bool `verb:"all_ends"`
+}
+
+func readLines(in *Input, path string, o *lineOptions) (*table.Column, error) {
+	data, err := fs.ReadFile(in.Raw, path)
+	if err != nil {
+		return nil, fmt.Errorf("text_lines: %w", err)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("text_lines %s: the text is not UTF-8", path)
+	}
+	text := string(data)
+	if o.AllEnds {
+		text = allEnds.Replace(text)
+	}
+	return table.FromTexts("line", splitLines(text), nil), nil
+}
+
+// allEnds turns the rarer line ends of str.splitlines into \n.
+var allEnds = strings.NewReplacer("\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// splitLines cuts a text at \n, \r\n and \r.
+func splitLines(s string) []string {
+	var out []string
+	for s != "" {
+		at := strings.IndexAny(s, "\r\n")
+		if at < 0 {
+			return append(out, s)
+		}
+		out = append(out, s[:at])
+		if strings.HasPrefix(s[at:], "\r\n") {
+			at++
+		}
+		s = s[at+1:]
+	}
+	return out
+}

@@ -1,0 +1,256 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// Array is an array of a .npy file as rows along its first axis. Its bytes
+// are read when they are needed.
+type Array struct {
+	// Descr is numpy's name of the element type, such as "<f4".
+	Descr string
+	// Shape is the size along each axis.
+	Shape []int
+	data  io.ReaderAt
+	start int64
+	// fortran says that the first axis runs fastest.
+	fortran bool
+	// picked holds the rows of the file that are rows of the array; nil
+	// stands for all.
+	picked []int
+}
+
+var npyVerb = Verb{
+	Name: "npy", Params: []string{"path"},
+	Summary: "The array in a .npy file of the raw folder, as rows along its first axis.",
+	Detail:  "Numbers, conditions and texts of fixed length in C order. Rows are read from the file when they are written.",
+	Source:  "numpy.load(path, allow_pickle=False)",
+	Func: func(in *Input, path string) (Rows, error) {
+		a, err := openNpy(in, path)
+		if err != nil {
+			return nil, fmt.Errorf("npy %s: %w", path, err)
+		}
+		return a, nil
+	},
+}
+
+func openNpy(in *Input, path string) (*Array, error) {
+	f, err := in.Raw.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := f.(io.ReaderAt)
+	if ok {
+		in.keepOpen(f)
+	} else {
+		data, err := fs.ReadFile(in.Raw, path)
+		if err != nil {
+			return nil, err
+		}
+		_ = f.Close()
+		at = bytes.NewReader(data)
+	}
+	a := &Array{data: at}
+	if err := a.readHeader(); err != nil {
+		return nil, err
+	}
+	if len(a.Shape) == 0 || a.fortran && len(a.Shape) > 1 {
+		return nil, errors.New("an array without rows, or in Fortran order")
+	}
+	return a, nil
+}
+
+var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
+
+func (a *Array) readHeader() error {
+	head := make([]byte, 12)
+	if _, err := a.data.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if string(head[:6]) != "\x93NUMPY" || head[6] < 1 || head[6] > 3 {
+		return fmt.Errorf("not a .npy file of version 1 to 3")
+	}
+	size, from := int64(binary.LittleEndian.Uint16(head[8:])), int64(10)
+	if head[6] > 1 {
+		size, from = int64(binary.LittleEndian.Uint32(head[8:])), 12
+	}
+	if size > 1<<20 {
+		return fmt.Errorf("header of %d bytes", size)
+	}
+	text := make([]byte, size)
+	if _, err := a.data.ReadAt(text, from); err != nil {
+		return err
+	}
+	m := npyHeader.FindSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("header %q is not understood", text)
+	}
+	a.start = from + size
+	a.Descr = string(m[1])
+	for _, s := range strings.Split(string(m[3]), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				return fmt.Errorf("shape %q: %w", m[3], err)
+			}
+			a.Shape = append(a.Shape, n)
+		}
+	}
+	a.fortran = string(m[2]) == "True"
+	_, err := a.elementSize()
+	return err
+}
+
+// elementSize returns the bytes of an element.
+func (a *Array) elementSize() (int, error) {
+	if len(a.Descr) >= 3 && strings.ContainsRune("<|=", rune(a.Descr[0])) {
+		n, err := strconv.Atoi(a.Descr[2:])
+		if err == nil && n >= 0 && n < 1<<20 {
+			switch a.Descr[1] {
+			case 'U':
+				return 4 * n, nil
+			case 'b', 'i', 'u', 'f', 'S':
+				return n, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("element type %q is not supported", a.Descr)
+}
+
+// rowSize returns the bytes of a row.
+func (a *Array) rowSize() int {
+	size, _ := a.elementSize()
+	for _, n := range a.Shape[1:] {
+		size *= n
+	}
+	return size
+}
+
+// Len implements Rows.
+func (a *Array) Len() int { return a.Shape[0] }
+
+// Take implements Rows.
+func (a *Array) Take(rows []int) Rows {
+	out := *a
+	out.Shape = append([]int{len(rows)}, a.Shape[1:]...)
+	out.picked = make([]int, len(rows))
+	for i, n := range rows {
+		out.picked[i] = n
+		if a.picked != nil {
+			out.picked[i] = a.picked[n]
+		}
+	}
+	return &out
+}
+
+// readRow fills buf, of rowSize bytes, with row i.
+func (a *Array) readRow(i int, buf []byte) error {
+	if a.picked != nil {
+		i = a.picked[i]
+	}
+	n, err := a.data.ReadAt(buf, a.start+int64(i)*int64(len(buf)))
+	if n == len(buf) {
+		return nil
+	}
+	return fmt.Errorf("read row %d: %w", i, err)
+}
+
+// WriteNpy writes an array as numpy.save does, in format version 1.0.
+func WriteNpy(w io.Writer, a *Array) error {
+	shape := make([]string, len(a.Shape))
+	for i, n := range a.Shape {
+		shape[i] = strconv.Itoa(n)
+	}
+	dims := strings.Join(shape, ", ")
+	if len(shape) == 1 {
+		dims += ","
+	}
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a.Descr, dims)
+	head += strings.Repeat(" ", (64-(10+len(head)+1)%64)%64) + "\n"
+	if _, err := io.WriteString(w, "\x93NUMPY\x01\x00"+string(binary.LittleEndian.AppendUint16(nil, uint16(len(head))))+head); err != nil {
+		return err
+	}
+	buf := make([]byte, a.rowSize())
+	for i := range a.Len() {
+		if err := a.readRow(i, buf); err != nil {
+			return err
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var columnVerb = Verb{
+	Name: "column", Params: []string{"rows"},
+	Summary: "An array of one axis, or a list, as a column.",
+	Source:  "pandas.Series(array)",
+	Func: func(rows Rows) (*table.Column, error) {
+		switch r := rows.(type) {
+		case *Array:
+			return r.column()
+		case ListRows:
+			return table.FromValues("column", r), nil
+		case ColumnRows:
+			return r.Column, nil
+		}
+		return nil, fmt.Errorf("column: works on an array or a list")
+	},
+}
+
+func (a *Array) column() (*table.Column, error) {
+	if len(a.Shape) != 1 {
+		return nil, fmt.Errorf("column: the array has %d axes, not one", len(a.Shape))
+	}
+	cells := make([]table.Value, a.Len())
+	buf := make([]byte, a.rowSize())
+	for i := range cells {
+		if err := a.readRow(i, buf); err != nil {
+			return nil, err
+		}
+		cell, err := a.cell(buf)
+		if err != nil {
+			return nil, err
+		}
+		cells[i] = cell
+	}
+	return table.FromValues("column", cells), nil
+}
+
+func (a *Array) cell(buf []byte) (table.Value, error) {
+	var wide [8]byte
+	copy(wide[:], buf)
+	bits := binary.LittleEndian.Uint64(wide[:])
+	shift := 64 - 8*len(buf)
+	switch kind := a.Descr[1:]; {
+	case kind[0] == 'U':
+		var text []rune
+		for ; len(buf) >= 4; buf = buf[4:] {
+			text = append(text, rune(binary.LittleEndian.Uint32(buf)))
+		}
+		return table.TextValue(strings.TrimRight(string(text), "\x00")), nil
+	case kind == "b1":
+		return table.BoolValue(buf[0] != 0), nil
+	case kind == "f4":
+		return table.FloatValue(float64(math.Float32frombits(uint32(bits)))), nil
+	case kind == "f8":
+		return table.FloatValue(math.Float64frombits(bits)), nil
+	case kind[0] == 'i' && len(buf) <= 8:
+		return table.IntValue(int64(bits<<shift) >> shift), nil
+	case kind[0] == 'u' && len(buf) < 8:
+		return table.IntValue(int64(bits)), nil
+	}
+	return table.Value{}, fmt.Errorf("column: element type %q is not supported", a.Descr)
+}

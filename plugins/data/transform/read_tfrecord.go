@@ -1,0 +1,192 @@
+package transform
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var tfrecordTextsVerb = Verb{
+	Name: "tfrecord_texts", Params: []string{"paths", "feature"},
+	Summary: "A column with the text of one feature of every record in TensorFlow record files, file after file.",
+	Detail:  "The records are tf.train.Example messages; the feature's first bytes value is taken. A record without it, or a wrong checksum, is an error.",
+	Source:  "tf.data.TFRecordDataset, tf.train.Example.FromString",
+	Func: func(in *Input, paths []string, feature string) (*table.Column, error) {
+		var texts []string
+		for _, path := range paths {
+			f, err := in.Raw.Open(path)
+			if err != nil {
+				return nil, fmt.Errorf("tfrecord_texts: %w", err)
+			}
+			err = eachTFRecord(f, func(record []byte) error {
+				text, err := exampleText(record, feature)
+				texts = append(texts, text)
+				return err
+			})
+			if err = errors.Join(err, f.Close()); err != nil {
+				return nil, fmt.Errorf("tfrecord_texts %s: record %d: %w", path, len(texts), err)
+			}
+		}
+		return table.FromTexts(feature, texts, nil), nil
+	},
+}
+
+// maxTFRecord bounds one record, so that a wrong length asks for no memory.
+const maxTFRecord = 1 << 30
+
+// eachTFRecord visits the records of a file: length, its checksum, data, its
+// checksum, all little-endian.
+func eachTFRecord(f io.Reader, visit func([]byte) error) error {
+	r := bufio.NewReaderSize(f, 1<<20)
+	var head [12]byte
+	var data []byte
+	for {
+		if _, err := io.ReadFull(r, head[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		size := binary.LittleEndian.Uint64(head[:])
+		if maskedCRC(head[:8]) != binary.LittleEndian.Uint32(head[8:]) || size > maxTFRecord {
+			return errors.New("wrong checksum of a length")
+		}
+		if int(size)+4 > cap(data) {
+			data = make([]byte, size+4)
+		}
+		data = data[:size+4]
+		if _, err := io.ReadFull(r, data); err != nil {
+			return fmt.Errorf("cut short: %w", err)
+		}
+		if maskedCRC(data[:size]) != binary.LittleEndian.Uint32(data[size:]) {
+			return errors.New("wrong checksum of a record")
+		}
+		if err := visit(data[:size]); err != nil {
+			return err
+		}
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func maskedCRC(data []byte) uint32 {
+	c := crc32.Checksum(data, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// exampleText finds a feature of a tf.train.Example: features (1) hold map
+// entries (1) of name (1) and feature (2), which holds a bytes list (1) of
+// values (1).
+func exampleText(record []byte, feature string) (string, error) {
+	var text []byte
+	found := false
+	err := eachField(record, 1, func(features []byte) error {
+		return eachField(features, 1, func(entry []byte) error {
+			var name, value []byte
+			if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
+				return err
+			}
+			if err := eachField(entry, 2, func(b []byte) error { value = b; return nil }); err != nil || string(name) != feature {
+				return err
+			}
+			return eachField(value, 1, func(list []byte) error {
+				return eachField(list, 1, func(b []byte) error {
+					if !found {
+						text, found = b, true
+					}
+					return nil
+				})
+			})
+		})
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("it has no feature %q with bytes", feature)
+	}
+	return string(text), err
+}
+
+// eachField visits the length-delimited fields of that number in a protocol
+// buffer message.
+func eachField(message []byte, number uint64, visit func([]byte) error) error {
+	bad := errors.New("not a tf.train.Example")
+	for len(message) > 0 {
+		tag, n := binary.Uvarint(message)
+		if n <= 0 {
+			return bad
+		}
+		message = message[n:]
+		size := uint64(0)
+		switch tag & 7 {
+		case 0:
+			if _, n = binary.Uvarint(message); n <= 0 {
+				return bad
+			}
+			size = uint64(n)
+		case 1:
+			size = 8
+		case 5:
+			size = 4
+		case 2:
+			length, n := binary.Uvarint(message)
+			if n <= 0 {
+				return bad
+			}
+			message, size = message[n:], length
+		default:
+			return bad
+		}
+		if size > uint64(len(message)) {
+			return bad
+		}
+		if tag == number<<3|2 {
+			if err := visit(message[:size]); err != nil {
+				return err
+			}
+		}
+		message = message[size:]
+	}
+	return nil
+}
+
+// ScanExamples visits the features of every tf.train.Example in a TensorFlow
+// record file by name; features are valid during the call only.
+func ScanExamples(f io.Reader, visit func(features map[string]Feature) error) error {
+	return eachTFRecord(f, func(record []byte) error {
+		features := map[string]Feature{}
+		err := eachField(record, 1, func(list []byte) error {
+			return eachField(list, 1, func(entry []byte) error {
+				var name, value []byte
+				if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
+					return err
+				}
+				err := eachField(entry, 2, func(b []byte) error { value = b; return nil })
+				features[string(name)] = value
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		return visit(features)
+	})
+}
+
+// Feature is an encoded tf.train.Feature.
+type Feature []byte
+
+// Text returns the feature's first bytes value; "" without one.
+func (f Feature) Text() (text string) {
+	_ = eachField(f, 1, func(list []byte) error {
+		return eachField(list, 1, func(b []byte) error {
+			if text == "" {
+				text = string(b)
+			}
+			return nil
+		})
+	})
+	return text
+}

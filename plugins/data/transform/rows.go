@@ -1,0 +1,378 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/random"
+)
+
+var takeVerb = Verb{
+	Name: "take", Params: []string{"rows", "positions"},
+	Summary: "The rows at the given positions, counted from 0, in the order of the positions.",
+	Func: func(rows Rows, positions *table.Column) (Rows, error) {
+		at := make([]int, positions.Len())
+		for i := range at {
+			if at[i] = int(positions.Int(i)); at[i] < 0 || at[i] >= rows.Len() || positions.Kind() != table.Int64 {
+				return nil, fmt.Errorf("take: position %s of row %d is not between 0 and %d", positions.Text(i), i, rows.Len()-1)
+			}
+		}
+		return rows.Take(at), nil
+	},
+}
+
+var headVerb = Verb{
+	Name: "head", Params: []string{"rows", "count"},
+	Summary: "The first count rows, or all where there are fewer.",
+	Func: func(rows Rows, count int) (Rows, error) {
+		if count < 0 {
+			return nil, fmt.Errorf("head: count %d is negative", count)
+		}
+		if r, ok := rows.(*Lines); ok {
+			return r.head(count), nil
+		}
+		return rows.Take(span(0, min(count, rows.Len()))), nil
+	},
+}
+
+var tailVerb = Verb{
+	Name: "skip", Params: []string{"rows", "start"},
+	Summary: "The rows from position start, counted from 0, to the end.",
+	Func: func(rows Rows, start int) (Rows, error) {
+		if start < 0 {
+			return nil, fmt.Errorf("skip: start %d is negative", start)
+		}
+		return rows.Take(span(min(start, rows.Len()), rows.Len())), nil
+	},
+}
+
+// span returns lo, lo+1, … hi-1.
+func span(lo, hi int) []int {
+	out := make([]int, hi-lo)
+	for i := range out {
+		out[i] = lo + i
+	}
+	return out
+}
+
+var reverseVerb = Verb{
+	Name: "reverse", Params: []string{"rows"},
+	Summary: "The rows in reverse order.",
+	Func: func(rows Rows) Rows {
+		at := span(0, rows.Len())
+		slices.Reverse(at)
+		return rows.Take(at)
+	},
+}
+
+var filterVerb = Verb{
+	Name: "filter", Params: []string{"rows", "condition"},
+	Summary: "The rows for which the condition, a column of as many rows, holds; their order is kept.",
+	Detail:  "A missing condition does not hold.",
+	Func: func(rows Rows, condition *table.Column) (Rows, error) {
+		if condition.Kind() != table.Bool || condition.Len() != rows.Len() {
+			return nil, fmt.Errorf("filter: the condition has %d %s cells; it needs %d conditions such as t.x == 1", condition.Len(), condition.Kind(), rows.Len())
+		}
+		return pickRows(rows, condition.Bool), nil
+	},
+}
+
+func where(n int, keep func(int) bool) []int {
+	var at []int
+	for i := range n {
+		if keep(i) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+var whereInVerb = Verb{
+	Name: "where_in", Params: []string{"rows", "column", "values"},
+	Summary: "The rows whose cell in the column is among the values (a column or a list); their order is kept.",
+	Detail:  "Works on a table and on anything else that has columns. Numbers compare by value whatever their type. A missing cell is among the values when one of them is missing.",
+	Source:  "table[table[column].isin(values)]",
+	Func: func(rows Rows, column string, values Rows) (Rows, error) {
+		return whereMember(rows, column, values, true)
+	},
+}
+
+var whereNotInVerb = Verb{
+	Name: "where_not_in", Params: []string{"rows", "column", "values"},
+	Summary: "The rows whose cell in the column is not among the values; their order is kept.",
+	Detail:  "The rows that where_in leaves out.",
+	Source:  "table[~table[column].isin(values)]",
+	Func: func(rows Rows, column string, values Rows) (Rows, error) {
+		return whereMember(rows, column, values, false)
+	},
+}
+
+var isInVerb = Verb{
+	Name: "isin", Params: []string{"column", "values"},
+	Summary: "A column of conditions: whether each cell of the column is among the values (a column or a list).",
+	Source:  "column.isin(values)",
+	Func: func(c *table.Column, values []table.Value) *table.Column {
+		set := keySet(values)
+		out := make([]bool, c.Len())
+		for i := range out {
+			out[i] = set[keyOf(c.Value(i))]
+		}
+		return table.FromBools(c.Name(), out, nil)
+	},
+}
+
+func keySet(values []table.Value) map[key]bool {
+	set := make(map[key]bool, len(values))
+	for _, v := range values {
+		set[keyOf(v)] = true
+	}
+	return set
+}
+
+func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
+	set, err := memberSetOf(values)
+	if err != nil {
+		return nil, err
+	}
+	keep := func(v table.Value) bool { return set.has(v) == in }
+	switch r := rows.(type) {
+	case stream:
+		return r.Where(column, keep)
+	case Columned:
+		c, err := r.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		return rows.Take(where(c.Len(), func(i int) bool { return keep(c.Value(i)) })), nil
+	}
+	return nil, errors.New("these rows have no columns")
+}
+
+// key identifies a cell's value: equal numbers of different kinds share one.
+type key struct {
+	kind table.Kind
+	bits uint64
+	text string
+}
+
+func keyOf(v table.Value) key {
+	switch v.Kind() {
+	case table.Text:
+		return key{kind: table.Text, text: v.String()}
+	case table.Missing:
+		return key{}
+	case table.Float64:
+		f := v.Float()
+		if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+			return key{kind: table.Int64, bits: uint64(int64(f))}
+		}
+		return key{kind: table.Float64, bits: math.Float64bits(f)}
+	}
+	return key{kind: table.Int64, bits: uint64(v.Int())}
+}
+
+var uniqueVerb = Verb{
+	Name: "unique", Params: []string{"column"},
+	Summary: "The distinct values of a column in order of first appearance.",
+	Detail:  "All missing cells count as one value.",
+	Source:  "pandas.Series.unique",
+	Func: func(c *table.Column) *table.Column {
+		seen := map[key]bool{}
+		return takeColumn(c, where(c.Len(), func(i int) bool {
+			k := keyOf(c.Value(i))
+			first := !seen[k]
+			seen[k] = true
+			return first
+		}))
+	},
+}
+
+var sortVerb = Verb{
+	Name: "sort", Params: []string{"column"},
+	Summary: "The cells of a column or a list, smallest first; texts by code points, missing cells last.",
+	Source:  "sorted(list)",
+	Func: func(rows Rows) (Rows, error) {
+		switch r := rows.(type) {
+		case ColumnRows:
+			return r.Take(stableOrder(r.Values())), nil
+		case ListRows:
+			return r.Take(stableOrder(r)), nil
+		}
+		return nil, fmt.Errorf("sort: sorts a column or a list; use sort_values for a table")
+	},
+}
+
+// stableOrder returns the order of values, smallest first: numbers before
+// texts, missing cells last, ties in their old order.
+func stableOrder(v []table.Value) []int {
+	at := span(0, len(v))
+	slices.SortStableFunc(at, func(i, j int) int { return compareValues(v[i], v[j]) })
+	return at
+}
+
+func compareValues(x, y table.Value) int {
+	rank := func(v table.Value) int {
+		switch {
+		case v.IsMissing():
+			return 2
+		case v.Kind() == table.Text:
+			return 1
+		}
+		return 0
+	}
+	switch rx, ry := rank(x), rank(y); {
+	case rx != ry:
+		return rx - ry
+	case rx == 2:
+		return 0
+	case rx == 1:
+		return compareText(x.String(), y.String())
+	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
+		return sign(x.Int(), y.Int())
+	}
+	return sign(x.Float(), y.Float())
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+var sortByVerb = Verb{
+	Name: "sort_values", Params: []string{"table", "columns…"},
+	Summary: "The table sorted by one column or by several.",
+	Detail:  "One column is sorted with numpy's introsort, which does not keep the order of ties; several are sorted stably. Missing cells come last.",
+	Source:  "pandas.DataFrame.sort_values",
+	Func: func(t *table.Table, columns ...string) (*table.Table, error) {
+		if len(columns) == 0 {
+			return nil, fmt.Errorf("sort_values: name at least one column")
+		}
+		return t.SortBy(columns...)
+	},
+}
+
+var concatVerb = Verb{
+	Name: "concat", Params: []string{"rows…"},
+	Summary: "Tables, columns or lists one below the other.",
+	Detail:  "Tables are joined by column name; a column that a table lacks is missing there. A column gets the name of the first.",
+	Source:  "pandas.concat(ignore_index=True)",
+	Func:    concatRows,
+}
+
+func concatRows(all ...Rows) (Rows, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("concat: needs at least one argument")
+	}
+	var tables []*table.Table
+	var list ListRows
+	for i, rows := range all {
+		switch r := rows.(type) {
+		case TableRows:
+			tables = append(tables, r.Table)
+		case ColumnRows:
+			t, err := table.New(r.Column.Rename("column"))
+			if err != nil {
+				return nil, err
+			}
+			tables = append(tables, t)
+		case ListRows:
+			list = append(list, r...)
+		default:
+			return nil, fmt.Errorf("concat: cannot join argument %d", i+1)
+		}
+		if fmt.Sprintf("%T", rows) != fmt.Sprintf("%T", all[0]) {
+			return nil, fmt.Errorf("concat: argument %d is of another kind than the first; join tables with tables, columns with columns", i+1)
+		}
+	}
+	if tables == nil {
+		return list, nil
+	}
+	joined, err := table.Concat(tables...)
+	if err != nil {
+		return nil, fmt.Errorf("concat: %w", err)
+	}
+	if first, ok := all[0].(ColumnRows); ok {
+		return ColumnRows{joined.Columns()[0].Rename(first.Name())}, nil
+	}
+	return TableRows{joined}, nil
+}
+
+// sampleOptions are the options of sample.
+type sampleOptions struct {
+	Count       *int     `verb:"count"`
+	Share       *float64 `verb:"share"`
+	RandomState int      `verb:"random_state"`
+}
+
+var sampleVerb = Verb{
+	Name: "sample", Params: []string{"rows", "options"},
+	Summary: "Rows drawn without replacement, in the order of the draw.",
+	Detail:  "Say either count or share; a share of the rows is rounded to a whole number, halves to the even one. random_state is the seed.",
+	Source:  "pandas.DataFrame.sample(n=, frac=, random_state=)",
+	Func: func(rows Rows, o *sampleOptions) (Rows, error) {
+		drawn, err := o.draw(rows.Len())
+		if err != nil {
+			return nil, err
+		}
+		return rows.Take(drawn), nil
+	},
+}
+
+// draw returns the numbers of the drawn rows of so many.
+func (o *sampleOptions) draw(rows int) ([]int, error) {
+	n, err := o.size(rows)
+	if err != nil {
+		return nil, err
+	}
+	if o.RandomState < 0 || o.RandomState > math.MaxUint32 {
+		return nil, fmt.Errorf("sample: random_state %d is not between 0 and 4294967295", o.RandomState)
+	}
+	return random.NewRandomState(uint32(o.RandomState)).Permutation(rows)[:n], nil
+}
+
+func (o *sampleOptions) size(rows int) (int, error) {
+	if (o.Count == nil) == (o.Share == nil) {
+		return 0, fmt.Errorf("sample: say either count or share")
+	}
+	n := 0
+	if o.Count != nil {
+		n = *o.Count
+	} else {
+		n = int(math.RoundToEven(*o.Share * float64(rows)))
+	}
+	if n < 0 || n > rows {
+		return 0, fmt.Errorf("sample: cannot draw %d of %d rows", n, rows)
+	}
+	return n, nil
+}
+
+var takeGroupsVerb = Verb{
+	Name: "take_groups", Params: []string{"table", "column", "keys"},
+	Summary: "The rows of a table, group after group in the order of the keys; within a group in the order of the table.",
+	Detail:  "A group is all rows with the same cell in the column. A key without rows adds none.",
+	Source:  "pandas.concat([group for key in keys])",
+	Func: func(t *table.Table, column string, keys []table.Value) (*table.Table, error) {
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		groups := map[key][]int{}
+		for i := range c.Len() {
+			k := keyOf(c.Value(i))
+			groups[k] = append(groups[k], i)
+		}
+		var at []int
+		for _, v := range keys {
+			at = append(at, groups[keyOf(v)]...)
+		}
+		return t.Take(at), nil
+	},
+}

@@ -1,0 +1,56 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// shapeVerbs change the shape of a table.
+var shapeVerbs = []Verb{idxmaxVerb}
+
+var idxmaxVerb = Verb{
+	Name: "idxmax", Params: []string{"table"},
+	Summary: "A column that names, for each row of a table of numbers, the column with the row's greatest cell.",
+	Detail:  "The first of equal cells counts. A missing cell counts as minus infinity; a row without others is missing. Cells compare as whole numbers where all columns hold them, else as floats.",
+	Source:  "pandas.DataFrame.idxmax(axis=1)",
+	Func:    idxmax,
+}
+
+func idxmax(t *table.Table) (*table.Column, error) {
+	whole := true
+	for _, c := range t.Columns() {
+		if !isNumeric(c.Kind()) && c.Len() > 0 {
+			return nil, fmt.Errorf("idxmax: column %q holds %s cells, not numbers", c.Name(), c.Kind())
+		}
+		whole = whole && c.Kind() == table.Int64
+	}
+	greater := func(x, y table.Value) bool { return orLeast(x) > orLeast(y) }
+	if whole {
+		greater = func(x, y table.Value) bool { return x.Int() > y.Int() }
+	}
+	names := make([]table.Value, t.Len())
+	for i := range names {
+		best := 0
+		some := false
+		for k, c := range t.Columns() {
+			some = some || !c.IsMissing(i)
+			if greater(c.Value(i), t.Columns()[best].Value(i)) {
+				best = k
+			}
+		}
+		if some {
+			names[i] = table.TextValue(t.Columns()[best].Name())
+		}
+	}
+	return table.FromValues("idxmax", names), nil
+}
+
+// orLeast returns a cell as a float, a missing one as less than any number.
+func orLeast(v table.Value) float64 {
+	if v.IsMissing() {
+		return math.Inf(-1)
+	}
+	return v.Float()
+}

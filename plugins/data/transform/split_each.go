@@ -1,0 +1,82 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/plugins/data/split"
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// splitEachOptions are the options of train_test_split_each.
+type splitEachOptions struct {
+	TestSize    *float64 `verb:"test_size"`
+	RandomState int      `verb:"random_state"`
+	ShuffleFrom int      `verb:"shuffle_from"`
+}
+
+var trainTestSplitEachVerb = Verb{
+	Name: "train_test_split_each", Params: []string{"rows", "groups", "options"},
+	Summary: "An object with the parts train and test of the rows, of which every group is split on its own, shuffled with the seed anew.",
+	Detail: "groups is a column: rows with the same cell are a group. Both parts hold group after group in order of first appearance, each in its shuffled order. test_size is a share below 1, rounded up in each group; random_state is the seed (0 if left out). " +
+		"shuffle_from = n leaves groups of fewer rows in their order: the last of them are the test part, the share rounded down but at least one, and a single row is for training. Without it a group of one row is an error.",
+	Source: "sklearn.model_selection.train_test_split (1.5) for each group of itertools.groupby",
+	Func:   trainTestSplitEach,
+}
+
+func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (parts, error) {
+	if groups.Len() != rows.Len() {
+		return parts{}, fmt.Errorf("train_test_split_each: groups has %d cells; there are %d rows", groups.Len(), rows.Len())
+	}
+	if o.TestSize == nil || !(*o.TestSize > 0 && *o.TestSize < 1) {
+		return parts{}, fmt.Errorf("train_test_split_each: write test_size as a share between 0 and 1")
+	}
+	codes, count := rowCodes(groups.Len(), true, func(_, i int) table.Value { return groups.Value(i) }, 1)
+	var train, test []int
+	for _, members := range rowsByCode(codes, count) {
+		first, second, err := o.split(len(members))
+		if err != nil {
+			return parts{}, fmt.Errorf("train_test_split_each: group %s: %w", groups.Text(members[0]), err)
+		}
+		for _, i := range first {
+			train = append(train, members[i])
+		}
+		for _, i := range second {
+			test = append(test, members[i])
+		}
+	}
+	return parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
+}
+
+// rowsByCode returns the rows of each code, in their order. All share one
+// backing array.
+func rowsByCode(codes []int, count int) [][]int {
+	ends := make([]int, count)
+	for _, code := range codes {
+		ends[code]++
+	}
+	for g := 1; g < count; g++ {
+		ends[g] += ends[g-1]
+	}
+	all, out := make([]int, len(codes)), make([][]int, count)
+	start := 0
+	for g, end := range ends {
+		out[g] = all[start:start:end]
+		start = end
+	}
+	for i, code := range codes {
+		out[code] = append(out[code], i)
+	}
+	return out
+}
+
+// split divides the rows of one group.
+func (o *splitEachOptions) split(n int) (train, test []int, err error) {
+	switch {
+	case n >= o.ShuffleFrom:
+		return split.TrainTestSplit(n, split.Options{Test: split.Share(*o.TestSize), Seed: int64(o.RandomState)})
+	case n == 1:
+		return []int{0}, nil, nil
+	}
+	cut := n - max(1, int(float64(n)**o.TestSize))
+	return span(0, cut), span(cut, n), nil
+}

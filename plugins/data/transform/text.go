@@ -1,0 +1,296 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// mapText applies f to a text or to each text of a column; missing cells stay
+// missing.
+func mapText(o Operand, f func(string) (string, error)) (Operand, error) {
+	if o.Column == nil {
+		if o.Value.Kind() != table.Text {
+			return o, fmt.Errorf("needs a text, not a %s", o.Value.Kind())
+		}
+		s, err := f(o.Value.String())
+		return Operand{Value: table.TextValue(s)}, err
+	}
+	c := o.Column
+	if c.Kind() != table.Text && c.Len() > 0 {
+		return o, fmt.Errorf("column %q holds %s cells; use text(…) to make them texts", c.Name(), c.Kind())
+	}
+	out, valid := make([]string, c.Len()), make([]bool, c.Len())
+	for i := range out {
+		if c.IsMissing(i) {
+			continue
+		}
+		s, err := f(c.Text(i))
+		if err != nil {
+			return o, fmt.Errorf("row %d: %w", i, err)
+		}
+		out[i], valid[i] = s, true
+	}
+	return Operand{Column: table.FromTexts(c.Name(), out, valid)}, nil
+}
+
+// testText applies a test to a text or to each text of a column; it does not
+// hold for missing cells.
+func testText(o Operand, f func(string) bool) (Operand, error) {
+	if o.Column == nil {
+		return Operand{Value: table.BoolValue(o.Value.Kind() == table.Text && f(o.Value.String()))}, nil
+	}
+	c := o.Column
+	if c.Kind() != table.Text && c.Len() > 0 {
+		return o, fmt.Errorf("column %q holds %s cells; use text(…) to make them texts", c.Name(), c.Kind())
+	}
+	out := make([]bool, c.Len())
+	for i := range out {
+		out[i] = !c.IsMissing(i) && f(c.Text(i))
+	}
+	return Operand{Column: table.FromBools(c.Name(), out, nil)}, nil
+}
+
+// plain lifts a function that cannot fail.
+func plain(f func(string) string) func(Operand) (Operand, error) {
+	return func(o Operand) (Operand, error) {
+		return mapText(o, func(s string) (string, error) { return f(s), nil })
+	}
+}
+
+var lowerVerb = Verb{Name: "lower", Params: []string{"text"}, Summary: "The text in lower case.", Func: plain(strings.ToLower)}
+
+var upperVerb = Verb{Name: "upper", Params: []string{"text"}, Summary: "The text in upper case.", Func: plain(strings.ToUpper)}
+
+var stripVerb = Verb{Name: "strip", Params: []string{"text"}, Summary: "The text without white space at its ends.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
+
+var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
+
+var stemVerb = Verb{
+	Name: "stem", Params: []string{"path"}, Summary: "The last part of a path without its last suffix.",
+	Detail: "\"a/b.tar.gz\" gives \"b.tar\".", Source: "pathlib.PurePath.stem", Func: plain(stemOf),
+}
+
+var folderVerb = Verb{Name: "folder", Params: []string{"path"}, Summary: "The path without its last part; \".\" where there is no other.", Func: plain(path.Dir)}
+
+var beforeVerb = Verb{
+	Name: "before", Params: []string{"text", "separator"},
+	Summary: "What stands before the first separator, or the whole text where there is none.",
+	Func: func(o Operand, sep string) (Operand, error) {
+		return mapText(o, func(s string) (string, error) {
+			head, _, _ := strings.Cut(s, sep)
+			return head, nil
+		})
+	},
+}
+
+var afterVerb = Verb{
+	Name: "after", Params: []string{"text", "separator"},
+	Summary: "What stands after the first separator, or nothing where there is none.",
+	Func: func(o Operand, sep string) (Operand, error) {
+		return mapText(o, func(s string) (string, error) {
+			_, tail, _ := strings.Cut(s, sep)
+			return tail, nil
+		})
+	},
+}
+
+var partVerb = Verb{
+	Name: "part", Params: []string{"text", "separator", "index"},
+	Summary: "The part with that index of the text cut at every separator; 0 is the first, -1 the last.",
+	Detail:  "A text with too few parts is an error.",
+	Source:  "text.split(separator)[index]",
+	Func: func(o Operand, sep string, index int) (Operand, error) {
+		return mapText(o, func(s string) (string, error) {
+			parts := strings.Split(s, sep)
+			at := index
+			if at < 0 {
+				at += len(parts)
+			}
+			if at < 0 || at >= len(parts) {
+				return "", fmt.Errorf("part %d of %q: it has %d parts", index, s, len(parts))
+			}
+			return parts[at], nil
+		})
+	},
+}
+
+var substrVerb = Verb{
+	Name: "substr", Params: []string{"text", "start", "length"},
+	Summary: "The characters of a text from start (0 is the first), as many as length or fewer at its end; a negative length takes all.",
+	Detail:  "A negative start counts from the end; where there are fewer characters, it is the first.",
+	Source:  "text[start:][:length]",
+	Func: func(o Operand, start, length int) (Operand, error) {
+		return mapText(o, func(s string) (string, error) {
+			r := []rune(s)
+			lo := min(start, len(r))
+			if start < 0 {
+				lo = max(len(r)+start, 0)
+			}
+			hi := len(r)
+			if length >= 0 {
+				hi = min(lo+length, len(r))
+			}
+			return string(r[lo:hi]), nil
+		})
+	},
+}
+
+var replaceVerb = Verb{
+	Name: "replace", Params: []string{"text", "old", "new"},
+	Summary: "The text with every old replaced by new.",
+	Func: func(o Operand, old, with string) (Operand, error) {
+		return mapText(o, func(s string) (string, error) { return strings.ReplaceAll(s, old, with), nil })
+	},
+}
+
+var containsTextVerb = Verb{
+	Name: "contains_text", Params: []string{"text", "part"},
+	Summary: "Whether the text holds the part.",
+	Func: func(o Operand, sub string) (Operand, error) {
+		return testText(o, func(s string) bool { return strings.Contains(s, sub) })
+	},
+}
+
+var startsWithVerb = Verb{
+	Name: "startswith", Params: []string{"text", "prefix"},
+	Summary: "Whether the text begins with the prefix.",
+	Func: func(o Operand, prefix string) (Operand, error) {
+		return testText(o, func(s string) bool { return strings.HasPrefix(s, prefix) })
+	},
+}
+
+var endsWithVerb = Verb{
+	Name: "endswith", Params: []string{"text", "suffix"},
+	Summary: "Whether the text ends with the suffix.",
+	Func: func(o Operand, suffix string) (Operand, error) {
+		return testText(o, func(s string) bool { return strings.HasSuffix(s, suffix) })
+	},
+}
+
+var padVerb = Verb{
+	Name: "zfill", Params: []string{"value", "width"},
+	Summary: "A whole number or a text with zeros before it, to at least width characters.",
+	Source:  "f\"{value:0{width}d}\"",
+	Func: func(o Operand, width int) (Operand, error) {
+		t, err := toText(o)
+		if err != nil {
+			return o, err
+		}
+		return mapText(t, func(s string) (string, error) {
+			sign := ""
+			if strings.HasPrefix(s, "-") {
+				sign, s = "-", s[1:]
+			}
+			return sign + strings.Repeat("0", max(0, width-len(sign)-len(s))) + s, nil
+		})
+	},
+}
+
+var textVerb = Verb{
+	Name: "text", Params: []string{"value"},
+	Summary: "Numbers and conditions as texts, spelled as Python does; missing cells stay missing.",
+	Source:  "str(value)",
+	Func:    toText,
+}
+
+func toText(o Operand) (Operand, error) {
+	if o.Column == nil {
+		return Operand{Value: table.TextValue(o.Value.String())}, nil
+	}
+	c := o.Column
+	if c.Kind() == table.Text {
+		return o, nil
+	}
+	out, valid := make([]string, c.Len()), make([]bool, c.Len())
+	for i := range out {
+		out[i], valid[i] = c.Text(i), !c.IsMissing(i)
+	}
+	return Operand{Column: table.FromTexts(c.Name(), out, valid)}, nil
+}
+
+var integerVerb = Verb{
+	Name: "integer", Params: []string{"value"},
+	Summary: "Texts, floats and conditions as whole numbers; floats are cut towards zero.",
+	Detail:  "A text that is no whole number, or a missing cell, is an error.",
+	Source:  "int(value)",
+	Func: func(o Operand) (Operand, error) {
+		if o.Column == nil {
+			n, err := toInteger(o.Value)
+			return Operand{Value: table.IntValue(n)}, err
+		}
+		out := make([]int64, o.Len())
+		for i := range out {
+			n, err := toInteger(o.Column.Value(i))
+			if err != nil {
+				return o, fmt.Errorf("row %d: %w", i, err)
+			}
+			out[i] = n
+		}
+		return Operand{Column: table.FromInts(o.Column.Name(), out)}, nil
+	},
+}
+
+func toInteger(v table.Value) (int64, error) {
+	switch v.Kind() {
+	case table.Missing:
+		return 0, fmt.Errorf("a missing cell is no whole number")
+	case table.Text:
+		n, err := strconv.ParseInt(strings.TrimSpace(v.String()), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no whole number", v.String())
+		}
+		return n, nil
+	case table.Float64:
+		if math.IsInf(v.Float(), 0) {
+			return 0, fmt.Errorf("%s is no whole number", v.String())
+		}
+	}
+	return v.Int(), nil
+}
+
+var realVerb = Verb{
+	Name: "real", Params: []string{"value"},
+	Summary: "Numbers and conditions as floats, so that 0 is written 0.0.",
+	Source:  "float(value)",
+	Func: func(o Operand) (Operand, error) {
+		if !isNumeric(kindOf(o)) {
+			return o, fmt.Errorf("real: works on numbers, not on %s cells", kindOf(o))
+		}
+		if o.Column == nil {
+			return Operand{Value: table.FloatValue(o.Value.Float())}, nil
+		}
+		return Operand{Column: table.FromFloats(o.Column.Name(), o.Column.Floats())}, nil
+	},
+}
+
+var listHoldsVerb = Verb{
+	Name: "list_holds", Params: []string{"text", "separator", "number"},
+	Summary: "Whether a text that lists whole numbers holds the number (a column or a single one); empty items are skipped.",
+	Detail:  "An item that is no whole number is an error. A missing text holds none.",
+	Source:  "number in [int(x) for x in text.split(separator) if x != \"\"]",
+	Func: func(lists *table.Column, sep string, number Operand) (*table.Column, error) {
+		if n := number.Len(); n >= 0 && n != lists.Len() {
+			return nil, fmt.Errorf("list_holds: columns of %d and %d rows", lists.Len(), n)
+		}
+		out := make([]bool, lists.Len())
+		for i := range out {
+			want := number.at(i).Int()
+			for _, item := range strings.Split(lists.Text(i), sep) {
+				if item == "" {
+					continue
+				}
+				n, err := toInteger(table.TextValue(item))
+				if err != nil {
+					return nil, fmt.Errorf("list_holds: row %d: %w", i, err)
+				}
+				out[i] = out[i] || n == want
+			}
+		}
+		return table.FromBools(lists.Name(), out, nil), nil
+	},
+}

@@ -1,0 +1,189 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// Verb is a function of the prepare language.
+//
+// Func is a Go function. Its parameters may be *Input (first, not written by
+// the author), *table.Table, *table.Column, table.Value, Operand, Rows,
+// Fields, Options, PythonState, string, int, float64, bool, []string,
+// []table.Value and, last, a pointer to a struct of options whose fields carry
+// `verb:"name"` tags; it may
+// be variadic. It returns a result, or a result and an error; a struct result
+// with `verb` tags becomes an object.
+type Verb struct {
+	// Name is what the author writes.
+	Name string
+	// Params names the parameters in order, without Input and with the options
+	// last where there are any.
+	Params []string
+	// Summary says in one sentence what the verb gives.
+	Summary string
+	// Detail says more where it is needed: order, ties, missing cells, errors.
+	Detail string
+	// Source names the library function that the verb equals, or is empty.
+	Source string
+	Func   any
+}
+
+// Verbs returns all verbs sorted by name.
+func Verbs() []Verb {
+	all := slices.Clone(registry)
+	slices.SortFunc(all, func(a, b Verb) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// Input is what reading verbs may read.
+type Input struct {
+	Context context.Context
+	// Raw is the raw folder.
+	Raw fs.FS
+
+	mu   sync.Mutex
+	open []io.Closer
+}
+
+// keepOpen leaves a file open until Close, for verbs that read later.
+func (in *Input) keepOpen(c io.Closer) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.open = append(in.open, c)
+}
+
+// Close closes the files that verbs kept open.
+func (in *Input) Close() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var errs []error
+	for _, c := range in.open {
+		errs = append(errs, c.Close())
+	}
+	in.open = nil
+	return errors.Join(errs...)
+}
+
+// Rows are things with rows: see the package documentation.
+type Rows interface {
+	// Len is the number of rows.
+	Len() int
+	// Take returns the rows with the given numbers, in that order.
+	Take(rows []int) Rows
+}
+
+// TableRows is a table as Rows.
+type TableRows struct{ *table.Table }
+
+// Take implements Rows.
+func (r TableRows) Take(rows []int) Rows { return TableRows{r.Table.Take(rows)} }
+
+// ColumnRows is a column as Rows.
+type ColumnRows struct{ *table.Column }
+
+// Take implements Rows.
+func (r ColumnRows) Take(rows []int) Rows { return ColumnRows{takeColumn(r.Column, rows)} }
+
+// ListRows is a list of values as Rows.
+type ListRows []table.Value
+
+// Len implements Rows.
+func (r ListRows) Len() int { return len(r) }
+
+// Take implements Rows.
+func (r ListRows) Take(rows []int) Rows {
+	out := make(ListRows, len(rows))
+	for i, n := range rows {
+		out[i] = r[n]
+	}
+	return out
+}
+
+// takeColumn takes rows of one column. The name is kept.
+func takeColumn(c *table.Column, rows []int) *table.Column {
+	t, err := table.New(c)
+	if err != nil {
+		return c
+	}
+	return t.Take(rows).Columns()[0]
+}
+
+// Field is one named value of an ordered object.
+type Field struct {
+	Name  string
+	Value Operand
+}
+
+// Fields is an object in the order in which it was written.
+type Fields []Field
+
+// Operand is a column, or one value that stands for every row.
+type Operand struct {
+	Column *table.Column
+	Value  table.Value
+}
+
+// Len returns the number of rows, or -1 for a single value.
+func (o Operand) Len() int {
+	if o.Column == nil {
+		return -1
+	}
+	return o.Column.Len()
+}
+
+// at returns the value of row i.
+func (o Operand) at(i int) table.Value {
+	if o.Column == nil {
+		return o.Value
+	}
+	return o.Column.Value(i)
+}
+
+// missing reports whether row i has no value.
+func (o Operand) missing(i int) bool {
+	if o.Column == nil {
+		return o.Value.IsMissing()
+	}
+	return o.Column.IsMissing(i)
+}
+
+// constant returns a column of n equal cells.
+func constant(name string, v table.Value, n int) *table.Column {
+	switch v.Kind() {
+	case table.Int64:
+		return table.FromInts(name, slices.Repeat([]int64{v.Int()}, n))
+	case table.Text:
+		return table.FromTexts(name, slices.Repeat([]string{v.String()}, n), nil)
+	case table.Bool:
+		return table.FromBools(name, slices.Repeat([]bool{v.Bool()}, n), nil)
+	case table.Float64, table.Missing:
+		return table.FromFloats(name, slices.Repeat([]float64{v.Float()}, n))
+	}
+	return table.FromValues(name, slices.Repeat([]table.Value{v}, n))
+}
+
+// column returns the operand as a column of n cells.
+func (o Operand) column(name string, n int) *table.Column {
+	if o.Column == nil {
+		return constant(name, o.Value, n)
+	}
+	return o.Column.Rename(name)
+}
+
+// Columned is implemented by rows whose fields can be read as columns.
+type Columned interface {
+	// Column returns the field of that name of every row.
+	Column(name string) (*table.Column, error)
+}

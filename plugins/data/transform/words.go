@@ -1,0 +1,105 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var explodeWordsVerb = Verb{
+	Name: "explode_words", Params: []string{"table", "column", "names"},
+	Summary: "The table with a column of texts cut into words and dealt out to new columns of the given names: a row for every len(names) words, with the row's other cells repeated.",
+	Detail: "White space stands between words. The new columns hold texts and come last; the rows of one row stay together, in the order of its words. " +
+		"A text without words gives no row. A missing text, or a number of words that is no multiple of the number of names, is an error.",
+	Source: "text.split(), words[k::n] for k in range(n)",
+	Func:   explodeWords,
+}
+
+func explodeWords(t *table.Table, column string, names []string) (*table.Table, error) {
+	c, err := t.Column(column)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("explode_words: name at least one new column")
+	}
+	var rows []int
+	cells := make([][]string, len(names))
+	for i := range c.Len() {
+		if c.IsMissing(i) || c.Kind() != table.Text {
+			return nil, fmt.Errorf("explode_words: row %d of column %q holds no text", i, column)
+		}
+		words := strings.FieldsFunc(c.Text(i), isPythonSpace)
+		if len(words)%len(names) != 0 {
+			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is no multiple of %d", i, column, len(words), len(names))
+		}
+		for k, word := range words {
+			cells[k%len(names)] = append(cells[k%len(names)], word)
+		}
+		rows = append(rows, slices.Repeat([]int{i}, len(words)/len(names))...)
+	}
+	rest, err := t.Drop(column)
+	if err != nil {
+		return nil, err
+	}
+	cols := slices.Clone(rest.Take(rows).Columns())
+	for k, name := range names {
+		cols = append(cols, table.FromTexts(name, cells[k], nil))
+	}
+	return table.New(cols...)
+}
+
+// isPythonSpace is Python's str.isspace: Unicode's white space and the four
+// separators of ASCII.
+func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+var multiHotVerb = Verb{
+	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},
+	Summary: "The table with a column of listed classes replaced by one column for each class, 1 where the text, cut at every separator, holds that class and 0 elsewhere; they come last, in the order of the classes.",
+	Detail:  "Nothing is trimmed. What is no class does not count; a missing text holds none. The new columns hold integers.",
+	Source:  "table[column].str.get_dummies(sep=separator).reindex(columns=classes, fill_value=0)",
+	Func: func(t *table.Table, column string, classes []string, separator string) (*table.Table, error) {
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		if separator == "" {
+			return nil, fmt.Errorf("multi_hot: the separator is empty")
+		}
+		return hot(t, column, classes, func(i int) []string {
+			if c.IsMissing(i) {
+				return nil
+			}
+			return strings.Split(c.Text(i), separator)
+		})
+	},
+}
+
+// hot replaces a column by one of zeros and ones for each class.
+func hot(t *table.Table, column string, classes []string, classesOf func(row int) []string) (*table.Table, error) {
+	place := map[string]int{}
+	flags := make([][]int64, len(classes))
+	for k, class := range classes {
+		place[class] = k
+		flags[k] = make([]int64, t.Len())
+	}
+	for i := range t.Len() {
+		for _, class := range classesOf(i) {
+			if k, ok := place[class]; ok {
+				flags[k][i] = 1
+			}
+		}
+	}
+	rest, err := t.Drop(column)
+	if err != nil {
+		return nil, err
+	}
+	cols := slices.Clone(rest.Columns())
+	for k, class := range classes {
+		cols = append(cols, table.FromInts(class, flags[k]))
+	}
+	return table.New(cols...)
+}

@@ -1,0 +1,85 @@
+package metric
+
+import (
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var accuracy = Metric{
+	Name:   "accuracy",
+	Better: Higher,
+	Doc: `Share of rows whose prediction equals the truth.
+Numbers compare by value (3.0 equals 3, true equals 1), texts exactly. A column of texts against a column of numbers never matches and scores 0; it has no score when both hold at most two distinct values. Floats that are not whole, missing cells and infinities have no score.`,
+	Source: "scikit-learn 1.5 accuracy_score",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, false) }), nil
+	},
+}
+
+var errorRate = Metric{
+	Name:   "error_rate",
+	Better: Lower,
+	Doc:    `One minus accuracy, with the same rules.`,
+	Source: "scikit-learn 1.5 accuracy_score",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, true) }), nil
+	},
+}
+
+func scoreAccuracy(in Input, wrong bool) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	if err := checkTargets(p.truth, p.pred); err != nil {
+		return Score{}, err
+	}
+	value := float64(countEqual(p.truth, p.pred)) / float64(p.truth.Len())
+	if wrong {
+		value = 1 - value
+	}
+	return Score{Value: value, Rounding: PythonRounding}, nil
+}
+
+func matches[T comparable](a, b []T) int {
+	n := 0
+	for i, x := range a {
+		if x == b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// manyMatches is matches with several processors.
+func manyMatches[T comparable](a, b []T) int {
+	var n atomic.Int64
+	inParallel(len(a), func(lo, hi int) { n.Add(int64(matches(a[lo:hi], b[lo:hi]))) })
+	return int(n.Load())
+}
+
+// countEqual compares two columns cell by cell as numpy's == does.
+func countEqual(a, b *table.Column) int {
+	switch {
+	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
+		return manyMatches(a.Ints(), b.Ints())
+	case isText(a) && isText(b):
+		return equalTexts(a, b)
+	case isText(a) || isText(b):
+		return 0
+	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
+		return matches(a.Values(), b.Values())
+	}
+	return matches(a.Floats(), b.Floats())
+}
+
+func equalTexts(a, b *table.Column) int {
+	n := 0
+	for i := range a.Len() {
+		if !a.IsMissing(i) && !b.IsMissing(i) && a.Text(i) == b.Text(i) {
+			n++
+		}
+	}
+	return n
+}

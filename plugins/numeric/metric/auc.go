@@ -1,0 +1,181 @@
+package metric
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var rocAUC = Metric{
+	Name:   "roc_auc",
+	Better: Higher,
+	Doc: `Area under the receiver operating characteristic curve: the chance that a positive row scores higher than a negative one, ties counting half.
+Of the two values of the truth the greater one is positive. Several target columns are scored one by one and averaged without weights. A missing or infinite score, and a truth with one value only, have no score. Scores may be any finite numbers; a range is a matter of the require rules.`,
+	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(scoreAUC), nil
+	},
+}
+
+func scoreAUC(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		truth, err := twoClasses(p.truth)
+		if err != nil {
+			return Score{}, err
+		}
+		scores, err := finiteFloats(p.pred)
+		if err != nil {
+			return Score{}, err
+		}
+		if each[i], err = AUC(truth, scores); err != nil {
+			return Score{}, err
+		}
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// twoClasses returns which rows hold the greater of the column's two values.
+func twoClasses(c *table.Column) ([]bool, error) {
+	if c.Kind() == table.Int64 && c.Len() > 0 {
+		v := c.Ints()
+		lo, hi := slices.Min(v), slices.Max(v)
+		out := make([]bool, len(v))
+		for i, x := range v {
+			out[i] = x == hi
+			if x != hi && x != lo {
+				return nil, notTwoClasses(c)
+			}
+		}
+		if lo == hi {
+			return nil, notTwoClasses(c)
+		}
+		return out, nil
+	}
+	codes, count, err := encode(c)
+	if err != nil {
+		return nil, err
+	}
+	if count != 2 {
+		return nil, notTwoClasses(c)
+	}
+	out := make([]bool, len(codes))
+	for i, k := range codes {
+		out[i] = k == 1
+	}
+	return out, nil
+}
+
+func notTwoClasses(c *table.Column) error {
+	return &Unscorable{Column: c.Name(), Reason: "the answers hold one class only, or more than two"}
+}
+
+// AUC returns the area under the ROC curve by the trapezoid rule over the
+// distinct scores, points on a straight line left out, exactly as scikit-learn
+// 1.5 computes it. Scores must be finite; -0 equals 0. Both classes must
+// occur.
+func AUC(truth []bool, scores []float64) (float64, error) {
+	if len(truth) != len(scores) {
+		return 0, unscorable("%d scores for %d rows", len(scores), len(truth))
+	}
+	positive, negative := splitKeys(truth, scores)
+	if len(positive) == 0 || len(negative) == 0 {
+		return 0, unscorable("only one class is present: the area under the ROC curve is not defined")
+	}
+	if len(scores) < 1<<14 {
+		slices.Sort(positive)
+		slices.Sort(negative)
+	} else {
+		both(func() { radixSort(positive) }, func() { radixSort(negative) })
+	}
+	return areaUnderCurve(positive, negative), nil
+}
+
+// splitKeys returns the scores of each class as integers of the same order.
+func splitKeys(truth []bool, scores []float64) (positive, negative []uint64) {
+	count := 0
+	for _, t := range truth {
+		if t {
+			count++
+		}
+	}
+	positive, negative = make([]uint64, 0, count), make([]uint64, 0, len(truth)-count)
+	for i, t := range truth {
+		key := sortKey(scores[i])
+		if t {
+			positive = append(positive, key)
+		} else {
+			negative = append(negative, key)
+		}
+	}
+	return positive, negative
+}
+
+// sortKey maps doubles to integers of the same order, -0 to the key of 0.
+func sortKey(v float64) uint64 {
+	b := math.Float64bits(v + 0) // -0 + 0 is 0
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+// corner is a point of the ROC curve in rows.
+type corner struct{ negative, positive int }
+
+// areaUnderCurve adds the trapezoids between the points of the curve, scaled
+// to the unit square.
+func areaUnderCurve(positive, negative []uint64) float64 {
+	width, height := float64(len(negative)), float64(len(positive))
+	lastX, lastY := 0.0, 0.0
+	var area summer
+	walkCurve(positive, negative, func(c corner) {
+		x, y := float64(c.negative)/width, float64(c.positive)/height
+		area.add(float64((x-lastX)*(y+lastY)) / 2)
+		lastX, lastY = x, y
+	})
+	return area.total()
+}
+
+// walkCurve walks the ascending keys from the top and visits the points of
+// the ROC curve after (0, 0). A point is left out when the step to it equals
+// the step from it: scikit-learn's test for points on a line, which never
+// leaves out the first and the last.
+func walkCurve(positive, negative []uint64, visit func(corner)) {
+	p, n := len(positive), len(negative)
+	var before, here corner // the last two points met
+	for points := 0; p > 0 || n > 0; points++ {
+		p, n = nextThreshold(positive, negative, p, n)
+		next := corner{len(negative) - n, len(positive) - p}
+		if points == 1 || points > 1 && (next.negative-here.negative != here.negative-before.negative ||
+			next.positive-here.positive != here.positive-before.positive) {
+			visit(here)
+		}
+		before, here = here, next
+	}
+	visit(here)
+}
+
+// nextThreshold returns how many keys are below the greatest of the first p
+// and the first n.
+func nextThreshold(positive, negative []uint64, p, n int) (int, int) {
+	var top uint64
+	if p > 0 {
+		top = positive[p-1]
+	}
+	if n > 0 {
+		top = max(top, negative[n-1])
+	}
+	for p > 0 && positive[p-1] == top {
+		p--
+	}
+	for n > 0 && negative[n-1] == top {
+		n--
+	}
+	return p, n
+}

@@ -1,0 +1,248 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var pearson = Metric{
+	Name:   "pearson",
+	Better: Higher,
+	Doc: `Pearson's correlation coefficient. Several targets are averaged without weights.
+A column on either side that is constant or holds a missing or infinite value gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled so that large values do not overflow; the last digit depends on the order of summation. Texts, also those that spell numbers, and booleans with missing cells have no score.`,
+	Source: "scipy 1.14 stats.pearsonr",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scorePearson), nil },
+}
+
+var spearman = Metric{
+	Name:   "spearman",
+	Better: Higher,
+	Doc: `Spearman's rank correlation: Pearson's coefficient of the ranks, ties having their average rank. Several targets are averaged without weights.
+A constant column on either side, or a missing value anywhere in it, gives NaN, which is a score. Infinite values rank first and last. Texts rank by code points, numbers among them too.`,
+	Source: "scipy 1.13 stats.spearmanr",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSpearman), nil },
+}
+
+var matthews = Metric{
+	Name:   "mcc",
+	Better: Higher,
+	Doc: `Matthews correlation coefficient of single labels, for two and more classes (Gorodkin's R_K): 0 when one side is constant.
+Floats that are not whole, texts against numbers, missing cells and infinities have no score.`,
+	Source: "Gorodkin 2004; scikit-learn 1.5 matthews_corrcoef",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMatthews), nil },
+}
+
+func scorePearson(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		if p.truth.Len() < 2 {
+			return Score{}, unscorable("a correlation needs two rows")
+		}
+		for _, c := range []*table.Column{p.pred, p.truth} {
+			if isObject(c) {
+				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not a column of numbers"}
+			}
+		}
+		each[i] = Pearson(p.truth.Floats(), p.pred.Floats())
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// isObject reports whether pandas keeps the column as Python objects.
+func isObject(c *table.Column) bool {
+	switch c.Kind() {
+	case table.Text, table.Mixed:
+		return true
+	case table.Bool:
+		return c.MissingCount() > 0
+	}
+	return false
+}
+
+func scoreSpearman(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		pred, err := rankable(p.pred)
+		if err != nil {
+			return Score{}, err
+		}
+		truth, err := rankable(p.truth)
+		if err != nil {
+			return Score{}, err
+		}
+		each[i] = Spearman(truth, pred)
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// rankable returns numbers in the order of the column's cells: its numbers, or
+// the places of its texts among the distinct ones; NaN where a cell is missing.
+func rankable(c *table.Column) ([]float64, error) {
+	if c.Kind() != table.Text {
+		return anyFloats(c)
+	}
+	texts := make([]string, c.Len())
+	for i := range texts {
+		texts[i] = c.Text(i)
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(texts)))
+	out := make([]float64, len(texts))
+	for i, s := range texts {
+		place, _ := slices.BinarySearch(distinct, s)
+		out[i] = float64(place)
+		if c.IsMissing(i) {
+			out[i] = math.NaN()
+		}
+	}
+	return out, nil
+}
+
+// Pearson returns the correlation of a and b, which must be of one length,
+// clipped to [-1, 1]; NaN where one is constant or holds a NaN or an infinity,
+// which two rows may hold.
+func Pearson(a, b []float64) float64 {
+	if constant(a) || constant(b) {
+		return math.NaN()
+	}
+	if len(a) == 2 {
+		return sign(a[1]-a[0]) * sign(b[1]-b[0])
+	}
+	x, y := normalized(a), normalized(b)
+	products := make([]float64, len(x))
+	for i := range x {
+		products[i] = float64(x[i] * y[i])
+	}
+	return clip(Sum(products), -1, 1)
+}
+
+// sign returns -1, 1 or, of a NaN, NaN; v is not 0.
+func sign(v float64) float64 {
+	if v != v {
+		return v
+	}
+	return math.Copysign(1, v)
+}
+
+func constant(v []float64) bool {
+	for _, x := range v {
+		if x != v[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// normalized returns v less its mean, divided by its norm.
+func normalized(v []float64) []float64 {
+	mean := Mean(v)
+	out := make([]float64, len(v))
+	largest := 0.0
+	for i, x := range v {
+		out[i] = x - mean
+		largest = max(largest, math.Abs(out[i]))
+	}
+	squares := make([]float64, len(v))
+	for i := range out {
+		scaled := out[i] / largest
+		squares[i] = float64(scaled * scaled)
+	}
+	norm := largest * math.Sqrt(Sum(squares))
+	for i := range out {
+		out[i] /= norm
+	}
+	return out
+}
+
+// Spearman returns the rank correlation of a and b, which must be of one
+// length; NaN where one is constant or holds a NaN, and for less than two
+// rows.
+func Spearman(a, b []float64) float64 {
+	if len(a) < 2 {
+		return math.NaN()
+	}
+	for i := range a {
+		if a[i] != a[i] || b[i] != b[i] {
+			return math.NaN()
+		}
+	}
+	if constant(a) || constant(b) {
+		return math.NaN()
+	}
+	x, y := normalized(Ranks(a)), normalized(Ranks(b))
+	products := make([]float64, len(x))
+	for i := range x {
+		products[i] = float64(x[i] * y[i])
+	}
+	return clip(Sum(products), -1, 1)
+}
+
+// Ranks returns the rank of every value from 1, ties sharing their average.
+func Ranks(v []float64) []float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
+	out := make([]float64, len(v))
+	for lo := 0; lo < len(order); {
+		hi := lo
+		for hi < len(order) && v[order[hi]] == v[order[lo]] {
+			hi++
+		}
+		for _, i := range order[lo:hi] {
+			out[i] = float64(lo+1+hi) / 2
+		}
+		lo = hi
+	}
+	return out
+}
+
+func scoreMatthews(in Input) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	if err := checkTargets(p.truth, p.pred); err != nil {
+		return Score{}, err
+	}
+	labels, err := encodeTogether(p.truth, p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	return Score{Value: Matthews(labels.codes[0], labels.codes[1], labels.count)}, nil
+}
+
+// Matthews returns the Matthews correlation of labels 0 to count-1.
+func Matthews(truth, pred []int32, count int) float64 {
+	t, p := make([]float64, count), make([]float64, count)
+	for i := range truth {
+		t[truth[i]]++
+		p[pred[i]]++
+	}
+	n := float64(len(truth))
+	right := float64(matches(truth, pred))
+	dot := func(a, b []float64) float64 {
+		sum := 0.0
+		for i := range a {
+			sum += float64(a[i] * b[i])
+		}
+		return sum
+	}
+	both := float64(right*n) - dot(t, p)
+	spread := float64((float64(n*n) - dot(p, p)) * (float64(n*n) - dot(t, t)))
+	if spread == 0 {
+		return 0
+	}
+	return both / math.Sqrt(spread)
+}

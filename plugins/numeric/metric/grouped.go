@@ -1,0 +1,169 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
+)
+
+var logMAE = Metric{
+	Name:   "log_mae",
+	Better: Lower,
+	Doc: `Mean over groups of the natural logarithm of the mean absolute difference.
+Groups are the values of a column of the answers; every group counts the same. A group without any difference gives minus infinity, and so does the score. Missing and infinite values and texts have no score.`,
+	Source: "scikit-learn 1.5 mean_absolute_error, numpy.log",
+	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
+	Stand:  Stand{"group": {"a"}},
+	New: func(a Args) (Scorer, error) {
+		group := a.text("group")
+		return scorerFunc(func(in Input) (Score, error) { return scoreLogMAE(in, group) }), nil
+	},
+}
+
+func scoreLogMAE(in Input, group string) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	pred, err := finiteFloats(p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	truth, err := finiteFloats(p.truth)
+	if err != nil {
+		return Score{}, err
+	}
+	groups, err := rowsByGroup(in.Truth, group)
+	if err != nil {
+		return Score{}, err
+	}
+	var each []float64
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		rows := groups[name]
+		each = append(each, libm.Log(MAE(pick(truth, rows), pick(pred, rows))))
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// rowsByGroup returns the rows of every value of a column of the answers;
+// missing cells belong to no group.
+func rowsByGroup(t *table.Table, column string) (map[string][]int, error) {
+	c, err := t.Column(column)
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	out := map[string][]int{}
+	for i := range c.Len() {
+		if !c.IsMissing(i) {
+			out[c.Text(i)] = append(out[c.Text(i)], i)
+		}
+	}
+	return out, nil
+}
+
+func pick[T any](v []T, rows []int) []T {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = v[r]
+	}
+	return out
+}
+
+var haversine = Metric{
+	Name:   "haversine_quantiles",
+	Better: Lower,
+	Doc: `Mean over groups of (median + 95 % quantile) / 2 of the great-circle distance in metres between predicted and true positions.
+The targets are latitude and longitude in degrees, in this order. Groups are the values of a column that both tables have; within a group the n-th row of the submission belongs to the n-th row of the answers. The earth is a sphere of radius 6,371,000 m; quantiles are interpolated linearly. A missing or infinite coordinate gives NaN. Another number of rows in a group has no score.`,
+	Source: "numpy 1.26 quantile; metric of the Google Smartphone Decimeter Challenge 2022",
+	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column whose values are the groups"}},
+	New: func(a Args) (Scorer, error) {
+		group := a.text("group")
+		return scorerFunc(func(in Input) (Score, error) { return scoreHaversine(in, group) }), nil
+	},
+}
+
+func scoreHaversine(in Input, group string) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil || len(pairs) != 2 {
+		return Score{}, cmpErr(err, "haversine_quantiles needs two targets, latitude and longitude")
+	}
+	var coordinates [4][]float64 // predicted latitude, longitude, true latitude, longitude
+	for i, p := range pairs {
+		if coordinates[i], err = plainFloats(p.pred); err != nil {
+			return Score{}, err
+		}
+		if coordinates[2+i], err = plainFloats(p.truth); err != nil {
+			return Score{}, err
+		}
+	}
+	truth, err := rowsByGroup(in.Truth, group)
+	if err != nil {
+		return Score{}, err
+	}
+	pred, err := rowsByGroup(in.Prediction, group)
+	if err != nil {
+		return Score{}, &Unscorable{Column: group, Reason: "is missing"}
+	}
+	var each []float64
+	for _, name := range slices.Sorted(maps.Keys(truth)) {
+		t, p := truth[name], pred[name]
+		if len(t) != len(p) {
+			return Score{}, unscorable("column %q: %s has %d rows instead of %d", group, quote(name), len(p), len(t))
+		}
+		distances := make([]float64, len(t))
+		for i := range t {
+			distances[i] = Haversine(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]])
+		}
+		each = append(each, Mean([]float64{Quantile(distances, 0.5), Quantile(distances, 0.95)}))
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// cmpErr returns err, or an error of that text where err is nil.
+func cmpErr(err error, text string) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s", text)
+}
+
+// plainFloats returns a column of numbers or truth values, gaps as NaN; texts
+// are refused.
+func plainFloats(c *table.Column) ([]float64, error) {
+	if c.Len() > 0 && (c.Kind() == table.Text || c.Kind() == table.Mixed) {
+		return nil, &Unscorable{Column: c.Name(), Reason: "holds something else than numbers"}
+	}
+	return c.Floats(), nil
+}
+
+// Haversine returns the distance in metres of two places given by latitude
+// and longitude in degrees.
+func Haversine(latA, lngA, latB, lngB float64) float64 {
+	const degree = math.Pi / 180
+	latA, lngA, latB, lngB = float64(latA*degree), float64(lngA*degree), float64(latB*degree), float64(lngB*degree)
+	x, y := libm.Sin((latB-latA)/2), libm.Sin((lngB-lngA)/2)
+	a := float64(x*x) + float64(float64(libm.Cos(latA)*libm.Cos(latB))*float64(y*y))
+	return 2 * 6371000 * libm.Asin(math.Sqrt(a))
+}
+
+// Quantile returns the quantile q of v by linear interpolation, as
+// numpy.quantile does; NaN where v holds a NaN or nothing.
+func Quantile(v []float64, q float64) float64 {
+	if len(v) == 0 || slices.ContainsFunc(v, math.IsNaN) {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(v))
+	place := float64(q * float64(len(v)-1))
+	below := int(place)
+	above := min(below+1, len(v)-1)
+	part := place - float64(below)
+	gap := sorted[above] - sorted[below]
+	if part >= 0.5 {
+		return sorted[above] - float64(gap*(1-part))
+	}
+	return sorted[below] + float64(gap*part)
+}

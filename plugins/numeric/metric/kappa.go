@@ -1,0 +1,126 @@
+package metric
+
+import (
+	"math"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// maxLabels bounds the distinct labels of Kappa, whose tables grow with the
+// square: beyond it the source runs out of memory.
+const maxLabels = 20000
+
+var kappa = Metric{
+	Name:   "kappa",
+	Better: Higher,
+	Doc: `Cohen's kappa: 1 - Σ w·observed / Σ w·expected over the table of predicted and true labels.
+Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. Where one side has integers and the other floats, or integers beyond 63 bits, rows with integers that no double equals are left out. Floats that are not whole, texts against numbers, missing cells and infinities have no score.`,
+	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
+	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
+	New: func(a Args) (Scorer, error) {
+		weight := kappaWeights[a.text("weights")]
+		return scorerFunc(func(in Input) (Score, error) { return scoreKappa(in, weight) }), nil
+	},
+}
+
+// KappaWeight is the cost of a pair of labels at a distance in positions.
+type KappaWeight func(distance int) int64
+
+var kappaWeights = map[string]KappaWeight{
+	"none":      func(d int) int64 { return int64(min(d, 1)) },
+	"linear":    func(d int) int64 { return int64(d) },
+	"quadratic": func(d int) int64 { return int64(d) * int64(d) },
+}
+
+func scoreKappa(in Input, weight KappaWeight) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	if err := checkTargets(p.truth, p.pred); err != nil {
+		return Score{}, err
+	}
+	labels, err := encodeTogether(p.truth, p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	if labels.count > maxLabels {
+		return Score{}, unscorable("%d different labels are more than %d", labels.count, maxLabels)
+	}
+	a, b := placed(p.pred, p.truth, labels)
+	return Score{Value: Kappa(a, b, labels.count, weight)}, nil
+}
+
+// placed returns the labels of the rows that scikit-learn's confusion_matrix has
+// a place for. Of columns of two kinds of numbers the list of labels holds
+// doubles, and a row with an integer that is none is left out, though the
+// rounded integer stays in the list.
+func placed(pred, truth *table.Column, labels encoding) (a, b []int32) {
+	a, b = labels.codes[1], labels.codes[0]
+	if pred.Kind() == truth.Kind() || isText(pred) {
+		return a, b
+	}
+	var inA, inB []int32
+	for i := range a {
+		if isDouble(pred.Value(i)) && isDouble(truth.Value(i)) {
+			inA, inB = append(inA, a[i]), append(inB, b[i])
+		}
+	}
+	return inA, inB
+}
+
+// isDouble reports whether a double has the very value of a number.
+func isDouble(v table.Value) bool {
+	f := v.Float()
+	switch v.Kind() {
+	case table.Int64:
+		return f < 0x1p63 && int64(f) == v.Int()
+	case table.Uint64:
+		return f < 0x1p64 && uint64(f) == uint64(v.Int())
+	}
+	return true
+}
+
+// Kappa returns the weighted kappa of two lists of labels 0 to count-1. The
+// expected part is summed as numpy sums the table whose rows are the labels
+// of b and whose columns are those of a.
+func Kappa(a, b []int32, count int, weight KappaWeight) float64 {
+	inA, inB := make([]int64, count), make([]int64, count)
+	var observed int64
+	for i, x := range a {
+		inA[x]++
+		inB[b[i]]++
+		observed += weight(distance(x, b[i]))
+	}
+	total := float64(len(a))
+	expected := sumOf(count*count, func(at int, part []float64) {
+		for k := range part {
+			i, j := (at+k)/count, (at+k)%count
+			part[k] = float64(float64(weight(distance(int32(i), int32(j)))) * (float64(inB[i]*inA[j]) / total))
+		}
+	})
+	if expected == 0 && observed == 0 {
+		return math.NaN()
+	}
+	return 1 - float64(observed)/expected
+}
+
+func distance(a, b int32) int {
+	if a < b {
+		a, b = b, a
+	}
+	return int(a - b)
+}
+
+// sumOf is Sum over n elements that fill computes part by part, so that they
+// need not be held at once.
+func sumOf(n int, fill func(at int, part []float64)) float64 {
+	part := make([]float64, min(n, sumPart))
+	total := 0.0
+	for at := 0; at < n; at += len(part) {
+		part = part[:min(len(part), n-at)]
+		fill(at, part)
+		total += pairwise(part)
+	}
+	return total
+}

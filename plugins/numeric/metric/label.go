@@ -1,0 +1,230 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// targetType is scikit-learn's notion of what a column of labels is.
+type targetType uint8
+
+const (
+	binaryTarget     targetType = iota // at most two distinct values
+	multiclassTarget                   // more than two
+	continuousTarget                   // floats that are not whole
+	unknownTarget                      // objects that are not texts
+)
+
+var targetNames = [...]string{"binary", "multiclass", "continuous", "unknown"}
+
+func (t targetType) String() string { return targetNames[t] }
+
+// typeOfTarget follows scikit-learn 1.5's type_of_target on a one-dimensional
+// array: an object column must begin with a text and hold texts only; floats
+// must be finite when one of them is not whole or beyond 64 bits.
+func typeOfTarget(c *table.Column) (targetType, error) {
+	if c.Len() == 0 {
+		return binaryTarget, nil
+	}
+	switch c.Kind() {
+	case table.Float64:
+		if t, err := typeOfFloats(c); t == continuousTarget || err != nil {
+			return t, err
+		}
+	case table.Bool:
+		if c.MissingCount() > 0 {
+			return unknownTarget, nil
+		}
+		return binaryTarget, nil
+	case table.Text, table.Mixed:
+		if c.Value(0).Kind() != table.Text {
+			return unknownTarget, nil
+		}
+		if c.Kind() == table.Mixed || c.MissingCount() > 0 {
+			return unknownTarget, &Unscorable{Column: c.Name(), Reason: "mixes texts with missing cells or numbers"}
+		}
+	}
+	if moreThanTwo(c) {
+		return multiclassTarget, nil
+	}
+	return binaryTarget, nil
+}
+
+func typeOfFloats(c *table.Column) (targetType, error) {
+	whole, finite := true, true
+	for _, x := range c.Floats() {
+		whole = whole && x == math.Trunc(x) && x >= -0x1p63 && x < 0x1p63
+		finite = finite && !math.IsInf(x, 0) && !math.IsNaN(x)
+	}
+	switch {
+	case !finite:
+		return continuousTarget, &Unscorable{Column: c.Name(), Reason: "holds a missing or infinite value"}
+	case !whole:
+		return continuousTarget, nil
+	}
+	return multiclassTarget, nil
+}
+
+func moreThanTwo(c *table.Column) bool {
+	switch c.Kind() {
+	case table.Int64:
+		return threeDistinct(c.Ints())
+	case table.Float64:
+		return threeDistinct(c.Floats())
+	case table.Text:
+		return threeDistinct(c.Texts())
+	}
+	return threeDistinct(c.Values())
+}
+
+func threeDistinct[T comparable](v []T) bool {
+	if len(v) == 0 {
+		return false
+	}
+	first := v[0]
+	second, two := first, false
+	for _, x := range v {
+		switch {
+		case x == first || two && x == second:
+		case two:
+			return true
+		default:
+			second, two = x, true
+		}
+	}
+	return false
+}
+
+// checkTargets follows scikit-learn 1.5's _check_targets: continuous and
+// unknown columns are refused, binary and multiclass ones go together, and
+// two binary ones must be of one kind, texts or numbers.
+func checkTargets(truth, pred *table.Column) error {
+	t, err := typeOfTarget(truth)
+	if err != nil {
+		return err
+	}
+	p, err := typeOfTarget(pred)
+	if err != nil {
+		return err
+	}
+	for _, x := range []targetType{t, p} {
+		if x == continuousTarget || x == unknownTarget {
+			return &Unscorable{Column: pred.Name(), Reason: "labels cannot be compared: the answers are " + t.String() + ", the submission is " + p.String()}
+		}
+	}
+	if t == binaryTarget && p == binaryTarget && isText(truth) != isText(pred) && truth.Len() > 0 {
+		return mixedLabels(pred)
+	}
+	return nil
+}
+
+func isText(c *table.Column) bool { return c.Kind() == table.Text }
+
+func mixedLabels(c *table.Column) error {
+	return &Unscorable{Column: c.Name(), Reason: "texts and numbers cannot be compared as labels"}
+}
+
+// encode numbers the column's distinct values in ascending order from 0 and
+// returns every row's number and their count.
+func encode(c *table.Column) (codes []int32, count int, err error) {
+	all, err := encodeTogether(c)
+	if err != nil {
+		return nil, 0, err
+	}
+	return all.codes[0], all.count, nil
+}
+
+// encoding numbers the distinct values of several columns.
+type encoding struct {
+	codes [][]int32 // one list a column
+	count int
+}
+
+// encodeTogether numbers the distinct values of all columns in ascending
+// order: numbers and booleans by value, texts by code points. Columns of both
+// sorts and missing cells are refused.
+func encodeTogether(columns ...*table.Column) (encoding, error) {
+	ints, numbers, texts := true, true, true
+	for _, c := range columns {
+		if c.MissingCount() > 0 || c.Kind() == table.Mixed {
+			return encoding{}, &Unscorable{Column: c.Name(), Reason: "holds a missing or mixed label"}
+		}
+		ints = ints && (c.Kind() == table.Int64 || c.Kind() == table.Bool)
+		numbers = numbers && !isText(c)
+		texts = texts && isText(c)
+	}
+	switch {
+	case ints:
+		return encodeInts(columns), nil
+	case numbers:
+		return encodeValues(columns, (*table.Column).Floats), nil
+	case texts:
+		return encodeValues(columns, (*table.Column).Texts), nil
+	}
+	return encoding{}, mixedLabels(columns[len(columns)-1])
+}
+
+// encodeInts numbers integers; those of a narrow range without a map.
+func encodeInts(columns []*table.Column) encoding {
+	lists := make([][]int64, len(columns))
+	lo, hi, rows := int64(math.MaxInt64), int64(math.MinInt64), 0
+	for i, c := range columns {
+		if lists[i] = c.Ints(); len(lists[i]) > 0 {
+			lo, hi = min(lo, slices.Min(lists[i])), max(hi, slices.Max(lists[i]))
+		}
+		rows += len(lists[i])
+	}
+	if rows == 0 || uint64(hi)-uint64(lo) > uint64(rows)+1024 {
+		return encodeValues(columns, (*table.Column).Ints)
+	}
+	number := make([]int32, hi-lo+1)
+	for _, list := range lists {
+		for _, v := range list {
+			number[v-lo] = 1
+		}
+	}
+	out := encoding{}
+	for i, seen := range number {
+		number[i] = int32(out.count)
+		out.count += int(seen)
+	}
+	for _, list := range lists {
+		codes := make([]int32, len(list))
+		for i, v := range list {
+			codes[i] = number[v-lo]
+		}
+		out.codes = append(out.codes, codes)
+	}
+	return out
+}
+
+func encodeValues[T cmp.Ordered](columns []*table.Column, values func(*table.Column) []T) encoding {
+	lists := make([][]T, len(columns))
+	number := map[T]int32{}
+	var distinct []T
+	for i, c := range columns {
+		lists[i] = values(c)
+		for _, v := range lists[i] {
+			if _, ok := number[v]; !ok {
+				number[v] = 0
+				distinct = append(distinct, v)
+			}
+		}
+	}
+	slices.Sort(distinct)
+	for i, v := range distinct {
+		number[v] = int32(i)
+	}
+	out := encoding{count: len(distinct)}
+	for _, list := range lists {
+		codes := make([]int32, len(list))
+		for i, v := range list {
+			codes[i] = number[v]
+		}
+		out.codes = append(out.codes, codes)
+	}
+	return out
+}

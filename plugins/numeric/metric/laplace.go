@@ -1,0 +1,119 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
+)
+
+var laplace = Metric{
+	Name:   "laplace_log_likelihood",
+	Better: Higher,
+	Doc: `Modified Laplace log likelihood, mean over rows: -√2·d/s - ln(√2·s) with s = max(confidence, 70) and d = min(|truth - prediction|, 1000).
+The tables are not paired beforehand (align = "position"). Of the answers, rows without truth are dropped and the last rows of every group are kept, in the order of the whole number behind the last underscore of the id. The submission's rows with these ids are graded, sorted by id; ids that it lacks do not count, and none at all gives NaN. A missing confidence counts 0, a missing prediction gives NaN, an infinite confidence minus infinity.`,
+	Source: "metric of the OSIC pulmonary fibrosis competition",
+	Params: []Param{
+		{Name: "confidence", Kind: TextParam, Doc: "the submission's column of confidences"},
+		{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"},
+		{Name: "last", Kind: NumberParam, Doc: "how many rows of a group are graded"},
+	},
+	Stand: Stand{"group": {"a"}},
+	New: func(a Args) (Scorer, error) {
+		l := laplaceScorer{confidence: a.text("confidence"), group: a.text("group"), last: int(a.number("last"))}
+		return scorerFunc(l.score), nil
+	},
+}
+
+type laplaceScorer struct {
+	confidence, group string
+	last              int
+}
+
+func (l laplaceScorer) score(in Input) (Score, error) {
+	if len(in.Targets) != 1 {
+		return Score{}, fmt.Errorf("laplace_log_likelihood has one target")
+	}
+	graded, err := l.graded(in)
+	if err != nil {
+		return Score{}, err
+	}
+	ids, err := in.Prediction.Column(in.ID)
+	if err != nil {
+		return Score{}, &Unscorable{Column: in.ID, Reason: "is missing"}
+	}
+	var rows []int
+	present := map[string]bool{}
+	for i := range ids.Len() {
+		if _, ok := graded[ids.Text(i)]; ok && !ids.IsMissing(i) {
+			rows = append(rows, i)
+			present[ids.Text(i)] = true
+		}
+	}
+	if len(present) != len(rows) && len(present) != 1 {
+		return Score{}, unscorable("column %q: an id that is graded occurs twice", in.ID)
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return strings.Compare(ids.Text(a), ids.Text(b)) })
+	return l.mean(in, ids, rows, graded)
+}
+
+// graded returns the truth of the graded rows by id.
+func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
+	ids, err := in.Truth.Column(in.ID)
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	truth, err := in.Truth.Column(in.TruthNames[0])
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	groups, err := rowsByGroup(in.Truth, l.group)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	for _, rows := range groups {
+		rows = slices.DeleteFunc(rows, truth.IsMissing)
+		week := func(row int) int64 {
+			id := ids.Text(row)
+			n, _ := pythonInt(id[strings.LastIndexByte(id, '_')+1:])
+			return n.Int()
+		}
+		slices.SortStableFunc(rows, func(a, b int) int { return int(week(a) - week(b)) })
+		for _, row := range rows[max(0, len(rows)-l.last):] {
+			out[ids.Text(row)] = truth.Float(row)
+		}
+	}
+	return out, nil
+}
+
+func (l laplaceScorer) mean(in Input, ids *table.Column, rows []int, graded map[string]float64) (Score, error) {
+	pred, err := in.Prediction.Column(in.Targets[0])
+	if err != nil {
+		return Score{}, &Unscorable{Column: in.Targets[0], Reason: "is missing"}
+	}
+	confidence, err := in.Prediction.Column(l.confidence)
+	if err != nil {
+		return Score{}, &Unscorable{Column: l.confidence, Reason: "is missing"}
+	}
+	values := make([]float64, len(rows))
+	for i, row := range rows {
+		sure := confidence.Float(row)
+		if sure != sure {
+			sure = 0
+		}
+		values[i] = LaplaceLogLikelihood(graded[ids.Text(row)], pred.Float(row), sure)
+	}
+	return Score{Value: Mean(values)}, nil
+}
+
+// LaplaceLogLikelihood returns the value of one row; see the metric
+// laplace_log_likelihood.
+func LaplaceLogLikelihood(truth, pred, confidence float64) float64 {
+	s := max(confidence, 70)
+	d := min(math.Abs(truth-pred), 1000)
+	return float64(-math.Sqrt2*d)/s - libm.Log(float64(math.Sqrt2*s))
+}

@@ -1,0 +1,116 @@
+package metric
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
+)
+
+// Epsilon is the distance from 0 and 1 to which LogLoss clips: the machine
+// epsilon of float64.
+const Epsilon = 0x1p-52
+
+var logLoss = Metric{
+	Name:   "log_loss",
+	Better: Lower,
+	Doc: `Cross entropy with the natural logarithm, mean over rows.
+One target column: the truth has two classes, the greater one being positive, and the prediction p is its probability; a row costs -ln p or -ln(1-p). Several target columns: the truth is a 0/1 indicator in each, and a row costs minus the sum of truth times ln of the prediction. Probabilities (and 1-p) are clipped to [eps, 1-eps], eps = 2^-52; rows are not divided by their sum. Missing and infinite predictions have no score.`,
+	Source: "scikit-learn 1.5 log_loss",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(scoreLogLoss), nil
+	},
+}
+
+func scoreLogLoss(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	var value float64
+	if len(pairs) == 1 {
+		value, err = scoreBinaryLogLoss(pairs[0])
+	} else {
+		value, err = scoreColumnLogLoss(pairs)
+	}
+	return Score{Value: value, Rounding: PythonRounding}, err
+}
+
+func scoreBinaryLogLoss(p pair) (float64, error) {
+	probs, err := finiteFloats(p.pred)
+	if err != nil {
+		return 0, err
+	}
+	truth, err := twoClasses(p.truth)
+	if err != nil {
+		return 0, err
+	}
+	return BinaryLogLoss(truth, probs), nil
+}
+
+func scoreColumnLogLoss(pairs []pair) (float64, error) {
+	losses := make([]float64, pairs[0].truth.Len())
+	if len(losses) == 0 {
+		return 0, unscorable("there are no rows")
+	}
+	for _, p := range pairs {
+		probs, err := finiteFloats(p.pred)
+		if err != nil {
+			return 0, err
+		}
+		addColumnLoss(losses, p.truth, probs)
+	}
+	return Mean(losses), nil
+}
+
+func addColumnLoss(losses []float64, truth *table.Column, probs []float64) {
+	if truth.Kind() == table.Int64 {
+		addLoss(losses, truth.Ints(), probs)
+		return
+	}
+	addLoss(losses, truth.Floats(), probs)
+}
+
+func addLoss[T int64 | float64](losses []float64, truth []T, probs []float64) {
+	inParallel(len(losses), func(lo, hi int) {
+		for i, t := range truth[lo:hi] {
+			if t != 0 {
+				losses[lo+i] -= float64(float64(t) * libm.Log(clip(probs[lo+i], Epsilon, 1-Epsilon)))
+			}
+		}
+	})
+}
+
+// BinaryLogLoss returns the mean of -ln of the probability given to what was
+// true, clipped to [Epsilon, 1-Epsilon]. Probs must be as long as truth.
+func BinaryLogLoss(truth []bool, probs []float64) float64 {
+	losses := make([]float64, len(truth))
+	inParallel(len(truth), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			p := probs[i]
+			if !truth[i] {
+				p = 1 - p
+			}
+			losses[i] = -libm.Log(clip(p, Epsilon, 1-Epsilon))
+		}
+	})
+	return Mean(losses)
+}
+
+func clip(v, lo, hi float64) float64 { return min(max(v, lo), hi) }
+
+// inParallel calls f for parts of 0 to n, at once where that pays.
+func inParallel(n int, f func(lo, hi int)) {
+	parts := runtime.GOMAXPROCS(0)
+	if n < 1<<14 || parts == 1 {
+		f(0, n)
+		return
+	}
+	size := (n + parts - 1) / parts
+	var wait sync.WaitGroup
+	for lo := 0; lo < n; lo += size {
+		wait.Go(func() { f(lo, min(lo+size, n)) })
+	}
+	wait.Wait()
+}

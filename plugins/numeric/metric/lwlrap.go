@@ -1,0 +1,113 @@
+package metric
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var lwlrap = Metric{
+	Name:   "lwlrap",
+	Better: Higher,
+	Doc: `Label-weighted label-ranking average precision.
+In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values in the others have no score; neither has a submission of truth values only, or one without rows.`,
+	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
+}
+
+func scoreLWLRAP(in Input) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	truth, scores := make([][]float64, len(pairs)), make([][]float64, len(pairs))
+	allBool := true
+	for k, p := range pairs {
+		if scores[k], err = anyFloats(p.pred); err != nil {
+			return Score{}, err
+		}
+		truth[k] = p.truth.Floats()
+		allBool = allBool && p.pred.Kind() == table.Bool
+	}
+	if len(scores[0]) == 0 {
+		return Score{}, unscorable("there are no rows")
+	}
+	if allBool {
+		return Score{}, unscorable("truth values cannot be ranked")
+	}
+	ints := integerScores(pairs)
+	sum, weight := 0.0, 0.0
+	for i := range scores[0] {
+		relevant, row := make([]bool, len(pairs)), make([]float64, len(pairs))
+		for k := range pairs {
+			relevant[k], row[k] = truth[k][i] > 0, scores[k][i]
+		}
+		if !slices.Contains(relevant, true) {
+			continue
+		}
+		for k, x := range row {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return Score{}, &Unscorable{Column: pairs[k].pred.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing or not finite"}
+			}
+		}
+		precision, labels := LabelRankingPrecision(relevant, row)
+		if ints != nil {
+			precision, labels = LabelRankingPrecision(relevant, ints(i))
+		}
+		sum += float64(precision * float64(labels))
+		weight += float64(labels)
+	}
+	if weight == 0 {
+		return Score{}, unscorable("no row has a true label")
+	}
+	return Score{Value: sum / weight}, nil
+}
+
+// integerScores returns the rows of a submission that holds int64 only, nil of
+// another. scikit-learn ranks such a row by its negated scores; the lowest int64
+// is its own negative and so ranks first.
+func integerScores(pairs []pair) func(row int) []int64 {
+	columns := make([][]int64, len(pairs))
+	for k, p := range pairs {
+		if p.pred.Kind() != table.Int64 {
+			return nil
+		}
+		columns[k] = p.pred.Ints()
+	}
+	return func(row int) []int64 {
+		out := make([]int64, len(columns))
+		for k, c := range columns {
+			out[k] = c[row] - 1 // wraps around: the lowest becomes the largest
+		}
+		return out
+	}
+}
+
+// LabelRankingPrecision returns the precision of one row (see the metric
+// lwlrap) and the number of its true labels.
+func LabelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (precision float64, labels int) {
+	var own []T
+	for k, r := range relevant {
+		if r {
+			own = append(own, scores[k])
+		}
+	}
+	if len(own) == 0 || len(own) == len(scores) {
+		return 1, len(own)
+	}
+	all := slices.Sorted(slices.Values(scores))
+	sorted := slices.Sorted(slices.Values(own))
+	each := make([]float64, len(own))
+	for i, s := range own {
+		each[i] = float64(atLeast(sorted, s)) / float64(atLeast(all, s))
+	}
+	return Mean(each), len(own)
+}
+
+// atLeast returns how many of the ascending values are v or greater.
+func atLeast[T int64 | float64](sorted []T, v T) int {
+	i, _ := slices.BinarySearch(sorted, v)
+	return len(sorted) - i
+}

@@ -1,0 +1,141 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
+)
+
+var probabilisticF1 = Metric{
+	Name:   "probabilistic_f1",
+	Better: Higher,
+	Doc: `F1 of probabilities: 2pr / (p + r) with p = Σ over positives / Σ over all, r = Σ over positives / number of positives, predictions clipped to [0, 1] and added in order.
+0 unless p and r are both above 0; so a missing prediction scores 0. Negative predictions only have no score, nor have answers without positives. Texts have no score.`,
+	Source: "Yacouby and Axman 2020; metric of the RSNA breast cancer competition",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreProbabilisticF1), nil },
+}
+
+func scoreProbabilisticF1(in Input) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	pred, err := plainFloats(p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	positives, right, wrong, negative := 0, 0.0, 0.0, true
+	for i, x := range pred {
+		negative = negative && x < 0
+		if !math.IsNaN(x) {
+			x = clip(x, 0, 1)
+		}
+		if p.truth.Bool(i) {
+			positives++
+			right += x
+		} else {
+			wrong += x
+		}
+	}
+	if negative {
+		return Score{}, &Unscorable{Column: p.name, Reason: "holds negative values only"}
+	}
+	if positives == 0 {
+		return Score{}, unscorable("the answers hold no positives")
+	}
+	precision, recall := right/(right+wrong), right/float64(positives)
+	if precision > 0 && recall > 0 {
+		return Score{Value: 2 * float64(precision*recall) / (precision + recall)}, nil
+	}
+	return Score{}, nil
+}
+
+var weightedLogLoss = Metric{
+	Name:   "weighted_log_loss",
+	Better: Lower,
+	Doc: `Weighted binary log loss over levels of a subject, mean over subjects.
+The id is the subject's name, an underscore and the level; a row costs -ln p if the truth is 1 and -ln(1-p) if it is 0, p clipped to [1e-15, 1 - 1e-15]. Rows weigh as their level does, twice that where the truth is 1; a subject's loss is the weighted sum divided by the sum of its weights.`,
+	Source: "metric of the RSNA 2022 cervical spine competition",
+	Params: []Param{
+		{Name: "levels", Kind: TextsParam, Doc: "the levels' names"},
+		{Name: "heavy", Kind: TextParam, Doc: "the level that weighs more than 1"},
+		{Name: "weight", Kind: NumberParam, Doc: "how much it weighs"},
+	},
+	New: func(a Args) (Scorer, error) {
+		w := levelWeights{levels: a.texts("levels"), heavy: a.text("heavy"), weight: a.number("weight")}
+		return scorerFunc(w.score), nil
+	},
+}
+
+type levelWeights struct {
+	levels []string
+	heavy  string
+	weight float64
+}
+
+func (w levelWeights) score(in Input) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	pred, err := plainFloats(p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	ids, err := in.Truth.Column(in.ID)
+	if err != nil {
+		return Score{}, fmt.Errorf("answers: %w", err)
+	}
+	place := make(map[string]int, len(w.levels))
+	for i, level := range w.levels {
+		place[level] = i
+	}
+	subjects, order := map[string][]int{}, []string{} // rows by level, -1 for none
+	for i := range ids.Len() {
+		subject, level, _ := strings.Cut(ids.Text(i), "_")
+		at, ok := place[level]
+		if !ok {
+			return Score{}, fmt.Errorf("answers: row %d: %s is no level", i+1, strconv.Quote(level))
+		}
+		if subjects[subject] == nil {
+			order = append(order, subject)
+			subjects[subject] = make([]int, len(w.levels))
+			for k := range w.levels {
+				subjects[subject][k] = -1
+			}
+		}
+		subjects[subject][at] = i
+	}
+	each := make([]float64, len(order))
+	for i, subject := range order {
+		each[i] = w.loss(subjects[subject], p.truth, pred)
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// loss returns the loss of one subject; NaN where a level is missing.
+func (w levelWeights) loss(rows []int, truth *table.Column, pred []float64) float64 {
+	sum, total := 0.0, 0.0
+	for k, row := range rows {
+		if row < 0 {
+			return math.NaN()
+		}
+		weight := 1.0
+		if w.levels[k] == w.heavy {
+			weight = w.weight
+		}
+		p := clip(pred[row], 1e-15, 1-1e-15)
+		if truth.Bool(row) {
+			weight *= 2
+		} else {
+			p = 1 - p
+		}
+		sum -= float64(libm.Log(p) * weight)
+		total += weight
+	}
+	return sum / total
+}

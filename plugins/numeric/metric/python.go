@@ -1,0 +1,210 @@
+package metric
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// IsPythonSpace reports whether Python's str.isspace holds for r.
+func IsPythonSpace(r rune) bool {
+	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
+}
+
+// pythonInt reads s as Python's int(s) does, white space around, a sign,
+// underscores between digits and any Unicode decimal digits allowed. Ok is
+// false for what int refuses and for numbers beyond 64 bits.
+func pythonInt(s string) (n table.Value, ok bool) {
+	digits, ok := plainDigits(strings.TrimFunc(s, IsPythonSpace))
+	if !ok {
+		return table.Value{}, false
+	}
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return table.IntValue(n), true
+	}
+	u, err := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64)
+	return table.UintValue(u), err == nil
+}
+
+// plainDigits checks the grammar of Python's int and returns the number with
+// ASCII digits and without underscores.
+func plainDigits(s string) (string, bool) {
+	var b strings.Builder
+	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
+		b.WriteByte(s[0])
+		s = s[1:]
+	}
+	before := false // a digit stands before
+	for _, r := range s {
+		if r == '_' {
+			if !before {
+				return "", false
+			}
+			before = false
+			continue
+		}
+		d, ok := digitValue(r)
+		if !ok {
+			return "", false
+		}
+		b.WriteByte('0' + d)
+		before = true
+	}
+	return b.String(), before
+}
+
+// digitValue returns the value of a Unicode decimal digit (category Nd, whose
+// members come in runs of ten from 0 to 9).
+func digitValue(r rune) (byte, bool) {
+	if r < utf8.RuneSelf {
+		return byte(r - '0'), r >= '0' && r <= '9'
+	}
+	if !unicode.Is(unicode.Nd, r) {
+		return 0, false
+	}
+	for _, run := range unicode.Nd.R16 {
+		if uint32(r) >= uint32(run.Lo) && uint32(r) <= uint32(run.Hi) {
+			return byte((uint32(r) - uint32(run.Lo)) % 10), true
+		}
+	}
+	for _, run := range unicode.Nd.R32 {
+		if uint32(r) >= run.Lo && uint32(r) <= run.Hi {
+			return byte((uint32(r) - run.Lo) % 10), true
+		}
+	}
+	return 0, false
+}
+
+// PythonFloat reads s as Python's float(s) does: white space around,
+// underscores between digits, any Unicode decimal digits, inf, infinity and
+// nan in any case are allowed, hexadecimal numbers are not.
+func PythonFloat(s string) (float64, bool) {
+	if isPlainFloat(s) {
+		return decimalFloat(s)
+	}
+	s = strings.TrimFunc(s, IsPythonSpace)
+	if s == "" {
+		return 0, false
+	}
+	plain := make([]byte, 0, len(s))
+	digit := false
+	for i, r := range s {
+		d, isDigit := digitValue(r)
+		switch {
+		case isDigit:
+			plain = append(plain, '0'+d)
+		case r == '_':
+			next, _ := utf8.DecodeRuneInString(s[i+1:])
+			if _, ok := digitValue(next); !digit || !ok {
+				return 0, false
+			}
+		case r < utf8.RuneSelf:
+			plain = append(plain, byte(r))
+		default:
+			return 0, false
+		}
+		digit = isDigit
+	}
+	return decimalFloat(string(plain))
+}
+
+// isPlainFloat reports whether s has nothing but what numbers are commonly
+// made of, so that Go and Python read it alike.
+func isPlainFloat(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == 'e':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// decimalFloat is strconv.ParseFloat without hexadecimal numbers; a number
+// too large is an infinity.
+func decimalFloat(s string) (float64, bool) {
+	if strings.ContainsAny(s, "xXpP") {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil && !math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v, true
+}
+
+// pythonLower returns Python's str.lower: the simple lower case of every
+// character, but two characters for U+0130 and the final form of a capital
+// sigma at the end of a word.
+func pythonLower(s string) string {
+	if !strings.ContainsAny(s, "\u0130\u03a3") {
+		return strings.ToLower(s)
+	}
+	in := []rune(s)
+	var b strings.Builder
+	for i, r := range in {
+		switch {
+		case r == 0x130:
+			b.WriteString("i\u0307")
+		case r == 0x3a3 && endsWord(in, i):
+			b.WriteRune(0x3c2)
+		default:
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
+}
+
+// endsWord is the condition Final_Sigma of the Unicode standard, section
+// 3.13: a cased letter before and none after, case-ignorable ones skipped.
+func endsWord(in []rune, i int) bool {
+	j := i - 1
+	for j >= 0 && caseIgnorable(in[j]) {
+		j--
+	}
+	if j < 0 || !cased(in[j]) {
+		return false
+	}
+	j = i + 1
+	for j < len(in) && caseIgnorable(in[j]) {
+		j++
+	}
+	return j == len(in) || !cased(in[j])
+}
+
+func cased(r rune) bool {
+	return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase)
+}
+
+func caseIgnorable(r rune) bool {
+	if strings.ContainsRune("'.:^`\u00a8\u00ad\u00af\u00b4\u00b7\u00b8\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a", r) {
+		return true
+	}
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
+}
+
+// PythonInt returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a Uint64:
+// floats are cut towards zero, texts are parsed. Ok is false for missing cells,
+// infinities, other texts and numbers beyond 64 bits.
+func PythonInt(v table.Value) (n table.Value, ok bool) {
+	switch v.Kind() {
+	case table.Text:
+		return pythonInt(v.String())
+	case table.Float64:
+		f := v.Float()
+		if f >= 0x1p63 {
+			return table.UintValue(uint64(f)), f < 0x1p64
+		}
+		return table.IntValue(int64(f)), f >= -0x1p63
+	case table.Bool:
+		return table.IntValue(v.Int()), true
+	case table.Int64, table.Uint64:
+		return v, true
+	}
+	return table.Value{}, false
+}

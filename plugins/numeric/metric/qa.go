@@ -1,0 +1,119 @@
+package metric
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+var answerSpans = Metric{
+	Name:   "answer_spans",
+	Better: Higher,
+	Doc: `Share of right answers to questions with a long and a short answer each, which is what the micro F1 of the source comes to.
+The answers have the columns of the id and of the annotations (the JSON of a list, of which the first element counts). The submission has two rows a question, "<id>_long" and "<id>_short" in any order (align = "position"). A prediction is "start:end", YES, NO or nothing. It is right if it is among the valid answers: the long answer, unless its start is -1; the short answers and a yes_no_answer other than NONE. Nothing is right if there is no valid answer. Missing cells are nothing.
+Another number of rows, other or repeated ids, and any other prediction have no score.`,
+	Source: "metric of the TensorFlow 2.0 question answering competition; scikit-learn 1.5 f1_score(average=\"micro\")",
+	Stand:  Stand{"": {`[{"long_answer": {"start_token": 1, "end_token": 2}, "short_answers": [], "yes_no_answer": "NONE"}]`}},
+	Ends:   []string{"_long", "_short"},
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreAnswerSpans), nil },
+}
+
+type annotation struct {
+	Long  *span  `json:"long_answer"`
+	Short []span `json:"short_answers"`
+	YesNo string `json:"yes_no_answer"`
+}
+
+type span struct {
+	Start json.Number `json:"start_token"`
+	End   json.Number `json:"end_token"`
+}
+
+func (s span) text() string { return s.Start.String() + ":" + s.End.String() }
+
+func scoreAnswerSpans(in Input) (Score, error) {
+	if len(in.Targets) != 1 || len(in.TruthNames) != 1 {
+		return Score{}, fmt.Errorf("answer_spans has one target")
+	}
+	valid, err := validSpans(in)
+	if err != nil {
+		return Score{}, err
+	}
+	if in.Prediction.Len() != len(valid) {
+		return Score{}, unscorable("there are %d rows instead of %d", in.Prediction.Len(), len(valid))
+	}
+	ids, err := in.Prediction.Column(in.ID)
+	if err != nil {
+		return Score{}, &Unscorable{Column: in.ID, Reason: "is missing"}
+	}
+	cells, err := in.Prediction.Column(in.Targets[0])
+	if err != nil {
+		return Score{}, &Unscorable{Column: in.Targets[0], Reason: "is missing"}
+	}
+	right, seen := 0, map[string]bool{}
+	for i := range ids.Len() {
+		id := ids.Text(i)
+		answers, known := valid[id]
+		if !known || seen[id] {
+			return Score{}, unscorable("column %q: row %d: the id %s is unknown or repeated", in.ID, i+1, quote(id))
+		}
+		seen[id] = true
+		prediction, ok := parseSpan(cells, i)
+		if !ok {
+			return Score{}, unscorable("column %q: row %d: %s is no answer", cells.Name(), i+1, quote(cells.Text(i)))
+		}
+		if prediction == "" && len(answers) == 0 || answers[prediction] {
+			right++
+		}
+	}
+	return Score{Value: float64(2*right) / float64(2*ids.Len())}, nil
+}
+
+// parseSpan returns a prediction in the form of span.text, or YES, NO, "".
+func parseSpan(c *table.Column, row int) (string, bool) {
+	text := strings.TrimFunc(c.Text(row), IsPythonSpace)
+	if text == "YES" || text == "NO" || text == "" {
+		return text, true
+	}
+	start, end, found := strings.Cut(text, ":")
+	a, bad := wholeNumbers(start)
+	b, worse := wholeNumbers(end)
+	ok := found && bad == "" && worse == "" && len(a) == 1 && len(b) == 1
+	if !ok {
+		return "", false
+	}
+	return a[0] + ":" + b[0], true
+}
+
+// validSpans returns the valid answers of every expected id.
+func validSpans(in Input) (map[string]map[string]bool, error) {
+	ids, err := in.Truth.Column(in.ID)
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	cells, err := in.Truth.Column(in.TruthNames[0])
+	if err != nil {
+		return nil, fmt.Errorf("answers: %w", err)
+	}
+	out := make(map[string]map[string]bool, 2*ids.Len())
+	for i := range ids.Len() {
+		var list []annotation
+		if err := json.Unmarshal([]byte(cells.Text(i)), &list); err != nil || len(list) == 0 {
+			return nil, fmt.Errorf("answers: row %d: the annotations cannot be read: %w", i+1, err)
+		}
+		long, short := map[string]bool{}, map[string]bool{}
+		if a := list[0].Long; a != nil && a.Start != "-1" {
+			long[a.text()] = true
+		}
+		for _, a := range list[0].Short {
+			short[a.text()] = true
+		}
+		if list[0].YesNo != "NONE" {
+			short[list[0].YesNo] = true
+		}
+		out[ids.Text(i)+"_long"], out[ids.Text(i)+"_short"] = long, short
+	}
+	return out, nil
+}

@@ -1,0 +1,134 @@
+package metric
+
+import (
+	"math"
+
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
+)
+
+const regressionDoc = ` Several target columns are scored one by one and averaged without weights. Missing cells, infinities and texts have no score; a sum that overflows gives infinity. Two columns of integers are subtracted and squared as 64-bit integers.`
+
+var rmse = Metric{
+	Name:   "rmse",
+	Better: Lower,
+	Doc:    `Root of the mean squared difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 root_mean_squared_error",
+	New: func(Args) (Scorer, error) {
+		return columnMean(func(d numbers) float64 { return math.Sqrt(d.meanSquare()) }), nil
+	},
+}
+
+var mse = Metric{
+	Name:   "mse",
+	Better: Lower,
+	Doc:    `Mean squared difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 mean_squared_error",
+	New:    func(Args) (Scorer, error) { return columnMean(numbers.meanSquare), nil },
+}
+
+var mae = Metric{
+	Name:   "mae",
+	Better: Lower,
+	Doc:    `Mean absolute difference.` + regressionDoc,
+	Source: "scikit-learn 1.5 mean_absolute_error",
+	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score to a whole number, halves to the even one; a score beyond all numbers is none"}},
+	New:    newMAE,
+}
+
+func newMAE(a Args) (Scorer, error) {
+	plain := columnMean(numbers.meanSize)
+	if !a.bool("whole") {
+		return plain, nil
+	}
+	return scorerFunc(func(in Input) (Score, error) {
+		s, err := plain.Score(in)
+		if err == nil && (math.IsInf(s.Value, 0) || math.IsNaN(s.Value)) {
+			err = unscorable("the mean of the differences is beyond all numbers and cannot be rounded")
+		}
+		return Score{Value: math.RoundToEven(s.Value), Rounding: WholeNumber}, err
+	}), nil
+}
+
+var rmsle = Metric{
+	Name:   "rmsle",
+	Better: Lower,
+	Doc:    `Root of the mean squared difference of ln(1+x). A negative value on either side has no score (-0 is fine). The logarithms of truth values have half precision, as numpy takes them.` + regressionDoc,
+	Source: "scikit-learn 1.5 root_mean_squared_log_error (later versions refuse only values of -1 and less)",
+	New: func(Args) (Scorer, error) {
+		return scorerFunc(scoreRMSLE), nil
+	},
+}
+
+// columnMean scores the differences of every target and averages.
+func columnMean(score func(differences numbers) float64) Scorer {
+	return scorerFunc(func(in Input) (Score, error) {
+		return eachTarget(in, func(truth, pred numbers) (float64, error) { return score(truth.minus(pred)), nil })
+	})
+}
+
+func eachTarget(in Input, score func(truth, pred numbers) (float64, error)) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		pred, err := finiteNumbers(p.pred)
+		if err != nil {
+			return Score{}, err
+		}
+		truth, err := finiteNumbers(p.truth)
+		if err != nil {
+			return Score{}, err
+		}
+		if each[i], err = score(truth, pred); err != nil {
+			return Score{}, err
+		}
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+func scoreRMSLE(in Input) (Score, error) {
+	return eachTarget(in, func(truth, pred numbers) (float64, error) {
+		t, p := truth.asFloats(), pred.asFloats()
+		for i := range p {
+			if t[i] < 0 || p[i] < 0 {
+				return 0, unscorable("row %d: the logarithm of a negative value is not defined", i+1)
+			}
+		}
+		return RMSE(truth.log1p(), pred.log1p()), nil
+	})
+}
+
+// halfLog2 is ln 2 in half precision, in which numpy takes the logarithms of
+// truth values.
+const halfLog2 = 0.693359375
+
+// log1p returns ln(1+x) of every number as numpy.log1p does on its type.
+func (a numbers) log1p() []float64 {
+	if !a.truths {
+		return log1pAll(a.asFloats())
+	}
+	return mapNumbers(a.floats, func(x float64) float64 { return x * halfLog2 })
+}
+
+func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }
+
+// MSE returns the mean of (truth-pred)². No rows give NaN.
+func MSE(truth, pred []float64) float64 { return minus(truth, pred).meanSquare() }
+
+// RMSE returns the root of MSE.
+func RMSE(truth, pred []float64) float64 { return math.Sqrt(MSE(truth, pred)) }
+
+// MAE returns the mean of |truth-pred|. No rows give NaN.
+func MAE(truth, pred []float64) float64 { return minus(truth, pred).meanSize() }
+
+func log1pAll(v []float64) []float64 {
+	out := make([]float64, len(v))
+	inParallel(len(v), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = libm.Log1p(v[i])
+		}
+	})
+	return out
+}

@@ -1,0 +1,185 @@
+package metric
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// textCells returns the cells of a column of texts; a missing cell or a
+// column that reads as numbers is refused.
+func textCells(c *table.Column) ([]string, error) {
+	if c.Kind() != table.Text && c.Len() > 0 {
+		return nil, &Unscorable{Column: c.Name(), Reason: "holds something else than texts"}
+	}
+	for i := range c.Len() {
+		if c.IsMissing(i) {
+			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing"}
+		}
+	}
+	return c.Texts(), nil
+}
+
+// textPair returns the cells of the only target on both sides.
+func textPair(in Input) (truth, pred []string, err error) {
+	p, err := in.single()
+	if err != nil {
+		return nil, nil, err
+	}
+	if pred, err = textCells(p.pred); err != nil {
+		return nil, nil, err
+	}
+	if truth, err = textCells(p.truth); err != nil {
+		return nil, nil, err
+	}
+	if len(truth) == 0 {
+		return nil, nil, unscorable("there are no rows")
+	}
+	return truth, pred, nil
+}
+
+func wordSet(list []string) map[string]bool {
+	out := make(map[string]bool, len(list))
+	for _, w := range list {
+		out[w] = true
+	}
+	return out
+}
+
+var mapAtK = Metric{
+	Name:   "map_at_k",
+	Better: Higher,
+	Doc: `Mean average precision at k over rows whose cells are lists of words.
+Words are split at every single blank, so that two blanks in a row give an empty word, which takes up a place. The truth is a set. Of the first k predicted words each one that is in the truth, and does not stand further ahead already, adds hits so far / its place; the sum is divided by the smaller of k and the size of the truth. An empty truth scores 0.`,
+	Source: "ml_metrics apk/mapk (B. Hamner)",
+	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "how many predicted words count"}},
+	New: func(a Args) (Scorer, error) {
+		k := int(a.number("k"))
+		return scorerFunc(func(in Input) (Score, error) { return scoreMAP(in, k) }), nil
+	},
+}
+
+func scoreMAP(in Input, k int) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(truth))
+	for i := range each {
+		each[i] = AveragePrecisionAtK(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// AveragePrecisionAtK returns the average precision of the first k words of
+// pred: see the metric map_at_k.
+func AveragePrecisionAtK(truth map[string]bool, pred []string, k int) float64 {
+	if len(truth) == 0 || k <= 0 {
+		return 0
+	}
+	seen := map[string]bool{}
+	hits, sum := 0.0, 0.0
+	for i, word := range pred[:min(k, len(pred))] {
+		if truth[word] && !seen[word] {
+			hits++
+			sum += hits / float64(i+1)
+		}
+		seen[word] = true
+	}
+	return sum / float64(min(len(truth), k))
+}
+
+var multilabelF1 = Metric{
+	Name:   "multilabel_f1",
+	Better: Higher,
+	Doc: `Micro F1 over pairs of row and label, where a cell is a list of labels split at white space: 2·TP / (2·TP + FP + FN), 0 if nothing is predicted right.
+Labels are those of the truth only: a predicted label that occurs in no true cell is ignored, it costs nothing. Repeats in a cell count once. With fewer than two labels there is no score.`,
+	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
+	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMultilabelF1), nil },
+}
+
+func scoreMultilabelF1(in Input) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	known := map[string]bool{}
+	for _, cell := range truth {
+		for _, w := range words(cell) {
+			known[w] = true
+		}
+	}
+	if len(known) < 2 {
+		return Score{}, unscorable("the answers hold fewer than two different labels")
+	}
+	hits, total := 0, 0
+	for i, cell := range truth {
+		t := wordSet(words(cell))
+		total += len(t)
+		for w := range wordSet(words(pred[i])) {
+			if known[w] {
+				total++
+				if t[w] {
+					hits++
+				}
+			}
+		}
+	}
+	if hits == 0 {
+		return Score{}, nil
+	}
+	return Score{Value: float64(2*hits) / float64(total)}, nil
+}
+
+var jaccardWords = Metric{
+	Name:   "jaccard_words",
+	Better: Higher,
+	Doc: `Mean over rows of |A∩B| / |A∪B|, where A and B are the sets of words of the two cells, in lower case (Python's str.lower) and split at white space (Python's str.split).
+Where both are empty the row scores 0 (both_empty = "zero"), or the whole submission has no score (both_empty = "refuse"). With "zero", fewer than two different words in all cells have no score, as in the source.`,
+	Source: "scikit-learn 1.5 jaccard_score(average=\"samples\")",
+	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "what becomes of a row without words on both sides"}},
+	New: func(a Args) (Scorer, error) {
+		refuse := a.text("both_empty") == "refuse"
+		return scorerFunc(func(in Input) (Score, error) { return scoreJaccard(in, refuse) }), nil
+	},
+}
+
+func scoreJaccard(in Input, refuse bool) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(truth))
+	all := map[string]bool{}
+	for i := range each {
+		a, b := wordSet(words(pythonLower(truth[i]))), wordSet(words(pythonLower(pred[i])))
+		if len(all) < 2 {
+			maps.Copy(all, a)
+			maps.Copy(all, b)
+		}
+		if len(a)+len(b) == 0 && refuse {
+			return Score{}, unscorable("row %d has no words, and none are expected: its index is not defined", i+1)
+		}
+		each[i] = Jaccard(a, b)
+	}
+	if len(all) < 2 && !refuse {
+		return Score{}, unscorable("there are fewer than two different words")
+	}
+	return Score{Value: Mean(each)}, nil
+}
+
+// Jaccard returns |a∩b| / |a∪b|, 0 for two empty sets.
+func Jaccard[T comparable](a, b map[T]bool) float64 {
+	shared := 0
+	for x := range a {
+		if b[x] {
+			shared++
+		}
+	}
+	if union := len(a) + len(b) - shared; union > 0 {
+		return float64(shared) / float64(union)
+	}
+	return 0
+}

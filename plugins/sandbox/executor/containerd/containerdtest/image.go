@@ -1,0 +1,74 @@
+package containerdtest
+
+import (
+	"context"
+	"debug/elf"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// Program is where the images of Image hold the test program.
+const Program = "/usr/bin/program"
+
+// Image makes an image that holds the running test program as Program and
+// nothing else, and returns it as a Spec's Image.
+func Image(t testing.TB) string {
+	t.Helper()
+	recipe, err := Recipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := (&image.Builder{Dir: t.TempDir()}).Build(context.Background(), recipe, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Path
+}
+
+// Recipe is how Image makes it. A program that was linked with C, for the race
+// detector, gets the libraries that it needs.
+func Recipe() (image.Recipe, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return image.Recipe{}, err
+	}
+	recipe := image.Static(self, filepath.Base(Program))
+	libraries, err := needed(self)
+	for _, file := range libraries {
+		recipe.Files = append(recipe.Files, image.File{Host: file, Guest: file})
+	}
+	return recipe, err
+}
+
+// needed lists the loader and the libraries of a program, none of a static one.
+func needed(program string) ([]string, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list []string
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			text, err := io.ReadAll(p.Open())
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, string(text[:len(text)-1]))
+		}
+	}
+	libraries, err := f.ImportedLibraries()
+	for _, name := range libraries {
+		for _, pattern := range []string{"/lib/*-linux-gnu/", "/lib64/", "/lib/"} {
+			if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
+				list = append(list, found[0])
+				break
+			}
+		}
+	}
+	return list, err
+}

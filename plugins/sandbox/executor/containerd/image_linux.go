@@ -1,0 +1,236 @@
+package containerd
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/containerd/v2/pkg/archive/compression"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// image returns the image, in the daemon's store and unpacked.
+func (e *Executor) image(ctx context.Context, c *client.Client, name string) (client.Image, error) {
+	ref, err := parseImage(name)
+	if err != nil {
+		return nil, err
+	}
+	lock, _ := e.images.LoadOrStore(name, &sync.Mutex{})
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
+	image, err := e.obtain(ctx, c, ref)
+	if err != nil {
+		return nil, fmt.Errorf("get image %s: %w", name, err)
+	}
+	if err := e.unpack(ctx, image); err != nil {
+		return nil, fmt.Errorf("unpack image %s: %w", name, err)
+	}
+	return image, e.touch(ctx, c, image)
+}
+
+// obtain finds the image in the store, or brings it there.
+func (e *Executor) obtain(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
+	if ref.kind == localImage {
+		return e.local(ctx, c, ref)
+	}
+	name, err := ref.storeName()
+	if err != nil {
+		return nil, err
+	}
+	image, err := c.GetImage(ctx, name)
+	if err == nil || !errdefs.IsNotFound(err) {
+		return image, err
+	}
+	if ref.kind == remoteImage {
+		return e.pull(ctx, c, ref)
+	}
+	return e.load(ctx, c, ref, name)
+}
+
+// local finds an image that somebody else put into the store.
+func (e *Executor) local(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
+	image, err := c.GetImage(ctx, ref.name)
+	if errdefs.IsNotFound(err) && ref.digest != "" {
+		return e.byDigest(ctx, c, ref.digest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w (the store of namespace %q has it under that name?)", err, e.opts.Namespace)
+	}
+	if got := image.Target().Digest; ref.digest != "" && got != ref.digest {
+		return nil, fmt.Errorf("the store holds %s under that name, and %s is asked for", got, ref.digest)
+	}
+	return image, nil
+}
+
+func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.Digest) (client.Image, error) {
+	list, err := c.ListImages(ctx, fmt.Sprintf("target.digest==%q", want.String()))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the store has no image %s", want)
+	}
+	slices.SortFunc(list, func(a, b client.Image) int { return strings.Compare(a.Name(), b.Name()) })
+	return list[0], nil
+}
+
+// pull fetches the image from its registry. The digest in the reference is what
+// is asked for, and everything below it is checked by its own digest.
+func (e *Executor) pull(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
+	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
+	return c.Pull(ctx, ref.name, client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
+}
+
+// load imports an archive or layout under a name by its content.
+func (e *Executor) load(ctx context.Context, c *client.Client, ref imageRef, name string) (client.Image, error) {
+	ctx, release, err := e.lease(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	in, err := ref.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	// Names inside the archive mean nothing here: the one that is not skipped
+	// is made from the digest.
+	made, err := c.Import(ctx, in, client.WithImageRefTranslator(func(string) string { return "" }),
+		client.WithDigestRef(func(d digest.Digest) string { return storePrefix + d.String() }))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(made, func(i images.Image) bool { return i.Name == name }) {
+		return nil, fmt.Errorf("import: %s did not come out of it", name)
+	}
+	return c.GetImage(ctx, name)
+}
+
+// unpack makes the image's snapshots.
+func (e *Executor) unpack(ctx context.Context, image client.Image) error {
+	done, err := image.IsUnpacked(ctx, e.opts.Snapshotter)
+	if err != nil || done {
+		return err
+	}
+	if err := e.measure(ctx, image); err != nil {
+		return err
+	}
+	err = image.Unpack(ctx, e.opts.Snapshotter)
+	if errdefs.IsAlreadyExists(err) { // another process was faster
+		return nil
+	}
+	return err
+}
+
+// measure refuses an image that would take more than it may, before anything of it
+// is written.
+func (e *Executor) measure(ctx context.Context, img client.Image) error {
+	manifest, err := images.Manifest(ctx, img.ContentStore(), img.Target(), img.Platform())
+	if err != nil {
+		return err
+	}
+	left := e.opts.ImageBytes
+	for _, layer := range manifest.Layers {
+		n, err := unpacked(ctx, img.ContentStore(), layer, left)
+		if errors.Is(err, builder.ErrTooLarge) {
+			return fmt.Errorf("%w: it takes more than %d bytes unpacked; MLEFLOW_IMAGE_LIMIT sets another limit", builder.ErrTooLarge, e.opts.ImageBytes)
+		}
+		if err != nil {
+			return fmt.Errorf("measure layer %s: %w", layer.Digest, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64) (int64, error) {
+	blob, err := store.ReaderAt(ctx, layer)
+	if err != nil {
+		return 0, err
+	}
+	defer blob.Close()
+	in, err := compression.DecompressStream(content.NewReader(blob))
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	return builder.Unpacked(in, most)
+}
+
+// touch notes the image's use, at most every hour.
+func (e *Executor) touch(ctx context.Context, c *client.Client, image client.Image) error {
+	meta := image.Metadata()
+	last, err := time.Parse(time.RFC3339, meta.Labels[labelUsed])
+	if err == nil && time.Since(last) < time.Hour {
+		return nil
+	}
+	_, err = c.ImageService().Update(ctx, images.Image{
+		Name: meta.Name, Target: meta.Target, Labels: map[string]string{labelUsed: time.Now().UTC().Format(time.RFC3339)},
+	}, "labels."+labelUsed)
+	if err != nil {
+		return fmt.Errorf("note the use of image %s: %w", meta.Name, err)
+	}
+	return nil
+}
+
+// open returns the image as an OCI archive.
+func (r imageRef) open() (io.ReadCloser, error) {
+	if r.kind == archiveImage {
+		return os.Open(r.name)
+	}
+	read, write := io.Pipe()
+	go func() { write.CloseWithError(writeLayout(write, r.name)) }()
+	return read, nil
+}
+
+// writeLayout writes a layout's files as an archive.
+func writeLayout(w io.Writer, dir string) error {
+	out := tar.NewWriter(w)
+	root := os.DirFS(dir)
+	names := []string{"oci-layout", "index.json"}
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
+	if err != nil {
+		return err
+	}
+	for _, b := range blobs {
+		rel, err := filepath.Rel(dir, b)
+		if err != nil {
+			return err
+		}
+		names = append(names, filepath.ToSlash(rel))
+	}
+	for _, name := range names {
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			err = out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg})
+		}
+		if err == nil {
+			_, err = io.Copy(out, f)
+		}
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}

@@ -1,0 +1,187 @@
+package containerd_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// testImages runs one image under all the names it can have.
+func testImages(t *testing.T, b *bench) {
+	want, err := containerd.ResolveImage(b.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := b.e.Machine().ExportImage(t.Context(), b.image, &archive); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := os.WriteFile(file, archive.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pinned := push(t, b.image, want)
+	if err := b.e.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, image string }{
+		{"archive", file}, {"registry", pinned}, {"layout", b.image},
+		{"store", "local:mleflow.local/image@" + want}, {"store by another name", "local:anything@" + want},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := containerd.ResolveImage(tt.image); err != nil || got != want {
+				t.Errorf("digest %s, %v, want %s", got, err, want)
+			}
+			spec := b.spec(t, "stat", "/etc/passwd")
+			spec.Image = tt.image
+			var got map[string]string
+			if exit := b.run(t, spec, &got); !exit.OK() || !strings.Contains(got["/etc/passwd"], "agent:x:1000:1000") {
+				t.Errorf("got %+v, %v", exit, got)
+			}
+		})
+	}
+	for _, image := range []string{"busybox", "registry.example/a/b:latest", "local:", ""} {
+		spec := b.spec(t, "look")
+		spec.Image = image
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || image != "" && !errors.Is(err, containerd.ErrUnpinned) {
+			t.Errorf("image %q: %v, want ErrUnpinned", image, err)
+		}
+	}
+	spec := b.spec(t, "look")
+	spec.Image = "local:not/there:1"
+	if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "not/there:1") {
+		t.Errorf("an image that is not in the store: %v", err)
+	}
+}
+
+// push puts the layout's image into a registry and returns its pinned name.
+func push(t *testing.T, dir, digest string) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	repository := strings.TrimPrefix(server.URL, "http://") + "/agents/test"
+	base := server.URL + "/v2/agents/test/"
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "sha256", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, blob := range blobs {
+		d := "sha256:" + filepath.Base(blob)
+		if d == digest {
+			send(t, http.MethodPut, base+"manifests/1", blob, "application/vnd.oci.image.manifest.v1+json")
+			continue
+		}
+		send(t, http.MethodPost, base+"blobs/uploads/?digest="+d, blob, "application/octet-stream")
+	}
+	return repository + "@" + digest
+}
+
+func send(t *testing.T, method, url, file, kind string) {
+	t.Helper()
+	body, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", kind)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatalf("%s %s: %s", method, url, resp.Status)
+	}
+}
+
+// testBuild makes an image with commands and runs it.
+func testBuild(t *testing.T, b *bench) {
+	builder := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	write := func(to string) []string {
+		return []string{containerdtest.Program, "executor-probe", "write", to}
+	}
+	recipe := image.Recipe{
+		Base:     b.image,
+		Files:    []image.File{{Guest: "/opt/agent/start.sh", Text: "#!/bin/sh\n", Mode: 0o755}},
+		Commands: [][]string{write("/opt/one"), write("/home/two")},
+		Config:   image.Config{Env: map[string]string{"FAKE_IMAGE": "yes"}, Dir: "/opt"},
+	}
+	made, err := builder.Build(t.Context(), recipe, io.Discard)
+	if err != nil || made.Cached {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	again, err := builder.Build(t.Context(), recipe, io.Discard)
+	if err != nil || !again.Cached || again.Digest != made.Digest {
+		t.Errorf("made again: %+v, %v", again, err)
+	}
+	elsewhere := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	if other, err := elsewhere.Build(t.Context(), recipe, io.Discard); err != nil || other.Digest != made.Digest {
+		t.Errorf("made elsewhere: %+v, %v, want %s", other, err, made.Digest)
+	}
+	spec := b.spec(t, "stat", "/opt/one", "/home/two", "agent/start.sh")
+	spec.Image, spec.ImageEnv, spec.Dir = made.Path, true, ""
+	var got map[string]string
+	b.run(t, spec, &got)
+	if got["/opt/one"] != "written" || got["/home/two"] != "written" || got["agent/start.sh"] != "#!/bin/sh\n" {
+		t.Errorf("files: %v", got)
+	}
+	spec.Command = []string{containerdtest.Program, guestCommand, "devices"}
+	got = nil
+	if b.run(t, spec, &got); got["FAKE_IMAGE"] != "yes" {
+		t.Errorf("environment: %v", got)
+	}
+	recipe.Commands = [][]string{{containerdtest.Program, "executor-probe", "exit", "3"}}
+	if _, err := builder.Build(t.Context(), recipe, io.Discard); err == nil || !strings.Contains(err.Error(), "status 3") {
+		t.Errorf("a command that fails: %v", err)
+	}
+	testTooLarge(t, b, recipe)
+}
+
+// testTooLarge stops a command that writes more than an image may hold, and
+// refuses to run an image that holds more.
+func testTooLarge(t *testing.T, b *bench, recipe image.Recipe) {
+	recipe.Commands = [][]string{{containerdtest.Program, guestCommand, "spill", "/opt"}}
+	builder := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine(), MaxBytes: 128 << 20}
+	if _, err := builder.Build(t.Context(), recipe, io.Discard); !errors.Is(err, image.ErrTooLarge) {
+		t.Errorf("a command that fills the disk: %v", err)
+	}
+	if err := b.e.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts := b.daemon.Options
+	opts.ImageBytes = 1 << 20
+	small := containerd.New(opts)
+	defer small.Close()
+	if _, err := small.Run(t.Context(), b.spec(t, "look"), io.Discard); !errors.Is(err, image.ErrTooLarge) {
+		t.Errorf("an image that is too large: %v", err)
+	}
+}
+
+// guestSpill writes files for ever.
+func guestSpill(args []string) any {
+	for i := 0; ; i++ {
+		if err := os.WriteFile(filepath.Join(args[0], fmt.Sprint(i)), make([]byte, 4<<20), 0o644); err != nil {
+			return err.Error()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,190 @@
+package containerd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// LogCommand is the sub-command of the binary that runs Log.
+const LogCommand = "container-log"
+
+// The descriptors that containerd's shim gives a logging program.
+const (
+	logOutFD   = 3
+	logErrFD   = 4
+	logReadyFD = 5
+)
+
+// The files of a run's output.
+const (
+	outputFile = "output"
+	endFile    = "output.end"
+)
+
+// overdue is how long after the grace the log's keeper waits before it stops
+// a command whose mleflow is gone.
+const overdue = 3 * time.Second
+
+// ended is what endFile says.
+type ended struct {
+	Dropped int64 `json:"dropped"`
+}
+
+// Log keeps the output of one command in the folder args[0], for as long as
+// the command lives and whether mleflow does or not, and stops a command that
+// nobody stopped in time. The hidden sub-command LogCommand calls it and
+// nothing else; containerd's shim starts that.
+func Log(args []string) int {
+	if len(args) != 1 || os.Getenv("CONTAINER_ID") == "" {
+		_, _ = io.WriteString(os.Stderr, "mleflow "+LogCommand+" is started by containerd, never by hand\n")
+		return 2
+	}
+	// The shim asks the logger to end before the last output is read.
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	if err := keepLog(args[0]); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func keepLog(dir string) error {
+	rec, err := loadRecord(dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, outputFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_ = os.NewFile(logReadyFD, "ready").Close()
+	output := executor.NewOutput(rec.LogBytes)
+	w := output.Writer(f)
+	var streams sync.WaitGroup
+	for _, fd := range []uintptr{logOutFD, logErrFD} {
+		streams.Go(func() { _, _ = io.Copy(w, os.NewFile(fd, "output")) })
+	}
+	over := make(chan struct{})
+	go guard(rec, over)
+	streams.Wait()
+	close(over)
+	text, err := json.Marshal(ended{Dropped: output.Dropped()})
+	if err != nil {
+		return err
+	}
+	err = writeFile(filepath.Join(dir, endFile), text, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // the run was removed
+	}
+	return err
+}
+
+// guard stops the command when its time has been up for so long that no
+// mleflow can be watching it.
+func guard(rec record, over <-chan struct{}) {
+	if rec.Timeout == 0 {
+		return
+	}
+	timer := time.NewTimer(time.Until(rec.deadline()) + rec.Grace + overdue)
+	defer timer.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-timer.C:
+			_ = killContainer(rec)
+			timer.Reset(overdue)
+		}
+	}
+}
+
+func killContainer(rec record) error {
+	c, err := client.New(rec.Socket, client.WithTimeout(dialTimeout))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(namespaces.WithNamespace(context.Background(), rec.Namespace), dialTimeout)
+	defer cancel()
+	container, err := c.LoadContainer(ctx, rec.Container)
+	if err != nil {
+		return err
+	}
+	task, err := container.Task(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
+}
+
+// follower passes the kept output on while it grows.
+type follower struct {
+	dir  string
+	file *os.File
+	dst  io.Writer
+	stop chan struct{}
+	done chan struct{}
+}
+
+// followEvery is how often the output is looked at.
+const followEvery = 100 * time.Millisecond
+
+// logPatience is how long the end of the output is waited for after everything
+// is dead.
+const logPatience = 10 * time.Second
+
+func follow(dir string, dst io.Writer) (*follower, error) {
+	file, err := os.OpenFile(filepath.Join(dir, outputFile), os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &follower{dir: dir, file: file, dst: dst, stop: make(chan struct{}), done: make(chan struct{})}
+	go f.run()
+	return f, nil
+}
+
+func (f *follower) run() {
+	defer close(f.done)
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		_, _ = io.Copy(f.dst, f.file)
+		select {
+		case <-tick.C:
+		case <-f.stop:
+			return
+		}
+	}
+}
+
+// finish passes on the rest and returns how much was dropped. It waits for the
+// log's keeper, who writes endFile last.
+func (f *follower) finish() (dropped int64, err error) {
+	close(f.stop)
+	<-f.done
+	defer f.file.Close()
+	var end ended
+	for until := time.Now().Add(logPatience); ; time.Sleep(followEvery / 10) {
+		text, err := os.ReadFile(filepath.Join(f.dir, endFile))
+		if err == nil {
+			err = json.Unmarshal(text, &end)
+		}
+		if err == nil || time.Now().After(until) {
+			_, _ = io.Copy(f.dst, f.file)
+			return end.Dropped, err
+		}
+	}
+}

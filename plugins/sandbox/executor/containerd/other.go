@@ -1,0 +1,72 @@
+//go:build !linux
+
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// LogCommand is the sub-command of the binary that runs Log.
+const LogCommand = "container-log"
+
+var errPlatform = errors.New("the containerd runtime needs Linux")
+
+// Executor refuses: containers are Linux's.
+type Executor struct{}
+
+// New returns an Executor that refuses to run.
+func New(Options) *Executor { return &Executor{} }
+
+// Runtime returns the runtime "containerd", which refuses to run.
+func (e *Executor) Runtime() executor.Runtime {
+	return executor.Runtime{
+		Name: "containerd", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
+		Executor: e, ResolveImage: ResolveImage,
+	}
+}
+
+// Run implements executor.Executor.
+func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
+	return executor.Exit{}, errPlatform
+}
+
+// ProgramImage refuses, too.
+func (*Executor) ProgramImage(context.Context, string, string) (string, error) {
+	return "", errPlatform
+}
+
+// Reaches refuses, too.
+func (*Executor) Reaches(context.Context, string, string, string) ([]string, error) {
+	return nil, errPlatform
+}
+
+// Close does nothing.
+func (*Executor) Close() error { return nil }
+
+// Machine refuses, too.
+type Machine struct{}
+
+// Machine returns a machine that builds nothing.
+func (*Executor) Machine() Machine { return Machine{} }
+
+// ResolveImage implements image.Machine.
+func (Machine) ResolveImage(name string) (string, error) { return ResolveImage(name) }
+
+// ExportImage implements image.Machine.
+func (Machine) ExportImage(context.Context, string, io.Writer) error { return errPlatform }
+
+// BuildLayer implements image.Machine.
+func (Machine) BuildLayer(context.Context, image.Run, io.Writer, io.Writer) error { return errPlatform }
+
+// Log returns 2.
+func Log([]string) int {
+	fmt.Fprintln(os.Stderr, errPlatform)
+	return 2
+}

@@ -1,0 +1,97 @@
+package containerd
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// programs are the images of programs that this process made.
+type programs struct {
+	sync.Mutex
+	images map[[2]string]string
+}
+
+var errDynamic = errors.New("it is linked with libraries, which the image would lack; build it with CGO_ENABLED=0")
+
+// ProgramImage makes an image of one static program; see executor.Runtime. It
+// is kept by the digest of the program until Sweep finds it unused.
+func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
+	e.made.Lock()
+	defer e.made.Unlock()
+	key := [2]string{program, name}
+	if made, ok := e.made.images[key]; ok {
+		return made, touch(made)
+	}
+	made, err := e.programImage(ctx, program, name)
+	if err != nil {
+		return "", fmt.Errorf("make image of %s: %w", program, err)
+	}
+	if e.made.images == nil {
+		e.made.images = map[[2]string]string{}
+	}
+	e.made.images[key] = made
+	return made, nil
+}
+
+func (e *Executor) programImage(ctx context.Context, program, name string) (string, error) {
+	static, err := isStatic(program)
+	if err != nil {
+		return "", err
+	}
+	if !static {
+		return "", errDynamic
+	}
+	made, err := (&image.Builder{Dir: e.programDir()}).Build(ctx, image.Static(program, name), io.Discard)
+	if err != nil {
+		return "", err
+	}
+	return made.Path, touch(made.Path)
+}
+
+func (e *Executor) programDir() string { return filepath.Join(e.opts.StateDir, "images") }
+
+// touch notes that the image is used.
+func touch(made string) error {
+	now := time.Now()
+	return os.Chtimes(made, now, now)
+}
+
+// isStatic reports whether a program needs no loader.
+func isStatic(program string) (bool, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// sweepPrograms removes images of programs that nobody used for long.
+func (e *Executor) sweepPrograms(all bool) error {
+	entries, err := os.ReadDir(e.programDir())
+	if err != nil {
+		return nil //nolint:nilerr // there are none
+	}
+	var errs []error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && (all || time.Since(info.ModTime()) > e.opts.ImageAge) {
+			errs = append(errs, os.RemoveAll(filepath.Join(e.programDir(), entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,389 @@
+package containerd_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
+)
+
+// ownerCommand starts an mleflow that will be killed.
+const ownerCommand = "owner"
+
+// order is what it is told: where the daemon is, and what of a Spec can be
+// written down.
+type order struct {
+	Options   containerd.Options
+	ID, Image string
+	Command   []string
+	Timeout   time.Duration
+	Resume    bool
+	// Services are the variables of its services.
+	Services []string
+	// Dir is where it makes a volume, unless it is empty.
+	Dir string
+}
+
+func (b *bench) order(spec executor.Spec) order {
+	o := order{
+		Options: b.daemon.Options, ID: spec.ID, Image: spec.Image, Command: spec.Command,
+		Timeout: spec.Limits.Timeout, Resume: spec.Resume,
+	}
+	for _, s := range spec.Services {
+		o.Services = append(o.Services, s.Env)
+	}
+	return o
+}
+
+// owner runs a spec, as mleflow would.
+func owner(args []string) int {
+	var o order
+	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	e := containerd.New(o.Options)
+	if o.Dir != "" {
+		if _, err := e.Volume(context.Background(), executor.VolumeSpec{Dir: o.Dir, Bytes: 8 << 20}); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	spec := executor.Spec{
+		ID: o.ID, Image: o.Image, Command: o.Command, Dir: "/", Resume: o.Resume,
+		Limits: executor.Limits{Timeout: o.Timeout, Grace: 200 * time.Millisecond},
+	}
+	for _, name := range o.Services {
+		spec.Services = append(spec.Services, executor.Service{Name: name, Env: name})
+	}
+	serve(&spec, "old")
+	exit, err := e.Run(context.Background(), spec, os.Stdout)
+	fmt.Println(exit, err)
+	return 0
+}
+
+// serve gives the spec a service where it asks for one.
+func serve(spec *executor.Spec, text string) {
+	for i := range spec.Services {
+		spec.Services[i].Serve = func(_ context.Context, l net.Listener) error {
+			return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+		}
+	}
+}
+
+// startOwner starts it and returns when the output has the text.
+func startOwner(t *testing.T, o order, until string) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", ownerCommand, string(text))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	in := bufio.NewReader(out)
+	for until != "" {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the owner ended: %s %v", line, err)
+		}
+		if strings.Contains(line, until) {
+			break
+		}
+	}
+	return cmd
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
+	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
+	spec.Resume = true
+	return spec
+}
+
+func wantTicks(t *testing.T, logs string, n int) {
+	t.Helper()
+	want := ""
+	for i := range n {
+		want += fmt.Sprintln("tick", i)
+	}
+	if logs != want {
+		t.Errorf("output is not whole: got\n%s", logs)
+	}
+}
+
+func testResume(t *testing.T, b *bench) {
+	t.Run("not interrupted", func(t *testing.T) {
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), b.resumable(t, 3), &logs)
+		if err != nil || !exit.OK() || exit.Resumed {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		wantTicks(t, logs.String(), 3)
+	})
+	t.Run("running", func(t *testing.T) {
+		spec := b.resumable(t, 15)
+		o := b.order(spec)
+		first := startOwner(t, o, "tick 2")
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "live process holds") {
+			t.Errorf("taken from a live process: %v", err)
+		}
+		kill(first)
+		second := startOwner(t, o, "tick 4")
+		kill(second)
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall < 1500*time.Millisecond || exit.PeakMemoryBytes == 0 {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		wantTicks(t, logs.String(), 15)
+	})
+	t.Run("ended meanwhile", func(t *testing.T) {
+		spec := b.resumable(t, 3)
+		began := time.Now()
+		kill(startOwner(t, b.order(spec), "tick 1"))
+		for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, guestCommand) }) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		ended := time.Since(began)
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall > ended {
+			t.Errorf("got %+v, %v after %v", exit, err, ended)
+		}
+		wantTicks(t, logs.String(), 3)
+	})
+	t.Run("time limit", func(t *testing.T) {
+		spec := b.resumable(t, 1000)
+		spec.Limits.Timeout = 1500 * time.Millisecond
+		kill(startOwner(t, b.order(spec), "tick 1"))
+		exit, err := b.e.Run(t.Context(), spec, io.Discard)
+		if err != nil || exit.Reason != executor.TimedOut || exit.Wall < 1500*time.Millisecond || exit.Wall > 3*time.Second {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+	})
+	t.Run("time limit without an owner", func(t *testing.T) { testGuard(t, b) })
+	t.Run("service", func(t *testing.T) { testResumedService(t, b) })
+	t.Run("taken port", func(t *testing.T) { testTakenPort(t, b) })
+	t.Run("output limit", func(t *testing.T) {
+		spec := b.resumable(t, 0)
+		spec.Command = []string{containerdtest.Program, executortest.ProbeCommand, "flood", "5000000"}
+		spec.Limits.LogBytes = 12_345
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || logs.Len() != 12_345 || exit.LogDropped != 5_000_000-12_345 {
+			t.Errorf("%d bytes, %+v, %v", logs.Len(), exit, err)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		cause := errors.New("Ctrl-C")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		if _, err := b.e.Run(ctx, b.resumable(t, 1000), io.Discard); !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// testRestart restarts the daemon under a running command.
+func testRestart(t *testing.T, b *bench) {
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), b.resumable(t, 30), &onFirst{w: &logs, do: func() { b.daemon.Restart(t) }})
+	if err != nil || !exit.OK() {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+	wantTicks(t, logs.String(), 30)
+}
+
+// onFirst does something beside the first write, once.
+type onFirst struct {
+	w    io.Writer
+	do   func()
+	once sync.Once
+}
+
+func (o *onFirst) Write(p []byte) (int, error) {
+	o.once.Do(func() { go o.do() })
+	return o.w.Write(p)
+}
+
+// testGuard kills the owner of a command that then exceeds its time with
+// nobody watching but the log's keeper.
+func testGuard(t *testing.T, b *bench) {
+	spec := b.resumable(t, 1000)
+	spec.Limits.Timeout = time.Second
+	kill(startOwner(t, b.order(spec), "tick 1"))
+	for range 100 {
+		if len(programs(b)) == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if alive := programs(b); len(alive) > 0 {
+		t.Errorf("alive long after the time limit: %v", alive)
+	}
+	exit, err := b.e.Run(t.Context(), spec, io.Discard)
+	if err != nil || exit.Reason != executor.TimedOut || !exit.Resumed {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+}
+
+// testResumedService sees that the service of the new owner answers.
+func testResumedService(t *testing.T, b *bench) {
+	spec := b.resumable(t, 0)
+	spec.Command = []string{containerdtest.Program, guestCommand, "asks", "ANSWERS"}
+	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+	kill(startOwner(t, b.order(spec), "old"))
+	serve(&spec, "new")
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err != nil || !exit.OK() || !exit.Resumed || !strings.HasPrefix(logs.String(), "old\n") || !strings.HasSuffix(logs.String(), "new\n") {
+		t.Errorf("got %+v, %v:\n%s", exit, err, logs.String())
+	}
+}
+
+// testTakenPort resumes a command that listens on its service's port itself by
+// now: it goes on, without the service.
+func testTakenPort(t *testing.T, b *bench) {
+	spec := b.resumable(t, 0)
+	spec.Command = []string{containerdtest.Program, guestCommand, "takes", "ANSWERS"}
+	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+	kill(startOwner(t, b.order(spec), "ready"))
+	kill(startOwner(t, b.order(spec), "taken"))
+	serve(&spec, "new")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	seen := errors.New("it goes on")
+	spec.OnStart = func(time.Time) { cancel(seen) }
+	exit, err := b.e.Run(ctx, spec, io.Discard)
+	if !errors.Is(err, seen) || !exit.Resumed || !slices.Equal(exit.LostServices, []string{"answers"}) {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+}
+
+// guestTakes takes the port of its service as soon as it is free.
+func guestTakes(args []string) any {
+	address := strings.TrimPrefix(os.Getenv(args[0]), "http://")
+	fmt.Println("ready")
+	for {
+		l, err := net.Listen("tcp4", address)
+		if err == nil {
+			defer l.Close()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("taken")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// guestAsks asks a service until its answer changes to "new".
+func guestAsks(args []string) any {
+	for last := ""; last != "new"; time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get(os.Getenv(args[0]))
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(text) != last {
+			last = string(text)
+			fmt.Println(last)
+		}
+	}
+	return nil
+}
+
+// testKilledOwners kills owners at all moments. What comes after finds the
+// command or starts it again, and nothing is left in the end.
+func testKilledOwners(t *testing.T, b *bench) {
+	resumed := 0
+	for i := range 12 {
+		spec := b.resumable(t, 4)
+		spec.ID = fmt.Sprint(t.Name(), i)
+		if i%4 == 3 {
+			kill(startOwner(t, b.order(spec), "tick 1"))
+		} else {
+			cmd := startOwner(t, b.order(spec), "")
+			time.Sleep(time.Duration(i) * 40 * time.Millisecond)
+			kill(cmd)
+		}
+		if err := b.e.Sweep(t.Context()); err != nil {
+			t.Errorf("sweep: %v", err)
+		}
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() {
+			t.Errorf("killed after %d ms: %+v, %v", i*40, exit, err)
+		}
+		wantTicks(t, logs.String(), 4)
+		if exit.Resumed {
+			resumed++
+		}
+	}
+	if resumed < 3 {
+		t.Errorf("only %d were resumed", resumed)
+	}
+	t.Logf("%d of 12 were resumed", resumed)
+	if err := b.e.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	b.empty(t)
+}
+
+func testSweep(t *testing.T, b *bench) {
+	short, long := b.spec(t, "ticks", "1000"), b.resumable(t, 1000)
+	live := b.resumable(t, 1000)
+	short.ID, long.ID, live.ID = "short", "long", "live"
+	dir := t.TempDir() + "/volume"
+	volumed := b.order(short)
+	volumed.Dir = dir
+	kill(startOwner(t, volumed, "tick"))
+	kill(startOwner(t, b.order(long), "tick"))
+	running := startOwner(t, b.order(live), "tick")
+	if err := b.e.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inv, err := b.e.Inventory(t.Context())
+	if err != nil || len(inv.Tasks) != 2 || len(inv.Snapshots) != 2 || len(inv.Runs) != 2 || len(inv.Volumes) != 1 {
+		t.Errorf("want the one that may be resumed, the one that is held and a fresh volume: %+v, %v", inv, err)
+	}
+	if err := b.e.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inv, err = b.e.Inventory(t.Context())
+	if err != nil || len(inv.Tasks) != 1 || len(inv.Volumes) != 0 || len(inv.Loops) != 0 {
+		t.Errorf("want the one that is held: %+v, %v", inv, err)
+	}
+	kill(running)
+	if err := b.e.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

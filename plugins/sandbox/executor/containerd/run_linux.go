@@ -1,0 +1,389 @@
+package containerd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/cio"
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// leaseAge is how long what is being made is safe from the daemon's collector
+// before anything refers to it; also after how long the remains of a crash
+// are collected.
+const leaseAge = time.Hour
+
+// cleanupTimeout bounds the removal of a container.
+const cleanupTimeout = 30 * time.Second
+
+// mainProcess is the name of the command's process within the task.
+const mainProcess = "command"
+
+// run is one command in its container.
+type run struct {
+	e    *Executor
+	c    *client.Client
+	spec executor.Spec
+	// name is the run's, id its container's: another one each time it is
+	// made, as the daemon may still be busy with what a dead process asked
+	// for.
+	name, id string
+	// replaced is the container that was removed for this one; its shim may
+	// come up as late as now.
+	replaced string
+	claim    *claim
+	record   record
+	build    bool
+	// harvest is called when the command has ended well, before its container
+	// is removed.
+	harvest func(context.Context) error
+	// resumed says that an earlier process started the command.
+	resumed bool
+	// users are those of the host that the guest's are.
+	users users
+	// lost are the services that cannot be served again.
+	lost []string
+
+	output    *executor.Output
+	streams   *streams
+	follower  *follower
+	serving   *executor.Serving
+	container client.Container
+	task      client.Task
+	paused    <-chan client.ExitStatus // the pause's end
+	command   *specs.Process
+	process   client.Process
+	exited    <-chan client.ExitStatus // the command's end
+}
+
+// Run implements executor.Executor.
+func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	if err := check(spec); err != nil {
+		return executor.Exit{}, err
+	}
+	if ctx.Err() != nil {
+		return executor.Exit{}, context.Cause(ctx)
+	}
+	r := &run{e: e, spec: spec, name: runName(spec)}
+	return r.whole(ctx, logs)
+}
+
+// whole runs the command from its claim to its removal.
+func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, err error) {
+	if err := r.open(ctx); err != nil {
+		return exit, err
+	}
+	ctx, r.c, err = r.e.connect(ctx)
+	if err != nil {
+		return exit, errors.Join(err, r.claim.remove())
+	}
+	defer func() { err = errors.Join(err, r.remove(ctx)) }()
+	ctx, started, cancel := limitSetup(ctx, r.spec.Limits.Setup)
+	defer cancel()
+	outer := ctx
+	ctx, err = r.start(ctx, logs)
+	started()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return exit, err
+	}
+	if r.spec.OnStart != nil {
+		r.spec.OnStart(r.record.Started)
+	}
+	exit, err = r.watch(ctx)
+	if err == nil && exit.OK() && r.harvest != nil {
+		err = r.harvest(outer)
+	}
+	return exit, err
+}
+
+// limitSetup returns a context that is cancelled when the set-up, which started
+// ends, takes longer than d; 0 is no limit.
+func limitSetup(ctx context.Context, d time.Duration) (limited context.Context, started, cancel func()) {
+	limited, stop := context.WithCancelCause(ctx)
+	started = func() {}
+	if d > 0 {
+		timer := time.AfterFunc(d, func() { stop(fmt.Errorf("the set-up takes longer than %v", d)) })
+		started = func() { timer.Stop() }
+	}
+	return limited, started, func() { stop(nil) }
+}
+
+// open claims the run's folder.
+func (r *run) open(ctx context.Context) (err error) {
+	if _, _, err := r.e.connect(ctx); err != nil {
+		return err
+	}
+	r.claim, err = take(r.e.runDir(r.name))
+	if err != nil {
+		return fmt.Errorf("start command %q: %w", r.spec.ID, err)
+	}
+	return nil
+}
+
+// start finds the command that an earlier process left, or starts one. The
+// returned context is cancelled when a service fails.
+func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error) {
+	found, err := r.find(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	if !found {
+		if err := r.create(ctx); err != nil {
+			return ctx, fmt.Errorf("make container: %w", err)
+		}
+	}
+	services := r.spec.Services
+	if found && !r.alive(ctx) {
+		services = nil // the earlier process died with everything done but the removal
+	}
+	serveCtx, serving, err := executor.Serve(ctx, services, r.listen)
+	if err != nil {
+		return ctx, err
+	}
+	r.serving = serving
+	if found {
+		return serveCtx, r.rejoin(ctx, logs)
+	}
+	return serveCtx, r.launch(ctx, logs)
+}
+
+// alive reports whether the container's first process is.
+func (r *run) alive(ctx context.Context) bool {
+	status, err := r.task.Status(ctx)
+	return err == nil && status.Status == client.Running
+}
+
+// listen makes a service's listener where the guest is. A resumed command was
+// told the port already; if it has taken that itself while nobody served it, it
+// goes on without the service, and has lost nothing else.
+func (r *run) listen(i int) (net.Listener, error) {
+	port := r.spec.Services[i].Port
+	switch {
+	case i < len(r.record.Ports):
+		port = r.record.Ports[i]
+	case r.spec.Network.Open:
+		port = 0
+	}
+	l, err := listenIn(r.task.Pid(), port)
+	if err != nil && r.resumed {
+		r.lost = append(r.lost, r.spec.Services[i].Name)
+		return nil, nil
+	}
+	return l, err
+}
+
+// create makes the container and its task, in which only the pause will run.
+func (r *run) create(ctx context.Context) error {
+	ctx, release, err := r.e.lease(ctx, r.c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.id = r.name + "-" + strings.ToLower(rand.Text()[:8])
+	if err := r.newRecord().save(r.claim.dir); err != nil {
+		return err
+	}
+	image, err := r.e.image(ctx, r.c, r.spec.Image)
+	if err != nil {
+		return err
+	}
+	if !r.build && !r.spec.Sandbox.HostUsers { // root builds images
+		if r.users, err = r.e.leaseUsers(r.name); err != nil {
+			return err
+		}
+	}
+	views, err := r.makeViews()
+	if err != nil {
+		return err
+	}
+	plan, err := r.blueprint(image, views)
+	if err != nil {
+		return err
+	}
+	shim, shimOptions, err := handler(r.spec.Sandbox.Handler)
+	if err != nil {
+		return err
+	}
+	r.container, err = r.c.NewContainer(ctx, r.id,
+		client.WithImage(image), client.WithSnapshotter(r.e.opts.Snapshotter),
+		client.WithNewSnapshot(r.id, image, snapshots.WithLabels(map[string]string{labelState: r.claim.dir})),
+		client.WithRuntime(shim, shimOptions),
+		client.WithContainerLabels(r.labels()),
+		client.WithNewSpec(plan.options()...))
+	if err != nil {
+		return err
+	}
+	r.command = plan.command
+	if err := errors.Join(r.giveMounts(), r.copyUp(ctx), r.makeMountPoints(ctx)); err != nil {
+		return err
+	}
+	r.task, err = r.container.NewTask(ctx, cio.NullIO)
+	if err != nil {
+		return err
+	}
+	if r.paused, err = awaitExit(ctx, r.task); err != nil {
+		return err
+	}
+	return r.task.Start(ctx)
+}
+
+func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint, error) {
+	etc := r.claim.path("etc") // no guest shares a file with another
+	if err := etcFiles(etc); err != nil {
+		return nil, err
+	}
+	pause, err := pauseFile(r.claim.dir)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := r.e.devices()
+	if err != nil {
+		return nil, err
+	}
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+}
+
+// launch starts the command in the task.
+func (r *run) launch(ctx context.Context, logs io.Writer) error {
+	env := map[string]string{}
+	for _, v := range r.command.Env {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	maps.Copy(env, r.serving.Env())
+	r.command.Env = pairs(env)
+	r.record = r.newRecord()
+	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
+	if err := r.record.save(r.claim.dir); err != nil {
+		return err
+	}
+	attach, err := r.io(logs)
+	if err != nil {
+		return err
+	}
+	// From here on a cancellation stops the command as it should be stopped.
+	ctx = context.WithoutCancel(ctx)
+	if r.process, err = r.task.Exec(ctx, mainProcess, r.command, attach); err != nil {
+		return fmt.Errorf("start command: %w", err)
+	}
+	if r.exited, err = awaitExit(ctx, r.process); err != nil {
+		return fmt.Errorf("start command: %w", err)
+	}
+	if err := r.process.Start(ctx); err != nil {
+		return r.startError(err)
+	}
+	r.streams.started(ctx, r.process)
+	return nil
+}
+
+func (r *run) newRecord() record {
+	l := r.spec.Limits
+	grace := l.Grace
+	if grace == 0 {
+		grace = executor.DefaultGrace
+	}
+	return record{
+		ID: r.spec.ID, Resume: r.spec.Resume, Boot: bootID(), Timeout: l.Timeout, Grace: grace,
+		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,
+	}
+}
+
+// startError tells a command that cannot be started from a machine that cannot
+// start it. The daemon passes on nothing but runc's text, which quotes the
+// program where it is to blame.
+func (r *run) startError(err error) error {
+	text := err.Error()
+	name := r.spec.Command[0]
+	for _, mark := range []string{"exec: " + strconv.Quote(name), "exec " + name + ":", "chdir to cwd"} {
+		if strings.Contains(text, mark) {
+			return fmt.Errorf("%w: %s", executor.ErrStart, text)
+		}
+	}
+	return fmt.Errorf("start command: %w", err)
+}
+
+// stuckTimeout is after how long processes that do not die count as stuck.
+const stuckTimeout = 15 * time.Second
+
+var errStuck = errors.New("stop command: processes would not die")
+
+// kill kills everything in the container and waits for the end. The kernel does
+// it at once: nothing outlives the first process of its process namespace.
+func (r *run) kill(ctx context.Context) error {
+	if r.task == nil || r.paused == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckTimeout)
+	defer cancel()
+	if err := r.task.Kill(ctx, syscall.SIGKILL, client.WithKillAll); err != nil && !gone(err) {
+		return fmt.Errorf("stop command: %w", err)
+	}
+	select {
+	case <-r.paused:
+		return nil
+	case <-ctx.Done():
+		return errStuck
+	}
+}
+
+// remove removes everything of the run from the machine.
+func (r *run) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if r.follower != nil && r.process == nil {
+		close(r.follower.stop)
+		r.follower.file.Close()
+	}
+	if r.serving != nil {
+		_ = r.serving.Close()
+	}
+	if r.id == "" {
+		return r.claim.remove()
+	}
+	err := r.e.discard(ctx, r.c, r.id)
+	if r.replaced != "" {
+		err = errors.Join(err, r.e.endShim(ctx, r.replaced))
+	}
+	if err != nil {
+		return errors.Join(err, r.claim.drop())
+	}
+	return errors.Join(r.claim.remove(), r.e.freeUsers())
+}
+
+// labels are for people who list containers, and for Sweep.
+func (r *run) labels() map[string]string {
+	labels := map[string]string{labelRun: r.spec.ID, labelState: r.claim.dir, labelBoot: bootID()}
+	for name, value := range r.spec.Labels {
+		if len(name)+len(value) < 4000 {
+			labels["mleflow/"+name] = value
+		}
+	}
+	return labels
+}
+
+// The labels of containers.
+const (
+	labelRun   = "mleflow.id"
+	labelState = "mleflow.state"
+	labelBoot  = "mleflow.boot"
+	// labelOwner is the process that holds a lease.
+	labelOwner = "mleflow.owner"
+	// labelUsed is the time of an image's last use.
+	labelUsed = "mleflow.used"
+)

@@ -1,0 +1,341 @@
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/containerd/cgroups/v3"
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/contrib/seccomp"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/pkg/oci"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+const (
+	hostname = "mleflow"
+	// tmpBytes is the size of /tmp when the Spec neither mounts it nor has a
+	// disk limit, runBytes that of /run.
+	tmpBytes = 256 << 20
+	runBytes = 16 << 20
+	// cpuPeriod is the kernel's period of processor time in microseconds.
+	cpuPeriod = 100_000
+	// openFiles is the limit of descriptors, unless the machine's is lower.
+	openFiles = 1 << 16
+)
+
+// check refuses what the runtime cannot do.
+func check(spec executor.Spec) error {
+	switch {
+	case spec.ID == "":
+		return errors.New("run command: no ID given")
+	case spec.Image == "":
+		return errors.New("run command: the containerd runtime needs an image, and none is given")
+	case len(spec.Command) == 0:
+		return fmt.Errorf("%w: no command given", executor.ErrStart)
+	case spec.Resume && (spec.Stdin != nil || spec.Stdout != nil):
+		return errors.New("run command: one that can be resumed has neither standard input nor output of its own")
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		if !utf8.ValidString(name + spec.Env[name]) {
+			return fmt.Errorf("run command: variable %q is not valid UTF-8, which containers need", name)
+		}
+	}
+	for _, m := range spec.Mounts {
+		if !path.IsAbs(m.Guest) || path.Clean(m.Guest) == "/" || !filepath.IsAbs(m.Host) {
+			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
+		}
+	}
+	_, err := parseUser(spec.Sandbox.User)
+	return err
+}
+
+// parseUser reads "UID:GID".
+func parseUser(text string) (specs.User, error) {
+	if text == "" {
+		text = executor.DefaultUser
+	}
+	uid, gid, ok := strings.Cut(text, ":")
+	u, uErr := strconv.ParseUint(uid, 10, 31)
+	g, gErr := strconv.ParseUint(gid, 10, 31)
+	if !ok || uErr != nil || gErr != nil {
+		return specs.User{}, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
+	}
+	return specs.User{UID: uint32(u), GID: uint32(g), AdditionalGids: []uint32{}}, nil
+}
+
+// blueprint is what a container is made from.
+type blueprint struct {
+	spec  executor.Spec
+	image client.Image
+	// etc holds the files that are mounted over the image's in /etc.
+	etc string
+	// pause is the file of the first process.
+	pause string
+	// cdi describes the machine's devices.
+	cdi *cdi.Cache
+	// users are those of the host that the guest's are; without any it has the
+	// host's.
+	users users
+	// dir is where device nodes are made for them, and views are what is mounted
+	// in place of folders that are only read.
+	dir   string
+	views map[string]string
+	// build leaves the root file system writable.
+	build bool
+	// command is where the process of the command is put: the container's own
+	// is the pause.
+	command *specs.Process
+}
+
+// options returns the making of the container's specification, in order.
+func (b *blueprint) options() []oci.SpecOpts {
+	opts := []oci.SpecOpts{
+		b.process, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices, b.mapUsers,
+		seccomp.WithDefaultProfile(), // depends on the capabilities
+		b.split,                      // takes what the others made of the process
+	}
+	return opts
+}
+
+// process makes the command.
+func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	config, err := b.image.Spec(ctx)
+	if err != nil {
+		return fmt.Errorf("read image's configuration: %w", err)
+	}
+	user, err := parseUser(b.spec.Sandbox.User)
+	if err != nil {
+		return err
+	}
+	declared := map[string]string{}
+	for _, v := range config.Config.Env {
+		name, value, _ := strings.Cut(v, "=")
+		declared[name] = value
+	}
+	s.Process = &specs.Process{
+		Args: b.spec.Command, Cwd: workingDir(b.spec, config.Config.WorkingDir), Env: pairs(b.spec.Environment(declared)), User: user,
+		NoNewPrivileges: true, Rlimits: rlimits(b.spec.Limits),
+	}
+	return nil
+}
+
+// workingDir is where the command starts in an image with this working
+// directory.
+func workingDir(spec executor.Spec, image string) string {
+	below := spec.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(spec.Dir)+"/")
+	switch {
+	case spec.Dir == "" || below:
+		return cmp.Or(image, "/")
+	}
+	return spec.Dir
+}
+
+func pairs(env map[string]string) []string {
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
+}
+
+func rlimits(l executor.Limits) []specs.POSIXRlimit {
+	files := uint64(openFiles)
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
+		files = min(files, own.Max)
+	}
+	list := []specs.POSIXRlimit{
+		{Type: "RLIMIT_NOFILE", Soft: files, Hard: files},
+		{Type: "RLIMIT_CORE"},
+	}
+	if l.FileBytes > 0 {
+		list = append(list, specs.POSIXRlimit{Type: "RLIMIT_FSIZE", Soft: uint64(l.FileBytes), Hard: uint64(l.FileBytes)})
+	}
+	return list
+}
+
+func (b *blueprint) capabilities(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	caps := slices.Clone(b.spec.Sandbox.Capabilities)
+	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: caps, Effective: caps, Permitted: caps, Inheritable: caps, Ambient: caps}
+	return nil
+}
+
+// fileSystem makes the guest's files: the image read-only, the Spec's mounts,
+// small file systems in memory, and nothing of the host's names.
+func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	s.Root.Readonly = !b.build
+	// The files behind loop devices are named there: the host's folders.
+	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
+	shm := b.spec.Sandbox.ShmBytes
+	if shm == 0 {
+		shm = executor.DefaultShmBytes
+	}
+	s.Mounts = slices.DeleteFunc(s.Mounts, func(m specs.Mount) bool {
+		return m.Destination == "/dev/shm" || m.Destination == "/run"
+	})
+	s.Mounts = append(s.Mounts,
+		tmpfs("/dev/shm", "1777", shm, "noexec"),
+		specs.Mount{Type: "bind", Source: b.pause, Destination: pausePath, Options: bindOptions(true)},
+	)
+	if !b.build {
+		tmp := b.spec.Limits.DiskBytes
+		if tmp == 0 {
+			tmp = tmpBytes
+		}
+		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", runBytes), tmpfs("/tmp", "1777", tmp))
+	}
+	s.Mounts = append(s.Mounts, b.names()...)
+	for _, m := range b.spec.Mounts {
+		guest := path.Clean(m.Guest)
+		s.Mounts = slices.DeleteFunc(s.Mounts, func(old specs.Mount) bool { return old.Destination == guest })
+		s.Mounts = append(s.Mounts, specs.Mount{Type: "bind", Source: cmp.Or(b.views[m.Host], m.Host), Destination: guest, Options: bindOptions(m.ReadOnly)})
+	}
+	return nil
+}
+
+func bindOptions(readOnly bool) []string {
+	if readOnly {
+		return []string{"rbind", "ro", "nosuid", "nodev"}
+	}
+	return []string{"rbind", "rw", "nosuid", "nodev"}
+}
+
+func tmpfs(at, mode string, size int64, options ...string) specs.Mount {
+	options = append(options, "nosuid", "nodev", "mode="+mode, "size="+strconv.FormatInt(size, 10))
+	return specs.Mount{Type: "tmpfs", Source: "tmpfs", Destination: at, Options: options}
+}
+
+// names mounts files that say who the guest is and whom it can reach.
+func (b *blueprint) names() []specs.Mount {
+	files := map[string]string{"hosts": "hosts", "hostname": "hostname", "resolv.conf": "resolv.conf"}
+	if b.spec.Network.Open {
+		files["resolv.conf"] = "/etc/resolv.conf"
+	}
+	var list []specs.Mount
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		source := files[name]
+		if !filepath.IsAbs(source) {
+			source = filepath.Join(b.etc, source)
+		}
+		if _, err := os.Stat(source); err == nil {
+			list = append(list, specs.Mount{Type: "bind", Source: source, Destination: "/etc/" + name, Options: bindOptions(true)})
+		}
+	}
+	return list
+}
+
+// etcFiles writes the files that names mounts.
+func etcFiles(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"hosts":       "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
+		"hostname":    hostname + "\n",
+		"resolv.conf": "# There is no name service here.\n",
+	} {
+		file := filepath.Join(dir, name)
+		if old, err := os.ReadFile(file); err == nil && string(old) == text {
+			continue
+		}
+		if err := writeFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *blueprint) namespaces(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	s.Hostname = hostname
+	s.Linux.Namespaces = nil
+	for _, ns := range []specs.LinuxNamespaceType{
+		specs.PIDNamespace, specs.IPCNamespace, specs.UTSNamespace, specs.MountNamespace, specs.CgroupNamespace, specs.NetworkNamespace,
+	} {
+		if ns != specs.NetworkNamespace || !b.spec.Network.Open {
+			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: ns})
+		}
+	}
+	return nil
+}
+
+func (b *blueprint) resources(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	if s.Linux.Resources == nil {
+		s.Linux.Resources = &specs.LinuxResources{}
+	}
+	r, l := s.Linux.Resources, b.spec.Limits
+	if l.MemoryBytes > 0 {
+		r.Memory = &specs.LinuxMemory{Limit: &l.MemoryBytes}
+		if swapCounted() {
+			r.Memory.Swap = &l.MemoryBytes
+		}
+	}
+	if l.CPUs > 0 {
+		quota, period := max(int64(l.CPUs*cpuPeriod), 1000), uint64(cpuPeriod)
+		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+	}
+	if l.Processes > 0 {
+		pids := int64(l.Processes) + 1 // the pause
+		r.Pids = &specs.LinuxPids{Limit: &pids}
+	}
+	return nil
+}
+
+// swapCounted reports whether the kernel can limit memory and swap together.
+// Where it cannot, naming a limit would be an error.
+func swapCounted() bool {
+	if cgroups.Mode() == cgroups.Unified {
+		return true
+	}
+	_, err := os.Stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
+	return err == nil
+}
+
+// devices adds the leased accelerators.
+func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	if len(b.spec.Devices) == 0 {
+		return nil
+	}
+	// One broken description must not hide the others.
+	_ = b.cdi.Refresh()
+	if _, err := b.cdi.InjectDevices(s, b.spec.Devices...); err != nil {
+		return fmt.Errorf("give devices %s: %w (the machine describes %s; nvidia-ctk cdi generate writes descriptions of GPUs)",
+			strings.Join(b.spec.Devices, ", "), err, orNone(b.cdi.ListDevices()))
+	}
+	return nil
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// split keeps the command for later and makes the pause the container's own
+// process, so that neither the daemon nor the disk ever sees the command's
+// environment.
+func (b *blueprint) split(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+	*b.command = *s.Process
+	s.Process = &specs.Process{
+		Args: []string{pausePath}, Cwd: "/", Env: []string{}, NoNewPrivileges: true,
+		User:         specs.User{UID: pauseUser, GID: pauseUser},
+		Capabilities: &specs.LinuxCapabilities{},
+		Rlimits:      rlimits(executor.Limits{}),
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// waiter is a process or a task.
+type waiter interface {
+	Wait(context.Context) (<-chan client.ExitStatus, error)
+}
+
+// awaitExit waits for the process's end, across restarts of the daemon. It
+// waits beyond ctx.
+func awaitExit(ctx context.Context, p waiter) (<-chan client.ExitStatus, error) {
+	ctx = context.WithoutCancel(ctx)
+	first, err := p.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan client.ExitStatus, 1)
+	go func() {
+		status := <-first
+		for since := time.Now(); errdefs.IsUnavailable(errgrpc.ToNative(status.Error())) && time.Since(since) < daemonPatience; {
+			time.Sleep(time.Second)
+			if again, err := p.Wait(ctx); err == nil {
+				status = <-again
+			}
+		}
+		out <- status
+		close(out) // whoever asks again learns that it is over
+	}()
+	return out, nil
+}
+
+// daemonPatience is how long a daemon that went away is waited for.
+const daemonPatience = time.Minute
+
+// watch waits for the command's end, brings it about in time, and returns what
+// it used.
+func (r *run) watch(ctx context.Context) (executor.Exit, error) {
+	stop := r.tellMemory(ctx)
+	stopped, status, err := r.await(ctx)
+	stop()
+	if err != nil {
+		return executor.Exit{}, errors.Join(err, r.kill(ctx))
+	}
+	live := context.WithoutCancel(ctx)
+	leftover := r.leftover(live)
+	used, usedErr := measure(live, r.task)
+	if r.resumed {
+		usedErr = nil // the container may be long dead
+	}
+	if err := r.kill(live); err != nil {
+		return executor.Exit{}, err
+	}
+	exit := r.exit(status, stopped, used)
+	exit.Leftover = leftover
+	dropped, err := r.drain(live)
+	exit.LogDropped = dropped
+	switch {
+	case ctx.Err() != nil:
+		return exit, context.Cause(ctx)
+	case status.Error() != nil:
+		return exit, fmt.Errorf("wait for command: %w", status.Error())
+	}
+	return exit, errors.Join(err, usedErr, r.serving.Close())
+}
+
+// memoryEvery is how often the memory of a command is told.
+const memoryEvery = 2 * time.Second
+
+// tellMemory tells OnMemory what the container holds, until it is stopped.
+func (r *run) tellMemory(ctx context.Context) (stop func()) {
+	if r.spec.OnMemory == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(memoryEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if used, err := measure(ctx, r.task); err == nil {
+				r.spec.OnMemory(used.now)
+			}
+		}
+	})
+	return func() { cancel(); telling.Wait() }
+}
+
+// await returns when the command has ended, and why it was stopped if it was.
+func (r *run) await(ctx context.Context) (stopped executor.Reason, status client.ExitStatus, err error) {
+	timeout, cancelled := make(<-chan time.Time), ctx.Done()
+	if d := r.record.deadline(); !d.IsZero() {
+		timeout = time.After(time.Until(d))
+	}
+	kill := make(<-chan time.Time)
+	for {
+		select {
+		case status := <-r.exited:
+			if late(status, r.record) && stopped == "" && ctx.Err() == nil {
+				stopped = executor.TimedOut // by the log's keeper
+			}
+			return stopped, status, nil
+		case <-timeout:
+			if ctx.Err() == nil {
+				stopped = executor.TimedOut
+			}
+			r.soften(ctx)
+			timeout, cancelled, kill = nil, nil, time.After(r.record.Grace)
+		case <-cancelled:
+			r.soften(ctx)
+			timeout, cancelled, kill = nil, nil, time.After(r.record.Grace)
+		case <-kill:
+			if err := r.kill(ctx); err != nil {
+				return stopped, status, err
+			}
+			kill = nil
+		}
+	}
+}
+
+func late(status client.ExitStatus, rec record) bool {
+	d := rec.deadline()
+	return !d.IsZero() && status.ExitTime().After(d)
+}
+
+// soften asks every process in the container to end.
+func (r *run) soften(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	_ = r.process.Kill(ctx, syscall.SIGTERM)
+	pids, err := r.task.Pids(ctx)
+	if err != nil {
+		return
+	}
+	for _, p := range pids {
+		if p.Pid != r.task.Pid() && p.Pid != r.process.Pid() {
+			r.signal(int(p.Pid), unix.SIGTERM)
+		}
+	}
+}
+
+// signal signals a process if it is still one of the container's: its number
+// may have gone to another since.
+func (r *run) signal(pid int, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err == nil && strings.Contains(string(groups), r.id) {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// leftover counts what is alive besides the pause.
+func (r *run) leftover(ctx context.Context) int {
+	pids, err := r.task.Pids(ctx)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, p := range pids {
+		if p.Pid != r.task.Pid() && p.Pid != r.process.Pid() {
+			n++
+		}
+	}
+	return n
+}
+
+// exit says how the command ended. The daemon gives 128 and the number of the
+// signal that ended a process, as a shell would.
+func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage) executor.Exit {
+	exit := executor.Exit{
+		Reason: executor.Exited, Code: int(status.ExitCode()), Wall: status.ExitTime().Sub(r.record.Started),
+		CPU: used.cpu, PeakMemoryBytes: used.peak, OOMKills: used.oomKills, Resumed: r.resumed, LostServices: r.lost,
+	}
+	if exit.Code > 128 && exit.Code <= 128+64 {
+		exit.Reason, exit.Signal = executor.Signalled, exit.Code-128
+	}
+	if exit.Signal == int(unix.SIGKILL) && used.oomKills > 0 {
+		exit.Reason = executor.OutOfMemory
+	}
+	if stopped != "" {
+		exit.Reason = stopped
+	}
+	return exit
+}
+
+// drain waits until all output is passed on and returns how much was not.
+func (r *run) drain(ctx context.Context) (dropped int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	if _, err := r.process.Delete(ctx); err != nil && !errdefs.IsNotFound(err) {
+		return 0, fmt.Errorf("collect output: %w", err)
+	}
+	if r.follower != nil {
+		return r.follower.finish()
+	}
+	return r.output.Dropped(), r.streams.failed()
+}
+
+// gone reports whether what was asked of a container came too late for it.
+func gone(err error) bool {
+	return errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err)
+}

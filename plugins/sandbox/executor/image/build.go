@@ -1,0 +1,389 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// Machine runs the commands of recipes and fetches their bases.
+type Machine interface {
+	// ResolveImage returns an image's digest by its name and files.
+	ResolveImage(image string) (string, error)
+	// ExportImage writes the image as an OCI archive.
+	ExportImage(ctx context.Context, image string, w io.Writer) error
+	// BuildLayer runs the command as root in a container of the image and
+	// writes what it changed as an uncompressed layer. A command that does
+	// not end with status 0 is an error.
+	BuildLayer(ctx context.Context, run Run, logs, layer io.Writer) error
+}
+
+// Run is a command that builds an image, and what it is given while it runs.
+type Run struct {
+	Image   string
+	Command []string
+	// Network says that it may use the host's network.
+	Network bool
+	// Env, Mounts, Services and Limits are for the command only; nothing of
+	// them gets into the image.
+	Env      map[string]string
+	Mounts   []executor.Mount
+	Services []executor.Service
+	Limits   executor.Limits
+	// MaxBytes is the most that the command may write.
+	MaxBytes int64
+}
+
+// Builder makes images.
+type Builder struct {
+	// Dir is where images are kept, each in a folder by its key.
+	Dir string
+	// Machine may be nil when no recipe needs one.
+	Machine Machine
+	// Equip, if it is set, completes each command before it runs. What it adds
+	// is not in the key: it must not be what the result depends on.
+	Equip func(*Run)
+	// MaxBytes is the most that an image may take unpacked, beyond which it is
+	// ErrTooLarge; 0 is no limit.
+	MaxBytes int64
+}
+
+// Made is an image that was made.
+type Made struct {
+	// Path is the OCI layout, Digest that of the manifest in it.
+	Path, Digest string
+	// Cached says that it was made before.
+	Cached bool
+}
+
+var errNoMachine = errors.New("commands, and bases that are not files, need a container runtime; none is there")
+
+// Key returns the digest of the recipe's inputs.
+func (b *Builder) Key(r Recipe) (string, error) { return r.Key(b.resolve) }
+
+// Build makes the image, unless the folder has it.
+func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, error) {
+	key, err := b.Key(r)
+	if err != nil {
+		return Made{}, err
+	}
+	made := Made{Path: filepath.Join(b.Dir, key)}
+	if made.Digest, err = layoutDigest(made.Path); err == nil {
+		made.Cached = true
+		return made, nil
+	}
+	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+		return Made{}, fmt.Errorf("build image: %w", err)
+	}
+	work, err := os.MkdirTemp(b.Dir, ".work-*")
+	if err != nil {
+		return Made{}, fmt.Errorf("build image: %w", err)
+	}
+	defer os.RemoveAll(work)
+	if err := b.build(ctx, r, work, logs); err != nil {
+		return Made{}, fmt.Errorf("build image: %w", err)
+	}
+	if err := publish(filepath.Join(work, "image"), made.Path); err != nil {
+		return Made{}, fmt.Errorf("build image: %w", err)
+	}
+	made.Digest, err = layoutDigest(made.Path)
+	return made, err
+}
+
+// publish puts the finished layout in its place. Another process may have been
+// faster, with a result as good.
+func publish(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if _, there := layoutDigest(to); there == nil {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(to), os.Rename(from, to))
+}
+
+func (b *Builder) resolve(image string) (string, error) {
+	if isFile(image) {
+		return fileDigest(image)
+	}
+	if b.Machine == nil {
+		return "", errNoMachine
+	}
+	return b.Machine.ResolveImage(image)
+}
+
+// build makes the layout work/image.
+func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writer) error {
+	room := newRoom(b.MaxBytes)
+	img, err := b.base(ctx, r.Base, filepath.Join(work, "base"))
+	if err != nil {
+		return err
+	}
+	if err := room.takeLayers(img); err != nil {
+		return fmt.Errorf("read base: %w", err)
+	}
+	if len(r.Files) > 0 {
+		file := filepath.Join(work, "files.tar")
+		if err := writeTo(file, func(w io.Writer) error { return writeLayer(room.bound(w), r.Files) }); err != nil {
+			return err
+		}
+		if img, err = appendLayer(img, file, "files"); err != nil {
+			return err
+		}
+	}
+	if img, err = configure(img, r.Config); err != nil {
+		return err
+	}
+	for i, command := range r.Commands {
+		if img, err = b.command(ctx, img, r, command, room, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
+			return fmt.Errorf("run %q: %w", strings.Join(command, " "), err)
+		}
+	}
+	return writeLayout(filepath.Join(work, "image"), img)
+}
+
+// base returns the image to start from.
+func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) {
+	if name == "" {
+		return scratch(), nil
+	}
+	if isFile(name) {
+		return fileImage(name, dir, newRoom(b.MaxBytes))
+	}
+	if b.Machine == nil {
+		return nil, errNoMachine
+	}
+	archive := dir + ".tar"
+	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, newRoom(b.MaxBytes).bound(w)) }); err != nil {
+		return nil, fmt.Errorf("fetch base: %w", err)
+	}
+	if err := unpackLayout(archive, dir, newRoom(b.MaxBytes)); err != nil {
+		return nil, fmt.Errorf("read base: %w", err)
+	}
+	return onlyImage(dir)
+}
+
+// command runs one command on the image so far and adds what it changed.
+func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, room *room, dir string, logs io.Writer) (v1.Image, error) {
+	if b.Machine == nil {
+		return nil, errNoMachine
+	}
+	if err := writeLayout(dir, img); err != nil {
+		return nil, err
+	}
+	read, write := io.Pipe()
+	settled := make(chan error, 1)
+	file := dir + ".tar"
+	go func() {
+		err := writeTo(file, func(w io.Writer) error { return settle(room.bound(w), read) })
+		read.CloseWithError(err)
+		settled <- err
+	}()
+	run := Run{Image: dir, Command: command, Network: r.Network, MaxBytes: room.left}
+	if b.Equip != nil {
+		b.Equip(&run)
+	}
+	err := b.Machine.BuildLayer(ctx, run, logs, write)
+	write.CloseWithError(err)
+	if settleErr := <-settled; err == nil {
+		err = settleErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return appendLayer(img, file, strings.Join(command, " "))
+}
+
+func appendLayer(img v1.Image, file, by string) (v1.Image, error) {
+	plain, err := readPlain(file)
+	if err != nil {
+		return nil, err
+	}
+	return mutate.Append(img, mutate.Addendum{
+		Layer: plain, MediaType: types.OCIUncompressedLayer,
+		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: by},
+	})
+}
+
+// configure sets what the recipe says; the rest stays the base's.
+func configure(img v1.Image, c Config) (v1.Image, error) {
+	old, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file := old.DeepCopy()
+	if file.OS == "" {
+		file.OS = "linux"
+	}
+	if file.Architecture == "" {
+		file.Architecture = runtime.GOARCH
+	}
+	file.Created = v1.Time{Time: epoch}
+	file.Config.Env = merge(file.Config.Env, c.pairs())
+	if len(c.Entrypoint) > 0 {
+		file.Config.Entrypoint = c.Entrypoint
+	}
+	if len(c.Command) > 0 {
+		file.Config.Cmd = c.Command
+	}
+	if c.Dir != "" {
+		file.Config.WorkingDir = c.Dir
+	}
+	if c.User != "" {
+		file.Config.User = c.User
+	}
+	return mutate.ConfigFile(img, file)
+}
+
+// merge sets variables, in their old places where they were set before.
+func merge(old, set []string) []string {
+	out := append([]string(nil), old...)
+next:
+	for _, v := range set {
+		name, _, _ := strings.Cut(v, "=")
+		for i := range out {
+			if strings.HasPrefix(out[i], name+"=") {
+				out[i] = v
+				continue next
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func writeLayout(dir string, img v1.Image) error {
+	p, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	return p.AppendImage(img)
+}
+
+func onlyImage(dir string) (v1.Image, error) {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(manifest.Manifests) != 1 {
+		return nil, fmt.Errorf("it holds %d images; it must hold one", len(manifest.Manifests))
+	}
+	d := manifest.Manifests[0]
+	if d.MediaType.IsIndex() {
+		inner, err := index.ImageIndex(d.Digest)
+		if err != nil {
+			return nil, err
+		}
+		return forThisMachine(inner)
+	}
+	return index.Image(d.Digest)
+}
+
+// forThisMachine picks the image of the machine's architecture.
+func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range manifest.Manifests {
+		if d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH {
+			return index.Image(d.Digest)
+		}
+	}
+	return nil, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
+}
+
+// layoutDigest returns the digest of the layout's one manifest.
+func layoutDigest(dir string) (string, error) {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return "", err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return "", err
+	}
+	if len(manifest.Manifests) != 1 {
+		return "", fmt.Errorf("%s holds %d images", dir, len(manifest.Manifests))
+	}
+	return manifest.Manifests[0].Digest.String(), nil
+}
+
+func writeTo(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// unpackLayout unpacks an OCI archive, of which nothing but plain files at
+// their known places is taken.
+func unpackLayout(archive, dir string, room *room) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for in := tar.NewReader(f); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := room.take(h.Size); err != nil {
+			return err
+		}
+		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackFile(root *os.Root, name string, in io.Reader) error {
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
+}

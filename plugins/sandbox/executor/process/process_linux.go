@@ -1,0 +1,227 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// outputDelay is how long output is awaited after everything is dead.
+const outputDelay = 2 * time.Second
+
+// Executor runs commands as processes of this machine.
+type Executor struct {
+	self string
+}
+
+// New returns the runtime's Executor. self is the program that serves
+// SuperviseCommand by calling Supervise; empty is the running binary.
+func New(self string) *Executor {
+	if self == "" {
+		self = "/proc/self/exe"
+	}
+	return &Executor{self: self}
+}
+
+// Runtime returns the runtime "process".
+func Runtime(self string) executor.Runtime {
+	return executor.Runtime{
+		Name: "process",
+		Doc: "Runs the command as an ordinary process of the same user. Needs nothing installed and does not isolate: " +
+			"the command can read whatever the user can read.",
+		Executor: New(self),
+	}
+}
+
+// Run implements executor.Executor.
+func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	if err := check(spec); err != nil {
+		return executor.Exit{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return executor.Exit{}, context.Cause(ctx)
+	}
+	env, err := withDevices(spec)
+	if err != nil {
+		return executor.Exit{}, err
+	}
+	spec.Env = env
+	ctx, serving, err := executor.Serve(ctx, spec.Services, listen)
+	if err != nil {
+		return executor.Exit{}, err
+	}
+	maps.Copy(spec.Env, serving.Env())
+	exit, err := e.run(ctx, spec, logs)
+	serving.Close()
+	return exit, err
+}
+
+// listen listens on a free port: the guest shares the host's ports.
+func listen(int) (net.Listener, error) {
+	return net.Listen("tcp4", "127.0.0.1:0")
+}
+
+func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	marker := MarkerVariable + "=" + rand.Text()
+	output := executor.NewOutput(spec.Limits.LogBytes)
+	super, err := e.start(spec, output, logs)
+	if err != nil {
+		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
+	}
+	if spec.OnStart != nil {
+		spec.OnStart(time.Now())
+	}
+	stop := super.tellMemory(spec)
+	rep, err := super.converse(ctx, newOrder(spec, marker))
+	stop()
+	if err != nil {
+		hunt(marker)
+		return executor.Exit{}, err
+	}
+	rep.Exit.LogDropped = output.Dropped()
+	return rep.outcome(ctx)
+}
+
+func check(spec executor.Spec) error {
+	switch {
+	case os.Getenv(supervisorVariable) != "":
+		return errors.New("run command: this program was started as a supervisor and does not serve it; call process.Supervise in main")
+	case spec.Image != "":
+		return fmt.Errorf("run command: the process runtime has no images, and %q is asked for", spec.Image)
+	case len(spec.Command) == 0:
+		return fmt.Errorf("%w: no command given", executor.ErrStart)
+	}
+	return nil
+}
+
+func newOrder(spec executor.Spec, marker string) order {
+	env := make([]string, 0, len(spec.Env)+1)
+	for name, value := range spec.Env {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	var raw [][]byte
+	for _, v := range append(env, marker) {
+		raw = append(raw, []byte(v))
+	}
+	grace := spec.Limits.Grace
+	if grace == 0 {
+		grace = executor.DefaultGrace
+	}
+	return order{
+		Command: spec.Command, Env: raw, Dir: spec.Dir,
+		Timeout: spec.Limits.Timeout, Grace: grace,
+		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes, Processes: spec.Limits.Processes,
+		ReadOnly: readOnly(spec.Mounts),
+	}
+}
+
+// outcome turns a report into what Run returns.
+func (r report) outcome(ctx context.Context) (executor.Exit, error) {
+	switch {
+	case r.StartError != "":
+		return executor.Exit{}, fmt.Errorf("%w: %s", executor.ErrStart, r.StartError)
+	case r.Stuck > 0:
+		return r.Exit, fmt.Errorf("stop command: %d processes would not die", r.Stuck)
+	case r.Cancelled:
+		return r.Exit, context.Cause(ctx)
+	}
+	return r.Exit, nil
+}
+
+// supervisor is a running supervisor as mleflow sees it.
+type supervisor struct {
+	cmd    *exec.Cmd
+	orders *os.File
+	report *os.File
+}
+
+func (e *Executor) start(spec executor.Spec, output *executor.Output, logs io.Writer) (*supervisor, error) {
+	ordersRead, ordersWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer ordersRead.Close()
+	reportRead, reportWrite, err := os.Pipe()
+	if err != nil {
+		ordersWrite.Close()
+		return nil, err
+	}
+	defer reportWrite.Close()
+	cmd := exec.Command(e.self, SuperviseCommand)
+	cmd.Env = []string{supervisorVariable + "=1"}
+	cmd.ExtraFiles = []*os.File{orderFD - 3: ordersRead, reportFD - 3: reportWrite}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = outputDelay
+	cmd.Stdin = spec.Stdin
+	cmd.Stderr = output.Writer(logs)
+	cmd.Stdout = cmd.Stderr
+	if spec.Stdout != nil {
+		cmd.Stdout = spec.Stdout
+	}
+	if err := cmd.Start(); err != nil {
+		ordersWrite.Close()
+		reportRead.Close()
+		return nil, err
+	}
+	return &supervisor{cmd: cmd, orders: ordersWrite, report: reportRead}, nil
+}
+
+// memoryEvery is how often the memory of a command is told.
+const memoryEvery = 2 * time.Second
+
+// tellMemory tells spec.OnMemory what the command holds, until it is stopped.
+func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
+	if spec.OnMemory == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		tick := time.NewTicker(memoryEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if procs := livingBelow(s.cmd.Process.Pid); len(procs) > 0 {
+				spec.OnMemory(memoryOf(procs, spec.Limits.MemoryBytes))
+			}
+		}
+	})
+	return func() { close(done); telling.Wait() }
+}
+
+// converse gives the order, passes on cancellation and returns the report.
+func (s *supervisor) converse(ctx context.Context, o order) (report, error) {
+	defer s.report.Close()
+	var rep report
+	sendErr := json.NewEncoder(s.orders).Encode(o)
+	stop := context.AfterFunc(ctx, func() { s.orders.Write([]byte{cancelByte}) })
+	readErr := json.NewDecoder(s.report).Decode(&rep)
+	stop()
+	s.orders.Close()
+	waitErr := s.cmd.Wait()
+	if sendErr != nil || readErr != nil {
+		return rep, fmt.Errorf("supervise command: the supervisor ended without a report: %w", errors.Join(sendErr, readErr, waitErr))
+	}
+	if waitErr != nil {
+		return rep, fmt.Errorf("pass on standard streams: %w", waitErr)
+	}
+	return rep, nil
+}

@@ -1,0 +1,253 @@
+package process_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
+)
+
+func TestMain(m *testing.M) {
+	switch arg := append(os.Args, "")[1]; arg {
+	case process.SuperviseCommand:
+		os.Exit(process.Supervise())
+	case executortest.ProbeCommand:
+		os.Exit(executortest.Probe(os.Args[2:]))
+	case "run-family":
+		runFamily(os.Args[2])
+	case "run-storm":
+		runStorm(os.Args[2])
+	case "storm":
+		storm(os.Args[2] == "sessions")
+	}
+	os.Exit(m.Run())
+}
+
+func TestConformance(t *testing.T) {
+	executortest.Run(t, executortest.Target{
+		Runtime: process.Runtime(""),
+		Program: program(t),
+		Extra:   []string{process.MarkerVariable},
+	})
+}
+
+func program(t *testing.T) string {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+// runFamily is an mleflow that will be killed.
+func runFamily(dir string) {
+	self, _ := os.Executable()
+	fmt.Println("started")
+	_, err := process.New("").Run(context.Background(), executor.Spec{
+		Command: []string{self, executortest.ProbeCommand, "family", dir, "4"},
+		Env:     map[string]string{"PATH": "/bin"},
+		Dir:     dir,
+	}, os.Stderr)
+	fmt.Println(err)
+	os.Exit(0)
+}
+
+// TestKilledOwner kills the process that called Run, as kill -9 of mleflow
+// would, and sees that nothing it started lives on.
+func TestKilledOwner(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(program(t), "run-family", dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bufio.NewReader(out).ReadString('\n')
+	for _, name := range []string{"parent", "0", "1", "2", "3"} {
+		awaitFile(t, filepath.Join(dir, name))
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	cmd.Wait()
+	awaitStill(t, dir, "parent", "0", "1", "2", "3")
+}
+
+// TestKilledSupervisor kills the supervisor itself: the run is an error, and
+// what has kept the marker dies.
+func TestKilledSupervisor(t *testing.T) {
+	dir := t.TempDir()
+	var logs bytes.Buffer
+	_, err := process.New("").Run(t.Context(), executor.Spec{
+		Command: []string{"/bin/sh", "-c", "(while :; do date +%N > beat; sleep 0.02; done) & while [ ! -s beat ]; do sleep 0.05; done; kill -9 $PPID; sleep 60"},
+		Env:     map[string]string{"PATH": "/usr/bin:/bin"},
+		Dir:     dir,
+	}, &logs)
+	if err == nil || !strings.Contains(err.Error(), "without a report") {
+		t.Errorf("got %v, want an error that the supervisor ended", err)
+	}
+	awaitStill(t, dir, "beat")
+}
+
+// stormProcesses is how many processes a storm may have, and stormSeconds after how
+// long it ends by itself, whatever becomes of it.
+const (
+	stormProcesses = 250
+	stormSeconds   = 15
+)
+
+// runStorm lets a storm rage for a while and prints how it ended, after a dot for
+// each process that was born.
+func runStorm(kind string) {
+	exit, err := process.New("").Run(context.Background(), executor.Spec{
+		Command: []string{"/proc/self/exe", "storm", kind}, Env: map[string]string{"PATH": "/bin"}, Dir: "/",
+		Limits: executor.Limits{Timeout: 2 * time.Second, Grace: 10 * time.Millisecond, Processes: stormProcesses},
+	}, os.Stderr)
+	fmt.Println(exit.Reason, err)
+	os.Exit(0)
+}
+
+// storm forks as fast as the kernel lets it, in every process again. With
+// sessions each process leads one of its own. Nothing of Go's is used after the
+// first fork.
+func storm(sessions bool) {
+	runtime.LockOSThread()
+	var own unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NPROC, &own)
+	own.Max = min(own.Max, stormProcesses+50)
+	own.Cur = own.Max
+	if err != nil || os.Geteuid() == 0 || unix.Setrlimit(unix.RLIMIT_NPROC, &own) != nil {
+		os.Exit(3)
+	}
+	pause, now, dot := syscall.Timespec{Nsec: 1e6}, syscall.Timespec{}, byte('.')
+	for deadline := time.Now().Unix() + stormSeconds; now.Sec < deadline; {
+		syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&now)), 0)
+		if sessions {
+			syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		}
+		switch pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0); {
+		case errno != 0:
+			syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
+		case pid == 0:
+			syscall.RawSyscall(syscall.SYS_WRITE, 1, uintptr(unsafe.Pointer(&dot)), 1)
+		}
+	}
+	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+}
+
+// TestForkStorm ends two storms, of which nothing is left. They run as another
+// user, whom the kernel holds to the limit of processes.
+func TestForkStorm(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be another user")
+	}
+	for _, kind := range []string{"group", "sessions"} {
+		t.Run(kind, func(t *testing.T) {
+			cmd := exec.Command("/proc/self/exe", "run-storm", kind)
+			cmd.Dir = "/"
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 64999, Gid: 64999}}
+			out, err := cmd.CombinedOutput()
+			left := stormPIDs(kind)
+			for _, pid := range left {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if err != nil || !strings.HasSuffix(string(out), "timed_out <nil>\n") {
+				t.Errorf("got %.100q…, %v", out, err)
+			}
+			if born := strings.Count(string(out), "."); len(left) > 0 || born < stormProcesses/2 {
+				t.Errorf("%d processes are left of %d that were born", len(left), born)
+			}
+		})
+	}
+}
+
+// stormPIDs lists the processes of a storm.
+func stormPIDs(kind string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && strings.HasSuffix(string(line), "\x00storm\x00"+kind+"\x00") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func awaitFile(t *testing.T, name string) {
+	t.Helper()
+	for range 3000 {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not appear", name)
+}
+
+// awaitStill waits until the files stop changing.
+func awaitStill(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	read := func() (all string) {
+		for _, name := range names {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += strconv.Quote(string(data))
+		}
+		return all
+	}
+	before := read()
+	for range 20 {
+		time.Sleep(100 * time.Millisecond)
+		after := read()
+		if before == after {
+			return
+		}
+		before = after
+	}
+	t.Error("processes are alive two seconds after their owner died")
+}
+
+func TestGuards(t *testing.T) {
+	t.Run("image", func(t *testing.T) {
+		_, err := process.New("").Run(t.Context(), executor.Spec{Image: "x", Command: []string{"true"}}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "no images") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("no command", func(t *testing.T) {
+		_, err := process.New("").Run(t.Context(), executor.Spec{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "no command") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("by hand", func(t *testing.T) {
+		if got := process.Supervise(); got != 2 {
+			t.Errorf("Supervise outside a supervisor: status %d, want 2", got)
+		}
+	})
+	t.Run("wrong program", func(t *testing.T) {
+		_, err := process.New("/bin/true").Run(t.Context(), executor.Spec{Command: []string{"true"}}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "without a report") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
