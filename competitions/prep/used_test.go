@@ -11,7 +11,7 @@ import (
 func TestUses(t *testing.T) {
 	def := shipped(t, "siim-isic-melanoma-classification")
 	verbs, outputs := prep.Uses(def)
-	wantVerbs := []string{"after", "concat", "csv", "files", "filter", "is_in", "pad", "select", "sequence", "table", "tfrecord_texts", "where_in", "where_not_in", "with"}
+	wantVerbs := []string{"after", "assign", "concat", "csv", "files", "filter", "isin", "select", "sequence", "table", "tfrecord_texts", "where_in", "where_not_in", "zfill"}
 	if diff := cmp.Diff(wantVerbs, verbs); diff != "" {
 		t.Errorf("verbs (-want +got):\n%s", diff)
 	}
