@@ -169,7 +169,7 @@ func probeHop(args []string) int {
 	os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o644)
 	start(true, "hop", args[0])
 	if len(args) == 2 { // the first one
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // its child has children of its own by then, as a runtime meets them
 	}
 	return 0
 }

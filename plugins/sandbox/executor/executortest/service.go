@@ -48,7 +48,7 @@ func testFailingService(t *testing.T, b bench) {
 	broken := errors.New("the model is gone")
 	spec := b.spec("sleep")
 	spec.Services = []executor.Service{{Name: "model", Serve: func(context.Context, net.Listener) error { return broken }}}
-	if exit, err := b.Runtime.Executor.Run(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, broken) || !strings.Contains(err.Error(), "serve model") {
+	if exit, err := b.call(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, broken) || !strings.Contains(err.Error(), "serve model") {
 		t.Errorf("got %+v, %v, want %v", exit, err, broken)
 	}
 }
