@@ -1,13 +1,13 @@
-# AIDE, an agent that searches over solutions written by a language model, at
-# the demonstration competitions or those you name: its image is made here from
-# Debian's and Python's packages, it runs isolated and reaches the model alone.
+# AIDE, an agent that searches over solutions written by a language model, on
+# the demonstration competitions or those you name. Its image is built here from
+# Debian and Python packages. It runs isolated and can reach only the model.
 #
 #   export OPENAI_API_KEY=…
 #   mleflow plan  pipelines/aide.hcl
 #   mleflow apply pipelines/aide.hcl -var 'competitions=["leaf-classification"]'
 #
 # It needs root, containerd, runc and mmdebstrap (mleflow doctor says what is
-# missing). The image is made once; after that its record in the cache counts.
+# missing). The image is built once, and cached.
 # Another server that speaks OpenAI's protocol, on this machine or elsewhere:
 #
 #   mleflow apply pipelines/aide.hcl -var base_url=http://10.0.0.5:8000/v1 \
@@ -26,19 +26,19 @@ variable "competitions" {
 variable "seeds" {
   type        = number
   default     = 1
-  description = "How often AIDE tries each competition."
+  description = "Number of attempts per competition."
 }
 
 variable "task" {
   type        = string
   default     = "reference"
-  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, whose scores cannot be compared with published ones). The demonstration competitions have our own only."
+  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, whose scores cannot be compared with published ones). The demonstration competitions have only our own."
 }
 
 variable "model" {
   type        = string
   default     = "gpt-4o-2024-08-06"
-  description = "The model that writes code. With base_url, one whose name begins with gpt- is still asked at OpenAI's own address: AIDE decides so by the name."
+  description = "The model that writes code. AIDE sends requests for models whose names begin with gpt- to OpenAI's own address, even with base_url."
 }
 
 variable "feedback_model" {
@@ -56,7 +56,7 @@ variable "base_url" {
 variable "allow" {
   type        = list(string)
   default     = ["api.openai.com:443"]
-  description = "What AIDE may reach."
+  description = "Hosts and ports that AIDE may reach."
 }
 
 variable "api_key" {
@@ -68,55 +68,55 @@ variable "api_key" {
 variable "steps" {
   type        = number
   default     = 500
-  description = "How many solutions AIDE writes at most."
+  description = "Maximum number of solutions that AIDE writes."
 }
 
 variable "drafts" {
   type        = number
   default     = 5
-  description = "How many of them are first drafts."
+  description = "Number of first drafts among them."
 }
 
 variable "hours" {
   type        = number
   default     = 24
-  description = "How long one attempt may take, in hours."
+  description = "Time limit per attempt, in hours."
 }
 
 variable "step_hours" {
   type        = number
   default     = 9
-  description = "How long one solution may run, in hours."
+  description = "Time limit per solution, in hours."
 }
 
 variable "cpus" {
   type        = number
   default     = 2
-  description = "Processors of one attempt."
+  description = "CPUs per attempt."
 }
 
 variable "memory" {
   type        = string
   default     = "4GiB"
-  description = "Memory of one attempt."
+  description = "Memory per attempt."
 }
 
 variable "gpus" {
   type        = number
   default     = 0
-  description = "GPUs of one attempt. Packages that use them are to be added to local.packages."
+  description = "GPUs per attempt. Add the packages that use them to local.packages."
 }
 
 variable "mirror" {
   type        = string
   default     = null
-  description = "Address of a mirror of Debian, such as one of a certain day at a snapshot service; null is Debian's usual one. Debian's packages of a day always give the same base."
+  description = "Address of a mirror of Debian, such as a dated one of a snapshot service; null is Debian's usual mirror. The packages of one date always give the same base."
 }
 
 variable "raw" {
   type        = string
   default     = null
-  description = "Folder with a folder <id> or an archive <id>.zip for each competition; null takes the data from where the competition says."
+  description = "Folder that has, for each competition, a folder <id> or an archive <id>.zip; null downloads the data from the competition's source."
 }
 
 locals {
@@ -125,9 +125,9 @@ locals {
     "${run[0]}/${run[1]}" => { competition = run[0], seed = run[1] }
   }
 
-  # aideml declares far more (torch, transformers and so on), so that solutions
-  # may use them. These are what it needs itself, and what a solution for tables
-  # needs; every one with its version, so that the image can be made again.
+  # aideml declares far more (torch, transformers and so on) for its solutions to
+  # use. These are what it needs itself and what a solution for tables needs, each
+  # with its version, so that the image can be built again.
   packages = [
     "annotated-types==0.8.0", "anthropic==0.69.0", "antlr4-python3-runtime==4.9.3", "anyio==4.16.0", "attrs==26.1.0",
     "backoff==2.2.1", "black==24.3.0", "certifi==2026.10.18", "click==8.5.1", "cloudpickle==3.1.2", "coolname==2.2.0",
@@ -143,16 +143,16 @@ locals {
   ]
 }
 
-# Debian with Python, as a root file system on standard output: no registry and
-# no Docker, but root. The same packages give the same files, for what differs
-# from run to run is removed.
+# Debian with Python, as a root file system on standard output. It needs root, but
+# no registry and no Docker. The same packages give the same files, since what
+# differs from run to run is removed.
 step "exec" "debian" {
   timeout = "30m"
   command = concat([
     "mmdebstrap", "--quiet", "--variant=minbase", "--include=python3,python3-venv,ca-certificates,curl",
     "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
-    # Compiled anew, so that they hold for files of any date.
+    # Compiled again, so that they are valid for files of any date.
     "--customize-hook=find \"$1/usr\" -name __pycache__ -prune -exec rm -r {} +",
     "--customize-hook=chroot \"$1\" python3 -m compileall -q --invalidation-mode unchecked-hash /usr/lib/python3.11",
     "--customize-hook=rm -rf \"$1\"/var/cache/ldconfig/aux-cache \"$1\"/var/log/* \"$1\"/etc/machine-id",
@@ -173,7 +173,7 @@ step "image" "aide" {
     PATH             = "/opt/aide/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     PYTHONUNBUFFERED = "1"
   }
-  # One command, so that what it compiles for this day's dates is in no layer.
+  # One command, so that no layer has files compiled for today's dates.
   run = [["sh", "-ec", <<-EOT
     python3 -m venv /opt/aide
     /opt/aide/bin/pip install --no-cache-dir --no-compile --no-deps aideml==0.2.2 ${join(" ", local.packages)}
@@ -301,7 +301,7 @@ agent "aide" {
     "agent.feedback.model=${var.feedback_model}",
     "agent.steps=${var.steps}",
     "agent.search.num_drafts=${var.drafts}",
-    "agent.search.max_debug_depth=20", # as in the published runs: mend what is broken, up to 20 times
+    "agent.search.max_debug_depth=20", # as in the published runs: debug broken solutions up to 20 times
     "agent.search.debug_prob=1",
     "exec.timeout=${floor(var.step_hours * 3600)}",
     "generate_report=false",
@@ -331,7 +331,7 @@ step "checksum" "data" {
   prepared    = step.prepare.data[each.key]
 }
 
-# The time limit is a little longer than AIDE's own, which ends it in order.
+# The time limit is a little longer than AIDE's own, so that AIDE ends by itself.
 step "agent-run" "solve" {
   for_each       = local.runs
   agent          = agent.aide
@@ -371,7 +371,7 @@ step "aggregate" "board" {
 
 output "leaderboard" {
   value       = step.aggregate.board.table
-  description = "Scores as mean and standard error over seeds; medals against the competition's human leaderboard."
+  description = "Mean score and standard error over seeds; medals against the competition's human leaderboard."
 }
 
 output "image" {

@@ -2,10 +2,10 @@
 # the raw data to a leaderboard.
 #
 #   mleflow plan  pipelines/demo.hcl     what would run, and why
-#   mleflow apply pipelines/demo.hcl     runs it; a second time there is nothing to do
+#   mleflow apply pipelines/demo.hcl     runs it; the second time, everything is cached
 #
-# Try what a change does: another seed runs only its own agents and grades,
-# another agent leaves the data alone.
+# Try what a change does: another seed runs only its own attempts and grades, and
+# another agent does not prepare the data again.
 #
 #   mleflow apply pipelines/demo.hcl -var seeds=4
 
@@ -16,13 +16,13 @@ mleflow {
 variable "seeds" {
   type        = number
   default     = 3
-  description = "How often each agent tries each competition, every time with another seed."
+  description = "Number of attempts per agent and competition, each with its own seed."
 }
 
 variable "runtime" {
   type        = string
   default     = "process"
-  description = "What runs the agents: process needs nothing and does not isolate them, containerd does and needs root."
+  description = "How the agents are run: process needs nothing and does not isolate them, containerd does and needs root."
 }
 
 locals {
@@ -37,7 +37,7 @@ locals {
   }
 }
 
-# Agents are commands. "mleflow" stands for this very program, which brings two.
+# Agents are commands. "mleflow" stands for this program, which includes two.
 agent "dummy" {
   command = ["mleflow", "agent", "dummy"] # submits the sample submission
 }
@@ -54,29 +54,29 @@ step "download" "raw" {
 }
 
 # Splits them into public files, which agents see, and private ones with the
-# answers. A reference to another step's output makes the order.
+# answers. References to the outputs of other steps decide the order.
 step "prepare" "data" {
   for_each    = local.ids
   competition = each.key
   raw         = step.download.raw[each.key].tree
 }
 
-# Lets the data through only when they are what the competition pins.
+# Fails unless the data match the competition's pins.
 step "checksum" "data" {
   for_each    = local.ids
   competition = each.key
   prepared    = step.prepare.data[each.key]
 }
 
-# An agent may only refer to public outputs. Were private written here in place
-# of public, mleflow would refuse the file before anything runs.
+# An agent may refer only to public outputs. With private here instead of public,
+# mleflow would refuse the file before anything runs.
 step "agent-run" "solve" {
   for_each    = local.runs
   agent       = local.agents[each.value.agent]
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
-  task        = "own" # these two are ours; those of MLE-bench have "reference", too
+  task        = "own" # the demonstration competitions have no "reference" task
   runtime     = var.runtime
   timeout     = "5m"
 
@@ -86,7 +86,7 @@ step "agent-run" "solve" {
   }
 }
 
-# Scores each submission. The labels say whose it is.
+# Grades each submission. The labels say whose it is.
 step "grade" "score" {
   for_each    = local.runs
   competition = each.value.competition
@@ -102,5 +102,5 @@ step "aggregate" "board" {
 
 output "leaderboard" {
   value       = step.aggregate.board.table
-  description = "Scores as mean and standard error over seeds; medals against a human-like list of scores."
+  description = "Mean score and standard error over seeds; medals against a human-like list of scores."
 }

@@ -12,7 +12,7 @@ variable "program" {
 variable "certificates" {
   type        = string
   default     = "/etc/ssl/certs/ca-certificates.crt"
-  description = "The certificates that TLS is checked with."
+  description = "The CA certificates for TLS."
 }
 
 step "image" "mleflow" {

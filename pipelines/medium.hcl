@@ -1,20 +1,20 @@
 # The 38 competitions of medium complexity. From the raw data to a leaderboard.
 #
 #   mleflow plan  pipelines/medium.hcl                      what would run, and why
-#   mleflow apply pipelines/medium.hcl                      takes the data from Kaggle, or says how to get them
+#   mleflow apply pipelines/medium.hcl                      downloads the data from Kaggle, or says how to get them
 #   mleflow apply pipelines/medium.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
 #   mleflow apply pipelines/medium.hcl --adopt DIR          takes what a data directory of MLE-bench has
 #   mleflow apply pipelines/medium.hcl --mirror DIR         takes DIR/<id>.zip and, of a checkout of MLE-bench, the texts
 #   mleflow plan  pipelines/medium.hcl --preflight          asks Kaggle: credential, rules, size, disk
 #
-# What one competition cannot do need not stop the others, and one step with
-# all that it needs can be asked for:
+# A competition that fails need not stop the others, and a single step can be
+# run with everything it depends on:
 #
 #   mleflow apply pipelines/medium.hcl --keep-going
 #   mleflow apply pipelines/medium.hcl -target 'step.grade.score["dummy/tweet-sentiment-extraction/0"]'
 #
-# dev.hcl, lite.hcl, medium.hcl, high.hcl and full.hcl are one text: they differ
-# in this head, the set, the title and two defaults, and share what they make.
+# dev.hcl, lite.hcl, medium.hcl, high.hcl and full.hcl have the same text: they
+# differ in this header, the set, the title and two defaults, and share their results.
 
 mleflow {
   required_version = ">= 0.1"
@@ -23,85 +23,85 @@ mleflow {
 variable "agent" {
   type        = string
   default     = "dummy"
-  description = "Name of the agent block that is measured."
+  description = "Name of the agent block to evaluate."
 }
 
 variable "against" {
   type        = list(string)
   default     = []
-  description = "Names of agent blocks that are measured beside it, and that it is compared with."
+  description = "Names of other agent blocks to evaluate and compare it with."
 }
 
 variable "task" {
   type        = string
   default     = "reference"
-  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
+  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
 }
 
 variable "seeds" {
   type        = number
   default     = 3
-  description = "How often an agent tries each competition, every time with another seed."
+  description = "Number of attempts per competition, each with its own seed."
 }
 
 variable "runtime" {
   type        = string
   default     = "process"
-  description = "What runs the agent. The runtime process needs nothing and does not isolate it."
+  description = "How the agent is run: process needs nothing and does not isolate it, containerd does and needs root."
 }
 
 variable "timeout" {
   type        = string
   default     = "24h"
-  description = "How long one attempt may take. What is submitted by then counts."
+  description = "Time limit per attempt. What has been submitted by then is graded."
 }
 
 variable "cpus" {
   type        = number
   default     = 2
-  description = "Processors of one attempt. As many attempts run side by side as the machine has room for."
+  description = "CPUs per attempt. As many attempts run at the same time as fit on the machine."
 }
 
 variable "memory" {
   type        = string
   default     = "4GiB"
-  description = "Memory of one attempt."
+  description = "Memory per attempt."
 }
 
 variable "gpus" {
   type        = number
   default     = 0
-  description = "GPUs of one attempt, which no other has at the same time."
+  description = "GPUs per attempt. No two attempts share a GPU."
 }
 
 variable "usage" {
   type        = bool
   default     = false
-  description = "Whether the leaderboard says what the attempts took: time, tokens, cost. It is then another one each time they run."
+  description = "Whether the leaderboard shows the time, tokens and cost of the attempts. It then differs each time they run."
 }
 
 variable "raw" {
   type        = string
   default     = null
-  description = "Folder with a folder <id> (the unpacked download) or an archive <id>.zip for each competition; null takes the data from Kaggle."
+  description = "Folder that has, for each competition, a folder <id> (the unpacked download) or an archive <id>.zip; null downloads the data from Kaggle."
 }
 
 variable "params" {
   type        = map(map(string))
   default     = {}
-  description = "Parameters of competitions, by competition and name. The pins hold for the defaults; for other data there may be others."
+  description = "Parameters of competitions, by competition and name. The pins apply to the default values."
 }
 
 variable "pins" {
   type        = map(string)
   default     = { icecube-neutrinos-in-deep-ice = "v2" }
-  description = "Competitions whose data are checked against the pins of another version than v1. icecube's sums of v1 are those of one release of the library that wrote the reference's Parquet files; v2 has the same data, pinned by what they hold."
+  description = "Competitions whose data are checked against the pins of a version other than v1. icecube's v1 checksums depend on the release of the library that wrote the reference's Parquet files; v2 has the same data, pinned by content."
 }
 
 variable "on_mismatch" {
   type        = string
   default     = "fail"
-  description = "What prepared data that are not what the competition pins do: fail, or warn for a try with other data."
+  description = "What happens if prepared data do not match the competition's pins: fail, or warn (to try other data)."
 }
 
 locals {
@@ -116,9 +116,9 @@ locals {
   }
 }
 
-# Put your own agent beside these and choose it by -var agent=NAME, or compare
-# it by -var 'against=["baseline"]' too. A new command runs its attempts anew and
-# leaves the data alone.
+# Put your own agent beside these and choose it with -var agent=NAME; add
+# -var 'against=["baseline"]' to compare it. If its command changes, its attempts run
+# again; the data stay as they are.
 agent "dummy" {
   command = ["mleflow", "agent", "dummy"] # submits the sample submission
 }
@@ -127,8 +127,8 @@ agent "baseline" {
   command = ["mleflow", "agent", "baseline"] # trains a small neural network on tables
 }
 
-# A local folder and Kaggle give the same data, so they give the same result:
-# the next step goes by what the files hold, not by where they came from.
+# A local folder and Kaggle give the same data, and so the same result: the key of
+# the next step depends on what the files contain, not on where they came from.
 step "download" "raw" {
   for_each    = local.ids
   competition = each.key
@@ -144,8 +144,8 @@ step "prepare" "data" {
   params      = try(var.params[each.key], {})
 }
 
-# Lets the data through only when they are what the competition pins: a score
-# on other data says nothing.
+# Fails unless the data match the competition's pins: a score on other data means
+# nothing.
 step "checksum" "data" {
   for_each    = local.ids
   competition = each.key
@@ -154,8 +154,8 @@ step "checksum" "data" {
   on_mismatch = var.on_mismatch
 }
 
-# The agent sees the public files alone and has no network. The texts of its task
-# are got before, by steps task.solve: from --adopt, --mirror or the network.
+# The agent sees only the public files and has no network. The texts of its task are
+# fetched before, by the steps task.solve: from --adopt, --mirror or the network.
 step "agent-run" "solve" {
   for_each    = local.runs
   agent       = agent[each.value.agent]
@@ -173,7 +173,7 @@ step "agent-run" "solve" {
   }
 }
 
-# Scores each submission. The labels say whose it is.
+# Grades each submission. The labels say whose it is.
 step "grade" "score" {
   for_each    = local.runs
   competition = each.value.competition
@@ -193,5 +193,5 @@ step "aggregate" "board" {
 
 output "leaderboard" {
   value       = step.aggregate.board.table
-  description = "Scores as mean and standard error over seeds; medals against the competition's human leaderboard."
+  description = "Mean score and standard error over seeds; medals against the competition's human leaderboard."
 }

@@ -1,8 +1,8 @@
 # What an erratum is worth: competitions with known defects, once as published
-# (v1) and once mended (v2), in one run. Nothing of v1 changes by it; what both
-# versions have in common, such as the download, is done once.
+# (v1) and once corrected (v2), in one run. v1 does not change; steps that both
+# versions share, such as the download, run once.
 #
-#   mleflow competition show random-acts-of-pizza           what is wrong, and where that is told
+#   mleflow competition show random-acts-of-pizza           what is wrong, and who reported it
 #   mleflow plan  pipelines/versions.hcl                    what would run, and why
 #   mleflow apply pipelines/versions.hcl -var raw=downloads takes downloads/<id>/, or downloads/<id>.zip
 
@@ -13,7 +13,7 @@ mleflow {
 variable "agent" {
   type        = string
   default     = "dummy"
-  description = "Name of the agent block that is measured."
+  description = "Name of the agent block to evaluate."
 }
 
 variable "competitions" {
@@ -35,25 +35,25 @@ variable "competitions" {
 variable "versions" {
   type        = list(string)
   default     = ["v1", "v2"]
-  description = "Versions to run beside each other."
+  description = "Versions to run side by side."
 }
 
 variable "task" {
   type        = string
   default     = "reference"
-  description = "What the agent is told: reference (MLE-bench's own texts, to the byte), obfuscated (those that name neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
+  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
 }
 
 variable "seeds" {
   type        = number
   default     = 1
-  description = "How often the agent tries each competition, every time with another seed."
+  description = "Number of attempts per competition, each with its own seed."
 }
 
 variable "raw" {
   type        = string
   default     = null
-  description = "Folder with a folder <id> (the unpacked download) or an archive <id>.zip for each competition; null takes the data from Kaggle."
+  description = "Folder that has, for each competition, a folder <id> (the unpacked download) or an archive <id>.zip; null downloads the data from Kaggle."
 }
 
 variable "params" {
@@ -65,13 +65,13 @@ variable "params" {
 variable "pins" {
   type        = map(string)
   default     = { icecube-neutrinos-in-deep-ice = "v2" }
-  description = "Competitions of which every version is checked against the pins of one."
+  description = "Competitions whose versions are all checked against the pins of one version."
 }
 
 variable "on_mismatch" {
   type        = string
   default     = "fail"
-  description = "What prepared data that are not what the competition pins do: fail, or warn for a try with other data."
+  description = "What happens if prepared data do not match the competition's pins: fail, or warn (to try other data)."
 }
 
 locals {
@@ -93,7 +93,7 @@ agent "baseline" {
   command = ["mleflow", "agent", "baseline"] # trains a small neural network on tables
 }
 
-# The raw data are those of every version.
+# All versions have the same raw data.
 step "download" "raw" {
   for_each    = toset(var.competitions)
   competition = each.key
@@ -108,8 +108,8 @@ step "prepare" "data" {
   params      = try(var.params[each.value.competition], {})
 }
 
-# The pins are those of v1; a version that is prepared in another way has none,
-# and is let through with a remark.
+# The pins are those of v1; a version that is prepared differently has none,
+# and passes with a note.
 step "checksum" "data" {
   for_each    = local.data
   competition = each.value.competition

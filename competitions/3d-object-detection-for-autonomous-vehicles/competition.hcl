@@ -9,9 +9,9 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   sample_score = 0
 
   description = <<-EOT
-    Find cars, pedestrians and other objects around a self-driving car in pictures of its cameras and scans of its lidar,
-    and give the box in space of each. A submission lists boxes with a confidence, a place, a size, a heading and
-    a class for every sample; the score is the mean average precision over thresholds of the overlap of boxes.
+    Find cars, pedestrians and other objects around a self-driving car in its camera images and lidar scans, and give
+    the 3D bounding box of each. A submission lists the boxes of every sample with their confidence, position, size,
+    heading and class; the score is the mean average precision over thresholds of the boxes' overlap.
   EOT
 
   source "kaggle" {}
@@ -21,7 +21,7 @@ competition "3d-object-detection-for-autonomous-vehicles" {
     # The tables of both parts, and those that are the same in both.
     tables = ["log", "map", "scene", "sample", "sample_data", "ego_pose", "calibrated_sensor"]
     common = ["attribute", "category", "sensor", "visibility"]
-    # Whose logs the map of each part lists: in v1 both list those of the test part.
+    # The logs that the map of each part lists: in v1 both list those of the test part.
     map_logs = { train = "test", test = "test" }
   }
 
@@ -39,7 +39,7 @@ competition "3d-object-detection-for-autonomous-vehicles" {
       lines   = assign(words, { PredictionString = "1.0 ${place} ${words.class}" })
       answers = group_join(lines, ["Id"], "PredictionString", " ", { sort = false })
 
-      # What belongs to the samples of a part: the files of the sensors, the poses and calibrations they name.
+      # What belongs to the samples of a part: the sensor files, the poses and the calibrations that they name.
       data = { for part, r in rows : part => where_in(raw.sample_data, "sample_token", r.Id) }
       written = { for part, logs in drives : part => {
         log               = where_in(raw.log, "token", logs)
@@ -87,12 +87,12 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   lint {
     allow "duplicates" {
       file   = "public"
-      reason = "The map's picture, the tables of attributes, categories, sensors and visibility levels and, in v1, what it makes of the map are alike in both parts; they hold no label."
+      reason = "The map image, the tables of attributes, categories, sensors and visibility levels and, in v1, the map record are the same in both parts; they contain no labels."
     }
   }
 
   errata "v2" {
-    reason    = "Both maps, of the training and of the test data, list the logs of the test part, since one list was changed twice. In v2 each lists its own."
+    reason    = "The maps of the training and of the test data both list the logs of the test part, since the same list was changed twice. In v2 each map lists the logs of its own part."
     reference = "prepare.py"
     locals {
       map_logs = { train = "train", test = "test" }

@@ -11,8 +11,9 @@ competition "AI4Code" {
   answers      = "private/test_orders.csv"
 
   description = <<-EOT
-    Put the cells of a Jupyter notebook in order: the order of its code cells is known, its texts have to be placed among
-    them. A submission lists the cells of each notebook; the score is Kendall's tau over the pairs of cells of all notebooks.
+    Put the cells of a Jupyter notebook in order: the order of its code cells is known, and the Markdown cells must be
+    placed among them. A submission lists the cells of each notebook; the score is Kendall's tau over the pairs of
+    cells of all notebooks.
   EOT
 
   source "kaggle" {}
@@ -45,7 +46,7 @@ competition "AI4Code" {
       table "train_orders.csv" { rows = where_in(orders, "id", train.id) }
       table "train_ancestors.csv" { rows = where_not_in(ancestors, "id", test.id) }
 
-      # The cells as the files have them: code in its order, then the texts shuffled.
+      # The cells as in the files: code cells in order, then the Markdown cells, shuffled.
       table "sample_submission.csv" {
         rows = table({
           id         = test_orders.id

@@ -10,8 +10,8 @@ competition "aerial-cactus-identification" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell whether a small aerial photograph of a Mexican nature reserve shows a columnar cactus. A submission gives the
-    probability for each picture; the score is the area under the ROC curve.
+    Predict whether a small aerial photograph of a Mexican nature reserve shows a columnar cactus. A submission gives
+    the probability for each image; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}
@@ -55,7 +55,7 @@ competition "aerial-cactus-identification" {
   }
 
   errata "v2" {
-    reason    = "The leaderboard is crowded: 150 of its teams have the perfect score, which is the threshold of gold, silver and bronze alike. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reason    = "The leaderboard is crowded: 150 of its teams have the perfect score, which is the threshold of gold, silver and bronze alike. No preparation can fix that; v2 has the data and the score of v1, and its reports say how many teams lie within a rounding step."
     reference = "https://www.kaggle.com/competitions/aerial-cactus-identification/leaderboard"
     flags     = ["crowded"]
   }

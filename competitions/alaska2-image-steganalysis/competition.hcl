@@ -9,16 +9,16 @@ competition "alaska2-image-steganalysis" {
   sample_score = 0.58571
 
   description = <<-EOT
-    Tell whether a JPEG picture hides a message, put there by one of three ways of steganography, or is an untouched
-    cover. A submission gives each picture a number that is the greater the likelier it hides something; the score is a
-    weighted area under the ROC curve in which true positive rates up to 0.4 count twice.
+    Predict whether a JPEG image hides a message, written by one of three steganographic algorithms, or is an
+    untouched cover. A submission gives each image a number, higher if the image is more likely to hide something; the
+    score is a weighted area under the ROC curve in which true positive rates up to 0.4 count twice.
   EOT
 
   source "kaggle" {}
 
   param "test_size" {
     default     = 5000
-    description = "number of test pictures"
+    description = "number of test images"
   }
 
   locals {

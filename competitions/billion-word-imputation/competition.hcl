@@ -10,8 +10,8 @@ competition "billion-word-imputation" {
   sample       = "private/sample_submission.csv"
 
   description = <<-EOT
-    One word was taken out of each sentence of a large corpus, neither the first nor the last; put it back. A submission
-    gives the whole sentences; the score is the mean edit distance to the right ones.
+    One word, neither the first nor the last, was removed from each sentence of a large corpus. Put it back. A
+    submission gives the whole sentences; the score is the mean edit distance to the original ones.
   EOT
 
   source "kaggle" {}

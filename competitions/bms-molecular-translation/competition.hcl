@@ -9,9 +9,9 @@ competition "bms-molecular-translation" {
   sample_score = 109.59778
 
   description = <<-EOT
-    Read a picture of a chemical structure, drawn as old publications drew it and often noisy, and write the molecule as
-    text in the InChI notation. A submission gives an InChI for every picture; the score is the mean Levenshtein distance
-    to the true text, lower being better.
+    Read the image of a chemical structure, drawn in the style of old publications and often noisy, and write the
+    molecule as an InChI string. A submission gives an InChI string for every image; the score is the mean Levenshtein
+    distance to the true string, and lower is better.
   EOT
 
   source "kaggle" {}

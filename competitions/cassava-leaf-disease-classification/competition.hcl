@@ -10,14 +10,14 @@ competition "cassava-leaf-disease-classification" {
   sample_score = 0.11584
 
   description = <<-EOT
-    Tell from a photograph of a cassava leaf, taken by farmers in Uganda, which of four diseases the plant has, or that it
-    is healthy. A submission gives a class from 0 to 4 for every picture; the score is the accuracy.
+    Predict which of four diseases a cassava plant has, or that it is healthy, from a photograph of a leaf taken by
+    farmers in Uganda. A submission gives a class from 0 to 4 for every image; the score is the accuracy.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # Whether the TFRecord files of the test pictures are public: see the errata.
+    # Whether the TFRecord files of the test images are public: see the errata.
     share_test_records = true
   }
 
@@ -68,7 +68,7 @@ competition "cassava-leaf-disease-classification" {
   }
 
   errata "v2" {
-    reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as JPEG."
+    reason    = "The TFRecord files of the test images are training files of the original competition under other names, and each record contains the answer, target. v2 has no TFRecord files of test images; the images are there as JPEG."
     reference = "prepare.py"
     mends     = ["record-answers"]
     locals {

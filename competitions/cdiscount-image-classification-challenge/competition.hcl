@@ -10,8 +10,8 @@ competition "cdiscount-image-classification-challenge" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell to which of more than 5,000 categories of a shop a product belongs, from one to four pictures of it. A submission
-    gives a category for each product; the score is the share of products with the right one.
+    Predict to which of a shop's more than 5,000 categories a product belongs, from one to four images of it. A
+    submission gives a category for each product; the score is the accuracy.
   EOT
 
   source "kaggle" {}

@@ -10,8 +10,9 @@ competition "chaii-hindi-and-tamil-question-answering" {
   sample_score = 0
 
   description = <<-EOT
-    Answer questions in Hindi and Tamil from the Wikipedia article that comes with each. A submission gives the answer, a
-    piece of the article, for every question; the score is the mean Jaccard index of the words of given and true answer.
+    Answer questions in Hindi and Tamil from the Wikipedia article that comes with each. A submission gives the
+    answer, a piece of the article, for every question; the score is the mean Jaccard index of the words of the
+    predicted and the true answer.
   EOT
 
   source "kaggle" {}

@@ -10,9 +10,9 @@ competition "champs-scalar-coupling" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Predict the strength of the magnetic interaction, the scalar coupling constant, between two atoms of a molecule, from
-    the atoms' places and kinds. A submission gives the constant for every pair; the score is the logarithm of the mean
-    absolute error of each of the eight coupling types, averaged over the types, lower being better.
+    Predict the strength of the magnetic interaction, the scalar coupling constant, between two atoms of a molecule,
+    from the positions and elements of the atoms. A submission gives the constant for every pair; the score is the
+    logarithm of the mean absolute error, averaged over the eight coupling types, and lower is better.
   EOT
 
   source "kaggle" {}
@@ -29,7 +29,7 @@ competition "champs-scalar-coupling" {
       train = take_groups(all, "molecule_name", parts.train)
       test  = take_groups(all, "molecule_name", parts.test)
 
-      # The molecules that are described besides their couplings.
+      # The molecules with other properties than their couplings.
       known  = unique(train.molecule_name)
       placed = share_test_structures ? concat(known, parts.test) : known
     }
@@ -70,7 +70,7 @@ competition "champs-scalar-coupling" {
   }
 
   errata "v2" {
-    reason    = "The structures of the test molecules, from which their couplings are to be predicted, are held back; the original competition gave them. v2 gives the structures of all molecules, in structures.csv and as files."
+    reason    = "The structures of the test molecules, from which their couplings are to be predicted, are missing; the original competition had them. v2 has the structures of all molecules, in structures.csv and as files."
     reference = "https://github.com/openai/mle-bench/pull/70"
     locals {
       share_test_structures = true

@@ -7,10 +7,11 @@ competition "demo-cancer" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell malignant from benign. Each row of train.csv describes the cell nuclei in a picture of a sample taken from a
-    breast lump by thirty measurements; malignant is 1 if the lump was cancer, 0 if not. Give every row of test.csv a
-    probability of malignancy. A submission has the columns id and malignant; its score is the area under the ROC
-    curve. The data come from the UCI repository (see LICENCE.txt) and must not be used for medical decisions.
+    Predict whether a breast lump is malignant. Each row of train.csv describes, by thirty measurements, the cell
+    nuclei in an image of a sample taken from a breast lump; malignant is 1 if the lump was cancer, 0 if not. Predict
+    the probability of malignancy for every row of test.csv. A submission has the columns id and malignant; its score
+    is the area under the ROC curve. The data come from the UCI repository (see LICENCE.txt) and must not be used for
+    medical decisions.
   EOT
 
   source "file" {
@@ -47,7 +48,7 @@ competition "demo-cancer" {
   }
 
   medals {
-    note = "Made up for the demonstration: the areas that people reach on this test part with common methods, from a constant guess to tuned support vector machines. No competition was held."
+    note = "Made up for the demonstration: the scores that common methods reach on this test part, from a constant guess to tuned support vector machines. No competition was held."
     scores = [
       0.9988, 0.9981, 0.9976, 0.9974, 0.9971, 0.9968, 0.9965, 0.9962, 0.9960, 0.9957,
       0.9954, 0.9951, 0.9948, 0.9945, 0.9940, 0.9935, 0.9930, 0.9925, 0.9920, 0.9910,

@@ -7,10 +7,10 @@ competition "demo-digits" {
   sample_score = 0.075
 
   description = <<-EOT
-    Tell which digit was written. Each row of train.csv is a handwritten digit as 8 by 8 pixels, columns pixel_0_0
-    to pixel_7_7 in rows from the top, each from 0 (white) to 16 (black); the column digit says which it is. Predict
-    the digit of every row of test.csv. A submission has the columns id and digit; its score is the share of right
-    digits. The writers of the data are 13 people; the data come from the UCI repository (see LICENCE.txt).
+    Recognize handwritten digits. Each row of train.csv is a digit of 8 by 8 pixels, in the columns pixel_0_0 to
+    pixel_7_7 by rows from the top, each from 0 (white) to 16 (black); the column digit is the label. Predict the
+    digit of every row of test.csv. A submission has the columns id and digit; its score is the accuracy. The digits
+    were written by 13 people; the data come from the UCI repository (see LICENCE.txt).
   EOT
 
   source "file" {
@@ -46,7 +46,7 @@ competition "demo-digits" {
   }
 
   medals {
-    note = "Made up for the demonstration: the accuracies on this test part that people reach with common methods, from a constant guess to tuned support vector machines. No competition was held."
+    note = "Made up for the demonstration: the accuracies that common methods reach on this test part, from a constant guess to tuned support vector machines. No competition was held."
     scores = [
       0.99722, 0.99444, 0.99444, 0.99167, 0.99167, 0.98889, 0.98889, 0.98611, 0.98611, 0.98333,
       0.98333, 0.98056, 0.97778, 0.97778, 0.975, 0.97222, 0.97222, 0.96944, 0.96944, 0.96667,

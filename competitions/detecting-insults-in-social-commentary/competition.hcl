@@ -11,8 +11,8 @@ competition "detecting-insults-in-social-commentary" {
   sample       = "public/sample_submission_null.csv"
 
   description = <<-EOT
-    Tell whether a comment in an online conversation insults another participant. A submission repeats date and comment
-    and gives the probability of an insult; the score is the area under the ROC curve.
+    Predict whether a comment in an online conversation insults another participant. A submission repeats date and
+    comment and gives the probability of an insult; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}

@@ -9,8 +9,8 @@ competition "dog-breed-identification" {
   sample_score = 4.78749
 
   description = <<-EOT
-    Tell which of 120 breeds the dog in a photograph belongs to. A submission gives a probability for every breed; the
-    score is the multi-class log loss.
+    Predict which of 120 breeds the dog in a photograph belongs to. A submission gives a probability for every breed;
+    the score is the multi-class log loss.
   EOT
 
   source "kaggle" {}

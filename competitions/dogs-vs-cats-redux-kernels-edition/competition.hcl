@@ -11,8 +11,8 @@ competition "dogs-vs-cats-redux-kernels-edition" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell dogs from cats in photographs. A submission gives the probability that a picture shows a dog; the score is the
-    log loss.
+    Predict whether a photograph shows a dog or a cat. A submission gives the probability that an image shows a dog;
+    the score is the log loss.
   EOT
 
   source "kaggle" {}

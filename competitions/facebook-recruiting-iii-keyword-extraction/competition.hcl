@@ -9,8 +9,8 @@ competition "facebook-recruiting-iii-keyword-extraction" {
   sample_score = 0.07645
 
   description = <<-EOT
-    Name the tags of a question on a question-and-answer site from its title and its text. A submission gives the tags of
-    each question, parted by blanks; the score is the F1 over all tags of all questions together.
+    Predict the tags of a question on a question-and-answer site from its title and body. A submission gives the tags
+    of each question, separated by spaces; the score is the F1 over all tags of all questions together.
   EOT
 
   source "kaggle" {}

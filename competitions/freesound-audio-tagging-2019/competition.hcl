@@ -10,9 +10,9 @@ competition "freesound-audio-tagging-2019" {
   sample_score = 0.02197
 
   description = <<-EOT
-    Tell which of 80 kinds of sound are heard in short recordings; several may be. There are a few thousand recordings
-    with checked labels and four times as many with unchecked ones to learn from. A submission gives a score for each
-    recording and kind of sound; it is judged by the label-weighted label-ranking average precision.
+    Predict which of 80 kinds of sound are heard in short recordings; there may be several. The training data are a
+    few thousand recordings with checked labels and four times as many with unchecked labels. A submission gives a
+    value for each recording and kind of sound; the score is the label-weighted label-ranking average precision.
   EOT
 
   source "kaggle" {}
@@ -60,7 +60,7 @@ competition "freesound-audio-tagging-2019" {
   lint {
     allow "pins" {
       file   = "FSDKaggle2019.meta.zip"
-      reason = "The reference pins no sum of this archive; the only table that is made of it, the answers, is pinned."
+      reason = "The reference has no checksum for this archive; the only table that is made from it, the answers, is pinned."
     }
   }
 }

@@ -10,9 +10,9 @@ competition "google-quest-challenge" {
   sample_score = -0.01016
 
   description = <<-EOT
-    Grade questions and answers from question-and-answer sites as people did, by thirty qualities such as how well a
-    question is written or how helpful its answer is. A submission gives a number between 0 and 1 for each quality; the
-    score is Spearman's rank correlation averaged over the qualities.
+    Rate questions and answers from question-and-answer sites as people did, on thirty qualities such as how well a
+    question is written or how helpful its answer is. A submission gives a number between 0 and 1 for each quality;
+    the score is Spearman's rank correlation, averaged over the qualities.
   EOT
 
   source "kaggle" {}
@@ -20,7 +20,7 @@ competition "google-quest-challenge" {
   locals {
     classes = lines("classes.txt")
 
-    # Whether all answers to a question come into the same part: see the errata.
+    # Whether all answers to a question are in the same part: see the errata.
     split_questions = false
   }
 
@@ -33,8 +33,8 @@ competition "google-quest-challenge" {
         test  = where_in(all, "url", questions.test)
       } : train_test_split(all, { test_size = 0.1, random_state = 0 })
 
-      # Questions about spelling are rare. Where the test has one value only, of which no rank correlation is defined, its
-      # first row changes places with the first training row whose value is not 0.
+      # Questions about spelling are rare. Where the test has only one value, and so no rank correlation is defined, its
+      # first row is swapped with the first training row whose value is not 0.
       spelling = parts.test.question_type_spelling
       varies   = length(unique(filter(spelling, spelling == spelling))) != 1
       first    = varies ? 0 : list(filter(sequence(parts.train), parts.train.question_type_spelling != 0))[0]
@@ -68,7 +68,7 @@ competition "google-quest-challenge" {
   }
 
   errata "v2" {
-    reason    = "Questions with several answers come into both parts, so that what training rows say of a question tells two thirds of the qualities of test rows; the original test repeated no question of its own. v2 splits the questions, which their address tells apart, instead of the rows."
+    reason    = "Questions with several answers are in both parts, so that the training rows of a question reveal two thirds of the qualities of its test rows; the original test set repeated none of its questions. v2 splits by question, identified by its URL, instead of by row."
     reference = "prepare.py"
     locals {
       split_questions = true

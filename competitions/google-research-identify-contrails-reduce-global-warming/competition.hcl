@@ -11,9 +11,9 @@ competition "google-research-identify-contrails-reduce-global-warming" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Mark the condensation trails of aircraft in satellite pictures: nine infrared bands, each a short sequence in time. A
-    submission gives the pixels of each record's labelled picture as run lengths, "-" for none; the score is the Dice
-    coefficient over the pixels of all records together.
+    Segment the condensation trails of aircraft in satellite images: nine infrared bands, each a short sequence in
+    time. A submission gives the pixels of each record's labelled image as run lengths, "-" for none; the score is the
+    Dice coefficient over the pixels of all records together.
   EOT
 
   source "kaggle" {}

@@ -10,10 +10,10 @@ competition "h-and-m-personalized-fashion-recommendations" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Foretell what the customers of a fashion shop buy in the week after the purchases of two years, given what is known
-    of the customers and the articles, with pictures of most of them. A submission lists up to twelve article numbers
-    for each customer, best first, with a blank between them; the score is the mean average precision at 12 over the
-    customers who bought anything in that week.
+    Predict what the customers of a fashion shop will buy next week, from two years of purchases and data on the
+    customers and the articles, most of them with an image. A submission lists up to twelve article numbers for each
+    customer, best first, separated by spaces; the score is the mean average precision at 12 over the customers who
+    bought anything in that week.
   EOT
 
   source "kaggle" {}
@@ -60,7 +60,7 @@ competition "h-and-m-personalized-fashion-recommendations" {
   }
 
   errata "v2" {
-    reason    = "Article numbers are read as whole numbers, so that the answers lack the zeros before them, which the description, the sample submission and the articles have: predictions of that form score 0, as the sample does. And the answers are the purchases of eight days, not of the seven that are asked for. v2 keeps article numbers as they are and tests seven days."
+    reason    = "Article numbers are read as integers, so that the answers have lost the leading zeros that the description, the sample submission and the articles have: predictions with leading zeros score 0, as the sample does. And the answers are the purchases of eight days, not of the seven in the task. v2 keeps article numbers as they are and tests seven days."
     reference = "prepare.py"
     locals {
       types       = { article_id = "text" }

@@ -10,15 +10,16 @@ competition "herbarium-2020-fgvc7" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the species of pressed plants from pictures of herbarium sheets, 32,094 species of the Americas with few to many pictures each. A
-    submission gives a category for every picture; the score is the F1 score averaged over the categories.
+    Predict the species of pressed plants from images of herbarium sheets: 32,094 species of the Americas, with few or
+    many images each. A submission gives a category for every image; the score is the F1 score averaged over the
+    categories.
   EOT
 
   source "kaggle" {}
 
   prepare {
     locals {
-      # The n-th annotation belongs to the n-th image. The file is not all UTF-8 and is read byte by byte as Latin-1.
+      # The n-th annotation belongs to the n-th image. The file is not valid UTF-8 and is read as Latin-1.
       source      = json("nybg2020/train/metadata.json", { encoding = "latin1" })
       annotations = source.annotations
       images      = source.images

@@ -10,8 +10,8 @@ competition "herbarium-2021-fgvc8" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the species of pressed plants from pictures of herbarium sheets, most of 64,500 species with few pictures. A
-    submission gives a category for every picture; the score is the F1 score averaged over the categories.
+    Predict the species of pressed plants from images of herbarium sheets: 64,500 species, most of them with few
+    images. A submission gives a category for every image; the score is the F1 score averaged over the categories.
   EOT
 
   source "kaggle" {}

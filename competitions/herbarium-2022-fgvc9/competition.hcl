@@ -10,9 +10,9 @@ competition "herbarium-2022-fgvc9" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the species of vascular plants of North America from pictures of herbarium sheets, 15,501 species in a tree of
-    families and genera. A submission gives a category for every picture; the score is the F1 score averaged over the
-    categories.
+    Predict the species of vascular plants of North America from images of herbarium sheets: 15,501 species in a
+    hierarchy of families and genera. A submission gives a category for every image; the score is the F1 score
+    averaged over the categories.
   EOT
 
   source "kaggle" {}
@@ -25,7 +25,7 @@ competition "herbarium-2022-fgvc9" {
       images      = source.images
       parts       = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.2, random_state = 0 })
 
-      # Training images are numbered anew within their category, test images as a whole.
+      # Training images are numbered again within their category, test images across all categories.
       train        = take(images, parts.train)
       category     = take(annotations.category_id, parts.train)
       train_id     = "${zfill(category, 5)}__${zfill(cumcount(category, { start = 1 }), 3)}"

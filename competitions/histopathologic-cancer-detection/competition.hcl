@@ -11,8 +11,8 @@ competition "histopathologic-cancer-detection" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell whether the centre of a small patch of a lymph node scan holds tumour tissue. A submission gives the probability
-    for each patch; the score is the area under the ROC curve.
+    Predict whether the centre of a small patch of a lymph node scan contains tumour tissue. A submission gives the
+    probability for each patch; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}

@@ -12,8 +12,8 @@ competition "hms-harmful-brain-activity-classification" {
 
   description = <<-EOT
     Classify fifty seconds of a patient's electroencephalogram as a seizure, one of four other harmful patterns or
-    something else, as a group of experts voted. A submission gives a probability for each of the six; the score is the
-    Kullback-Leibler divergence from the shares of the votes, lower being better.
+    something else, as a group of experts voted. A submission gives a probability for each of the six; the score is
+    the Kullback-Leibler divergence from the shares of the votes, and lower is better.
   EOT
 
   source "kaggle" {}
@@ -21,7 +21,7 @@ competition "hms-harmful-brain-activity-classification" {
   locals {
     classes = ["seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote"]
 
-    # Whether an EEG of the test stands for its first sample only, and what is told of a sample: see the errata.
+    # Whether only the first sample of a test EEG counts, and what is given for a sample: see the errata.
     first_sample_only = false
     told_of_test      = ["spectrogram_id", "eeg_id", "patient_id"]
   }
@@ -78,7 +78,7 @@ competition "hms-harmful-brain-activity-classification" {
   }
 
   errata "v2" {
-    reason    = "Several samples of one EEG are in the test, told apart by nothing, while a submission knows them by the EEG alone; the original test had one sample of each EEG. v2 keeps the first sample of each, and tells where in the EEG and in the spectrogram it begins."
+    reason    = "The test set has several samples of one EEG that nothing distinguishes, and a submission identifies a row by its EEG alone; the original test set had one sample of each EEG. v2 keeps the first sample of each, and gives its offset in the EEG and in the spectrogram."
     reference = "prepare.py"
     locals {
       first_sample_only = true

@@ -10,15 +10,15 @@ competition "hotel-id-2021-fgvc8" {
   sample_score = 0.00232
 
   description = <<-EOT
-    Tell in which hotel a photograph of a room was taken, to help find victims of human trafficking. A submission gives up
-    to five hotels for every picture, the likeliest first; the score is the mean average precision at five.
+    Predict in which hotel a photograph of a room was taken, to help find victims of human trafficking. A submission
+    gives up to five hotels for every image, the most likely first; the score is the mean average precision at five.
   EOT
 
   source "kaggle" {}
 
   prepare {
     locals {
-      # This picture is there twice and could come into both parts.
+      # This image is there twice and could be in both parts.
       all    = csv("train.csv")
       images = filter(all, all.image != "ce27d36c9147cc19.jpg")
       parts  = train_test_split(images, { test_size = 0.1, random_state = 0 })

@@ -11,14 +11,14 @@ competition "hubmap-kidney-segmentation" {
   gold         = "private/gold_submission.csv"
 
   description = <<-EOT
-    Find the glomeruli, the filters of the kidney, in very large microscope pictures of human kidney tissue. A submission
-    gives a mask in run-length form for every picture; the score is the mean Dice coefficient.
+    Segment the glomeruli, the filters of the kidney, in very large microscope images of human kidney tissue. A
+    submission gives a run-length encoded mask for every image; the score is the mean Dice coefficient.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # What there is of each test picture: see the errata.
+    # Which files each test image has: see the errata.
     test_files = [".tiff", ".json", "-anatomical-structure.json"]
   }
 
@@ -27,7 +27,7 @@ competition "hubmap-kidney-segmentation" {
       all   = csv("train.csv")
       parts = train_test_split(all, { train_size = 12, test_size = 3, random_state = 0 })
 
-      # The table of information has no id, and covers pictures without masks too.
+      # The information table has no id, and covers images without masks too.
       told   = csv("HuBMAP-20-dataset_information.csv")
       info   = where_in(assign(told, { id = replace(told.image_file, ".tiff", "") }), "id", all.id)
       test   = join_on(where_in(parts.test, "id", info.id), select(info, "id", "width_pixels", "height_pixels"), "id")
@@ -68,7 +68,7 @@ competition "hubmap-kidney-segmentation" {
   }
 
   errata "v2" {
-    reason    = "The JSON files of the test pictures hold the outlines of the glomeruli, the answers. v2 gives them for training pictures only; the anatomical structures stay, as in the original competition."
+    reason    = "The JSON files of the test images contain the answers, the outlines of the glomeruli. v2 has them for training images only; the anatomical structures stay, as in the original competition."
     reference = "https://github.com/openai/mle-bench/pull/98"
     locals {
       test_files = [".tiff", "-anatomical-structure.json"]

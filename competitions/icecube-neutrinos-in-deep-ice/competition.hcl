@@ -10,8 +10,8 @@ competition "icecube-neutrinos-in-deep-ice" {
   sample_score = 1.55139
 
   description = <<-EOT
-    Tell from which direction a neutrino came that lit up sensors in the ice of the South Pole, from the pulses that they
-    saw. A submission gives azimuth and zenith of each event; the score is the mean angle to the true direction.
+    Predict the direction that a neutrino came from, from the pulses it caused in sensors in the ice of the South
+    Pole. A submission gives the azimuth and zenith of each event; the score is the mean angle to the true direction.
   EOT
 
   source "kaggle" {}
@@ -58,7 +58,7 @@ competition "icecube-neutrinos-in-deep-ice" {
   }
 
   errata "v2" {
-    reason    = "The checksums of the two Parquet files are of bytes that hang on the version of the library that writes them (fastparquet in the reference, Arrow here), so that right data do not have them. v2 has the data and the score of v1 and compares what the files hold: columns, kinds and cells. What they hold on the full data is not pinned yet; the report of the checksum step names it."
+    reason    = "The bytes of the two Parquet files depend on the version of the library that writes them (fastparquet in the reference, Arrow here), so that correct data do not match their checksums. v2 has the data and the score of v1 and compares the contents of the files: columns, types and cells. The contents for the full data are not pinned yet; the report of the checksum step gives their digest."
     reference = "prepare.py"
   }
 }

@@ -11,9 +11,9 @@ competition "imet-2020-fgvc7" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the attributes of a work of art in the Metropolitan Museum, such as its country, material and what it shows, from
-    a photograph. A submission lists attributes for every picture; the score is the F1 score over all pairs of picture and
-    attribute.
+    Predict the attributes of a work of art in the Metropolitan Museum, such as its country, material and subject,
+    from a photograph. A submission lists the attributes of every image; the score is the F1 score over all pairs of
+    image and attribute.
   EOT
 
   source "kaggle" {}

@@ -11,14 +11,14 @@ competition "inaturalist-2019-fgvc6" {
   sample       = "public/kaggle_sample_submission.csv"
 
   description = <<-EOT
-    Name the species of plants and animals in photographs that people took outdoors, 1,010 species in groups of similar
-    ones. A submission gives a category for every picture; the score is the share of pictures that are wrong.
+    Predict the species of plants and animals in photographs that people took outdoors: 1,010 species in groups of
+    similar ones. A submission gives a category for every image; the score is the share of wrong predictions.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # Whether the pictures of the validation set are given, too; its labels are in any case.
+    # Whether the images of the validation set are public, too; its labels always are.
     with_validation = false
   }
 
@@ -66,7 +66,7 @@ competition "inaturalist-2019-fgvc6" {
         }
       }
 
-      # 654 is the first number from 0 to 1009 of random.Random(42), drawn anew for every row.
+      # 654 is the first number from 0 to 1009 of random.Random(42), drawn again for every row.
       table "kaggle_sample_submission.csv" { rows = fill(answers, ["predicted"], 654) }
     }
     private {
@@ -75,7 +75,7 @@ competition "inaturalist-2019-fgvc6" {
   }
 
   errata "v2" {
-    reason    = "val2019.json lists labelled pictures, but the archive holds the training part's only, so that they cannot be used. v2 packs them with the others, as the original archive does."
+    reason    = "val2019.json lists labelled images, but the archive contains only those of the training part, so that the labels cannot be used. v2 packs all of them, as the original archive does."
     reference = "prepare.py"
     locals {
       with_validation = true

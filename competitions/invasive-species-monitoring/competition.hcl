@@ -7,8 +7,8 @@ competition "invasive-species-monitoring" {
   sample       = "private/sample_submission.csv"
 
   description = <<-EOT
-    Tell whether a photograph taken in a Brazilian national forest shows an invasive plant, a hydrangea. A submission
-    gives the probability for each picture; the score is the area under the ROC curve.
+    Predict whether a photograph taken in a Brazilian national forest shows an invasive plant, a hydrangea. A
+    submission gives the probability for each image; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}
@@ -19,8 +19,8 @@ competition "invasive-species-monitoring" {
       parts  = train_test_split(csv("train_labels.csv"), { test_size = 0.2, random_state = 0 })
       sample = fill(parts.test, ["invasive"], 0.5)
     }
-    # The reference's 7z archives hold one empty folder each by mistake; these
-    # hold the pictures. No score depends on it.
+    # The reference's 7z archives contain one empty folder each by mistake; these
+    # contain the images. No score depends on it.
     public {
       archive "train.7z" {
         files "train/{name}.jpg" {
@@ -61,7 +61,7 @@ competition "invasive-species-monitoring" {
 
   lint {
     allow "layout" {
-      reason = "The reference takes the sample submission from private; agents get it as public/sample_submission.csv.zip."
+      reason = "The reference reads the sample submission from private; agents get it as public/sample_submission.csv.zip."
     }
   }
 }

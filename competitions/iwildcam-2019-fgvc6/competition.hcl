@@ -10,8 +10,8 @@ competition "iwildcam-2019-fgvc6" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell which animal is in the picture of a camera trap, at places that the training pictures do not show. A submission
-    gives a class for every picture; the score is the F1 score averaged over the classes.
+    Predict which animal is in the image of a camera trap, at locations that are not in the training images. A
+    submission gives a class for every image; the score is the F1 score averaged over the classes.
   EOT
 
   source "kaggle" {}
@@ -29,7 +29,7 @@ competition "iwildcam-2019-fgvc6" {
     public {
       table "train.csv" { rows = train }
       table "test.csv" { rows = drop(test, "category_id") }
-      # The first column, which has no name, is the row in the raw table.
+      # The first column, which has no name, is the row number in the raw table.
       table "sample_submission.csv" { rows = table({ "" = numbers, Id = test.id, Category = 0 }) }
       archive "train_images.zip" {
         files "{id}.jpg" {

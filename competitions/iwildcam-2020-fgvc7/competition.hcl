@@ -10,8 +10,8 @@ competition "iwildcam-2020-fgvc7" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the species in the pictures of camera traps that took none of the training pictures; most pictures of some
-    cameras are empty. A submission gives a category for every picture; the score is the share of pictures that are right.
+    Predict the species in images from camera traps that took none of the training images; most images of some cameras
+    are empty. A submission gives a category for every image; the score is the accuracy.
   EOT
 
   source "kaggle" {}
@@ -23,7 +23,7 @@ competition "iwildcam-2020-fgvc7" {
       annotations = pandas_records(source.annotations)
       images      = pandas_records(source.images)
 
-      # Whole locations go to the test part: first those that were drawn for it, then the others from the last one on, as
+      # Whole locations go to the test part: first those that were drawn for it, then the others from the last one backwards, as
       # long as the test images are no more than the share of all images and the test images together.
       share     = 0.22
       drawn     = train_test_split(unique(images.location), { test_size = share, random_state = 0 })

@@ -10,9 +10,9 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell whether a comment is toxic without mistaking the mention of a group of people for toxicity. A submission gives
-    the probability for every comment; the score joins the area under the ROC curve of all comments with those of the
-    comments that mention each of nine identities.
+    Predict whether a comment is toxic without mistaking the mention of a group of people for toxicity. A submission
+    gives the probability for every comment; the score combines the area under the ROC curve over all comments with
+    those over the comments that mention each of nine identities.
   EOT
 
   source "kaggle" {}

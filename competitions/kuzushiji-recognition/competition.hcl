@@ -10,9 +10,9 @@ competition "kuzushiji-recognition" {
   gold         = "private/gold_submission.csv"
 
   description = <<-EOT
-    Read old Japanese books in cursive script: find the characters on a page and tell which Unicode character each is. A
-    submission gives for each page, one after the other with blanks between them, a character such as U+306F and the x and
-    y of a point that lies in its box. The score is the F1 of these points over all pages.
+    Read old Japanese books in cursive script: find the characters on a page and say which Unicode character each is.
+    A submission lists the characters of each page, separated by spaces: the code of the character, such as U+306F,
+    and the x and y of a point inside its box. The score is the F1 of these points over all pages.
   EOT
 
   source "kaggle" {}

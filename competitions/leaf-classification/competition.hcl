@@ -9,8 +9,8 @@ competition "leaf-classification" {
   sample_score = 4.59512
 
   description = <<-EOT
-    Tell which of 99 plant species a leaf belongs to, from 192 measured features (margin, shape and texture) and a
-    black-and-white picture of it. A submission gives a probability for every species; the score is the multi-class log
+    Predict which of 99 plant species a leaf belongs to, from 192 measured features (margin, shape and texture) and a
+    black-and-white image of it. A submission gives a probability for every species; the score is the multi-class log
     loss.
   EOT
 

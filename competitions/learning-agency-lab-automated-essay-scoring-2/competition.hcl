@@ -11,8 +11,8 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Grade essays written by pupils from 1 to 6, as a trained reader would, from their text alone. A submission gives a whole
-    number for each essay; the score is the quadratically weighted kappa between it and the reader's grade.
+    Grade essays written by students from 1 to 6, as a trained reader would, from their text alone. A submission gives
+    an integer for each essay; the score is the quadratically weighted kappa between it and the reader's grade.
   EOT
 
   source "kaggle" {}
@@ -47,7 +47,7 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
   }
 
   errata "v2" {
-    reason    = "The leaderboard is crowded: gold and bronze are 0.13 % apart, and 88 teams stand within a step of rounding of silver. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reason    = "The leaderboard is crowded: gold and bronze are 0.13 % apart, and 88 teams lie within a rounding step of silver. No preparation can fix that; v2 has the data and the score of v1, and its reports say how many teams lie within a rounding step."
     reference = "leaderboard.csv"
     flags     = ["crowded"]
   }

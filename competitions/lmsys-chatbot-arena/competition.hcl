@@ -11,8 +11,8 @@ competition "lmsys-chatbot-arena" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Two language models, whose names are hidden, answered the same prompt, and a person said which answer was better or that
-    they tie. A submission gives the probability of each of the three outcomes; the score is the log loss.
+    Two language models, whose names are hidden, answered the same prompt, and a person said which answer was better
+    or that they tied. A submission gives the probability of each of the three outcomes; the score is the log loss.
   EOT
 
   source "kaggle" {}

@@ -7,8 +7,8 @@ competition "ml2021spring-hw2" {
   sample       = "public/sampleSubmission.csv"
 
   description = <<-EOT
-    Name the phoneme, one of 39, that is spoken in a short frame of speech, from the acoustic features of the frame and
-    its five neighbours on either side. The score is the share of frames told rightly.
+    Predict which of 39 phonemes is spoken in a short frame of speech, from the acoustic features of the frame and its
+    five neighbours on either side. The score is the accuracy.
   EOT
 
   source "kaggle" {}

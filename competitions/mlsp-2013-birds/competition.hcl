@@ -10,8 +10,9 @@ competition "mlsp-2013-birds" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell which of 19 bird species are heard in a ten-second recording made in a forest in Oregon. A submission gives a
-    probability for every pair of recording and species; the score is the area under the ROC curve over all pairs.
+    Predict which of 19 bird species are heard in a ten-second recording made in a forest in Oregon. A submission
+    gives a probability for every pair of recording and species; the score is the area under the ROC curve over all
+    pairs.
   EOT
 
   source "kaggle" {}
@@ -19,7 +20,7 @@ competition "mlsp-2013-birds" {
   locals {
     set      = "mlsp_contest_dataset"
     segments = ["histogram_of_segments", "segment_features", "segment_rectangles"]
-    # The files of a recording: where they lie and what they end with.
+    # The files of a recording: their folders and suffixes.
     recordings = {
       "essential_data/src_wavs"                   = "wav"
       "supplemental_data/filtered_spectrograms"   = "bmp"
@@ -41,7 +42,7 @@ competition "mlsp-2013-birds" {
       names     = where_in(csv("${set}/essential_data/rec_id2filename.txt"), "rec_id", old)
       kept      = assign(names, { rec_id = map(names.rec_id, old, numbers) })
 
-      # Tables whose rows are a number, a comma, and a rest that stays as it is.
+      # Tables whose rows are a number, a comma, and a remainder that stays as it is.
       paths = merge({ labels = "essential_data/rec_labels_test_hidden" }, { for name in segments : name => "supplemental_data/${name}" })
       lines = { for name, path in paths : name => skip(text_lines("${set}/${path}.txt", { all_ends = true }), 1) }
       all   = { for name, l in lines : name => table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }) }

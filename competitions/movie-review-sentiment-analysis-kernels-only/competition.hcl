@@ -8,8 +8,8 @@ competition "movie-review-sentiment-analysis-kernels-only" {
   sample       = "public/sampleSubmission.csv"
 
   description = <<-EOT
-    Rate the sentiment of phrases cut from movie reviews, from 0 (negative) to 4 (positive). The score is the share of
-    phrases rated rightly.
+    Rate the sentiment of phrases cut from movie reviews, from 0 (negative) to 4 (positive). The score is the
+    accuracy.
   EOT
 
   source "kaggle" {}

@@ -10,7 +10,7 @@ competition "multi-modal-gesture-recognition" {
   sample       = "public/randomPredictions.csv"
 
   description = <<-EOT
-    Tell which of 20 Italian gestures a person makes, in their order, in recordings of a Kinect: sound, colour, depth, the
+    Predict which of 20 Italian gestures a person makes, in order, in Kinect recordings of sound, colour, depth, the
     person's outline and skeleton. A submission gives the numbers of the gestures for each recording; the score is the
     sum of the edit distances to the true sequences divided by the number of true gestures.
   EOT
@@ -18,13 +18,13 @@ competition "multi-modal-gesture-recognition" {
   source "kaggle" {}
 
   locals {
-    # What is taken out of the test's recordings: see the errata.
+    # What is removed from the test recordings: see the errata.
     withheld = {}
   }
 
   prepare {
     locals {
-      # The fourth archive of training data is the test; its recordings are known by the last four digits of their names.
+      # The fourth archive of training data is the test; its recordings are identified by the last four digits of their names.
       test_ids = sort(substr(archive_files("training4.tar.gz", "*.zip").stem, -4, -1))
       all      = csv("training.csv", { types = { Id = "text", Sequence = "text" } })
 
@@ -70,7 +70,7 @@ competition "multi-modal-gesture-recognition" {
   }
 
   errata "v2" {
-    reason    = "The test's recordings come from the training data, and the field Labels of each one's MATLAB file lists its gestures, the answer. v2 empties that field in the test's recordings, as the original competition did in those whose gestures were asked for, and packs them anew; skeletons, sound and pictures stay, and so do all other archives."
+    reason    = "The test recordings come from the training data, and the field Labels of each recording's MATLAB file lists its gestures, the answer. v2 empties that field in the test recordings, as the original competition did, and packs them again; skeletons, sound and images stay, and so do all other archives."
     reference = "https://github.com/openai/mle-bench/issues/77"
     locals {
       withheld = { "*_data.mat" = "Video.Labels" }

@@ -10,9 +10,9 @@ competition "nfl-player-contact-detection" {
   sample_score = 0
 
   description = <<-EOT
-    Say for each tenth of a second of an American football play which players touch each other or the ground, from videos of
-    the play and the tracked positions of the players. A submission gives 0 or 1 for each pair and moment; the score is
-    Matthews' correlation coefficient.
+    Predict, for each tenth of a second of an American football play, which players touch each other or the ground,
+    from videos of the play and the tracked positions of the players. A submission gives 0 or 1 for each pair and
+    moment; the score is Matthews' correlation coefficient.
   EOT
 
   source "kaggle" {}

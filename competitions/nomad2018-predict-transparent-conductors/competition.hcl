@@ -9,8 +9,8 @@ competition "nomad2018-predict-transparent-conductors" {
   sample_score = 0.21174
 
   description = <<-EOT
-    Predict two properties of a transparent conductor, the energy of its formation and its band gap, from its composition
-    and crystal structure. The score is the mean of the two root mean squared logarithmic errors.
+    Predict two properties of a transparent conductor, its formation energy and its band gap, from its composition and
+    crystal structure. The score is the mean of the two root mean squared logarithmic errors.
   EOT
 
   source "kaggle" {}

@@ -10,10 +10,10 @@ competition "osic-pulmonary-fibrosis-progression" {
   sample_score = -14.9683
 
   description = <<-EOT
-    Foretell how the lungs of patients with pulmonary fibrosis decline, from a scan of the chest, the first measurement of
-    the forced vital capacity (FVC, in millilitres) and a few facts about the patient. A submission gives for each patient
-    and week, as Patient_Week, the FVC and a confidence, which is its standard deviation; the score is a modified Laplace
-    log likelihood over the three last visits of each patient.
+    Predict how the lungs of patients with pulmonary fibrosis decline, from a scan of the chest, the first measurement
+    of the forced vital capacity (FVC, in millilitres) and a few facts about the patient. A submission gives for each
+    patient and week, as Patient_Week, the FVC and a confidence, which is its standard deviation; the score is a
+    modified Laplace log likelihood over the last three visits of each patient.
   EOT
 
   source "kaggle" {}
@@ -65,7 +65,7 @@ competition "osic-pulmonary-fibrosis-progression" {
   }
 
   errata "v2" {
-    reason    = "A submission that lacks patients or weeks is graded by those that it has, so that leaving out what is hard to foretell raises the score, and one without any of the graded weeks scores NaN. v2 asks for every patient and week."
+    reason    = "If patients or weeks are missing from a submission, only the others are graded, so that leaving out what is hard to predict raises the score, and a submission without any of the graded weeks scores NaN. v2 requires every patient and week."
     reference = "grade.py"
     grade {
       metric  = "laplace_log_likelihood"

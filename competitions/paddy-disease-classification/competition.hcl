@@ -5,8 +5,8 @@ competition "paddy-disease-classification" {
   sample_score = 0
 
   description = <<-EOT
-    Name the disease of a rice plant, or that it is healthy, from a photograph of its leaves. There are ten classes; the
-    variety and age of the plants are given for the training pictures. The score is the share of pictures told rightly.
+    Predict the disease of a rice plant, or that it is healthy, from a photograph of its leaves. There are ten
+    classes; the variety and age of the plants are given for the training images. The score is the accuracy.
   EOT
 
   source "kaggle" {}

@@ -10,9 +10,9 @@ competition "petfinder-pawpularity-score" {
   sample_score = 37.37587
 
   description = <<-EOT
-    Foretell how popular the photograph of a pet is with the visitors of a shelter's pages, a score between 1 and 100, from
-    the picture and twelve facts about it, such as whether it is blurred. A submission gives the score for each picture;
-    it is judged by the root mean squared error.
+    Predict how popular the photograph of a pet is with the visitors of a shelter's web pages, from 1 to 100, from the
+    image and twelve facts about it, such as whether it is blurred. A submission gives the popularity of each image;
+    the score is the root mean squared error.
   EOT
 
   source "kaggle" {}

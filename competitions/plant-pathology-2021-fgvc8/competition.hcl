@@ -11,8 +11,8 @@ competition "plant-pathology-2021-fgvc8" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Name the diseases of an apple leaf in a picture; a leaf may have several, or be healthy. A submission gives the labels
-    of each picture with blanks between them; the score is the micro-averaged F1.
+    Predict the diseases of an apple leaf in an image; a leaf may have several, or be healthy. A submission gives the
+    labels of each image, separated by spaces; the score is the micro-averaged F1.
   EOT
 
   source "kaggle" {}

@@ -6,8 +6,8 @@ competition "plant-seedlings-classification" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell which of twelve species a seedling belongs to, from a photograph taken at an early stage of growth; some are
-    crops, some weeds. The score is the micro-averaged F1, which here is the share of pictures told rightly.
+    Predict which of twelve species a seedling belongs to, from a photograph taken at an early stage of growth; some
+    are crops, some weeds. The score is the micro-averaged F1, which here equals the accuracy.
   EOT
 
   source "kaggle" {}

@@ -9,8 +9,8 @@ competition "predict-volcanic-eruptions-ingv-oe" {
   sample_score = 24402200
 
   description = <<-EOT
-    Predict how long it takes until a volcano's next eruption, from ten minutes of what ten sensors around it recorded. A
-    submission gives the time for each segment; the score is the mean absolute error, rounded to a whole number.
+    Predict the time until a volcano's next eruption from ten-minute recordings of ten sensors around it. A submission
+    gives the time for each segment; the score is the mean absolute error, rounded to an integer.
   EOT
 
   source "kaggle" {}

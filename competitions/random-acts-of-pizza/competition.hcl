@@ -10,14 +10,14 @@ competition "random-acts-of-pizza" {
   sample       = "public/sampleSubmission.csv"
 
   description = <<-EOT
-    Tell whether somebody who asked strangers on the internet for a pizza got one, from the text of the request and what
-    is known about its author. A submission gives the probability; the score is the area under the ROC curve.
+    Predict whether somebody who asked strangers on the internet for a pizza got one, from the text of the request and
+    what is known about its author. A submission gives the probability; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # Members that are kept from everybody: none in v1, see the errata.
+    # Fields that are removed for everybody: none in v1, see the errata.
     hidden = []
   }
 
@@ -75,7 +75,7 @@ competition "random-acts-of-pizza" {
   }
 
   errata "v2" {
-    reason    = "The name of the giver, giver_username_if_known, is known only where a pizza was given and so tells the outcome. v2 takes it out of the training and the test records."
+    reason    = "The name of the giver, giver_username_if_known, is known only where a pizza was given, and so reveals the outcome. v2 removes it from the training and the test records."
     reference = "https://github.com/openai/mle-bench/issues/108"
     mends     = ["determined-answers"]
     locals {

@@ -10,9 +10,9 @@ competition "ranzcr-clip-catheter-line-classification" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell which catheters and lines a chest X-ray shows and whether they are placed well: endotracheal, nasogastric and
-    central venous ones. A submission gives a probability for each of nine findings; the score is the mean of the nine
-    areas under the ROC curve.
+    Predict which catheters and lines a chest X-ray shows and whether they are placed correctly: endotracheal,
+    nasogastric and central venous ones. A submission gives a probability for each of nine findings; the score is the
+    mean of the nine areas under the ROC curve.
   EOT
 
   source "kaggle" {}
@@ -64,7 +64,7 @@ competition "ranzcr-clip-catheter-line-classification" {
   }
 
   errata "v2" {
-    reason    = "The sample submission and the score lack two of the eleven findings, CVC - Normal and Swan Ganz Catheter Present, which the competition had. v2 asks for and grades all eleven."
+    reason    = "Two of the competition's eleven findings, CVC - Normal and Swan Ganz Catheter Present, are missing from the sample submission and the score. v2 requires and grades all eleven."
     reference = "https://github.com/openai/mle-bench/issues/30"
     mends     = ["ungraded-columns"]
     locals {

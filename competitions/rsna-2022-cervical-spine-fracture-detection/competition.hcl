@@ -12,8 +12,8 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
 
   description = <<-EOT
     Find fractures of the neck in CT scans. A submission gives, for each scan, the probability that any of the seven
-    cervical vertebrae is broken and one for each vertebra; the score is a log loss in which the whole neck weighs as much as
-    the seven vertebrae and fractures weigh twice.
+    cervical vertebrae is broken and one for each vertebra; the score is a log loss in which the whole neck weighs as
+    much as the seven vertebrae together and fractures weigh twice.
   EOT
 
   source "kaggle" {}

@@ -11,7 +11,7 @@ competition "rsna-breast-cancer-detection" {
   answers      = "private/answers.csv"
 
   description = <<-EOT
-    Tell from screening mammograms whether a breast has cancer. Each patient has several pictures of each side; a
+    Predict from screening mammograms whether a breast has cancer. Each patient has several images of each side; a
     submission gives one probability for each patient and side, named by prediction_id, such as 10_L. The score is the
     probabilistic F1.
   EOT

@@ -10,9 +10,9 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell from magnetic resonance scans of a brain tumour whether a marker that foretells how chemotherapy works, the
-    methylation of the MGMT promoter, is present. A submission gives the probability for each patient; the score is the
-    area under the ROC curve.
+    Predict from MRI scans of a brain tumour whether methylation of the MGMT promoter, a marker that predicts the
+    response to chemotherapy, is present. A submission gives the probability for each patient; the score is the area
+    under the ROC curve.
   EOT
 
   source "kaggle" {}

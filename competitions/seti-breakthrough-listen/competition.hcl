@@ -9,8 +9,8 @@ competition "seti-breakthrough-listen" {
   sample_score = 0.5
 
   description = <<-EOT
-    Find the signals that were planted into recordings of a radio telescope that looks for extraterrestrial technology. A
-    submission gives the probability that a snippet holds one; the score is the area under the ROC curve.
+    Find the signals that were added to recordings of a radio telescope that searches for extraterrestrial technology.
+    A submission gives the probability that a snippet contains one; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}

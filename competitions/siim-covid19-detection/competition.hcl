@@ -10,9 +10,9 @@ competition "siim-covid19-detection" {
   sample_score = 0.24492
 
   description = <<-EOT
-    Find signs of pneumonia in chest radiographs of patients with COVID-19: one of four findings for each study, and boxes
-    around the opacities for each picture. A submission gives both as texts of class, confidence and box; the score is the
-    mean average precision over the classes at an overlap of one half.
+    Find signs of pneumonia in chest radiographs of patients with COVID-19: one of four findings for each study, and
+    boxes around the opacities for each image. A submission gives both as strings of class, confidence and box; the
+    score is the mean average precision over the classes at an overlap of one half.
   EOT
 
   source "kaggle" {}
@@ -23,7 +23,7 @@ competition "siim-covid19-detection" {
       train_studies = sort_values(parts.train, "id")
       test_studies  = sort_values(parts.test, "id")
 
-      # The pictures follow their studies.
+      # The images follow their studies.
       images       = csv("train_image_level.csv")
       study        = "${images.StudyInstanceUID}_study"
       train_images = sort_values(filter(images, isin(study, parts.train.id)), "id")

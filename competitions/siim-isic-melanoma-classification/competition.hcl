@@ -9,14 +9,14 @@ competition "siim-isic-melanoma-classification" {
   sample_score = 0.5
 
   description = <<-EOT
-    Tell whether a mark on the skin is a melanoma, from a picture of it and the patient's sex, age and the place of the
-    mark. A submission gives the probability for each picture; the score is the area under the ROC curve.
+    Predict whether a skin lesion is a melanoma, from an image of it, the patient's sex and age and the site of the
+    lesion. A submission gives the probability for each image; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # Whether the TFRecord files of the test pictures are public: see the errata.
+    # Whether the TFRecord files of the test images are public: see the errata.
     share_test_records = true
   }
 
@@ -80,7 +80,7 @@ competition "siim-isic-melanoma-classification" {
   }
 
   errata "v2" {
-    reason    = "The TFRecord files of the test pictures are training files of the original competition under other names, and each record holds target, the answer. v2 has no TFRecord files of test pictures; the pictures are there as DICOM and JPEG."
+    reason    = "The TFRecord files of the test images are training files of the original competition under other names, and each record contains the answer, target. v2 has no TFRecord files of test images; the images are there as DICOM and JPEG."
     reference = "prepare.py"
     mends     = ["record-answers"]
     locals {

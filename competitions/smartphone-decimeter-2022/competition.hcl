@@ -9,9 +9,9 @@ competition "smartphone-decimeter-2022" {
   sample_score = 3122773.6564
 
   description = <<-EOT
-    Tell where a smartphone was at every second of a drive, to the decimetre, from the satellite signals and movements
-    that it recorded. A submission gives latitude and longitude for each moment; the score is the mean over the phones
-    of a drive of the 50th and 95th percentile of the distance to the true place, in metres.
+    Predict the position of a smartphone at every second of a drive, to the decimetre, from the satellite signals and
+    movements that it recorded. A submission gives the latitude and longitude of each moment; the score is the mean,
+    over the phones of a drive, of the 50th and 95th percentiles of the distance to the true position, in metres.
   EOT
 
   source "kaggle" {}
@@ -65,7 +65,7 @@ competition "smartphone-decimeter-2022" {
   }
 
   errata "v2" {
-    reason    = "The files span_log.nmea of the test drives, which the train folder of the original competition holds, tell where the car was. v2 has none in the test drives."
+    reason    = "The span_log.nmea files of the test drives, which come from the original competition's train folder, reveal the position of the car. v2 has none in the test drives."
     reference = "https://github.com/openai/mle-bench/issues/93"
     locals {
       hidden = ["ground_truth.csv", "span_log.nmea"]

@@ -5,9 +5,9 @@ competition "spaceship-titanic" {
   sample_score = 0.50345
 
   description = <<-EOT
-    A space liner hit an anomaly and about half of its passengers were transported elsewhere. From a passenger's record
-    (home planet, cabin, age, spending on board …) tell whether that happened to them. The score is the share of
-    passengers told rightly.
+    A space liner hit an anomaly and about half of its passengers were transported elsewhere. From a passenger's
+    record (home planet, cabin, age, spending on board …) predict whether that happened to them. The score is the
+    accuracy.
   EOT
 
   source "kaggle" {}

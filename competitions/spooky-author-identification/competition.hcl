@@ -9,8 +9,8 @@ competition "spooky-author-identification" {
   sample_score = 1.08468
 
   description = <<-EOT
-    Tell whether a sentence was written by Edgar Allan Poe (EAP), HP Lovecraft (HPL) or Mary Shelley (MWS). A submission
-    gives a probability for each; the score is the multi-class log loss.
+    Predict whether a sentence was written by Edgar Allan Poe (EAP), HP Lovecraft (HPL) or Mary Shelley (MWS). A
+    submission gives a probability for each; the score is the multi-class log loss.
   EOT
 
   source "kaggle" {}

@@ -25,14 +25,14 @@ competition "stanford-covid-vaccine" {
       all   = pandas_json_lines("train.json")
       given = pandas_json_lines("test.json")
 
-      # A tenth of the molecules, drawn from those that pass the filter of signal to noise.
+      # A tenth of the molecules, drawn from those that pass the signal-to-noise filter.
       numbers = sequence(all)
       drawn   = sample(filter(numbers, all.SN_filter > 0), { count = floor(length(all) / 10), random_state = 0 })
       is_test = isin(numbers, drawn)
       train   = filter(all, !is_test)
       test    = filter(all, is_test)
 
-      # A row for each base; those after the measured ones are zero and not kept.
+      # One row per base; those after the measured ones are zero and not scored.
       molecules  = with_fields(test, { molecule = sequence(test) })
       measured   = explode(select_fields(molecules, concat(["molecule", "id"], measures)), measures)
       unmeasured = repeat(table({ molecule = sequence(test), id = test.id }), test.seq_length - test.seq_scored)
@@ -71,7 +71,7 @@ competition "stanford-covid-vaccine" {
   }
 
   errata "v2" {
-    reason    = "Which rows are scored is told by their number in the submission, not by their id: right values in another order than that of the answers get the error of wrong ones. v2 goes by the id."
+    reason    = "The rows to be scored are found by their position in the submission, not by their id: correct values in another order than that of the answers are scored as wrong. v2 matches rows by id."
     reference = "grade.py"
     grade {
       metric  = "rmse"

@@ -10,7 +10,7 @@ competition "statoil-iceberg-classifier-challenge" {
   sample       = "private/sample_submission.csv"
 
   description = <<-EOT
-    Tell whether an object that a satellite's radar saw at sea is an iceberg or a ship, from two pictures of 75 by 75
+    Predict whether an object that a satellite's radar saw at sea is an iceberg or a ship, from two images of 75 by 75
     pixels and the angle of the radar. A submission gives the probability of an iceberg; the score is the log loss.
   EOT
 
@@ -57,7 +57,7 @@ competition "statoil-iceberg-classifier-challenge" {
 
   lint {
     allow "layout" {
-      reason = "The reference takes the sample submission from private; agents get it as public/sample_submission.csv.7z."
+      reason = "The reference reads the sample submission from private; agents get it as public/sample_submission.csv.7z."
     }
   }
 }

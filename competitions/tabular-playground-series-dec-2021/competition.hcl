@@ -9,8 +9,8 @@ competition "tabular-playground-series-dec-2021" {
   sample_score = 0.56458
 
   description = <<-EOT
-    Predict the kind of forest cover of a patch of land from cartographic features. The data are synthetic, made after
-    the well-known Forest Cover data. The score is the share of rows told rightly.
+    Predict the forest cover type of a patch of land from cartographic features. The data are synthetic, modelled on
+    the well-known Forest Cover data. The score is the accuracy.
   EOT
 
   source "kaggle" {}
@@ -41,7 +41,7 @@ competition "tabular-playground-series-dec-2021" {
   }
 
   errata "v2" {
-    reason    = "The leaderboard is crowded: gold and bronze are so close that the medal hangs on the last digits. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reason    = "The leaderboard is crowded: gold and bronze are so close that the medal depends on the last digits. No preparation can fix that; v2 has the data and the score of v1, and its reports say how many teams lie within a rounding step."
     reference = "https://github.com/openai/mle-bench#known-issues"
     flags     = ["crowded"]
   }

@@ -52,7 +52,7 @@ competition "tabular-playground-series-may-2022" {
   }
 
   errata "v2" {
-    reason    = "The leaderboard is crowded: gold and bronze are so close that the medal hangs on the last digits. No preparation mends that; v2 has the data and the score of v1, and its reports say how many teams stand within a step of rounding."
+    reason    = "The leaderboard is crowded: gold and bronze are so close that the medal depends on the last digits. No preparation can fix that; v2 has the data and the score of v1, and its reports say how many teams lie within a rounding step."
     reference = "https://github.com/openai/mle-bench#known-issues"
     flags     = ["crowded"]
   }

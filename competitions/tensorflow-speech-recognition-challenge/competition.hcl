@@ -9,7 +9,7 @@ competition "tensorflow-speech-recognition-challenge" {
   sample_score = 0
 
   description = <<-EOT
-    Recognise the word in a recording of one second: one of ten commands, another word, or silence. A submission gives a
+    Recognise the word in a one-second recording: one of ten commands, another word, or silence. A submission gives a
     label for each clip; the score is the accuracy.
   EOT
 
@@ -18,7 +18,7 @@ competition "tensorflow-speech-recognition-challenge" {
   locals {
     commands = ["yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]
 
-    # Whether the test's labels are those of the task, and whether all clips of a speaker lie in one part: see the errata.
+    # Whether the test labels are those of the task, and whether all clips of a speaker are in one part: see the errata.
     fold_labels    = false
     split_speakers = false
   }
@@ -35,7 +35,7 @@ competition "tensorflow-speech-recognition-challenge" {
       by_clip  = train_test_split(clips, { test_size = 0.1, random_state = 0 })
       speakers = train_test_split(sort(unique(clips.speaker)), { test_size = 0.1, random_state = 0 })
 
-      # The clips of the test speakers are shuffled, for they are sorted by label.
+      # The clips of the test speakers are shuffled, since they are sorted by label.
       train = split_speakers ? where_in(clips, "speaker", speakers.train) : by_clip.train
       asked = split_speakers ? sample(where_in(clips, "speaker", speakers.test), { share = 1, random_state = 0 }) : by_clip.test
       test  = assign(asked, { fname = "clip_${zfill(sequence(asked), 8)}.wav" })
@@ -71,7 +71,7 @@ competition "tensorflow-speech-recognition-challenge" {
   }
 
   errata "v2" {
-    reason    = "The test's labels are the names of the folders, 30 words and _background_noise_, though the task has twelve classes, so that unknown and silence are never right; and clips of the same speaker lie in both parts. v2 calls words that are no command unknown and background noise silence, and puts all clips of a speaker into one part."
+    reason    = "The test labels are the names of the folders, 30 words and _background_noise_, though the task has twelve classes, so that unknown and silence are never correct; and clips of the same speaker are in both parts. v2 labels words that are not commands as unknown and background noise as silence, and puts all clips of a speaker into one part."
     reference = "https://github.com/openai/mle-bench/issues/63"
     locals {
       fold_labels    = true

@@ -12,15 +12,15 @@ competition "tensorflow2-question-answering" {
   gold         = "private/gold_submission.csv"
 
   description = <<-EOT
-    Find the answer to a question in a page of Wikipedia: the passage that holds it and, where there is one, the few
-    words that answer it, or yes or no. A submission names a span of tokens, an answer or nothing for both kinds of
-    answer to each question; the score is the share of the predictions that are right.
+    Find the answer to a question in a Wikipedia page: a long answer, which is the passage that contains it, and a
+    short one, which is a few words or yes or no, where there is one. A submission gives a span of tokens, an answer
+    or nothing for both kinds of answer to each question; the score is the share of the predictions that are correct.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # The reference reads the file in parts of so many lines and splits each on its own.
+    # The reference reads the file in chunks of this many lines and splits each on its own.
     chunk = 1000
     asked = ["example_id", "question_text", "document_text", "long_answer_candidates"]
   }

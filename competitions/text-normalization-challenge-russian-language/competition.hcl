@@ -81,11 +81,11 @@ competition "text-normalization-challenge-russian-language" {
 
   lint {
     allow "layout" {
-      reason = "The reference takes the sample submission from private; agents get it as public/ru_sample_submission_2.csv.zip."
+      reason = "The reference reads the sample submission from private; agents get it as public/ru_sample_submission_2.csv.zip."
     }
     allow "sample-answers" {
       column = "after"
-      reason = "The sample leaves every token as it is written, which is right for most of them and known to agents anyway."
+      reason = "The sample leaves every token as it is written, which is correct for most of them and known to agents anyway."
     }
   }
 }

@@ -9,14 +9,14 @@ competition "tgs-salt-identification-challenge" {
   sample_score = 0
 
   description = <<-EOT
-    Find the salt in pictures of the ground that seismic waves gave. A submission gives for each picture the mask of the
-    pixels that are salt, as run lengths; the score is the mean precision over thresholds of the intersection over union.
+    Segment the salt in seismic images of the ground. A submission gives the mask of the salt pixels of each image as
+    run lengths; the score is the mean precision over thresholds of the intersection over union.
   EOT
 
   source "kaggle" {}
 
   locals {
-    # Whether the depths of the test pictures are public: see the errata.
+    # Whether the depths of the test images are public: see the errata.
     share_test_depths = false
   }
 
@@ -67,7 +67,7 @@ competition "tgs-salt-identification-challenge" {
   }
 
   errata "v2" {
-    reason    = "The competition gave the depth of every picture; the reference gives those of the training pictures only, so that depth cannot be used. v2 gives the depths of the test pictures too."
+    reason    = "The competition gave the depth of every image; the reference gives those of the training images only, so that depth cannot be used. v2 gives the depths of the test images too."
     reference = "prepare.py"
     locals {
       share_test_depths = true

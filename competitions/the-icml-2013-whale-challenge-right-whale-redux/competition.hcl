@@ -10,9 +10,9 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
   sample       = "public/sampleSubmission.csv"
 
   description = <<-EOT
-    Tell whether a two-second sound recorded under water holds the call of a North Atlantic right whale. The recordings
-    of two days are for training, those of two later days are the test. A submission gives the probability of a call;
-    the score is the area under the ROC curve.
+    Predict whether a two-second underwater recording contains the call of a North Atlantic right whale. The
+    recordings of two days are for training, those of two later days for testing. A submission gives the probability
+    of a call; the score is the area under the ROC curve.
   EOT
 
   source "kaggle" {}

@@ -9,8 +9,8 @@ competition "us-patent-phrase-to-phrase-matching" {
   metric_name = "pearson-correlation-coefficient"
 
   description = <<-EOT
-    Say how alike two phrases from patents are in meaning, from 0 to 1, within a field of technology. A submission gives the
-    similarity for each pair; the score is Pearson's correlation with what experts said.
+    Predict how similar two phrases from patents are in meaning, from 0 to 1, within a field of technology. A
+    submission gives the similarity of each pair; the score is Pearson's correlation with the experts' ratings.
   EOT
 
   source "kaggle" {}

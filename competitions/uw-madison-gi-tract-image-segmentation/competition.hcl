@@ -10,9 +10,9 @@ competition "uw-madison-gi-tract-image-segmentation" {
   sample_score = 0.24608
 
   description = <<-EOT
-    Mark stomach, small bowel and large bowel in slices of MRI scans that were made of cancer patients on several days. A
-    submission gives the pixels of each organ in each slice as run lengths; the score adds 0.4 times the mean Dice
-    coefficient of the slices and 0.6 times what the mean Hausdorff distance of the scans leaves of 1.
+    Segment the stomach, small bowel and large bowel in slices of MRI scans of cancer patients, taken on several days.
+    A submission gives the pixels of each organ in each slice as run lengths; the score is 0.4 times the mean Dice
+    coefficient of the slices plus 0.6 times one minus the mean Hausdorff distance of the scans.
   EOT
 
   source "kaggle" {}
@@ -34,7 +34,7 @@ competition "uw-madison-gi-tract-image-segmentation" {
       train   = filter(all, !is_test)
       test    = filter(all, is_test)
 
-      # Width and height of a slice stand in its picture's name: slice_0001_266_266_1.50_1.50.png.
+      # The width and height of a slice are in its file name: slice_0001_266_266_1.50_1.50.png.
       pictures = files("train/*/*/scans/slice_*.png")
       sizes = table({
         id           = "${part(pictures.path, "/", 2)}_slice_${part(pictures.stem, "_", 1)}"

@@ -9,9 +9,9 @@ competition "ventilator-pressure-prediction" {
   sample_score = 17.65486
 
   description = <<-EOT
-    Predict the pressure in the airway of an artificial lung at each step of a breath, from how the valves of the ventilator
-    are set and two properties of the lung. A submission gives the pressure for each step; the score is the mean absolute
-    error over the steps of breathing in.
+    Predict the pressure in the airway of an artificial lung at each step of a breath, from the settings of the
+    ventilator's valves and two properties of the lung. A submission gives the pressure for each step; the score is
+    the mean absolute error over the inspiratory steps.
   EOT
 
   source "kaggle" {}

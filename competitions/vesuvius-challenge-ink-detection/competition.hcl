@@ -12,9 +12,9 @@ competition "vesuvius-challenge-ink-detection" {
   gold         = "private/gold_submission.csv"
 
   description = <<-EOT
-    Find the ink on fragments of carbonised papyrus scrolls from Herculaneum in three-dimensional X-ray scans of their
-    surface. A submission gives the inked pixels of the test fragment as run lengths along its rows; the score is the F0.5
-    measure over the fragment's pixels.
+    Segment the ink on fragments of carbonised papyrus scrolls from Herculaneum in three-dimensional X-ray scans of
+    their surface. A submission gives the inked pixels of the test fragment as run lengths along its rows; the score
+    is the F0.5 score over the fragment's pixels.
   EOT
 
   source "kaggle" {}

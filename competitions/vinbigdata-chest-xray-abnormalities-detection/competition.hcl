@@ -11,10 +11,10 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   gold         = "private/gold_submission.csv"
 
   description = <<-EOT
-    Find the abnormalities in X-ray pictures of the chest and tell which of fourteen kinds each is, or that there is none
-    (class 14). A submission gives for each picture, one after the other with blanks between them, a class, a confidence
-    and a box as x_min, y_min, x_max and y_max for each finding, and "14 1 0 0 1 1" for a picture without any. The score
-    is the mean average precision at an intersection over union of 0.4.
+    Find the abnormalities in chest X-rays and classify each into one of fourteen kinds; class 14 means that there are
+    none. A submission lists the findings of each image, separated by spaces: a class, a confidence and a box as
+    x_min, y_min, x_max and y_max for each, and "14 1 0 0 1 1" for an image without any. The score is the mean average
+    precision at an intersection over union of 0.4.
   EOT
 
   source "kaggle" {}
@@ -25,7 +25,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
       pictures = train_test_split(unique(all.image_id), { test_size = 0.1, random_state = 0 })
       test     = where_in(all, "image_id", pictures.test)
 
-      # What the first radiologist says of a picture and a class; a picture without a finding has a box of one pixel.
+      # The findings of the first radiologist per image and class; an image without a finding has a box of one pixel.
       filled  = fillna(group_first(test, ["image_id", "class_id"]), 0)
       nothing = filled.class_id == 14
       answers = assign(filled, {
@@ -66,7 +66,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   }
 
   errata "v2" {
-    reason    = "Boxes are compared as if their last corner were width and height, and a match with the first box of the answers counts as none, so that the right answers do not score 1. v2 compares boxes by their corners."
+    reason    = "Boxes are compared as if their second corner were width and height, and a match with the first box of the answers does not count, so that the correct answers do not score 1. v2 compares boxes by their corners."
     reference = "grade.py"
     grade {
       metric  = "coco_ap"
@@ -85,7 +85,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
     allow "columns" {
       file   = "private/answers.csv"
       column = "PredictionString"
-      reason = "The answers are a row for each box, with its class and corners in columns of their own."
+      reason = "The answers have one row per box, with its class and corners in separate columns."
     }
   }
 }

@@ -9,9 +9,9 @@ competition "whale-categorization-playground" {
   sample_score = 0.11549
 
   description = <<-EOT
-    Tell which whale is in a photograph of its tail; one that is in none of the photographs to learn from is called
-    new_whale. A submission lists up to five names for each picture, best first, with a blank between them; the score is
-    the mean average precision at 5.
+    Predict which whale a photograph of a tail shows; a whale that is not in the training images is called new_whale.
+    A submission lists up to five names for each image, best first, separated by spaces; the score is the mean average
+    precision at 5.
   EOT
 
   source "kaggle" {}
@@ -22,7 +22,7 @@ competition "whale-categorization-playground" {
       all   = assign(table, { row = sequence(table) })
       seen  = group_size(all.Id)
 
-      # Of a whale with several pictures one goes to each part, the only one of a whale to either, by chance.
+      # A whale with several images has one in each part; the only image of a whale goes to either part, at random.
       several = sample_each(filter(all, seen >= 2), "Id", { count = 2, random_state = 0 })
       second  = filter(several, cumcount(several.Id) == 1)
       single  = filter(all, seen == 1)
