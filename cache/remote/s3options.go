@@ -88,7 +88,7 @@ func parseOptions(scheme string, q url.Values) (s3Options, error) {
 func (o *s3Options) check() error {
 	switch {
 	case o.role != "" && !strings.HasPrefix(o.role, "arn:"):
-		return fmt.Errorf("option role: %q is not an ARN, which begins with arn:", o.role)
+		return fmt.Errorf("option role: %q is not an ARN such as arn:aws:iam::123456789012:role/reader", o.role)
 	case o.google && (o.role != "" || o.accelerate || o.fips || o.dualstack):
 		return errors.New("the options role, accelerate, fips and dualstack are those of AWS")
 	case o.endpoint == "":

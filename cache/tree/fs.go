@@ -37,9 +37,6 @@ func NewFS(ctx context.Context, store cache.Store, ref cache.Ref) *FS {
 	return &FS{ctx: ctx, store: store, root: NewEntry(".", ref, false), dirs: make(map[cache.Ref][]Entry)}
 }
 
-// entry returns the entry at name, as Find does.
-func (f *FS) entry(name string) (Entry, error) { return f.find("find", name) }
-
 func (f *FS) find(op, name string) (Entry, error) {
 	if !fs.ValidPath(name) {
 		return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
