@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
@@ -12,7 +13,7 @@ import (
 // called.
 type HashOnly struct{}
 
-var _ Store = HashOnly{}
+var _ Building = HashOnly{}
 
 // Open implements Store; nothing is found.
 func (HashOnly) Open(context.Context, digest.ContentID) (io.ReadCloser, error) {
@@ -26,6 +27,9 @@ func (HashOnly) Has(context.Context, digest.ContentID) (int64, error) { return 0
 func (HashOnly) Ingest(context.Context, string) (Ingest, error) {
 	return &hashed{digest.NewWriter()}, nil
 }
+
+// TempDir implements Workspace, in the system's folder of temporary files.
+func (HashOnly) TempDir(name string) (string, error) { return os.MkdirTemp("", name+"-") }
 
 // hashed is content that is hashed and dropped.
 type hashed struct{ *digest.Writer }

@@ -14,7 +14,8 @@ type Sharer interface {
 	// Share returns a folder with the content of a tree, made when there is none
 	// yet; others who want it wait meanwhile. Progress, when set, is told the
 	// files and bytes that were copied so far. An error wraps ErrQuota when the
-	// quota has no room for the copy.
+	// quota has no space for the copy, and errors.ErrUnsupported when the cache
+	// cannot share: then a reader makes a copy of its own.
 	Share(ctx context.Context, ref Ref, progress func(files, bytes int64)) (Shared, error)
 	// ShareCost returns the files that Share would write now, and the bytes that
 	// they would add to the disk; 0 when the folder is there.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -21,7 +20,6 @@ func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
 // copies sums up what the steps of a plan copy that are not cached. A shared copy
 // counts once, and not at all where it is there; nil is nothing.
 func (e *Engine) copies(pl *planned) *plan.Copies {
-	sharer, _ := e.opts.Cache.(cache.Sharer)
 	var sum plan.Copies
 	shared, unknown := map[digest.ContentID]bool{}, map[string]bool{}
 	for _, n := range pl.nodes {
@@ -37,11 +35,11 @@ func (e *Engine) copies(pl *planned) *plan.Copies {
 					sum.Why = c.Why
 				}
 				unknown[c.Name] = true
-			case c.Shared && sharer != nil && shared[c.Ref.ID]:
+			case c.Shared && shared[c.Ref.ID]:
 				files, bytes = 0, 0
-			case c.Shared && sharer != nil:
+			case c.Shared:
 				shared[c.Ref.ID] = true
-				files, bytes = sharer.ShareCost(c.Ref)
+				files, bytes = e.opts.Cache.ShareCost(c.Ref)
 			}
 			if files > 0 {
 				sum.Copies++

@@ -16,14 +16,6 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Cache is what the engine needs of a cache.
-type Cache interface {
-	cache.Store
-	cache.Index
-	cache.Locker
-	cache.Workspace
-}
-
 // Options are what an engine is made of.
 type Options struct {
 	Kinds *step.Registry
@@ -34,7 +26,7 @@ type Options struct {
 	Private []string
 	// Version is the version of the program.
 	Version string
-	Cache   Cache
+	Cache   cache.Cache
 	// Remote is asked by Apply for what the cache lacks; nil is nobody.
 	Remote Remote
 	// Places knows what was published; nil publishes nothing.

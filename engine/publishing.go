@@ -90,7 +90,7 @@ func target(pub *config.Publication, ref cache.Ref) publish.Target {
 
 // published returns what is to be published as one blob or tree, with what is
 // made for that in the store. It is zero while that is not known.
-func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publication, store cache.Store) (cache.Ref, error) {
+func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publication, store cache.Building) (cache.Ref, error) {
 	if pub.Output != nil {
 		v, diags := p.OutputValue(pub.Output)
 		switch {
@@ -125,7 +125,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 }
 
 // file is an output as a file or folder, and the suffix that says what it is.
-func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Store) (ref cache.Ref, suffix string, err error) {
+func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Building) (ref cache.Ref, suffix string, err error) {
 	switch v.Ref.Kind {
 	case cache.Tree:
 		return v.Ref, "", nil

@@ -58,9 +58,8 @@ func (q *roomQueue) wake() {
 // the queue have theirs. It waits while room is reserved by work that goes on
 // and fails when there will be none.
 func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) {
-	reserver, ok := r.e.opts.Cache.(cache.Reserver)
 	bytes := n.estimate.Bytes()
-	if !ok || bytes <= 0 {
+	if bytes <= 0 {
 		return func() {}, nil
 	}
 	select {
@@ -72,7 +71,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	told := false
 	for {
 		freed := r.queue.next()
-		give, err := reserver.Reserve(ctx, bytes)
+		give, err := r.e.opts.Cache.Reserve(ctx, bytes)
 		switch {
 		case err == nil:
 			r.queue.hold(1)

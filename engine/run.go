@@ -175,7 +175,7 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
 }
 
 // storeLocal puts the local files among the arguments into the store.
-func storeLocal(ctx context.Context, store cache.Store, args step.Args) error {
+func storeLocal(ctx context.Context, store cache.Building, args step.Args) error {
 	return cty.Walk(args.Value, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() != step.ArtifactType || v.IsNull() {
 			return true, nil

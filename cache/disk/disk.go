@@ -79,17 +79,7 @@ type background struct {
 	cleaning sync.WaitGroup
 }
 
-var (
-	_ cache.Store       = (*Cache)(nil)
-	_ cache.Index       = (*Cache)(nil)
-	_ cache.Placer      = (*Cache)(nil)
-	_ cache.RandomStore = (*Cache)(nil)
-	_ cache.Locker      = (*Cache)(nil)
-	_ cache.Workspace   = (*Cache)(nil)
-	_ cache.Reserver    = (*Cache)(nil)
-	_ cache.Keeper      = (*Cache)(nil)
-	_ cache.Sharer      = (*Cache)(nil)
-)
+var _ cache.Cache = (*Cache)(nil)
 
 // hooks let tests put faults where the world would.
 type hooks struct {

@@ -19,18 +19,17 @@ var ErrCrash = errors.New("the process died here (injected)")
 
 // Inner is what can be wrapped.
 type Inner interface {
-	cache.Store
-	cache.Index
-	cache.Locker
-	cache.Workspace
+	cache.Cache
+	// Corrupt drops an object and the records that lead to it, as a cache on disk
+	// does when it notices.
+	Corrupt(id digest.ContentID)
 }
 
 // Faults say what goes wrong. Nil functions and zero limits let everything
 // through. Functions may be called concurrently.
 type Faults struct {
 	// Flip picks objects of which a bit is wrong when they are read, and Short
-	// those that end half-way. An inner cache with a method Corrupt is told,
-	// so that it drops the object and its records as a cache on disk does.
+	// those that end half-way. The inner cache is told by Corrupt.
 	Flip, Short func(digest.ContentID) bool
 	// Read returns an error with which reading an object fails half-way.
 	Read func(digest.ContentID) error
@@ -48,8 +47,8 @@ type Faults struct {
 	Lookup func(digest.ActionID) error
 }
 
-// Cache is a cache with faults. It neither links files nor reads at offsets,
-// so that all content passes through its readers.
+// Cache is a cache with faults. Files are copies, so that all content passes
+// through its readers.
 type Cache struct {
 	inner  Inner
 	mu     sync.RWMutex
@@ -59,7 +58,7 @@ type Cache struct {
 	Opens, Commits, Records, Lookups atomic.Int64
 }
 
-var _ Inner = (*Cache)(nil)
+var _ cache.Cache = (*Cache)(nil)
 
 // Wrap returns inner without faults, until Set gives it some.
 func Wrap(inner Inner) *Cache { return &Cache{inner: inner} }
@@ -93,9 +92,7 @@ func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, e
 	switch {
 	case (f.Flip != nil && f.Flip(id)) || (f.Short != nil && f.Short(id)):
 		out.fault = fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
-		if inner, ok := c.inner.(interface{ Corrupt(digest.ContentID) }); ok {
-			out.noticed = sync.OnceFunc(func() { inner.Corrupt(id) })
-		}
+		out.noticed = sync.OnceFunc(func() { c.inner.Corrupt(id) })
 	case f.Read != nil:
 		if err := f.Read(id); err != nil {
 			out.fault = fmt.Errorf("read object %s: %w", id.Short(), err)
@@ -235,32 +232,38 @@ func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), err
 // TempDir implements cache.Workspace.
 func (c *Cache) TempDir(name string) (string, error) { return c.inner.TempDir(name) }
 
-// Reserve implements cache.Reserver, when the inner cache does; else there is
-// room for everything.
+// Place implements cache.Placer, by a copy.
+func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	return cache.Plain{Store: c}.Place(ctx, ref, path, p)
+}
+
+// OpenAt implements cache.RandomStore, by a copy.
+func (c *Cache) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
+	return cache.Plain{Store: c}.OpenAt(ctx, id)
+}
+
+// Reserve implements cache.Reserver.
 func (c *Cache) Reserve(ctx context.Context, bytes int64) (func(), error) {
 	if fault := c.now().Reserve; fault != nil {
 		if err := fault(bytes); err != nil {
 			return nil, fmt.Errorf("reserve %d bytes in the cache: %w", bytes, err)
 		}
 	}
-	if inner, ok := c.inner.(cache.Reserver); ok {
-		return inner.Reserve(ctx, bytes)
-	}
-	return func() {}, nil
+	return c.inner.Reserve(ctx, bytes)
 }
 
-// Keep implements cache.Keeper, when the inner cache does.
+// Keep implements cache.Keeper.
 func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
-	if inner, ok := c.inner.(cache.Keeper); ok {
-		return inner.Keep(ctx, key)
-	}
-	return "", nil, fmt.Errorf("keep work folder %q: %w", key, errors.ErrUnsupported)
+	return c.inner.Keep(ctx, key)
 }
 
-// Kept implements cache.Keeper, when the inner cache does.
-func (c *Cache) Kept(ctx context.Context) ([]cache.Kept, error) {
-	if inner, ok := c.inner.(cache.Keeper); ok {
-		return inner.Kept(ctx)
-	}
-	return nil, nil
+// Kept implements cache.Keeper.
+func (c *Cache) Kept(ctx context.Context) ([]cache.Kept, error) { return c.inner.Kept(ctx) }
+
+// Share implements cache.Sharer.
+func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (cache.Shared, error) {
+	return c.inner.Share(ctx, ref, progress)
 }
+
+// ShareCost implements cache.Sharer.
+func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return c.inner.ShareCost(ref) }

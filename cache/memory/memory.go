@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Cache is a Store and an Index in memory. The zero value is not ready; see
+// Cache is a cache in memory. The zero value is not ready; see
 // New. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.RWMutex
@@ -31,15 +32,7 @@ type Cache struct {
 	keeping keeping
 }
 
-var (
-	_ cache.Store       = (*Cache)(nil)
-	_ cache.Index       = (*Cache)(nil)
-	_ cache.RandomStore = (*Cache)(nil)
-	_ cache.Locker      = (*Cache)(nil)
-	_ cache.Workspace   = (*Cache)(nil)
-	_ cache.Reserver    = (*Cache)(nil)
-	_ cache.Keeper      = (*Cache)(nil)
-)
+var _ cache.Cache = (*Cache)(nil)
 
 // New returns an empty cache.
 func New() *Cache {
@@ -114,6 +107,19 @@ func (c *Cache) OpenAt(_ context.Context, id digest.ContentID) (cache.RandomRead
 	}
 	return randomReader{bytes.NewReader(data)}, nil
 }
+
+// Place implements cache.Placer, by a copy.
+func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	return cache.Plain{Store: c}.Place(ctx, ref, path, p)
+}
+
+// Share implements cache.Sharer: it cannot.
+func (c *Cache) Share(_ context.Context, ref cache.Ref, _ func(files, bytes int64)) (cache.Shared, error) {
+	return nil, fmt.Errorf("share %s: %w: the cache is in memory", ref.ID.Short(), errors.ErrUnsupported)
+}
+
+// ShareCost implements cache.Sharer: each reader has a copy of its own.
+func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return ref.Files, ref.Size }
 
 type randomReader struct{ *bytes.Reader }
 

@@ -52,14 +52,7 @@ type Tier struct {
 	busy map[digest.ContentID]chan struct{}
 }
 
-var (
-	_ cache.Store       = (*Tier)(nil)
-	_ cache.Index       = (*Tier)(nil)
-	_ cache.Placer      = (*Tier)(nil)
-	_ cache.RandomStore = (*Tier)(nil)
-	_ cache.Locker      = (*Tier)(nil)
-	_ cache.Workspace   = (*Tier)(nil)
-)
+var _ cache.Cache = (*Tier)(nil)
 
 // New returns a Tier. Nothing is asked of the remote until it is needed. The
 // local cache stays the caller's to close, after the Tier.

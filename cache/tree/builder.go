@@ -28,12 +28,9 @@ type Builder struct {
 	runs []*run
 }
 
-// NewBuilder returns a Builder that writes what exceeds its memory beside the
-// store, when the store has a place for work.
-func NewBuilder(store cache.Store) *Builder {
-	work, _ := store.(cache.Workspace)
-	return &Builder{Work: work}
-}
+// NewBuilder returns a Builder that writes what exceeds its memory to a folder of
+// work.
+func NewBuilder(work cache.Workspace) *Builder { return &Builder{Work: work} }
 
 const (
 	builderMemory = 32 << 20

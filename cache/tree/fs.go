@@ -19,12 +19,12 @@ const keepEntries = 1 << 19
 
 // FS is a tree of a store as a read-only file system. It implements
 // fs.ReadDirFS, fs.ReadFileFS and fs.StatFS, and is safe for concurrent use.
-// Content is verified when a file is read to its end. When the store is a
-// cache.RandomStore, open files are io.ReaderAt and io.Seeker too, which are
-// not verified. Modification times are zero.
+// Content is verified when a file is read to its end. Open files are io.ReaderAt
+// and io.Seeker too; what is read that way is not verified. Modification times are
+// zero.
 type FS struct {
 	ctx   context.Context // of every read, since fs.FS has no place for one
-	store cache.Store
+	store cache.Files
 	root  Entry
 
 	mu   sync.Mutex
@@ -33,7 +33,7 @@ type FS struct {
 }
 
 // NewFS returns the tree that ref names. All reads use ctx.
-func NewFS(ctx context.Context, store cache.Store, ref cache.Ref) *FS {
+func NewFS(ctx context.Context, store cache.Files, ref cache.Ref) *FS {
 	return &FS{ctx: ctx, store: store, root: NewEntry(".", ref, false), dirs: make(map[cache.Ref][]Entry)}
 }
 
@@ -98,14 +98,7 @@ func (f *FS) Open(name string) (fs.File, error) {
 		}
 		return &openDir{info: info{e}, name: name, rest: entries}, nil
 	}
-	if random, ok := f.store.(cache.RandomStore); ok {
-		return f.openRandom(random, name, e)
-	}
-	r, err := f.store.Open(f.ctx, e.ID)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	return &openFile{ReadCloser: r, info: info{e}}, nil
+	return f.openFile(name, e)
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -178,14 +171,6 @@ func dirEntries(entries []Entry) []fs.DirEntry {
 	}
 	return list
 }
-
-// openFile reads a file from its beginning, verified.
-type openFile struct {
-	io.ReadCloser
-	info info
-}
-
-func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
 // openDir lists a directory.
 type openDir struct {

@@ -40,7 +40,7 @@ type ImportOptions struct {
 //
 // A file is executable in the tree when its owner may execute it. A file that
 // changes while it is read is stored as it was read.
-func Import(ctx context.Context, store cache.Store, dir string, opts ImportOptions) (cache.Ref, error) {
+func Import(ctx context.Context, store cache.Building, dir string, opts ImportOptions) (cache.Ref, error) {
 	workers := opts.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)

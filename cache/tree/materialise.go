@@ -58,7 +58,7 @@ type Result struct {
 // 0755 with Writable.
 //
 // A read-only folder is removed with Remove.
-func Materialise(ctx context.Context, store cache.Store, ref cache.Ref, dst string, opts Options) (Result, error) {
+func Materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options) (Result, error) {
 	if opts.Writable && opts.Mode == Link {
 		return Result{}, errors.New("materialise: writable files cannot be links into the store")
 	}
@@ -76,7 +76,7 @@ func Materialise(ctx context.Context, store cache.Store, ref cache.Ref, dst stri
 }
 
 type materialiser struct {
-	store cache.Store
+	store cache.Files
 	opts  Options
 	jobs  chan placeJob
 
@@ -187,41 +187,12 @@ func (m *materialiser) file(ctx context.Context, j placeJob) error {
 		Private:    m.opts.Mode == Copy,
 		Writable:   m.opts.Writable,
 	}
-	how, err := place(ctx, m.store, j.entry.Ref(), j.path, p)
+	how, err := m.store.Place(ctx, j.entry.Ref(), j.path, p)
 	if err != nil {
 		return err
 	}
 	m.count(j.entry, how)
 	return nil
-}
-
-func place(ctx context.Context, store cache.Store, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
-	if placer, ok := store.(cache.Placer); ok {
-		return placer.Place(ctx, ref, path, p)
-	}
-	return cache.Copied, copyTo(ctx, store, ref, path, p.FileMode())
-}
-
-// copyTo writes a blob to a new file, verified while it is read.
-func copyTo(ctx context.Context, store cache.Store, ref cache.Ref, path string, mode fs.FileMode) error {
-	r, err := store.Open(ctx, ref.ID)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := cache.Copy(ctx, f, r); err != nil {
-		f.Close()
-		return fmt.Errorf("copy %s: %w", ref.ID.Short(), err)
-	}
-	if err := f.Chmod(mode); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 func (m *materialiser) count(e Entry, how cache.Placed) {

@@ -93,11 +93,11 @@ func must(t testing.TB, err error) {
 }
 
 // stores are the kinds of stores that trees are tested on.
-func stores(t *testing.T) map[string]cache.Store {
+func stores(t *testing.T) map[string]cache.Cache {
 	c, err := disk.Open(t.TempDir(), disk.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
-	return map[string]cache.Store{"disk": c, "memory": memory.New()}
+	return map[string]cache.Cache{"disk": c, "memory": memory.New()}
 }
 
 // outDir returns a path for a tree that is removed after the test.
@@ -108,7 +108,7 @@ func outDir(t *testing.T) string {
 	return dst
 }
 
-func importSample(t *testing.T, s cache.Store) cache.Ref {
+func importSample(t *testing.T, s cache.Cache) cache.Ref {
 	t.Helper()
 	ref, err := tree.Import(t.Context(), s, writeFolder(t, sample), tree.ImportOptions{})
 	must(t, err)

@@ -41,7 +41,7 @@ type folder interface {
 
 // treeFolder is a tree of a store.
 type treeFolder struct {
-	store cache.Store
+	store cache.Files
 	root  cache.Ref
 }
 
@@ -66,7 +66,7 @@ func (t treeFolder) list(ctx context.Context, dir string) iter.Seq2[node, error]
 }
 
 // eachEntry yields the entries of a directory of a store.
-func eachEntry(ctx context.Context, store cache.Store, ref cache.Ref, yield func(node, error) bool) {
+func eachEntry(ctx context.Context, store cache.Files, ref cache.Ref, yield func(node, error) bool) {
 	r, err := tree.Open(ctx, store, ref)
 	if err != nil {
 		yield(node{}, err)

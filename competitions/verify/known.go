@@ -20,7 +20,7 @@ import (
 // holds of it.
 type knownFolder struct {
 	manifest *Manifest
-	store    cache.Store // nil without one
+	store    cache.Files // nil without one
 }
 
 func (k knownFolder) identity(ctx context.Context, name string) (node, error) {

@@ -39,7 +39,7 @@ func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
 
 // InStore returns the prepared data whose halves are trees of a store. It puts
 // the folder of both into the store, whose ID is the manifest's digest.
-func InStore(ctx context.Context, store cache.Store, public, private cache.Ref) (*Data, error) {
+func InStore(ctx context.Context, store cache.Files, public, private cache.Ref) (*Data, error) {
 	var b tree.Builder
 	for _, half := range []struct {
 		name string
@@ -64,7 +64,7 @@ type Request struct {
 	// without any. It decides nothing.
 	Expected func(context.Context) (*Data, error)
 	// Store is a cache that may still hold the right bytes; nil without one.
-	Store cache.Store
+	Store cache.Files
 	// Progress, when set, is told of each pin that was compared.
 	Progress func(path string, done, total int)
 }

@@ -77,7 +77,7 @@ func (p prepared) onDisk() *verify.Data {
 	return verify.OnDisk(files, &competitions.Definition{})
 }
 
-func (p prepared) inStore(t *testing.T, store cache.Store) *verify.Data {
+func (p prepared) inStore(t *testing.T, store cache.Cache) *verify.Data {
 	t.Helper()
 	dir := t.TempDir()
 	for _, half := range []string{"public", "private"} {

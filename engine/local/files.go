@@ -207,7 +207,7 @@ func (c *content) Text() (string, error) {
 }
 
 // Store implements step.Local.
-func (c *content) Store(ctx context.Context, store cache.Store) error {
+func (c *content) Store(ctx context.Context, store cache.Building) error {
 	if _, err := store.Has(ctx, c.Ref.ID); err == nil && c.Op == "file" {
 		return nil
 	} else if err != nil && !errors.Is(err, cache.ErrNotFound) {

@@ -73,7 +73,7 @@ func explain(path string, err error) error {
 
 // store puts what a is about into the store, and notes whether it may be
 // executed.
-func (f *Files) store(ctx context.Context, store cache.Store, a *Answer) (cache.Ref, error) {
+func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cache.Ref, error) {
 	at := f.at(a.Path)
 	info, err := os.Stat(at)
 	switch {

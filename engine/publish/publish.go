@@ -71,7 +71,7 @@ func (p *Places) Look(ctx context.Context, t Target) (State, error) {
 
 // Put lays content out, unless it is there, and returns how the path stood. A
 // path that holds anything else is a *ForeignError.
-func (p *Places) Put(ctx context.Context, store cache.Store, t Target) (state State, err error) {
+func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state State, err error) {
 	if err := t.check(p.dir); err != nil {
 		return "", err
 	}
@@ -98,7 +98,7 @@ func (p *Places) Put(ctx context.Context, store cache.Store, t Target) (state St
 }
 
 // write puts content where old is, which may be nothing.
-func (p *Places) write(ctx context.Context, store cache.Store, t Target, old string) (err error) {
+func (p *Places) write(ctx context.Context, store cache.Files, t Target, old string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(t.Path), 0o755); err != nil {
 		return err
 	}

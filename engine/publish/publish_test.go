@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-func folder(t *testing.T, store cache.Store, text string) cache.Ref {
+func folder(t *testing.T, store cache.Cache, text string) cache.Ref {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"a.txt", "sub/b.txt"} {

@@ -40,7 +40,7 @@ type Local interface {
 	Text() (string, error)
 	// Store puts the content into the store. It fails if the content is no
 	// longer what the artifact's Ref says.
-	Store(ctx context.Context, store cache.Store) error
+	Store(ctx context.Context, store cache.Building) error
 }
 
 // Name says where the artifact comes from, for messages.

@@ -28,7 +28,7 @@ type Env struct {
 	Address string
 	Attempt int
 	// Store is the cache. Outputs are ingested here before Run returns.
-	Store cache.Store
+	Store cache.Cache
 	// WorkDir is an empty folder on the cache's file system, private to the
 	// attempt and removed after it.
 	WorkDir string

@@ -28,7 +28,7 @@ func CheckFiles(files map[string]*Artifact, taken ...string) error {
 
 // FilesTree makes one tree of content by its path in it. A tree at "." is
 // spread; what is laid by name comes over it.
-func FilesTree(ctx context.Context, store cache.Store, files map[string]*Artifact) (cache.Ref, error) {
+func FilesTree(ctx context.Context, store cache.Building, files map[string]*Artifact) (cache.Ref, error) {
 	b := tree.NewBuilder(store)
 	named := func(path string) bool { return path != "." && files[path] != nil }
 	if all := files["."]; all != nil {

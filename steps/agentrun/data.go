@@ -56,9 +56,8 @@ func (a *attempt) whyCopied() string {
 // shareData places the data and returns what was copied.
 func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
 	tell := s.phases.placed(ref)
-	sharer, ok := s.env.Store.(cache.Sharer)
-	if ok && !s.runtime.Isolates {
-		s.shared, err = sharer.Share(ctx, ref, tell)
+	if !s.runtime.Isolates {
+		s.shared, err = s.env.Store.Share(ctx, ref, tell)
 		switch {
 		case err == nil:
 			s.close = append(s.close, func(bool) error { return s.shared.Close() })
@@ -66,7 +65,7 @@ func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes in
 			tell(ref.Files, ref.Size)
 			files, bytes = s.shared.Copied()
 			return files, bytes, os.Symlink(s.dirs.data, filepath.Join(s.dirs.home, "data"))
-		case !errors.Is(err, cache.ErrQuota):
+		case !errors.Is(err, cache.ErrQuota) && !errors.Is(err, errors.ErrUnsupported):
 			return 0, 0, err
 		}
 	}

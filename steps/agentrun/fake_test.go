@@ -65,12 +65,12 @@ func (m *machine) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (
 // mortal is a cache whose process may die: then what is let go of is kept, as
 // it is where nobody lets go.
 type mortal struct {
-	cache.Store
+	cache.Cache
 	dead bool
 }
 
 func (m *mortal) Keep(ctx context.Context, key string) (string, func(bool) error, error) {
-	dir, release, err := m.Store.(cache.Keeper).Keep(ctx, key)
+	dir, release, err := m.Cache.Keep(ctx, key)
 	if err != nil {
 		return "", nil, err
 	}
@@ -78,5 +78,5 @@ func (m *mortal) Keep(ctx context.Context, key string) (string, func(bool) error
 }
 
 func (m *mortal) Kept(ctx context.Context) ([]cache.Kept, error) {
-	return m.Store.(cache.Keeper).Kept(ctx)
+	return m.Cache.Kept(ctx)
 }

@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,20 +33,11 @@ import (
 const placingVariable = "MLEFLOW_TEST_PLACING"
 
 // unshared is a cache that cannot share folders: there each attempt copies its data.
-type unshared struct {
-	cache.Store
-	disk *disk.Cache
-}
+type unshared struct{ cache.Cache }
 
-func (u unshared) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
-	return u.disk.Place(ctx, ref, path, p)
+func (unshared) Share(context.Context, cache.Ref, func(files, bytes int64)) (cache.Shared, error) {
+	return nil, errors.ErrUnsupported
 }
-
-func (u unshared) Keep(ctx context.Context, key string) (string, func(bool) error, error) {
-	return u.disk.Keep(ctx, key)
-}
-
-func (u unshared) Kept(ctx context.Context) ([]cache.Kept, error) { return u.disk.Kept(ctx) }
 
 // TestPlacing tells the seconds from the start of an attempt to that of its agent,
 // and what was copied meanwhile, for each runtime. It asserts what is copied only.
@@ -68,11 +60,11 @@ func TestPlacing(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		runtime  executor.Runtime
-		store    cache.Store
+		store    cache.Cache
 		attempts int
 		agent    cty.Value
 	}{
-		{"process, a copy for each attempt", process.Runtime(""), unshared{store, store}, 1, shell("true")},
+		{"process, a copy for each attempt", process.Runtime(""), unshared{store}, 1, shell("true")},
 		{"process, shared", process.Runtime(""), store, 3, shell("true")},
 	} {
 		t.Run(tt.name, func(t *testing.T) { place(t, tt.runtime, tt.store, data, tt.attempts, tt.agent) })
@@ -84,7 +76,7 @@ func TestPlacing(t *testing.T) {
 	})
 }
 
-func place(t *testing.T, runtime executor.Runtime, store cache.Store, data cache.Ref, attempts int, agent cty.Value) {
+func place(t *testing.T, runtime executor.Runtime, store cache.Cache, data cache.Ref, attempts int, agent cty.Value) {
 	b := newBench(t, runtime)
 	b.Store = store
 	b.Limits.Timeout = time.Hour

@@ -31,7 +31,7 @@ func submit(spec executor.Spec, text string) error {
 // of it is cleaned up, but the lock of its folder is let go.
 func kill(t *testing.T, b *steptest.Bench, m *machine, args map[string]cty.Value) {
 	t.Helper()
-	store := &mortal{Store: b.Store}
+	store := &mortal{Cache: b.Store}
 	b.Store = store
 	dead := make(chan struct{})
 	m.die = func() { store.dead = true; runtime.Goexit() }
@@ -41,12 +41,12 @@ func kill(t *testing.T, b *steptest.Bench, m *machine, args map[string]cty.Value
 		_, _ = b.RunIn(t, t.Context(), dir, args)
 	}()
 	<-dead
-	m.die, b.Store = nil, store.Store
+	m.die, b.Store = nil, store.Cache
 }
 
 func kept(t *testing.T, b *steptest.Bench) []cache.Kept {
 	t.Helper()
-	list, err := b.Store.(cache.Keeper).Kept(t.Context())
+	list, err := b.Store.Kept(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestOtherActionIsOther(t *testing.T) {
 func TestTidy(t *testing.T) {
 	m := &machine{running: map[string]executor.Spec{}, command: func(executor.Spec) error { return nil }}
 	b := newBench(t, m.runtime())
-	keeper := b.Store.(cache.Keeper)
+	keeper := b.Store
 	now := time.Now().Format(time.RFC3339Nano)
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

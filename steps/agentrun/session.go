@@ -90,17 +90,16 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*s
 func (s *session) find(ctx context.Context) error {
 	s.dirs.root = s.env.WorkDir
 	s.id = s.env.RunID + " " + s.env.Address + " " + fmt.Sprint(s.env.Attempt)
-	keeper, ok := s.env.Store.(cache.Keeper)
-	if !ok || !s.runtime.Resumes {
+	if !s.runtime.Resumes {
 		return nil
 	}
-	s.tidied.Do(func() { s.tidy(ctx, keeper) })
+	s.tidied.Do(func() { s.tidy(ctx, s.env.Store) })
 	kind := Kind(s.deps)
 	key, err := step.Key(&kind, s.raw, s.attempt)
 	if err != nil {
 		return fmt.Errorf("name attempt: %w", err)
 	}
-	dir, release, err := keeper.Keep(ctx, keptPrefix+key.Sum().String())
+	dir, release, err := s.env.Store.Keep(ctx, keptPrefix+key.Sum().String())
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // chain runs steps of all kinds on one store.
 type chain struct {
 	t     *testing.T
-	store cache.Store
+	store cache.Cache
 	kinds map[string]step.Kind
 }
 

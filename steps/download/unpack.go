@@ -162,32 +162,17 @@ func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) 
 	return a.b.Add(name, ref, false)
 }
 
-// open makes what was fetched readable at any place: where it lies, or in the
-// store, by a copy in an ingest where the store cannot.
+// open makes what was fetched readable at any offset: where it lies, or in the
+// store.
 func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, source.Fetched, error) {
 	if data.File != nil {
 		return archive.Source{ReaderAt: data.File, Size: data.Ref.Size}, data.File, nil
 	}
-	if random, ok := a.env.Store.(cache.RandomStore); ok {
-		r, err := random.OpenAt(ctx, data.Ref.ID)
-		if err != nil {
-			return archive.Source{}, nil, err
-		}
-		return archive.Source{ReaderAt: r, Size: data.Ref.Size}, object{r, r}, nil
-	}
-	r, err := a.env.Store.Open(ctx, data.Ref.ID)
+	r, err := a.env.Store.OpenAt(ctx, data.Ref.ID)
 	if err != nil {
 		return archive.Source{}, nil, err
 	}
-	defer r.Close()
-	in, err := a.env.Store.Ingest(ctx, "")
-	if err != nil {
-		return archive.Source{}, nil, err
-	}
-	if _, err := cache.Copy(ctx, in, r); err != nil {
-		return archive.Source{}, nil, errors.Join(err, in.Close())
-	}
-	return archive.Source{ReaderAt: in, Size: data.Ref.Size}, object{in, in}, nil
+	return archive.Source{ReaderAt: r, Size: data.Ref.Size}, object{r, r}, nil
 }
 
 // object is what is in the store already, as source.Fetched.

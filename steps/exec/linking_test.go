@@ -15,20 +15,20 @@ import (
 // linkingStore is a store that hands out hard links to its own files, like
 // the one on disk, and checks them when it reads.
 type linkingStore struct {
-	cache.Store
+	cache.Cache
 	dir   string
 	aside []digest.ContentID
 }
 
-func newLinkingStore(t *testing.T, base cache.Store) *linkingStore {
-	return &linkingStore{Store: base, dir: t.TempDir()}
+func newLinkingStore(t *testing.T, base cache.Cache) *linkingStore {
+	return &linkingStore{Cache: base, dir: t.TempDir()}
 }
 
 func (s *linkingStore) file(id digest.ContentID) string { return filepath.Join(s.dir, id.String()) }
 
 // Place implements cache.Placer.
 func (s *linkingStore) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
-	data, err := cache.Get(ctx, s.Store, ref.ID, 1<<20)
+	data, err := cache.Get(ctx, s.Cache, ref.ID, 1<<20)
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +47,7 @@ func (s *linkingStore) Place(ctx context.Context, ref cache.Ref, path string, p 
 func (s *linkingStore) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	data, err := os.ReadFile(s.file(id))
 	if err != nil {
-		return s.Store.Open(ctx, id)
+		return s.Cache.Open(ctx, id)
 	}
 	if digest.Of(data) != id {
 		s.aside = append(s.aside, id)

@@ -186,7 +186,7 @@ func TestFailures(t *testing.T) {
 
 // countingStore counts how often each object is opened.
 type countingStore struct {
-	cache.Store
+	cache.Cache
 	mu     sync.Mutex
 	opened map[digest.ContentID]int
 }
@@ -195,14 +195,14 @@ func (s *countingStore) Open(ctx context.Context, id digest.ContentID) (io.ReadC
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened[id]++
-	return s.Store.Open(ctx, id)
+	return s.Cache.Open(ctx, id)
 }
 
 // TestCopyReadsNothing sees that a copied raw file is not read.
 func TestCopyReadsNothing(t *testing.T) {
 	b := newBench(t, toyDefinition)
 	args := values(t, b, nil)
-	store := &countingStore{Store: b.Store, opened: map[digest.ContentID]int{}}
+	store := &countingStore{Cache: b.Store, opened: map[digest.ContentID]int{}}
 	b.Store = store
 	if _, err := b.Run(t, args); err != nil {
 		t.Fatal(err)

@@ -15,13 +15,13 @@ import (
 // sink streams the outputs of a preparation into the store.
 type sink struct {
 	ctx   context.Context // of one run
-	store cache.Store
+	store cache.Building
 
 	mu              sync.Mutex
 	public, private *tree.Builder
 }
 
-func newSink(ctx context.Context, store cache.Store) *sink {
+func newSink(ctx context.Context, store cache.Building) *sink {
 	return &sink{ctx: ctx, store: store, public: tree.NewBuilder(store), private: tree.NewBuilder(store)}
 }
 

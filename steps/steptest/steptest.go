@@ -24,7 +24,7 @@ import (
 // Bench runs steps of one kind.
 type Bench struct {
 	Kind  *step.Kind
-	Store cache.Store
+	Store cache.Cache
 	// Limits are the limits of the steps that run.
 	Limits step.Limits
 

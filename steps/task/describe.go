@@ -28,7 +28,7 @@ func NewDescriber(deps Deps, patience time.Duration) *Describer {
 // step of the kind would take it; nil if the competition has none. A text that
 // is not the pinned one is a step.ErrMismatch; any other error says that no
 // place has it.
-func (d *Describer) Describe(ctx context.Context, store cache.Store, def *competitions.Definition) ([]byte, error) {
+func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *competitions.Definition) ([]byte, error) {
 	pins, err := d.deps.Repository.Texts(def, competitions.TaskReference)
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // it has none

@@ -69,7 +69,7 @@ const smallEntry = 1 << 20
 //
 // When it fails, the entries that were stored are of no tree, and the journal
 // is kept.
-func Into(ctx context.Context, store cache.Store, src Source, format Format, sink Sink, o IntoOptions) (*Unpacked, error) {
+func Into(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*Unpacked, error) {
 	u, err := newUnpacker(ctx, store, src, format, sink, o)
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s archive: %w", format, err)
@@ -94,7 +94,7 @@ func Into(ctx context.Context, store cache.Store, src Source, format Format, sin
 type unpacker struct {
 	ctx    context.Context // of one call; cancelled by the first failure
 	cancel context.CancelCauseFunc
-	store  cache.Store
+	store  cache.Building
 	src    Source
 	guard  *guard
 	o      IntoOptions
@@ -114,7 +114,7 @@ type unpacker struct {
 	files, bytes, continued int64
 }
 
-func newUnpacker(ctx context.Context, store cache.Store, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
+func newUnpacker(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}

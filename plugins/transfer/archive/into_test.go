@@ -21,7 +21,7 @@ import (
 )
 
 // into unpacks an archive into a store and returns its tree.
-func into(store cache.Store, src archive.Source, format archive.Format, o archive.IntoOptions) (cache.Ref, *archive.Unpacked, error) {
+func into(store cache.Cache, src archive.Source, format archive.Format, o archive.IntoOptions) (cache.Ref, *archive.Unpacked, error) {
 	ctx := context.Background()
 	if o.Limits == (archive.Limits{}) {
 		o.Limits = archive.DefaultLimits()
@@ -39,7 +39,7 @@ func into(store cache.Store, src archive.Source, format archive.Format, o archiv
 }
 
 // list returns the files of a tree with their MD5; folders have none.
-func list(t *testing.T, store cache.Store, ref cache.Ref) map[string]string {
+func list(t *testing.T, store cache.Cache, ref cache.Ref) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := tree.Walk(context.Background(), store, ref, func(name string, e tree.Entry) error {

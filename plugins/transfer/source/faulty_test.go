@@ -85,7 +85,7 @@ type download struct {
 }
 
 // play downloads as often as the engine would until it succeeds.
-func (h history) play(t *testing.T, store cache.Store) (d download) {
+func (h history) play(t *testing.T, store cache.Cache) (d download) {
 	srv := kaggletest.New(h.plan)
 	defer srv.Close()
 	o := kaggletest.NewObject(h.seed, h.size)
@@ -165,7 +165,7 @@ func TestThousandFaultyDownloads(t *testing.T) {
 		wg.Go(func() {
 			for seed := next.Add(1); seed <= histories && !t.Failed(); seed = next.Add(1) {
 				h := newHistory(seed)
-				var store cache.Store = memory.New()
+				var store cache.Cache = memory.New()
 				if seed%20 == 0 {
 					c, err := disk.Open(t.TempDir(), disk.Options{})
 					if err != nil {

@@ -34,7 +34,7 @@ func (s *server) pins() (sha, sum string) {
 	return digest.Of(s.content).String(), hex.EncodeToString(m[:])
 }
 
-func read(t *testing.T, store cache.Store, ref cache.Ref) []byte {
+func read(t *testing.T, store cache.Cache, ref cache.Ref) []byte {
 	t.Helper()
 	r, err := store.Open(t.Context(), ref.ID)
 	if err != nil {

@@ -159,7 +159,7 @@ func (m *mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 const maxSums = 16 << 20
 
 // sum returns the SHA-256 of the archive by the mirror's list, or "".
-func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string, error) {
+func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Building) (string, error) {
 	r, err := m.openSums(ctx, spec, store)
 	var page *pageError // a site that answers everything with its front page
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) || errors.As(err, &page) && !page.login {
@@ -179,7 +179,7 @@ func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Store) (string,
 	return "", nil
 }
 
-func (m *mirror) openSums(ctx context.Context, spec Spec, store cache.Store) (io.ReadCloser, error) {
+func (m *mirror) openSums(ctx context.Context, spec Spec, store cache.Building) (io.ReadCloser, error) {
 	switch scheme(spec.URL) {
 	case "":
 		return os.Open(filepath.Join(folderOf(spec.URL), sumsName))

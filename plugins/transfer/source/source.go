@@ -67,7 +67,7 @@ type Fetched interface {
 // Request is one fetch.
 type Request struct {
 	Spec  Spec
-	Store cache.Store
+	Store cache.Building
 	// Unpublished asks for Data.File instead of an object of the store. A
 	// source that cannot, or that fetched a folder, stores as ever.
 	Unpublished bool

@@ -13,7 +13,7 @@ import (
 
 // countingStore counts what is read back from ingests.
 type countingStore struct {
-	cache.Store
+	cache.Cache
 	read int64
 }
 
@@ -23,7 +23,7 @@ type countingIngest struct {
 }
 
 func (s *countingStore) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
-	in, err := s.Store.Ingest(ctx, key)
+	in, err := s.Cache.Ingest(ctx, key)
 	return &countingIngest{in, s}, err
 }
 
@@ -52,7 +52,7 @@ func TestSumsGoOn(t *testing.T) {
 		{"lost", func(_ *testing.T, j cache.Ingest) { j.Reset() }, 460_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store := &countingStore{Store: memory.New()}
+			store := &countingStore{Cache: memory.New()}
 			open := func() *sink {
 				s, err := openSink(t.Context(), store, "key", true, 100_000)
 				if err != nil {

@@ -194,12 +194,12 @@ func TestLayout(t *testing.T) {
 // TestUnpublished hands a download over without storing it.
 func TestUnpublished(t *testing.T) {
 	srv := toyServer(t, 100_000, nil)
-	for _, store := range []cache.Store{memory.New(), openDisk(t)} {
+	for _, store := range []cache.Cache{memory.New(), openDisk(t)} {
 		testUnpublished(t, srv, store)
 	}
 }
 
-func openDisk(t *testing.T) cache.Store {
+func openDisk(t *testing.T) cache.Cache {
 	c, err := disk.Open(t.TempDir(), disk.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func openDisk(t *testing.T) cache.Store {
 	return c
 }
 
-func testUnpublished(t *testing.T, srv *kaggletest.Server, store cache.Store) {
+func testUnpublished(t *testing.T, srv *kaggletest.Server, store cache.Cache) {
 	want := srv.Archive("toy").Data
 	k := scaledKaggle(srv, 4)
 	fetch := func() Data {

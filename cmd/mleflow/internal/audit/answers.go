@@ -19,10 +19,7 @@ import (
 
 // Data is where a verifier's own answers are.
 type Data struct {
-	Cache interface {
-		cache.Store
-		cache.Index
-	}
+	Cache cache.Cache
 	// Dir is a folder with prepared data, or empty for what was prepared in
 	// the cache.
 	Dir string

@@ -68,6 +68,16 @@ func (s *Store) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	return n, err
 }
 
+// Place implements cache.Placer, by a copy.
+func (s *Store) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	return cache.Plain{Store: s}.Place(ctx, ref, path, p)
+}
+
+// OpenAt implements cache.RandomStore, by a copy.
+func (s *Store) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
+	return cache.Plain{Store: s}.OpenAt(ctx, id)
+}
+
 // Lookup implements cache.Index. That the content is there is not promised.
 func (s *Store) Lookup(_ context.Context, id digest.ActionID) (*cache.Record, error) {
 	if rec, found := s.records[id]; found {

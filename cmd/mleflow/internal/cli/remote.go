@@ -57,7 +57,7 @@ func (a *app) attachRemote(b *backend, pipeline string) error {
 
 // resultCache is a cache that results are taken out of.
 type resultCache interface {
-	cache.Store
+	cache.Files
 	cache.Index
 }
 

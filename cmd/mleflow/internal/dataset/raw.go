@@ -14,7 +14,7 @@ import (
 
 // Fetched is raw data in a cache.
 type Fetched struct {
-	Store cache.Store
+	Store cache.Files
 	Tree  cache.Ref
 }
 

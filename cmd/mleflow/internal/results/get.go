@@ -19,7 +19,7 @@ import (
 
 // Source is where results are taken from.
 type Source struct {
-	Store cache.Store
+	Store cache.Files
 	Index cache.Index
 	// Run is the run that gave them.
 	Run *ledger.Summary

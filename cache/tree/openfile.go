@@ -10,20 +10,23 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// openRandom opens a file that can be read at any offset. Reading starts
+// openFile opens a file that can be read at any offset. Reading starts
 // verified; the first seek or read at an offset moves to unverified reads.
-func (f *FS) openRandom(random cache.RandomStore, name string, e Entry) (fs.File, error) {
+func (f *FS) openFile(name string, e Entry) (fs.File, error) {
 	r, err := f.store.Open(f.ctx, e.ID)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	open := sync.OnceValues(func() (cache.RandomReader, error) { return random.OpenAt(f.ctx, e.ID) })
-	return &randomFile{openFile: openFile{ReadCloser: r, info: info{e}}, open: open}, nil
+	open := sync.OnceValues(func() (cache.RandomReader, error) { return f.store.OpenAt(f.ctx, e.ID) })
+	return &openFile{verified: r, info: info{e}, open: open}, nil
 }
 
-// randomFile is an openFile that can also seek.
-type randomFile struct {
-	openFile
+// openFile is a file that is open. It has no reader at any offset until one is
+// needed, since most files are read from their beginning to their end.
+type openFile struct {
+	// verified reads from the beginning.
+	verified io.ReadCloser
+	info     info
 	// open returns the one random reader, which opened says exists.
 	open   func() (cache.RandomReader, error)
 	opened atomic.Bool
@@ -32,17 +35,19 @@ type randomFile struct {
 	read    int64
 }
 
-func (f *randomFile) Read(p []byte) (int, error) {
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+func (f *openFile) Read(p []byte) (int, error) {
 	if f.section != nil {
 		return f.section.Read(p)
 	}
-	n, err := f.openFile.Read(p)
+	n, err := f.verified.Read(p)
 	f.read += int64(n)
 	return n, err
 }
 
 // ReadAt implements io.ReaderAt.
-func (f *randomFile) ReadAt(p []byte, off int64) (int, error) {
+func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
 	at, err := f.random()
 	if err != nil {
 		return 0, err
@@ -51,7 +56,7 @@ func (f *randomFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Seek implements io.Seeker.
-func (f *randomFile) Seek(offset int64, whence int) (int64, error) {
+func (f *openFile) Seek(offset int64, whence int) (int64, error) {
 	if f.section == nil {
 		at, err := f.random()
 		if err != nil {
@@ -65,7 +70,7 @@ func (f *randomFile) Seek(offset int64, whence int) (int64, error) {
 	return f.section.Seek(offset, whence)
 }
 
-func (f *randomFile) random() (cache.RandomReader, error) {
+func (f *openFile) random() (cache.RandomReader, error) {
 	at, err := f.open()
 	if err == nil {
 		f.opened.Store(true)
@@ -73,8 +78,8 @@ func (f *randomFile) random() (cache.RandomReader, error) {
 	return at, err
 }
 
-func (f *randomFile) Close() error {
-	err := f.openFile.Close()
+func (f *openFile) Close() error {
+	err := f.verified.Close()
 	if !f.opened.Load() {
 		return err
 	}
