@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
@@ -156,11 +157,17 @@ func countArguments(verb transform.Verb, f reflect.Type, types []reflect.Type, h
 	return fmt.Sprintf("Write %s(%s).", verb.Name, strings.Join(verb.Params, ", "))
 }
 
+// sentence is an error whose text ends with a full stop.
+type sentence struct{ error }
+
+func (s sentence) Error() string { return diag.Sentence(s.error.Error()) }
+func (s sentence) Unwrap() error { return s.error }
+
 // result turns what a verb returned into a value of the language.
 func result(out []reflect.Value, verb transform.Verb, r hcl.Range) (cty.Value, hcl.Diagnostics) {
 	if last := out[len(out)-1]; last.Type() == errorType {
 		if err, _ := last.Interface().(error); err != nil {
-			return fail(r, "Cannot "+verb.Name, "%s.", strings.TrimSuffix(err.Error(), "."))
+			return fail(r, "Cannot "+verb.Name, "%v", sentence{err})
 		}
 	}
 	v, err := fromGo(out[0])

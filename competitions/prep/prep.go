@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"runtime"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -102,7 +101,7 @@ func (r *runner) run(ctx context.Context, outputs []*item, parallelism int) erro
 
 func isCancelled(diags hcl.Diagnostics) bool {
 	for _, d := range diags {
-		if !strings.Contains(d.Detail, context.Canceled.Error()) {
+		if !diag.Is(d, context.Canceled) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -22,9 +23,20 @@ import (
 type List = hcl.Diagnostics
 
 // Error returns a diagnostic at r. The summary is a short sentence without a
-// full stop; the detail says what was expected and how to mend it.
+// full stop; the detail says what was expected and how to fix it. Errors among
+// the arguments are kept for Is.
 func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args), Subject: r.Ptr()}
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args), Subject: r.Ptr()}
+	var errs []error
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		d.Extra = quoted{errors.Join(errs...)}
+	}
+	return d
 }
 
 // Warning is Error for what need not stop the run.
@@ -46,7 +58,26 @@ func Failure(summary string, err error) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: Sentence(err.Error()), Extra: failure{err}}
 }
 
-type failure struct{ err error }
+// failure is the error of a Failure, quoted what the detail of another
+// diagnostic quotes.
+type (
+	failure struct{ err error }
+	quoted  struct{ err error }
+)
+
+// Is reports whether the diagnostic was made from an error that is target, as
+// errors.Is does; diagnostics within that error count as well.
+func Is(d *hcl.Diagnostic, target error) bool {
+	var err error
+	switch extra := d.Extra.(type) {
+	case failure:
+		err = extra.err
+	case quoted:
+		err = extra.err
+	}
+	var list List
+	return errors.Is(err, target) || errors.As(err, &list) && slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return Is(d, target) })
+}
 
 // Sentence ends a text with a full stop, unless it has an end.
 func Sentence(text string) string {

@@ -35,13 +35,15 @@ type answers struct {
 	how string
 }
 
-// errNoAnswers says that the verifier has none.
-var errNoAnswers = errors.New("no answers here")
+// noAnswers is the error that the verifier has none; its text says why.
+type noAnswers struct{ error }
+
+func (e noAnswers) Unwrap() error { return e.error }
 
 // answersOf finds the verifier's own answers for a chain.
 func (a *audit) answersOf(ctx context.Context, l chain) (answers, error) {
 	if a.Data == nil {
-		return answers{}, errNoAnswers
+		return answers{}, noAnswers{errors.New("no answers here")}
 	}
 	def, err := a.definition(l)
 	if err != nil {
@@ -64,7 +66,7 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
 	dir := dataset.Layout{Dir: a.Data.Dir}.Prepared(def.ID)
 	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil {
-		return answers{}, fmt.Errorf("%w: %w", errNoAnswers, err)
+		return answers{}, noAnswers{err}
 	}
 	private, err := tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{})
 	if err != nil {
@@ -109,11 +111,11 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	rec, err := a.Data.Cache.Lookup(ctx, h.Sum())
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
-		return nil, fmt.Errorf("%w: %s was not done in this cache; prepare the data and name them with --data-dir", errNoAnswers, at)
+		return nil, noAnswers{fmt.Errorf("%s was not done in this cache; prepare the data and name them with --data-dir", at)}
 	case err != nil:
 		return nil, err
 	case !a.Data.Ran(rec.Run):
-		return nil, fmt.Errorf("%w: what %s gave came into this cache from elsewhere; prepare the data and name them with --data-dir", errNoAnswers, at)
+		return nil, noAnswers{fmt.Errorf("what %s gave came into this cache from elsewhere; prepare the data and name them with --data-dir", at)}
 	}
 	return rec, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -281,9 +280,10 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 // trust finds own answers for a row.
 func (a *audit) trust(ctx context.Context, l chain, row Row) (Row, error) {
 	own, err := a.answersOf(ctx, l)
+	var none noAnswers
 	switch {
-	case errors.Is(err, errNoAnswers):
-		row.Why = strings.TrimPrefix(err.Error(), errNoAnswers.Error()+": ")
+	case errors.As(err, &none):
+		row.Why = none.Error()
 		return row, nil
 	case err != nil:
 		return row, err
