@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -55,7 +56,7 @@ func TestRuns(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	split := grading.Aggregate([][]grading.Flags{{{GoldMedal: true}, {}}, {{}, {}}})
+	split := board.Aggregate([][]board.Flags{{{GoldMedal: true}, {}}, {{}, {}}})
 	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2, Isolation: "mixed: container, not isolated", Task: "own"}, {Agent: "y", Name: "low"}})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestFigures(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	got := export.Markdown([]export.Row{{
 		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
-		Splits: map[string]grading.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}}, Isolation: "not isolated", Task: "reference",
+		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}}, Isolation: "not isolated", Task: "reference",
 	}}, []string{"Note of a|b."})
 	if want := `| a\|b | m n | 90.91 ± 1.51 | - | - | - | 24 | 2026-01-02 | not isolated | reference |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("got\n%s", got)

@@ -1,7 +1,7 @@
 package export
 
 import (
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -9,7 +9,7 @@ import (
 type Group struct {
 	Agent        string
 	Name         string
-	Figures      grading.Split
+	Figures      board.Split
 	Seeds        int
 	Competitions int
 	// Isolation says how the attempts were isolated; see conditions.Shown.
@@ -21,15 +21,15 @@ type Group struct {
 type figure struct {
 	Group
 	name string
-	grading.Estimate
+	board.Estimate
 }
 
 // Figures returns the table of figures: one row for an agent, a group and a
-// figure, in the order of groups and of grading.PercentageNames.
+// figure, in the order of groups and of board.PercentageNames.
 func Figures(groups []Group) (*table.Table, error) {
 	var r rows[figure]
 	for _, g := range groups {
-		for _, name := range grading.PercentageNames() {
+		for _, name := range board.PercentageNames() {
 			if e, ok := g.Figures[name]; ok {
 				r.of = append(r.of, figure{g, name, e})
 			}

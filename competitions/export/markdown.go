@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
@@ -13,7 +13,7 @@ type Row struct {
 	Agent, Models string
 	// Splits are the figures by split: low, medium, high, all. What is
 	// missing is shown as a dash.
-	Splits map[string]grading.Split
+	Splits map[string]board.Split
 	// Hours is the time that a run may take; "" if it is not known.
 	Hours string
 	// Date is that of the newest report.

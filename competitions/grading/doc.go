@@ -1,5 +1,5 @@
 // Package grading scores a submission as a competition's grade block says,
-// compares it with the human leaderboard and summarises reports.
+// and compares it with the human leaderboard.
 //
 // # Vocabulary
 //

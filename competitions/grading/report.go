@@ -112,6 +112,15 @@ type Detail struct {
 	Conditions []string `json:"conditions,omitempty"`
 }
 
+// Graded is a report with the labels that say whose submission it is, such as
+// agent and seed.
+type Graded struct {
+	Report
+	Labels map[string]string `json:"labels,omitempty"`
+	// Origin is the run of a run group that it is from; nil for others.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
 	r.Isolation, r.Task, r.Conditions = conditions.Shown(set), conditions.Told(set), set

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -74,7 +74,7 @@ func readExperiments(runs string) ([][]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read experiments: %w", err)
 	}
-	if err := grading.CheckFetched(text); err != nil {
+	if err := board.CheckFetched(text); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(text), "\ufeff")))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -113,7 +114,7 @@ func readMetadata(path string) (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := grading.CheckFetched(data); err != nil {
+	if err := board.CheckFetched(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", metadataName, err)
 	}
 	var meta Metadata

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -45,7 +45,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "version", Type: cty.String, Doc: "Takes only the reports of this version of the competitions; all by default."},
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "The names that agents are shown by, by their label agent in the reports."},
 			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with each of the others: exact McNemar test, sign-flip test and bootstrap intervals, run by run."},
-			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(int64(grading.DefaultResampling.Resamples)), Doc: "How many resamples the bootstrap draws."},
+			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(int64(board.DefaultResampling.Resamples)), Doc: "How many resamples the bootstrap draws."},
 			{Name: "attempts", Type: cty.List(attemptType), Doc: "The agent-run steps of the reports, in the same order, such as values(step.agent-run.solve): adds times, questions to the validity server and, if agents left logs/usage.json, tokens and cost. They differ from run to run, and the board with them."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
@@ -154,19 +154,19 @@ func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	forms := splitTasks(entries)
-	board, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
+	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	how := grading.Resampling{Resamples: a.args.Resamples}
+	how := board.Resampling{Resamples: a.args.Resamples}
 	for _, agents := range append([][]string{a.args.Compare}, forms...) {
-		if err := board.Compare(agents, how); err != nil {
+		if err := b.Compare(agents, how); err != nil {
 			return nil, fmt.Errorf("aggregate: %w", err)
 		}
 	}
-	markdown, err := a.markdown(board)
+	markdown, err := a.markdown(b)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	return a.outputs(ctx, env, board, markdown)
+	return a.outputs(ctx, env, b, markdown)
 }

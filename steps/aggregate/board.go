@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -62,7 +63,7 @@ type Group struct {
 	// padded.
 	Seeds int `json:"seeds"`
 	// Percentages are by the reference's names.
-	Percentages grading.Split `json:"percentages"`
+	Percentages board.Split `json:"percentages"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
 	// Task is what the agent was told; see conditions.Told.
@@ -80,14 +81,14 @@ type Result struct {
 	Runs           int  `json:"runs"`
 	// Scored is the number of runs with a finite score; Score is over those,
 	// and nil when there is none.
-	Scored      int               `json:"scored"`
-	Score       *grading.Estimate `json:"score"`
-	Best        *grading.Number   `json:"best"`
-	Gold        int               `json:"gold_medals"`
-	Silver      int               `json:"silver_medals"`
-	Bronze      int               `json:"bronze_medals"`
-	AboveMedian int               `json:"above_median"`
-	Valid       int               `json:"valid_submissions"`
+	Scored      int             `json:"scored"`
+	Score       *board.Estimate `json:"score"`
+	Best        *grading.Number `json:"best"`
+	Gold        int             `json:"gold_medals"`
+	Silver      int             `json:"silver_medals"`
+	Bronze      int             `json:"bronze_medals"`
+	AboveMedian int             `json:"above_median"`
+	Valid       int             `json:"valid_submissions"`
 	// Unscored are the runs without a finite score, by why; see
 	// export.Unscored.
 	Unscored map[string]int `json:"unscored,omitempty"`
@@ -231,18 +232,18 @@ func gaps(own []Entry, all []string) []Gap {
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })
-	flags := make([]grading.Flags, len(own))
+	flags := make([]board.Flags, len(own))
 	for i, e := range own {
-		flags[i] = e.Report.Flags()
+		flags[i] = board.FlagsOf(e.Report)
 	}
 	g.Isolation, g.Task = conditions.Shown(conditionsOf(own)...), conditions.Told(conditionsOf(own)...)
-	seeds, err := grading.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
+	seeds, err := board.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
-		g.Seeds, g.Percentages = len(seeds), grading.Aggregate(seeds)
+		g.Seeds, g.Percentages = len(seeds), board.Aggregate(seeds)
 	case pad:
-		zero := make([]grading.Flags, len(g.Competitions))
-		g.Percentages = grading.Aggregate([][]grading.Flags{zero})
+		zero := make([]board.Flags, len(g.Competitions))
+		g.Percentages = board.Aggregate([][]board.Flags{zero})
 	}
 	return g
 }
@@ -273,7 +274,7 @@ func newResult(runs []Entry) Result {
 	if r.Scored = len(scores); r.Scored == 0 {
 		return r
 	}
-	estimate := grading.NewEstimate(scores)
+	estimate := board.NewEstimate(scores)
 	r.Score = &estimate
 	return r
 }

@@ -5,19 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// Comparison is two agents compared; see grading.Comparison.
+// Comparison is two agents compared; see board.Comparison.
 type Comparison struct {
 	First  string `json:"first"`
 	Second string `json:"second"`
-	grading.Comparison
+	board.Comparison
 }
 
 // Compare compares the first of the agents with each of the others, over all
 // competitions of the board.
-func (b *Board) Compare(agents []string, how grading.Resampling) error {
+func (b *Board) Compare(agents []string, how board.Resampling) error {
 	if len(agents) == 0 {
 		return nil
 	}
@@ -31,7 +32,7 @@ func (b *Board) Compare(agents []string, how grading.Resampling) error {
 		if err != nil {
 			return err
 		}
-		c, err := grading.NewPairing(first, second, ids).Compare(how)
+		c, err := board.NewPairing(first, second, ids).Compare(how)
 		if err != nil {
 			return fmt.Errorf("%s and %s: %w", agents[0], name, err)
 		}

@@ -8,21 +8,21 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-func (a *aggregation) outputs(ctx context.Context, env *step.Env, board *Board, markdown string) (cache.Outputs, error) {
-	text, err := json.MarshalIndent(board, "", "  ")
+func (a *aggregation) outputs(ctx context.Context, env *step.Env, made *Board, markdown string) (cache.Outputs, error) {
+	text, err := json.MarshalIndent(made, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode leaderboard: %w", err)
 	}
-	shown := board.Text(a.args.Title)
+	shown := made.Text(a.args.Title)
 	files := map[string][]byte{"board.json": append(text, '\n'), "board.md": []byte(markdown), "board.txt": []byte(shown)}
-	if err := board.tables(files); err != nil {
+	if err := made.tables(files); err != nil {
 		return nil, err
 	}
 	out := cache.Outputs{}
@@ -89,21 +89,21 @@ func (b *Board) tables(files map[string][]byte) error {
 // markdown returns the rows of the reference's README: percentages by
 // complexity, whatever the board is grouped by, and over all competitions of
 // the board.
-func (a *aggregation) markdown(board *Board) (string, error) {
+func (a *aggregation) markdown(whole *Board) (string, error) {
 	byComplexity := aggregation{args: arguments{GroupBy: byComplexity}, catalog: a.catalog}
-	b, err := NewBoard(board.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing})
+	b, err := NewBoard(whole.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return "", err
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
-		row := export.Row{Agent: agent.Name, Splits: map[string]grading.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task}
+		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages
 			}
 		}
-		for _, e := range board.Entries {
+		for _, e := range whole.Entries {
 			if e.Agent == agent.Name && e.Attempt != nil && e.Attempt.Usage != nil && e.Attempt.Usage.Model != "" {
 				row.Models = e.Attempt.Usage.Model
 			}

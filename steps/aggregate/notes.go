@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -152,9 +153,9 @@ func (c Comparison) write(out *strings.Builder) {
 }
 
 // ComparisonRows returns a comparison as rows of a table, headers first.
-func ComparisonRows(first, second string, c grading.Comparison) [][]string {
+func ComparisonRows(first, second string, c board.Comparison) [][]string {
 	rows := [][]string{{"", first, second, "difference", "other runs", "other competitions", "only " + first, "only " + second, "McNemar p", "sign-flip p"}}
-	for _, name := range grading.PercentageNames() {
+	for _, name := range board.PercentageNames() {
 		d := c.Figures[name]
 		rows = append(rows, []string{
 			strings.TrimSuffix(name, "_percentage"), percent(d.First), percent(d.Second), fmt.Sprintf("%+.2f", float64(d.Difference)),
@@ -169,7 +170,7 @@ func percent(n grading.Number) string { return fmt.Sprintf("%.2f %%", float64(n)
 
 func pText(p grading.Number) string { return fmt.Sprintf("%.4g", float64(p)) }
 
-func intervalText(i *grading.Intervals) string {
+func intervalText(i *board.Intervals) string {
 	if i == nil {
 		return "-"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -90,7 +91,7 @@ func TestReportByHand(t *testing.T) {
 		if !strings.Contains(table, "my-competition") || !strings.Contains(table, "0.75") {
 			t.Errorf("the board is %s", table)
 		}
-		file, err := grading.ReadFile(bytes.NewReader(text))
+		file, err := board.ReadFile(bytes.NewReader(text))
 		if err != nil || len(file.Reports) != 1 || file.Reports[0].Labels["agent"] != "mine" || !file.Reports[0].SilverMedal {
 			t.Errorf("got %+v, %v", file, err)
 		}

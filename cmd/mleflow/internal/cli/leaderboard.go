@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
@@ -24,12 +25,12 @@ type leaderboardOptions struct {
 	// against are reports of another agent, and againstAgent its name.
 	against      []string
 	againstAgent string
-	how          grading.Resampling
+	how          board.Resampling
 	show         showOptions
 }
 
 func newLeaderboard(a *app) *cobra.Command {
-	o := leaderboardOptions{how: grading.DefaultResampling}
+	o := leaderboardOptions{how: board.DefaultResampling}
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one a seed, as the reference does",
@@ -113,8 +114,8 @@ func (a *app) reportsToRead(o leaderboardOptions, args []string) ([]string, erro
 // standing is an agent's reports and what follows from them.
 type standing struct {
 	name  string
-	file  grading.File
-	board grading.Board
+	file  board.File
+	board board.Board
 }
 
 func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
@@ -161,30 +162,30 @@ func (o *leaderboardOptions) check(a *app) error {
 	return o.show.check(a.json)
 }
 
-func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]grading.SplitIDs, error) {
+func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]board.SplitIDs, error) {
 	sets := []setFlags{o.set}
 	if !o.set.given() {
 		sets = []setFlags{{split: "low"}, {split: "medium"}, {split: "high"}, {split: "all"}}
 	}
-	var splits []grading.SplitIDs
+	var splits []board.SplitIDs
 	for _, set := range sets {
 		ids, err := set.ids(catalog)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		splits = append(splits, grading.SplitIDs{Name: set.name(), IDs: ids})
+		splits = append(splits, board.SplitIDs{Name: set.name(), IDs: ids})
 	}
 	return splits, nil
 }
 
 // standing reads the reports of one agent.
-func (o leaderboardOptions) standing(paths []string, agent string, splits []grading.SplitIDs) (standing, error) {
+func (o leaderboardOptions) standing(paths []string, agent string, splits []board.SplitIDs) (standing, error) {
 	files, err := reportFiles(paths)
 	if err != nil {
 		return standing{}, err
 	}
 	s := standing{}
-	if s.file, err = grading.ReadPaths(files); err != nil {
+	if s.file, err = board.ReadPaths(files); err != nil {
 		return s, err
 	}
 	if agent != "" || o.experiment == "" { // an experiment says what belongs together
@@ -198,7 +199,7 @@ func (o leaderboardOptions) standing(paths []string, agent string, splits []grad
 		}
 	}
 	s.name = agentName(s.file.Reports, paths)
-	s.board, err = grading.NewBoard(grading.AllFlags(s.file.Reports), splits, grading.Seeds{Count: o.seeds, PadMissing: o.padMissing})
+	s.board, err = board.NewBoard(board.AllFlags(s.file.Reports), splits, board.Seeds{Count: o.seeds, PadMissing: o.padMissing})
 	if o.compares() {
 		return s, nil // agents can be compared where no split is complete
 	}
@@ -249,7 +250,7 @@ func quoted(names []string) string {
 
 // refuseFailures keeps runs that could not be graded, which is no failure of
 // the agent, from being counted as one.
-func refuseFailures(file grading.File, splits []grading.SplitIDs) error {
+func refuseFailures(file board.File, splits []board.SplitIDs) error {
 	for _, f := range file.Failures {
 		for _, s := range splits {
 			if slices.Contains(s.IDs, f.CompetitionID) {
@@ -262,10 +263,10 @@ func refuseFailures(file grading.File, splits []grading.SplitIDs) error {
 }
 
 // compare pairs two agents in every split that has a pair.
-func (o leaderboardOptions) compare(first, second standing, splits []grading.SplitIDs) (map[string]grading.Comparison, error) {
-	out := map[string]grading.Comparison{}
+func (o leaderboardOptions) compare(first, second standing, splits []board.SplitIDs) (map[string]board.Comparison, error) {
+	out := map[string]board.Comparison{}
 	for _, s := range splits {
-		pairing := grading.NewPairing(first.file.Reports, second.file.Reports, s.IDs)
+		pairing := board.NewPairing(first.file.Reports, second.file.Reports, s.IDs)
 		if len(pairing.Pairs) == 0 {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -53,8 +54,8 @@ func (o *showOptions) check(json bool) error {
 // comparisons by split.
 type leaderboardResult struct {
 	agents      []standing
-	comparisons map[string]grading.Comparison
-	splits      []grading.SplitIDs
+	comparisons map[string]board.Comparison
+	splits      []board.SplitIDs
 	catalog     *competitions.Catalog
 }
 
@@ -64,7 +65,7 @@ type boardJSON struct {
 	Agent     string `json:"agent"`
 	Isolation string `json:"isolation"` // see conditions.Shown
 	Task      string `json:"task"`      // see conditions.Told
-	grading.Board
+	board.Board
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
@@ -73,9 +74,9 @@ type boardJSON struct {
 }
 
 type comparisonJSON struct {
-	First  string                        `json:"first"`
-	Second string                        `json:"second"`
-	Splits map[string]grading.Comparison `json:"splits"`
+	First  string                      `json:"first"`
+	Second string                      `json:"second"`
+	Splits map[string]board.Comparison `json:"splits"`
 }
 
 func (a *app) showLeaderboard(r leaderboardResult, o showOptions) error {
@@ -206,7 +207,7 @@ func (r leaderboardResult) runs() []export.Run {
 	var runs []export.Run
 	for _, s := range r.agents {
 		for _, g := range s.file.Reports {
-			if slices.ContainsFunc(r.splits, func(split grading.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
+			if slices.ContainsFunc(r.splits, func(split board.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
 				run := aggregate.NewEntry(g, r.catalog).Run()
 				run.Agent = s.name
 				runs = append(runs, run)
@@ -245,7 +246,7 @@ func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
 	return nil
 }
 
-func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split string, c grading.Comparison) error {
+func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split string, c board.Comparison) error {
 	fmt.Fprintf(out, "%s: %s by %s at %s", a.outStyle().Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
 	if len(c.Unpaired) > 0 {
 		first, second := 0, 0
@@ -272,7 +273,7 @@ func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split strin
 	return nil
 }
 
-func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitIDs) error {
+func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []board.SplitIDs) error {
 	b := s.board
 	if len(b.Splits) == 0 {
 		out.WriteString("No split is complete.\n")
@@ -290,7 +291,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []grading.SplitI
 	}
 	t := view.NewTable(columns...)
 	t.Fit(1, a.boardWidth())
-	for _, name := range grading.PercentageNames() {
+	for _, name := range board.PercentageNames() {
 		row := []string{name}
 		for _, split := range shown {
 			e := b.Splits[split][name]

@@ -1,4 +1,4 @@
-package grading
+package board
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // testdata/board.json is made by testdata/board.py with the reference's own
@@ -90,31 +92,31 @@ func TestBoardSkipsWhatItCannotBuild(t *testing.T) {
 }
 
 // sameNumber takes NaN for equal to NaN.
-var sameNumber = cmp.Comparer(func(a, b Number) bool { return a == b || a != a && b != b })
+var sameNumber = cmp.Comparer(func(a, b grading.Number) bool { return a == b || a != a && b != b })
 
 // full is the fields that every report has.
 const full = `"gold_medal": false, "silver_medal": 0, "bronze_medal": null, "above_median": false, "submission_exists": true, "valid_submission": 1`
 
 func TestReadFile(t *testing.T) {
-	is := func(id, agent string, score *Number) Graded {
-		g := Graded{Report: Report{CompetitionID: id, SubmissionExists: true, ValidSubmission: true, Score: score}}
+	is := func(id, agent string, score *grading.Number) grading.Graded {
+		g := grading.Graded{Report: grading.Report{CompetitionID: id, SubmissionExists: true, ValidSubmission: true, Score: score}}
 		if agent != "" {
 			g.Labels = map[string]string{"agent": agent, "seed": "1"}
 		}
 		return g
 	}
-	number := func(v float64) *Number { n := Number(v); return &n }
+	number := func(v float64) *grading.Number { n := grading.Number(v); return &n }
 	for _, tt := range []struct {
 		name, in string
 		want     File
 	}{
 		{"the reference's words", `{"competition_reports": [{"competition_id": "b", "score": NaN, "reason": "a \\\"NaN\\\" is", ` + full + `},
 			{"competition_id": "a", "score": -Infinity, "more": {}, ` + full + `}, {"competition_id": "a", "score": "inf", ` + full + `}], "total": NaN}`,
-			File{Reports: []Graded{is("a", "", number(math.Inf(-1))), is("a", "", number(math.Inf(1))), is("b", "", number(math.NaN()))}}},
+			File{Reports: []grading.Graded{is("a", "", number(math.Inf(-1))), is("a", "", number(math.Inf(1))), is("b", "", number(math.NaN()))}}},
 		{"failures", `{"competition_reports": [], "failures": [{"line": 3, "competition_id": "a", "reason": "no answers"}]}`,
-			File{Failures: []Failure{{Line: 3, CompetitionID: "a", Reason: "no answers"}}}},
-		{"one report", `{"competition_id": "a", "labels": {"agent": "x", "seed": "1"}, ` + full + `}`, File{Reports: []Graded{is("a", "x", nil)}}},
-		{"a board", `{"group_by": "x", "entries": [{"agent": "x", "seed": "1", "report": {"competition_id": "a", ` + full + `}}]}`, File{Reports: []Graded{is("a", "x", nil)}}},
+			File{Failures: []grading.Failure{{Line: 3, CompetitionID: "a", Reason: "no answers"}}}},
+		{"one report", `{"competition_id": "a", "labels": {"agent": "x", "seed": "1"}, ` + full + `}`, File{Reports: []grading.Graded{is("a", "x", nil)}}},
+		{"a board", `{"group_by": "x", "entries": [{"agent": "x", "seed": "1", "report": {"competition_id": "a", ` + full + `}}]}`, File{Reports: []grading.Graded{is("a", "x", nil)}}},
 	} {
 		got, err := ReadFile(strings.NewReader(tt.in))
 		if err != nil {

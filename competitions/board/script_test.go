@@ -1,4 +1,4 @@
-package grading
+package board
 
 import (
 	"compress/gzip"

@@ -1,4 +1,4 @@
-package grading
+package board
 
 import (
 	"bytes"
@@ -9,23 +9,16 @@ import (
 	"os"
 	"slices"
 	"strings"
-)
 
-// Graded is a report with the labels that say whose submission it is, such as
-// agent and seed.
-type Graded struct {
-	Report
-	Labels map[string]string `json:"labels,omitempty"`
-	// Origin is the run of a run group that it is from; nil for others.
-	Origin *Origin `json:"origin,omitempty"`
-}
+	"github.com/mleflow/mleflow/competitions/grading"
+)
 
 // File is what a file of reports holds.
 type File struct {
-	Reports []Graded
+	Reports []grading.Graded
 	// Failures are the runs that could not be graded through no fault of the
 	// agent. Only our own files tell.
-	Failures []Failure
+	Failures []grading.Failure
 }
 
 // flagNames are the fields that the leaderboard is made of. The reference
@@ -48,7 +41,7 @@ func ReadFile(r io.Reader) (File, error) {
 	}
 	var form struct {
 		Reports  *[]json.RawMessage `json:"competition_reports"`
-		Failures []Failure          `json:"failures"`
+		Failures []grading.Failure  `json:"failures"`
 		Entries  *[]boardEntry      `json:"entries"`
 		ID       string             `json:"competition_id"`
 	}
@@ -83,7 +76,7 @@ func ReadFile(r io.Reader) (File, error) {
 		}
 		f.Reports = append(f.Reports, report)
 	}
-	slices.SortStableFunc(f.Reports, func(a, b Graded) int { return strings.Compare(a.CompetitionID, b.CompetitionID) })
+	slices.SortStableFunc(f.Reports, func(a, b grading.Graded) int { return strings.Compare(a.CompetitionID, b.CompetitionID) })
 	return f, nil
 }
 
@@ -106,32 +99,32 @@ func (e boardEntry) labels() map[string]string {
 	return labels
 }
 
-func readGraded(text json.RawMessage) (Graded, error) {
+func readGraded(text json.RawMessage) (grading.Graded, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return Graded{}, err
+		return grading.Graded{}, err
 	}
 	for _, name := range flagNames {
 		value, ok := fields[name]
 		if !ok {
-			return Graded{}, fmt.Errorf("%s is missing", name)
+			return grading.Graded{}, fmt.Errorf("%s is missing", name)
 		}
 		truth, err := jsonTruth(value)
 		if err != nil {
-			return Graded{}, fmt.Errorf("%s: %w", name, err)
+			return grading.Graded{}, fmt.Errorf("%s: %w", name, err)
 		}
 		fields[name] = truth
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return Graded{}, err
+		return grading.Graded{}, err
 	}
-	var g Graded
+	var g grading.Graded
 	if err := json.Unmarshal(text, &g); err != nil {
-		return Graded{}, err
+		return grading.Graded{}, err
 	}
 	if g.CompetitionID == "" {
-		return Graded{}, fmt.Errorf("it names no competition")
+		return grading.Graded{}, fmt.Errorf("it names no competition")
 	}
 	g.AnyMedal = g.GoldMedal || g.SilverMedal || g.BronzeMedal
 	return g, nil
@@ -191,10 +184,10 @@ next:
 }
 
 // AllFlags returns what the leaderboard needs of the reports.
-func AllFlags(reports []Graded) []Flags {
+func AllFlags(reports []grading.Graded) []Flags {
 	out := make([]Flags, len(reports))
 	for i, r := range reports {
-		out[i] = r.Flags()
+		out[i] = FlagsOf(r.Report)
 	}
 	return out
 }

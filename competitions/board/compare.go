@@ -1,9 +1,10 @@
-package grading
+package board
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
@@ -24,9 +25,9 @@ type Difference struct {
 	// First and Second are the agents' percentages over the pairs: the mean
 	// over competitions of the share of runs. Difference is First less Second,
 	// in percentage points.
-	First      Number `json:"first"`
-	Second     Number `json:"second"`
-	Difference Number `json:"difference"`
+	First      grading.Number `json:"first"`
+	Second     grading.Number `json:"second"`
+	Difference grading.Number `json:"difference"`
 	// Pairs by who succeeded.
 	Both       int `json:"both"`
 	OnlyFirst  int `json:"only_first"`
@@ -34,11 +35,11 @@ type Difference struct {
 	Neither    int `json:"neither"`
 	// McNemarP is the two-sided p-value of the exact McNemar test on all
 	// pairs, which takes them for independent.
-	McNemarP Number `json:"mcnemar_p"`
+	McNemarP grading.Number `json:"mcnemar_p"`
 	// SignFlipP is the two-sided p-value of the exact randomisation test on
 	// the competitions' sums of differences, which lets the runs of one
 	// competition depend on each other.
-	SignFlipP Number `json:"sign_flip_p"`
+	SignFlipP grading.Number `json:"sign_flip_p"`
 	// Stratified is the 95 % interval of the difference over other runs at
 	// these competitions: runs are resampled within each. Clustered is that
 	// over other competitions like these: competitions are resampled whole.
@@ -56,8 +57,8 @@ type Intervals struct {
 
 // Interval is a confidence interval.
 type Interval struct {
-	Lower Number `json:"lower"`
-	Upper Number `json:"upper"`
+	Lower grading.Number `json:"lower"`
+	Upper grading.Number `json:"upper"`
 }
 
 // Resampling is how the bootstrap of a comparison is drawn.
@@ -114,7 +115,7 @@ func (p Pairing) compare(holds func(Flags) bool, r Resampling) (Difference, erro
 	if err != nil {
 		return d, err
 	}
-	d.McNemarP, d.SignFlipP = Number(p1), Number(stat.SignFlip(sums))
+	d.McNemarP, d.SignFlipP = grading.Number(p1), grading.Number(stat.SignFlip(sums))
 	if d.Stratified, err = intervals(strata, 1, r); err != nil {
 		return d, err
 	}
@@ -169,7 +170,7 @@ func intervals(strata [][]int64, scale int64, r Resampling) (*Intervals, error) 
 		return nil, err
 	}
 	points := func(i stat.Interval) Interval {
-		return Interval{Number(i.Lower / float64(scale) * 100), Number(i.Upper / float64(scale) * 100)}
+		return Interval{grading.Number(i.Lower / float64(scale) * 100), grading.Number(i.Upper / float64(scale) * 100)}
 	}
 	out := &Intervals{Percentile: points(result.Percentile)}
 	if result.BCa != nil {

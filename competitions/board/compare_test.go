@@ -1,4 +1,4 @@
-package grading
+package board
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 type ends struct {
@@ -40,17 +42,17 @@ func (r *oneRun) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&r.id, &r.seed, &r.medal})
 }
 
-func graded(runs []oneRun) []Graded {
-	var out []Graded
+func graded(runs []oneRun) []grading.Graded {
+	var out []grading.Graded
 	for _, r := range runs {
-		g := Graded{Labels: map[string]string{"seed": r.seed}}
+		g := grading.Graded{Labels: map[string]string{"seed": r.seed}}
 		g.CompetitionID, g.BronzeMedal = r.id, r.medal == 1
 		out = append(out, g)
 	}
 	return out
 }
 
-func competitionIDs(reports ...[]Graded) []string {
+func competitionIDs(reports ...[]grading.Graded) []string {
 	ids := map[string]bool{}
 	for _, g := range slices.Concat(reports...) {
 		ids[g.CompetitionID] = true
@@ -94,7 +96,7 @@ func TestCompareEqualsLibraries(t *testing.T) {
 	}
 }
 
-func near(t *testing.T, what string, got Number, want float64) {
+func near(t *testing.T, what string, got grading.Number, want float64) {
 	t.Helper()
 	if math.Abs(float64(got)-want) > 1e-9 {
 		t.Errorf("%s: got %v, want %v", what, float64(got), want)

@@ -1,7 +1,9 @@
-package grading
+package board
 
 import (
 	"slices"
+
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Pair is a run of each of two agents at one competition.
@@ -37,14 +39,14 @@ type Pairing struct {
 // of both has a seed label, and no two of an agent at one competition have the
 // same, runs with equal seeds are paired; otherwise the n-th run with the n-th.
 // What has no partner is left out and counted.
-func NewPairing(first, second []Graded, ids []string) Pairing {
+func NewPairing(first, second []grading.Graded, ids []string) Pairing {
 	p := Pairing{By: ByOrder}
 	if seeded(first) && seeded(second) {
 		p.By = BySeed
 	}
 	for _, id := range ids {
-		of := func(reports []Graded) []Graded {
-			return slices.DeleteFunc(slices.Clone(reports), func(g Graded) bool { return g.CompetitionID != id })
+		of := func(reports []grading.Graded) []grading.Graded {
+			return slices.DeleteFunc(slices.Clone(reports), func(g grading.Graded) bool { return g.CompetitionID != id })
 		}
 		a, b := of(first), of(second)
 		pairs := pairRuns(a, b, p.By)
@@ -59,7 +61,7 @@ func NewPairing(first, second []Graded, ids []string) Pairing {
 }
 
 // seeded reports whether every report has a seed of its own at its competition.
-func seeded(reports []Graded) bool {
+func seeded(reports []grading.Graded) bool {
 	seen := map[[2]string]bool{}
 	for _, g := range reports {
 		key := [2]string{g.CompetitionID, g.Labels["seed"]}
@@ -71,15 +73,15 @@ func seeded(reports []Graded) bool {
 	return true
 }
 
-func pairRuns(a, b []Graded, by PairedBy) []Pair {
+func pairRuns(a, b []grading.Graded, by PairedBy) []Pair {
 	var pairs []Pair
 	for i, g := range a {
 		partner := i
 		if by == BySeed {
-			partner = slices.IndexFunc(b, func(other Graded) bool { return other.Labels["seed"] == g.Labels["seed"] })
+			partner = slices.IndexFunc(b, func(other grading.Graded) bool { return other.Labels["seed"] == g.Labels["seed"] })
 		}
 		if partner >= 0 && partner < len(b) {
-			pairs = append(pairs, Pair{g.Flags(), b[partner].Flags()})
+			pairs = append(pairs, Pair{FlagsOf(g.Report), FlagsOf(b[partner].Report)})
 		}
 	}
 	return pairs

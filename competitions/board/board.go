@@ -1,9 +1,11 @@
-package grading
+package board
 
 import (
 	"fmt"
 	"math"
+	"strings"
 
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -19,8 +21,8 @@ type Flags struct {
 	ValidSubmission  bool   `json:"valid_submission"`
 }
 
-// Flags returns what the leaderboard needs of the report.
-func (r Report) Flags() Flags {
+// FlagsOf returns what the leaderboard needs of the report.
+func FlagsOf(r grading.Report) Flags {
 	return Flags{
 		CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
 		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
@@ -119,10 +121,10 @@ func PercentageNames() []string {
 // standard deviation by the root of the number of seeds; 0 for one seed) and
 // the interval of 1.96 standard errors around it.
 type Estimate struct {
-	Mean    Number `json:"mean"`
-	SEM     Number `json:"sem"`
-	CILower Number `json:"ci_lower"`
-	CIUpper Number `json:"ci_upper"`
+	Mean    grading.Number `json:"mean"`
+	SEM     grading.Number `json:"sem"`
+	CILower grading.Number `json:"ci_lower"`
+	CIUpper grading.Number `json:"ci_upper"`
 }
 
 // NewEstimate estimates from one value a seed, as numpy.mean and
@@ -139,7 +141,7 @@ func NewEstimate(values []float64) Estimate {
 		sem = math.Sqrt(metric.Sum(squares)/float64(len(values)-1)) / math.Sqrt(float64(len(values)))
 	}
 	margin := float64(1.96 * sem)
-	return Estimate{Mean: Number(mean), SEM: Number(sem), CILower: Number(mean - margin), CIUpper: Number(mean + margin)}
+	return Estimate{Mean: grading.Number(mean), SEM: grading.Number(sem), CILower: grading.Number(mean - margin), CIUpper: grading.Number(mean + margin)}
 }
 
 // Split is the figures of one split of the competitions, by name.
@@ -201,4 +203,19 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 		return b, first
 	}
 	return b, nil
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// list names at most a dozen competitions.
+func list(ids []string) string {
+	if len(ids) > 12 {
+		return strings.Join(ids[:12], ", ") + fmt.Sprintf(", … (%d)", len(ids))
+	}
+	return strings.Join(ids, ", ")
 }
