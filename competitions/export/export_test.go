@@ -116,7 +116,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 		}
 		var written []string
 		for _, c := range tab.Columns() {
-			kind := map[table.Kind]string{table.Text: "text", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
+			kind := map[table.Kind]string{table.Text: "string", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
 			written = append(written, c.Name()+" "+kind)
 		}
 		if diff := cmp.Diff(documented, written); diff != "" {
