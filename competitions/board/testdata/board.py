@@ -6,6 +6,7 @@ commit 783b15af77404fbaffe7255b0c4a934b46153389; with numpy 1.26.4 and scipy 1.1
 """
 import importlib.util
 import json
+import os
 import random
 import sys
 
@@ -52,5 +53,5 @@ for n in range(60):
     except ValueError:
         case["error"] = True
     cases.append(case)
-print(json.dumps({"made_with": "mle-bench 783b15a, numpy 1.26.4, scipy 1.13.1", "cases": cases},
+print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": "mle-bench 783b15a, numpy 1.26.4, scipy 1.13.1", "cases": cases},
                  separators=(",", ":")).replace('{"ids"', '\n{"ids"'))

@@ -8,6 +8,8 @@ the number of the run at it where a seed is missing.
 """
 import json
 import math
+import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -69,5 +71,5 @@ for n in range(30):
         "stratified": points(boot([s.astype(np.int64) for s in strata], total, resamples, seed)) if min(map(len, strata)) > 1 else None,
         "clustered": points(boot([means], whole, resamples, seed)) if len(means) > 1 else None,
     })
-print(json.dumps({"made_with": "numpy 1.26.4, scipy 1.17.1, statsmodels 0.15.0, pandas 2.2.3", "cases": cases},
+print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": "numpy 1.26.4, scipy 1.17.1, statsmodels 0.15.0, pandas 2.2.3", "cases": cases},
                  separators=(",", ":")).replace('{"first"', '\n{"first"'))

@@ -98,4 +98,4 @@ for n in range(340):
         except ValueError as e:
             case["error"] = str(e)[:60]
     cases.append(case)
-print(json.dumps({"made_with": "mle-bench 783b15a, numpy 1.26.4, scipy 1.17.1", "cases": cases}, separators=(",", ":")))
+print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": "mle-bench 783b15a, numpy 1.26.4, scipy 1.17.1", "cases": cases}, separators=(",", ":")))

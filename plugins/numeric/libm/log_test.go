@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 )
 
-// The files hold pairs of bit patterns, argument and correctly rounded value,
-// made with mpmath 1.3 at 400 bits and more.
+// The files hold pairs of bit patterns, argument and correctly rounded value;
+// their first line says how they were made.
 func TestLogIsCorrectlyRounded(t *testing.T) {
 	for name, f := range map[string]func(float64) float64{"log": Log, "log1p": Log1p} {
 		t.Run(name, func(t *testing.T) {
@@ -20,6 +21,9 @@ func TestLogIsCorrectlyRounded(t *testing.T) {
 			defer file.Close()
 			count := 0
 			for lines := bufio.NewScanner(file); lines.Scan(); count++ {
+				if strings.HasPrefix(lines.Text(), "#") {
+					continue
+				}
 				var in, want uint64
 				if _, err := fmt.Sscanf(lines.Text(), "%x %x", &in, &want); err != nil {
 					t.Fatal(err)

@@ -1,7 +1,9 @@
 """Makes cases.json: expressions of the prepare language and what pandas, numpy,
 scikit-learn or Python give for the same thing, written by to_csv(index=False)."""
 import json
+import os
 import pathlib
+import sys
 
 import numpy as np
 import pandas as pd
@@ -128,7 +130,8 @@ case("sum mean min max", 'table({ id = head(csv("a.csv").id, 1), s = sum(csv("a.
      pd.DataFrame({"id": a.id.head(1), "s": a.n.sum(), "m": a.n.mean(), "lo": a.x.min(), "hi": a.x.max(), "n": len(a)}))
 
 with open(here / "cases.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"pandas": pd.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"pandas": pd.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
     f.write("\n")
 import shutil
 shutil.rmtree(work)

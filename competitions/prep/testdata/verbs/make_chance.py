@@ -1,9 +1,11 @@
 """Makes chance.json: expressions of the prepare language that draw from
 Python's random module, and what Python draws; and greedy filling by group."""
 import json
+import os
 import pathlib
 import platform
 import random
+import sys
 
 import pandas as pd
 
@@ -73,5 +75,6 @@ for size in (0, 9, 10, 11, 25, 40, 58, 59, 100):
 case("first_fit nothing", 'first_fit(csv("none.csv").group, 3)', {"group": []})
 
 with open(pathlib.Path(__file__).parent / "chance.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"python": platform.python_version(), "pandas": pd.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"python": platform.python_version(), "pandas": pd.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
     f.write("\n")

@@ -4,9 +4,11 @@ raw in base64."""
 import base64
 import io
 import json
+import os
 import pathlib
 import platform
 import random
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -108,5 +110,6 @@ for p in sorted(work.rglob("*")):
         except UnicodeDecodeError:
             binary[name] = base64.b64encode(data).decode()
 with open(pathlib.Path(__file__).parent / "contents.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"python": platform.python_version(), "pandas": pd.__version__, "numpy": np.__version__, "pillow": PIL.__version__}, "raw": raw, "base64": binary, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"python": platform.python_version(), "pandas": pd.__version__, "numpy": np.__version__, "pillow": PIL.__version__}, "raw": raw, "base64": binary, "cases": CASES}, f, indent=1)
     f.write("\n")

@@ -4,6 +4,7 @@ to_csv(index=False)."""
 import datetime
 import io
 import json
+import os
 import pathlib
 import sys
 
@@ -108,5 +109,6 @@ case("date_ordinal week", 'filter(head(csv("days.csv"), 3), date_ordinal(head(cs
      days.iloc[:3][recent >= recent.max() - pd.Timedelta(days=7)])
 
 with open(here / "groups.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"python": sys.version.split()[0], "pandas": pd.__version__, "numpy": np.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"python": sys.version.split()[0], "pandas": pd.__version__, "numpy": np.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
     f.write("\n")

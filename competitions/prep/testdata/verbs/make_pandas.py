@@ -2,7 +2,9 @@
 for the same thing, written by to_csv(index=False)."""
 import io
 import json
+import os
 import pathlib
+import sys
 import tempfile
 
 import numpy as np
@@ -103,4 +105,4 @@ case("isna", 'table({ m = isna(csv("drives/2021-10-04/Pixel/truth.csv").lat) })'
 
 versions = {"pandas": pd.__version__, "numpy": np.__version__}
 (pathlib.Path(__file__).parent / "pandas.json").write_text(
-    json.dumps({"versions": versions, "raw": RAW, "cases": CASES}, indent=1, ensure_ascii=False) + "\n")
+    json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "versions": versions, "raw": RAW, "cases": CASES}, indent=1, ensure_ascii=False) + "\n")

@@ -4,8 +4,10 @@ scikit-learn give for the same thing. Cases with "json" are written by json.dump
 import io
 import itertools
 import json
+import os
 import pathlib
 import random
+import sys
 
 import numpy as np
 import pandas as pd
@@ -114,4 +116,4 @@ for column, values in ("key", ["a", "e", "a", "c"]), ("number", [1, 9.0, 3, 4]):
 for name in sums:
     table(f"cumsum {name}", f'table({{ {name} = cumsum(csv("sums.csv").{name}) }})', {name: sums[name].cumsum()})
 (HERE / "records.json").write_text(json.dumps({
-    "versions": {"pandas": pd.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}, "raw": RAW, "cases": CASES}, indent=1) + "\n")
+    "command": " ".join(["python", *map(os.path.basename, sys.argv)]), "versions": {"pandas": pd.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}, "raw": RAW, "cases": CASES}, indent=1) + "\n")

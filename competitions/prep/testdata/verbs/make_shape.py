@@ -3,7 +3,9 @@ of a table and what pandas gives for the same thing, written by
 to_csv(index=False)."""
 import io
 import json
+import os
 import pathlib
+import sys
 import warnings
 
 import numpy as np
@@ -62,5 +64,6 @@ case("swapped row, first table", f"concat(head({A}, 7), head({B}, 1), skip({A}, 
 case("swapped row, second table", f"concat(take({A}, skip(head(sequence({A}), 8), 7)), skip({B}, 1))", b)
 
 with open(pathlib.Path(__file__).parent / "shape.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"pandas": pd.__version__, "numpy": np.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"pandas": pd.__version__, "numpy": np.__version__}, "raw": RAW, "cases": CASES}, f, indent=1)
     f.write("\n")

@@ -3,7 +3,9 @@ pyarrow, pandas or Python give for the same thing."""
 import base64
 import io
 import json
+import os
 import pathlib
+import sys
 
 import bson
 import fastparquet
@@ -119,6 +121,7 @@ back.set_index("id")[["x", "text"]].to_parquet(f)
 BINARY["index.parquet"] = f.getvalue()
 case("parquet index", 'parquet("index.parquet")', pd.read_parquet(io.BytesIO(f.getvalue())).reset_index(drop=True))
 
-json.dump({"versions": {"fastparquet": fastparquet.__version__, "pyarrow": pyarrow.__version__, "pandas": pd.__version__, "numpy": np.__version__, "pymongo": pymongo.version},
+json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"fastparquet": fastparquet.__version__, "pyarrow": pyarrow.__version__, "pandas": pd.__version__, "numpy": np.__version__, "pymongo": pymongo.version},
            "raw": RAW, "binary": {k: base64.b64encode(v).decode() for k, v in BINARY.items()}, "cases": CASES},
           open(here / "streams.json", "w"), ensure_ascii=False, indent=1)

@@ -5,7 +5,9 @@ import base64
 import copy
 import io
 import json
+import os
 import pathlib
+import sys
 
 import numpy as np
 import scipy
@@ -58,5 +60,6 @@ case("field of fields", {"V": video}, ["V.Labels.Name", "V.x", "V.Frames.Skeleto
 case("variables", {"abcd": 1.5, "a": "text", "longer": video}, ["abcd", "longer", "a"])
 case("empty already", {"Video": {**video, "Labels": nothing}}, ["Video.Labels"])
 with open(pathlib.Path(__file__).parent / "clear.json", "w", encoding="utf-8") as f:
-    json.dump({"versions": {"scipy": scipy.__version__, "numpy": np.__version__}, "cases": CASES}, f, indent=1)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+               "versions": {"scipy": scipy.__version__, "numpy": np.__version__}, "cases": CASES}, f, indent=1)
     f.write("\n")

@@ -9,7 +9,9 @@ int64. Label columns are not stored but computed: labels(n, k, skew) below.
 """
 import hashlib
 import json
+import os
 import platform
+import sys
 
 import numpy as np
 import sklearn
@@ -94,14 +96,14 @@ def stratified():
 
 def main():
     made = {
-        "made_by": "testdata/vectors.py",
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
     }
     for part in (train_test, stratified):
         part()
-    print("{\n" + f' "made_with": {json.dumps(made)},\n "cases": [')
+    command = " ".join(["python", *map(os.path.basename, sys.argv)])
+    print("{\n" + f' "command": {json.dumps(command)},\n "made_with": {json.dumps(made)},\n "cases": [')
     print(",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in CASES))
     print(" ]\n}")
 

@@ -15,6 +15,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import sys
 import warnings
 import zipfile
@@ -266,7 +267,7 @@ def answer(data):
 
 
 assert len({name for name, _ in cases}) == len(cases)
-head = {"made_with": f"pandas {pd.__version__} with numpy {np.__version__}, Python {sys.version.split()[0]}", "how": "hostile.py"}
+head = {"made_with": f"pandas {pd.__version__} with numpy {np.__version__}, Python {sys.version.split()[0]}", "command": " ".join(["python", *map(os.path.basename, sys.argv)])}
 print(json.dumps(head))
 for name, pieces in cases:
     data = b"".join(p * n for p, n in pieces)

@@ -3,8 +3,10 @@ them when boxes are given as x, y, width and height and numbered from 1."""
 import contextlib
 import io
 import json
+import os
 import pathlib
 import random
+import sys
 from importlib.metadata import version
 
 import numpy as np
@@ -65,5 +67,5 @@ for k in range(24):
 
 here = pathlib.Path(__file__).parent
 with open(here / "coco.json", "w", encoding="utf-8") as f:
-    json.dump({"made_with": f"pycocotools {version('pycocotools')}, numpy {np.__version__}", "cases": CASES}, f)
+    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": f"pycocotools {version('pycocotools')}, numpy {np.__version__}", "cases": CASES}, f)
     f.write("\n")

@@ -1,10 +1,12 @@
 """Writes oracle.json: scores of random inputs by the libraries that the metrics name as source.
 
-Run as: python oracle.py [cases per metric] [largest number of rows] [seed] > oracle.json
+Run as: python oracle.py CASES ROWS SEED > oracle.json, with the arguments in the file's "command":
+cases per metric, the largest number of rows, and the seed,
 with numpy 1.26.4, scipy 1.13.1, scikit-learn 1.5.2, Levenshtein 0.25.1 (Python 3.11).
 Scores are hexadecimal floats, "error" where the library raises.
 """
 import json
+import os
 import sys
 import warnings
 
@@ -17,7 +19,7 @@ from sklearn import metrics as sk
 from sklearn.preprocessing import MultiLabelBinarizer
 
 warnings.filterwarnings("ignore")
-CASES, ROWS, SEED = (int(x) for x in (sys.argv[1:] + ["12", "40", "1"])[:3]) if len(sys.argv) > 3 else (12, 40, 1)
+CASES, ROWS, SEED = map(int, sys.argv[1:])
 rng = np.random.default_rng(SEED)
 
 
@@ -177,6 +179,7 @@ def make():
 
 
 print(json.dumps({
+    "command": " ".join(["python", *map(os.path.basename, sys.argv)]),
     "made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
                  f"Levenshtein {Levenshtein.__version__}",
     "cases": make(),

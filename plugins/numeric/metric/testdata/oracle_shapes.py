@@ -1,6 +1,7 @@
 """Writes oracle_shapes.json: scores of random masks, boxes, lists and groups, worked out with the field's libraries.
 
-Run as: python oracle_shapes.py [cases per metric] [seed] > oracle_shapes.json
+Run as: python oracle_shapes.py CASES SEED > oracle_shapes.json, with the arguments in the file's "command":
+cases per metric and the seed,
 with numpy 1.26.4, scipy 1.17.1, scikit-learn 1.5.2, shapely 2.2.0, pycocotools 2.0.11 (Python 3.11).
 Where a library has the whole metric, it is called; otherwise the metric is put together of their parts
 (areas by shapely, distances by scipy, curves by scikit-learn) as its documentation says.
@@ -8,6 +9,7 @@ Where a library has the whole metric, it is called; otherwise the metric is put 
 import contextlib
 import io
 import json
+import os
 import sys
 import warnings
 
@@ -23,7 +25,7 @@ from shapely.geometry import Point, Polygon, box
 from sklearn import metrics as sk
 
 warnings.filterwarnings("ignore")
-CASES, SEED = (int(x) for x in (sys.argv[1:] + ["8", "1"])[:2]) if len(sys.argv) > 2 else (8, 1)
+CASES, SEED = map(int, sys.argv[1:])
 rng = np.random.default_rng(SEED)
 
 
@@ -305,6 +307,7 @@ def values():
 
 cases = [c for _ in range(CASES) for make in (masked, rectangles, coco, cuboids, points, ranks, labels, values) for c in make()]
 print(json.dumps({
+    "command": " ".join(["python", *map(os.path.basename, sys.argv)]),
     "made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, shapely {shapely.__version__}, "
                  f"pycocotools 2.0.11",
     "cases": cases,

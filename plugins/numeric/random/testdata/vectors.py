@@ -9,8 +9,10 @@ all of it as little-endian int64 (or float64 where "float" is true).
 """
 import hashlib
 import json
+import os
 import platform
 import random
+import sys
 
 import numpy as np
 
@@ -107,11 +109,11 @@ def cases():
 
 def main():
     made = {
-        "made_by": "testdata/vectors.py",
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-    print("{\n" + f' "made_with": {json.dumps(made)},\n "cases": [')
+    command = " ".join(["python", *map(os.path.basename, sys.argv)])
+    print("{\n" + f' "command": {json.dumps(command)},\n "made_with": {json.dumps(made)},\n "cases": [')
     print(",\n".join("  " + json.dumps(c, separators=(",", ":")) for c in cases()))
     print(" ]\n}")
 

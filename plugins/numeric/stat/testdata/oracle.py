@@ -5,6 +5,8 @@ with numpy 1.26.4, scipy 1.17.1 and statsmodels 0.15.0 (Python 3.11).
 """
 import json
 import math
+import os
+import sys
 
 import numpy as np
 import scipy
@@ -52,5 +54,6 @@ for n in range(40):
         case[method] = ends if all(map(math.isfinite, ends)) else None
     boots.append(case)
 
-print(json.dumps({"made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, statsmodels {statsmodels.__version__}",
+print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),
+                  "made_with": f"numpy {np.__version__}, scipy {scipy.__version__}, statsmodels {statsmodels.__version__}",
                   "mcnemar": tests, "signflip": flips, "normal": normal, "bootstrap": boots}).replace('{"strata"', '\n{"strata"'))

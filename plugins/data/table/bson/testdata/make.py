@@ -1,6 +1,7 @@
 """Makes pymongo.json: documents and what pymongo's bson.encode(bson.decode(…))
 makes of each (null where it refuses), in hexadecimal, with the versions used."""
 import json
+import os
 import pathlib
 import random
 import struct
@@ -90,4 +91,4 @@ def convert(d):
 
 cases = [{"name": k, "in": d.hex(), "out": convert(d)} for k, d in DOCS.items()]
 here = pathlib.Path(__file__).parent
-json.dump({"versions": {"pymongo": pymongo.version, "python": sys.version.split()[0]}, "cases": cases}, open(here / "pymongo.json", "w"), indent=0)
+json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "versions": {"pymongo": pymongo.version, "python": sys.version.split()[0]}, "cases": cases}, open(here / "pymongo.json", "w"), indent=0)

@@ -8,6 +8,7 @@ The second argument is the number of cases, the third the seed. The first line
 of a file states the versions."""
 import io
 import json
+import os
 import random
 import struct
 import sys
@@ -193,5 +194,5 @@ def frames():
         emit({"lines": lines, "out": out, "texts": texts})
 
 
-emit({"made_with": f"pandas {pd.__version__}, Python {sys.version.split()[0]}", "how": __doc__.split("\n")[0] + f" make.py {what} {count} {seed}"})
+emit({"made_with": f"pandas {pd.__version__}, Python {sys.version.split()[0]}", "command": " ".join(["python", *map(os.path.basename, sys.argv)])})
 {"values": values, "frames": frames}[what]()
