@@ -12,16 +12,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"text/template"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/template"
 )
 
 //go:embed skeleton.hcl.tmpl
 var skeletonText string
 
-var skeleton = template.Must(template.New("competition.hcl").Parse(skeletonText))
+var skeleton = template.Must("competition.hcl", skeletonText, nil, nil)
 
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 

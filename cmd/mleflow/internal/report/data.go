@@ -1,10 +1,8 @@
 package report
 
 import (
-	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -71,9 +69,6 @@ type BoardRow struct {
 	AboveMedian, Valid             Rate
 }
 
-// Open reports whether attempts were not isolated.
-func (r BoardRow) Open() bool { return strings.Contains(r.Isolation, conditions.NotIsolated) }
-
 // Rate is a percentage: mean and standard error of the mean over seeds. A
 // standard error of one seed is not known and shown as such.
 type Rate struct {
@@ -111,9 +106,6 @@ type Score struct {
 	Reason    string
 	Isolation string // see conditions.Shown
 }
-
-// Open reports whether the attempt was not isolated.
-func (s Score) Open() bool { return strings.Contains(s.Isolation, conditions.NotIsolated) }
 
 // Step is one instance.
 type Step struct {

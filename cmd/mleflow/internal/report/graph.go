@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"html"
-	"html/template"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/template"
 )
 
 const (
@@ -37,7 +37,7 @@ func (n *node) height() float64 {
 
 // drawGraph draws the graph of step blocks from left to right with the number
 // of instances by outcome. It returns "" when there are no steps.
-func drawGraph(steps []Step) template.HTML {
+func drawGraph(steps []Step) template.Markup {
 	nodes := blockNodes(steps)
 	if len(nodes) == 0 {
 		return ""
@@ -67,7 +67,7 @@ func drawGraph(steps []Step) template.HTML {
 		}
 	}
 	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	return template.Markup(b.String())
 }
 
 // blockNodes makes one node a block, in the order of first instances, which

@@ -6,19 +6,22 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/engine/template"
 )
 
 // rowsShown limits the tables of instances and pins, so that the report of a
@@ -33,7 +36,7 @@ var pageSource string
 
 // page is parsed when it is first needed, not whenever the program starts.
 var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
+	return template.Must("page", pageSource, map[string]any{
 		"bytes":       view.Bytes,
 		"color":       func(i int) int { return i % palette },
 		"date":        func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
@@ -44,19 +47,21 @@ var page = sync.OnceValue(func() *template.Template {
 		"published":   competitions.Published,
 		"place":       export.Place,
 		"statusClass": func(s event.Status) string { return string(s) },
-	}).Parse(pageSource))
+		"isZero":      time.Time.IsZero,
+		"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
+	}, html.EscapeString)
 })
 
 // pageData is Data with what is drawn and counted from it.
 type pageData struct {
 	Data
-	CSS         template.CSS
+	CSS         template.Markup
 	Policy      string
 	Totals      []Fact
 	Cards       []card
 	Failures    []Step
-	Timeline    template.HTML
-	Graph       template.HTML
+	Timeline    template.Markup
+	Graph       template.Markup
 	Kinds       []string
 	Blocks      []blockRow
 	Rows        []Step
@@ -67,7 +72,7 @@ type pageData struct {
 // card is a competition and its plot.
 type card struct {
 	Competition
-	Plot template.HTML
+	Plot template.Markup
 	// OffScale says that some score lies beyond the plot's scale.
 	OffScale bool
 }
@@ -95,7 +100,7 @@ func Write(w io.Writer, d Data) error {
 
 // lay draws and counts what the page shows.
 func lay(d Data) *pageData {
-	p := &pageData{Data: d, CSS: template.CSS(styleSheet), Policy: policy()}
+	p := &pageData{Data: d, CSS: template.Markup(styleSheet), Policy: policy()}
 	for _, c := range d.Competitions {
 		plot, off := drawScores(c)
 		p.Cards = append(p.Cards, card{Competition: c, Plot: plot, OffScale: off})

@@ -3,12 +3,12 @@ package report
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/template"
 )
 
 // palette is the number of colours for agents and kinds in the style sheet.
@@ -37,7 +37,7 @@ type scorePlot struct {
 
 // drawScores returns the plot of a competition, "" when there is nothing to
 // draw, and whether a score is beyond its scale.
-func drawScores(c Competition) (drawing template.HTML, offScale bool) {
+func drawScores(c Competition) (drawing template.Markup, offScale bool) {
 	s := &scorePlot{c: c, agents: agentsOf(c.Scores)}
 	if !s.scale() {
 		return "", false
@@ -48,7 +48,7 @@ func drawScores(c Competition) (drawing template.HTML, offScale bool) {
 	s.thresholds()
 	s.points()
 	s.b.WriteString("</svg>")
-	return template.HTML(s.b.String()), s.off
+	return template.Markup(s.b.String()), s.off
 }
 
 // x is where a score is drawn.

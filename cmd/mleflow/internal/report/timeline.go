@@ -3,13 +3,13 @@ package report
 import (
 	"fmt"
 	"html"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/template"
 )
 
 // barsShown is how many executions a timeline draws; of more, the longest.
@@ -24,7 +24,7 @@ const (
 // drawTimeline draws when each executed step ran: time to the right, steps
 // that ran at the same time in lanes below each other. It returns "" when
 // nothing ran.
-func drawTimeline(run Run, steps []Step, kinds []string) template.HTML {
+func drawTimeline(run Run, steps []Step, kinds []string) template.Markup {
 	bars := executed(steps)
 	if len(bars) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func drawTimeline(run Run, steps []Step, kinds []string) template.HTML {
 		drawBar(&b, s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
 	}
 	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	return template.Markup(b.String())
 }
 
 // executed lists the steps that ran, by start; of very many, the longest.
