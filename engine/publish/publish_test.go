@@ -65,6 +65,9 @@ func TestKilled(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(filepath.Dir(path), ".out.mleflow"), 0o700); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := movable(path); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.Rename(path, filepath.Join(filepath.Dir(path), ".out.mleflow", "old")); err != nil {
 				t.Fatal(err)
 			}
@@ -73,6 +76,7 @@ func TestKilled(t *testing.T) {
 		for _, link := range []bool{false, true} {
 			t.Run(c.name, func(t *testing.T) {
 				p, path := Open(t.TempDir()), filepath.Join(t.TempDir(), "out")
+				t.Cleanup(func() { _ = tree.Remove(path) }) // what is linked is read-only
 				if _, err := p.Put(ctx, store, Target{Path: path, Ref: one, Link: link}); err != nil {
 					t.Fatal(err)
 				}
