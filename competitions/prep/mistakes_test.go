@@ -33,7 +33,7 @@ func TestMistakes(t *testing.T) {
 		{"lengths differ", `table "o.csv" { rows = assign(csv("a.csv"), { n = head(csv("a.csv").id, 1) }) }`, `column "n" has 1 rows, the table has 3`},
 		{"template with a gap", `table "o.csv" { rows = table({ t = "<${csv("a.csv").label}>" }) }`, `column "label" is missing in row 1; use fillna first`},
 		{"text arithmetic", `table "o.csv" { rows = table({ t = csv("a.csv").label + 1 }) }`, "works on numbers"},
-		{"not a condition", `table "o.csv" { rows = filter(csv("a.csv"), csv("a.csv").id) }`, "it needs 3 conditions"},
+		{"not a condition", `table "o.csv" { rows = filter(csv("a.csv"), csv("a.csv").id) }`, "it must have 3 booleans"},
 		{"not a table", `table "o.csv" { rows = "x" }`, "expected a table, a column or a list, not a string"},
 		{"file that is not there", `files "{id}.txt" { 
  from = "x/{id}.txt"

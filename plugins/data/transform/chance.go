@@ -41,8 +41,8 @@ type pythonOptions struct {
 	RandomState PythonState `verb:"random_state"`
 }
 
-const drawDetail = "The result is an object: rows, and next, the generator after the draw. " +
-	"random_state is a seed (0 if left out), or the next of an earlier draw, so that several draws share one generator."
+const drawDetail = "The result is an object with rows and next, which is the generator after the draw. " +
+	"random_state is a seed (0 by default), or the next of an earlier draw, so that several draws share one generator."
 
 var pythonShuffleVerb = Verb{
 	Name: "python_shuffle", Params: []string{"rows", "options"},
@@ -63,8 +63,8 @@ type pythonSampleOptions struct {
 
 var pythonSampleVerb = Verb{
 	Name: "python_sample", Params: []string{"rows", "count", "options"},
-	Summary: "As many rows as count, drawn without replacement by Python's random, in the order of the draw.",
-	Detail:  drawDetail + " repeat = n draws n samples of all rows, one below the other.",
+	Summary: "count rows, drawn without replacement by Python's random, in the order of the draw.",
+	Detail:  drawDetail + " repeat = n draws n samples of all rows and concatenates them.",
 	Source:  "random.Random(random_state).sample(rows, count)",
 	Func: func(rows Rows, count int, o *pythonSampleOptions) (draw, error) {
 		g, repeat := o.RandomState.generator(), 1
@@ -98,7 +98,7 @@ type Options []Option
 var pythonChoiceVerb = Verb{
 	Name: "python_choice", Params: []string{"rows", "options", "random"},
 	Summary: "A column with one of the options for each row, drawn with replacement by Python's random.",
-	Detail:  "Where an option is a list itself, one of its members is drawn at once. " + drawDetail,
+	Detail:  "If the drawn option is itself a list, one of its members is drawn next. " + drawDetail,
 	Source:  "[random.choice(options) for _ in rows]",
 	Func: func(rows Rows, options Options, o *pythonOptions) (draw, error) {
 		g := o.RandomState.generator()
@@ -119,7 +119,7 @@ func (o Options) choose(g *random.Python) (table.Value, error) {
 		i, err := g.Choice(len(o))
 		switch {
 		case err != nil:
-			return table.Value{}, errors.New("there are no options to choose from")
+			return table.Value{}, errors.New("the list of options is empty")
 		case o[i].Among == nil:
 			return o[i].Value, nil
 		}

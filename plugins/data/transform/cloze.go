@@ -12,9 +12,9 @@ import (
 
 var drawClozeVerb = Verb{
 	Name: "draw_cloze", Params: []string{"lines", "share", "options"},
-	Summary: "A share of the lines, drawn one by one, and a word drawn from each that is to be left out: a table with the columns position (of the line), line and word (its place among the line's words).",
-	Detail: "For every line a number between 0 and 1 is drawn; the line is taken when that is at most share and the line has three words or more. " +
-		"Then, for a line that is taken, a word is drawn that is neither the first nor the last. White space stands between words. lines are those of a file or a column of texts.",
+	Summary: "Draws a share of the lines, one by one, and from each a word to leave out. Returns a table with the columns position (of the line), line and word (the position of the word in the line).",
+	Detail: "For every line, a number between 0 and 1 is drawn; the line is taken if the number is at most share and the line has at least three words. " +
+		"Then a word of that line is drawn that is neither the first nor the last. Words are separated by white space. lines are the lines of a file or a column of strings.",
 	Source: "g = numpy.random.RandomState(random_state); g.uniform() <= share, then g.randint(1, len(line.split()) - 1)",
 	Func:   drawCloze,
 }
@@ -52,7 +52,7 @@ func eachLine(lines Rows, visit func(line []byte) error) error {
 	case ColumnRows:
 		for i := range r.Len() {
 			if r.Kind() != table.Text || r.IsMissing(i) {
-				return fmt.Errorf("row %d holds no text", i)
+				return fmt.Errorf("row %d is not a string", i)
 			}
 			if err := visit([]byte(r.Text(i))); err != nil {
 				return err
@@ -60,17 +60,17 @@ func eachLine(lines Rows, visit func(line []byte) error) error {
 		}
 		return nil
 	}
-	return errors.New("expected the lines of a file or a column of texts")
+	return errors.New("expected the lines of a file or a column of strings")
 }
 
 var removeWordVerb = Verb{
-	Name: "remove_word", Params: []string{"text", "place"},
-	Summary: "The words of a text without the one at a place, counted from 0, joined by single blanks.",
-	Detail:  "White space stands between words. A text that has no word there is an error.",
-	Source:  "\" \".join(words[:place] + words[place + 1:]) with words = text.split()",
+	Name: "remove_word", Params: []string{"string", "position"},
+	Summary: "The words of a string without the one at a position, counted from 0, joined by single spaces.",
+	Detail:  "Words are separated by white space. A string with no word at that position is an error.",
+	Source:  "\" \".join(words[:position] + words[position + 1:]) with words = string.split()",
 	Func: func(texts *table.Column, place Operand) (*table.Column, error) {
 		if n := place.Len(); n >= 0 && n != texts.Len() {
-			return nil, fmt.Errorf("remove_word: columns of %d and %d rows", texts.Len(), n)
+			return nil, fmt.Errorf("remove_word: the columns have %d and %d rows", texts.Len(), n)
 		}
 		row := -1
 		out, err := mapText(Operand{Column: texts}, func(s string) (string, error) {
@@ -78,7 +78,7 @@ var removeWordVerb = Verb{
 			words := strings.FieldsFunc(s, isPythonSpace)
 			at := place.at(row).Int()
 			if at < 0 || at >= int64(len(words)) {
-				return "", fmt.Errorf("remove_word: no word %d among %d", at, len(words))
+				return "", fmt.Errorf("remove_word: there is no word %d among %d words", at, len(words))
 			}
 			return strings.Join(slices.Delete(words, int(at), int(at)+1), " "), nil
 		})
@@ -88,7 +88,7 @@ var removeWordVerb = Verb{
 
 var omitVerb = Verb{
 	Name: "omit", Params: []string{"rows", "positions"},
-	Summary: "The rows but for those at the given positions, counted from 0; their order is kept.",
+	Summary: "The rows except those at the given positions, counted from 0; their order is kept.",
 	Source:  "numpy.delete(rows, positions)",
 	Func: func(rows Rows, positions *table.Column) (Rows, error) {
 		n := rows.Len()

@@ -15,8 +15,8 @@ import (
 
 var archiveFilesVerb = Verb{
 	Name: "archive_files", Params: []string{"path", "pattern"},
-	Summary: "The files of an archive of the raw folder whose path inside it matches a pattern, as files gives them.",
-	Detail:  "The archive is read through but not unpacked.",
+	Summary: "The files of an archive in the raw data whose path inside the archive matches a pattern, as a table like that of files.",
+	Detail:  "The archive is read but not unpacked.",
 	Source:  "sorted(pathlib.Path.glob(pattern)) in the unpacked archive",
 	Func: func(in *Input, name, pattern string) (*table.Table, error) {
 		if info, err := fs.Stat(in.Raw, name); err == nil && info.IsDir() {
@@ -60,7 +60,7 @@ func walkArchive(in *Input, name string, visit func(archive.Entry)) (err error) 
 	}
 	at, ok := f.(io.ReaderAt)
 	if !ok {
-		return errors.New("the archive cannot be read in place: it lies inside another archive")
+		return errors.New("the archive cannot be read in place: it is inside another archive")
 	}
 	src := archive.Source{ReaderAt: at, Size: info.Size()}
 	format, err := archive.FormatIn(src, name)

@@ -14,8 +14,8 @@ import (
 
 var npySizeVerb = Verb{
 	Name: "npy_size", Params: []string{"paths", "axis"},
-	Summary: "The sizes of the arrays in .npy files along an axis; 0 is the first axis, -1 the last.",
-	Detail:  "Only the head of a file is read.",
+	Summary: "The sizes of the arrays in .npy files along an axis, where 0 is the first axis and -1 the last.",
+	Detail:  "Only the header of each file is read.",
 	Source:  "numpy.load(path).shape[axis]",
 	Func: func(in *Input, paths []string, axis int) (*table.Column, error) {
 		out := make([]int64, len(paths))
@@ -53,9 +53,9 @@ func npyShape(f fs.File) ([]int, error) {
 
 var runLengthsVerb = Verb{
 	Name: "run_lengths", Params: []string{"paths"},
-	Summary: "The masks in .npy files as run lengths: for each file a text of pairs, the start of a run of ones, counted from 1, and its length, joined by blanks.",
-	Detail: "Elements are counted down the first axis, then along the next: in a picture column by column. What is not 1 is background. " +
-		"A mask without ones gives an empty text. Elements are integers, conditions or floats, in C or Fortran order.",
+	Summary: "The masks in .npy files as run lengths: for each file a string of pairs, the start of a run of ones, counted from 1, and its length, separated by spaces.",
+	Detail: "Elements are counted down the first axis, then along the next: column by column in an image. Any value other than 1 is background. " +
+		"A mask without ones gives an empty string. Elements are integers, booleans or floats, in C or Fortran order.",
 	Source: "the starts and lengths of the runs in (numpy.load(path) == 1).flatten(\"F\")",
 	Func: func(in *Input, paths []string) (*table.Column, error) {
 		out := make([]string, len(paths))
@@ -84,12 +84,12 @@ func maskRuns(data []byte) (string, error) {
 	count := 1
 	for _, n := range a.Shape {
 		if n != 0 && count > math.MaxInt32/n {
-			return "", fmt.Errorf("an array of shape %v is no mask", a.Shape)
+			return "", fmt.Errorf("an array of shape %v is not a mask", a.Shape)
 		}
 		count *= n
 	}
 	if body := int64(len(data)) - a.start; body < int64(count)*int64(len(one)) {
-		return "", fmt.Errorf("the file has %d bytes of elements, shape %v needs %d", body, a.Shape, count*len(one))
+		return "", fmt.Errorf("the file has %d bytes of elements; shape %v takes %d", body, a.Shape, count*len(one))
 	}
 	return runText(data[a.start:], one, a.columnMajor(count)), nil
 }
@@ -166,5 +166,5 @@ func oneOf(descr string) ([]byte, error) {
 	case "f8":
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(1)), nil
 	}
-	return nil, fmt.Errorf("element type %q is no mask's", descr)
+	return nil, fmt.Errorf("element type %q is not supported for a mask", descr)
 }

@@ -8,9 +8,9 @@ import (
 
 var firstFitVerb = Verb{
 	Name: "first_fit", Params: []string{"column", "size"},
-	Summary: "Whether each row is among at most size rows that are taken group by group.",
-	Detail: "A group is all rows with the same cell, missing cells being one group. In order of first appearance each group is taken whole, " +
-		"unless more than size rows would be taken then; later, smaller groups may still fit.",
+	Summary: "A boolean column: whether each row is among the at most size rows that are taken group by group.",
+	Detail: "A group is all rows with the same cell; all missing cells are one group. Groups are taken whole, in order of first appearance, " +
+		"and a group that would exceed size is skipped; a later, smaller group may still fit.",
 	Func: func(c *table.Column, size int) (*table.Column, error) {
 		if size < 0 {
 			return nil, fmt.Errorf("first_fit: size %d is negative", size)

@@ -9,9 +9,9 @@ import (
 
 var pandasRecordsVerb = Verb{
 	Name: "pandas_records", Params: []string{"records"},
-	Summary: "The records as they come out of a pandas table: every record has every member, each of one type.",
-	Detail: "Members stand in order of first appearance. Where all values of a member are numbers, null or not there, and not all are whole numbers, they become floats and what is missing NaN. " +
-		"In any other member values stay as they are, lists and objects too, and what is not there is NaN.",
+	Summary: "The records as a pandas DataFrame returns them: every record has every member, and each member has one type.",
+	Detail: "Members are in order of first appearance. If all values of a member are numbers, null or missing, and not all are integers, they become floats, with NaN for a missing value. " +
+		"Values of any other member, lists and objects included, do not change, and a missing one becomes NaN.",
 	Source: "pandas.DataFrame(records).to_dict(orient=\"records\")",
 	Func:   pandasRecords,
 }
@@ -104,7 +104,7 @@ func frameColumns(r Records) ([]frameColumn, error) {
 	at := map[string]int{}
 	for i, record := range r {
 		if record.Kind() != pyjson.Object {
-			return nil, fmt.Errorf("record %d is no object but %s", i, record.Kind())
+			return nil, fmt.Errorf("record %d must be an object, not %s", i, record.Kind())
 		}
 		values := record.Items()
 		for k, name := range record.Names() {

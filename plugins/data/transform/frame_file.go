@@ -169,9 +169,9 @@ func (f *frameFile) check(line []byte) error {
 	case len(f.starts) == math.MaxInt32:
 		return fmt.Errorf("more than %d lines", math.MaxInt32)
 	case f.chunk > 0 && len(line) == 0:
-		return errors.New("the line is empty; with chunk there may be none")
+		return errors.New("empty line; with chunk, no line may be empty")
 	case f.chunk > 0 && bytes.IndexByte(line, '\r') >= 0:
-		return errors.New("a carriage return in the line; with chunk there may be none")
+		return errors.New("carriage return in the line; with chunk, no line may contain one")
 	}
 	return nil
 }

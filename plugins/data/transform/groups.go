@@ -24,8 +24,8 @@ type groupOptions struct {
 
 var groupFirstVerb = Verb{
 	Name: "group_first", Params: []string{"table", "columns", "options"},
-	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, then of every other column the group's first cell that is not missing.",
-	Detail:  "The columns of the group come first, the others in the order of the table. Groups are sorted by their cells, the first column first; sort = false keeps their order of first appearance. Rows with a missing cell in the columns are left out.",
+	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, then the group's first cell that is not missing in every other column.",
+	Detail:  "The group columns come first, then the others in the order of the table. Groups are sorted by the group columns, the first column first; sort = false keeps the order of first appearance. Rows with a missing cell in a group column are left out.",
 	Source:  "table.groupby(columns, sort=).first().reset_index()",
 	Func: func(t *table.Table, columns []string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
@@ -68,8 +68,8 @@ func firstPresent(c *table.Column, groups [][]int) []int {
 
 var groupJoinVerb = Verb{
 	Name: "group_join", Params: []string{"table", "columns", "column", "separator", "options"},
-	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, and the texts of the group's cells in the column, joined by the separator in the order of the table.",
-	Detail:  "Numbers are spelled as Python does. Groups are sorted and left out as in group_first. A missing cell among those that are joined is an error.",
+	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, and the group's cells in the other column as strings, joined by the separator in the order of the table.",
+	Detail:  "Numbers are formatted as Python formats them. Groups are sorted and left out as in group_first. A missing cell among those to be joined is an error.",
 	Source:  "table.groupby(columns, sort=)[column].agg(separator.join).reset_index()",
 	Func: func(t *table.Table, columns []string, column, separator string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
@@ -156,7 +156,7 @@ func rowCodes(rows int, missing bool, cell func(column, row int) table.Value, co
 
 var groupSizeVerb = Verb{
 	Name: "group_size", Params: []string{"column"},
-	Summary: "A column that says, for each row, how many rows of the column hold the same cell.",
+	Summary: "A column with the size of each row's group, where a group is all rows with the same cell.",
 	Detail:  "All missing cells are one group.",
 	Source:  "column.groupby(column, dropna=False).transform(\"size\")",
 	Func: func(c *table.Column) *table.Column {
@@ -175,7 +175,7 @@ var groupSizeVerb = Verb{
 var sampleEachVerb = Verb{
 	Name: "sample_each", Params: []string{"table", "column", "options"},
 	Summary: "Rows drawn without replacement from each group of rows with the same cell in the column, group after group in order of first appearance, each in the order of its draw.",
-	Detail:  "The options are those of sample; every group is drawn from with the seed anew. Rows with a missing cell are left out.",
+	Detail:  "The options are those of sample; the seed is used again for every group. Rows with a missing cell are left out.",
 	Source:  "pandas.concat([group.sample(n=, frac=, random_state=) for _, group in table.groupby(column, sort=False)])",
 	Func: func(t *table.Table, column string, o *sampleOptions) (*table.Table, error) {
 		keys, err := t.Select(column)

@@ -56,7 +56,7 @@ func operandShape(operands ...Operand) (n int, name string, err error) {
 		case n < 0:
 			n, name = o.Len(), o.Column.Name()
 		case n != o.Len():
-			return 0, "", fmt.Errorf("columns of %d and %d rows", n, o.Len())
+			return 0, "", fmt.Errorf("the columns have %d and %d rows", n, o.Len())
 		}
 	}
 	if n < 0 {
@@ -78,14 +78,14 @@ func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) 
 	ka, kb := kindOf(a), kindOf(b)
 	for _, k := range []table.Kind{ka, kb} {
 		if !isNumeric(k) {
-			return nil, fmt.Errorf("operator %s: works on numbers, not on %s cells; join texts in a template such as \"${a}_${b}\"", op, k)
+			return nil, fmt.Errorf("operator %s works on numbers, not on %s cells; join strings with a template such as \"${a}_${b}\"", op, k)
 		}
 	}
 	if op != Divide && ka == table.Int64 && kb == table.Int64 {
 		return integerArithmetic(op, a, b, name, n)
 	}
 	if op == Modulo {
-		return nil, fmt.Errorf("operator %%: works on whole numbers")
+		return nil, fmt.Errorf("operator %% works on integers")
 	}
 	x, y := a.floats(n), b.floats(n)
 	out := make([]float64, n)
@@ -221,7 +221,7 @@ func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 	out := make([]bool, n)
 	for _, o := range []Operand{a, b} {
 		if kindOf(o) != table.Bool {
-			return nil, fmt.Errorf("operator %s: works on conditions, not on %s cells", op, kindOf(o))
+			return nil, fmt.Errorf("operator %s works on booleans, not on %s cells", op, kindOf(o))
 		}
 	}
 	for i := range out {
@@ -234,7 +234,7 @@ func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 // Not negates a column of conditions.
 func Not(c *table.Column) (*table.Column, error) {
 	if c.Kind() != table.Bool {
-		return nil, fmt.Errorf("operator !: works on conditions, not on %s cells", c.Kind())
+		return nil, fmt.Errorf("operator ! works on booleans, not on %s cells", c.Kind())
 	}
 	out := make([]bool, c.Len())
 	for i := range out {
@@ -252,7 +252,7 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 		return nil, fmt.Errorf("condition: %w", err)
 	}
 	if cond.Kind() != table.Bool {
-		return nil, fmt.Errorf("condition: a column of %s cells is not a condition", cond.Kind())
+		return nil, fmt.Errorf("condition: it must be a boolean column, not a column of %s cells", cond.Kind())
 	}
 	out := make([]table.Value, n)
 	for i := range out {

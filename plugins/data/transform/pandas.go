@@ -55,9 +55,9 @@ func writeRecords(w io.Writer, n int, record func(i int) pyjson.Value) error {
 
 var jsonPointersVerb = Verb{
 	Name: "json_pointers", Params: []string{"records", "columns"},
-	Summary: "A table of single values inside the records: of each column is said by a JSON Pointer (RFC 6901) where they stand.",
-	Detail: "json_pointers(records, { first = \"/answers/0/text\" }) has the column first. What is null or not there is missing. " +
-		"A list or an object at that place is an error.",
+	Summary: "A table of values inside the records. A JSON Pointer (RFC 6901) for each column says where its values are.",
+	Detail: "json_pointers(records, { first = \"/answers/0/text\" }) has the column first. A value that is null or does not exist is missing. " +
+		"A list or an object is an error.",
 	Source: "pandas.DataFrame({name: jsonpointer.resolve_pointer(record, pointer, None)})",
 	Func:   jsonPointers,
 }
@@ -120,7 +120,7 @@ func walkRecords(rows Rows, do func(member func(string) (pyjson.Value, error)) e
 func parsePointer(o Operand) ([]string, error) {
 	pointer := o.Value.String()
 	if o.Column != nil || o.Value.Kind() != table.Text || !strings.HasPrefix(pointer, "/") {
-		return nil, errors.New("a JSON Pointer is a text such as \"/answers/0/text\"")
+		return nil, errors.New("a JSON Pointer is a string such as \"/answers/0/text\"")
 	}
 	parts := strings.Split(pointer[1:], "/")
 	for i, part := range parts {
@@ -147,16 +147,16 @@ func follow(v pyjson.Value, parts []string) pyjson.Value {
 
 var explodeVerb = Verb{
 	Name: "explode", Params: []string{"records", "members"},
-	Summary: "A table with a row for each item of the lists that the named members of a record hold, record after record.",
-	Detail: "The n-th row of a record has the n-th item of each list, which must be of one length; every other member stands in all of its rows. " +
-		"All members become columns, in the order of the first record; but for the named ones they must be single values. A record with empty lists has no row, one with null has one.",
+	Summary: "A table with a row for each item of the lists in the named members of a record, record after record.",
+	Detail: "The n-th row of a record has the n-th item of each list; the lists must have the same length. Every other member is repeated in all rows of the record. " +
+		"All members become columns, in the order of the first record; those not named must not be lists or objects. A record with empty lists gives no row, a record with null gives one.",
 	Source: "pandas.DataFrame.explode(columns), of which an empty list gives a row",
 	Func:   explode,
 }
 
 func explode(r Records, members []string) (*table.Table, error) {
 	if len(members) == 0 || len(r) == 0 {
-		return nil, errors.New("explode: needs records, and the name of at least one member")
+		return nil, errors.New("explode needs records and the name of at least one member")
 	}
 	names := r[0].Names()
 	cells := make([][]table.Value, len(names))
@@ -220,11 +220,11 @@ func appendExploded(cells []table.Value, v pyjson.Value, listed bool, n int) ([]
 
 var repeatVerb = Verb{
 	Name: "repeat", Params: []string{"rows", "counts"},
-	Summary: "Each of the rows as many times as counts says, a column of whole numbers or one number.",
+	Summary: "Each row repeated as often as counts says, which is a column of integers or one number.",
 	Source:  "rows.loc[rows.index.repeat(counts)]",
 	Func: func(rows Rows, counts Operand) (Rows, error) {
 		if counts.Len() >= 0 && counts.Len() != rows.Len() || kindOf(counts) != table.Int64 {
-			return nil, fmt.Errorf("repeat: counts are %d %s cells; there are %d rows", counts.Len(), kindOf(counts), rows.Len())
+			return nil, fmt.Errorf("repeat: counts must be an integer or a column of %d integers, one for each row", rows.Len())
 		}
 		var at []int
 		for i := range rows.Len() {
@@ -242,7 +242,7 @@ var repeatVerb = Verb{
 
 var isMissingVerb = Verb{
 	Name: "isna", Params: []string{"column"},
-	Summary: "A column of conditions: whether each cell is missing.",
+	Summary: "A boolean column: whether each cell is missing.",
 	Source:  "pandas.Series.isna",
 	Func: func(c *table.Column) *table.Column {
 		out := make([]bool, c.Len())

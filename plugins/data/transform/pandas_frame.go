@@ -21,10 +21,10 @@ type frameOptions struct {
 
 var pandasJSONLinesVerb = Verb{
 	Name: "pandas_json_lines", Params: []string{"path", "options"},
-	Summary: "The records of a file of the raw folder with one JSON object a line, typed by column as pandas does; they stay in the file and are read again when they are written.",
-	Detail: "rows.name is the column of a member; where rows of a table are not enough, they count as records. A column of texts that are all numbers becomes one of numbers, floats that are all whole become whole numbers, a missing member is null; " +
-		"numbers are read by pandas' own arithmetic, which is not always the nearest double. Options: chunk (so many lines are typed together, as with chunksize; without it all), " +
-		"types ({column = \"text\"}: spelled as Python does after all that). Names that pandas takes for dates, and names that are all numbers, are errors.",
+	Summary: "The records of a file in the raw data with one JSON object per line, with types inferred by column as pandas infers them. They stay in the file and are read again when they are written.",
+	Detail: "rows.name is the column of a member; a verb that needs records takes the rows as records. A column of strings that are all numbers becomes a column of numbers, floats without fractions become integers, and a missing member is null; " +
+		"numbers are read by pandas' own arithmetic, which does not always give the nearest double. Options: chunk (the number of lines whose types are inferred together, as with chunksize; all by default), " +
+		"types ({column = \"text\"}: converted to strings afterwards, as Python does). Names that pandas treats as dates, and names that are all numbers, are errors.",
 	Source: "pandas.read_json(path, lines=True, chunksize=chunk) (2.2)",
 	Func: func(in *Input, path string, o *frameOptions) (*Frame, error) {
 		f, err := openFrame(in, path, o)

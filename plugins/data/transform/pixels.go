@@ -11,9 +11,9 @@ import (
 
 var pixelsVerb = Verb{
 	Name: "pixels", Params: []string{"paths"},
-	Summary: "The grey values of PNG pictures as a table with the columns path, row, column (both from 1) and value, picture after picture, row by row.",
+	Summary: "The grey values of PNG images as a table with the columns path, row, column (both counted from 1) and value, image after image, row by row.",
 	Detail: "Values lie between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
-		"transparency is ignored. Of 16 bits a channel the upper 8 count, but grey of 16 bits without transparency is cut off at 255, as Pillow does.",
+		"transparency is ignored. With 16 bits per channel only the upper 8 are used, but 16-bit grey without transparency is clipped at 255, as Pillow does.",
 	Source: "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
 	Func:   pixels,
 }
@@ -88,7 +88,7 @@ func greyAt(img image.Image, x, y int) (uint8, error) {
 		}
 		return luma(c), nil
 	}
-	return 0, fmt.Errorf("pictures of kind %T are not supported", img)
+	return 0, fmt.Errorf("images of type %T are not supported", img)
 }
 
 func luma(c color.NRGBA) uint8 {

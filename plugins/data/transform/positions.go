@@ -8,8 +8,8 @@ import (
 
 var positionsVerb = Verb{
 	Name: "positions", Params: []string{"column", "values"},
-	Summary: "For each of the values (a column or a list) the position of the cell of the column that equals it, counted from 0, as take wants it.",
-	Detail:  "The last of equal cells counts. A value that no cell equals is an error.",
+	Summary: "For each of the values (a column or a list), the position of the cell of the column that equals it, counted from 0 as in take.",
+	Detail:  "If several cells are equal, the last one counts. A value that is not in the column is an error.",
 	Source:  "[{cell: i for i, cell in enumerate(column)}[value] for value in values]",
 	Func: func(c *table.Column, values []table.Value) (*table.Column, error) {
 		at := make(map[key]int, c.Len())
@@ -30,8 +30,8 @@ var positionsVerb = Verb{
 
 var cumulativeSumVerb = Verb{
 	Name: "cumsum", Params: []string{"column"},
-	Summary: "A column with the sum of all cells of a column of numbers up to each, left to right.",
-	Detail:  "Whole numbers and conditions give whole numbers. A missing cell stays missing and does not count.",
+	Summary: "The cumulative sum of a column of numbers.",
+	Detail:  "Integers and booleans give integers. A missing cell stays missing and is skipped.",
 	Source:  "pandas.Series.cumsum",
 	Func: func(c *table.Column) (*table.Column, error) {
 		switch c.Kind() {
@@ -42,7 +42,7 @@ var cumulativeSumVerb = Verb{
 		case table.Float64:
 			return sumFloats(c), nil
 		}
-		return nil, fmt.Errorf("cumsum: works on a column of numbers, not on %s cells", c.Kind())
+		return nil, fmt.Errorf("cumsum works on a column of numbers, not on %s cells", c.Kind())
 	},
 }
 

@@ -15,9 +15,9 @@ import (
 
 var bsonVerb = Verb{
 	Name: "bson", Params: []string{"path"},
-	Summary: "The documents of a BSON file of the raw folder, which stay in the file: they are read again when they are written.",
-	Detail: "documents.name is the column of a field, select(documents, \"a\", \"b\") a table of several, read at once. A document without the field is missing there; " +
-		"a field that is a document, a list or binary data is an error. where_in, where_not_in, head, take and splits choose documents without reading them, drop leaves fields out.",
+	Summary: "The documents of a BSON file in the raw data. They stay in the file and are read again when they are written.",
+	Detail: "documents.name is the column of a field, select(documents, \"a\", \"b\") is a table of several fields, read in one pass. The cell of a document without the field is missing; " +
+		"a field that is a document, a list or binary data is an error. where_in, where_not_in, head, take and splits choose documents without reading them, and drop leaves fields out.",
 	Source: "bson.decode_file_iter (pymongo 4)",
 	Func: func(in *Input, path string) (*Documents, error) {
 		f, err := in.Raw.Open(path)
@@ -222,7 +222,7 @@ func bsonCell(e bson.Element) (table.Value, error) {
 	if e.Type == bson.Null || e.Type == bson.Undefined {
 		return table.Value{}, nil
 	}
-	return table.Value{}, fmt.Errorf("type %#02x is no number, text or condition", byte(e.Type))
+	return table.Value{}, fmt.Errorf("type %#02x is not a number, string or boolean", byte(e.Type))
 }
 
 // fieldBuilder builds a column, in little memory as long as its cells are

@@ -22,11 +22,11 @@ type csvOptions struct {
 
 var csvVerb = Verb{
 	Name: "csv", Params: []string{"path", "options"},
-	Summary: "The table in a CSV file of the raw folder.",
-	Detail: "Columns get their types as pandas infers them. Options: separator (\",\"), types ({column = \"text\"|\"int\"|\"float\"|\"bool\"} instead of inference), " +
+	Summary: "The table in a CSV file of the raw data.",
+	Detail: "Column types are inferred as pandas infers them. Options: separator (\",\"), types ({column = \"text\"|\"int\"|\"float\"|\"bool\"} instead of inference), " +
 		"names (column names), header (false: the first line is data), floats (\"round_trip\", or \"fast\" for the default parser of pandas, " +
-		"which is off by some units in the last place), quotes (false: a quote is a plain character), missing (false: no text stands for a missing value), " +
-		"columns (the names of those to keep, in that order).",
+		"which can be off by a few units in the last place), quotes (false: a quote is an ordinary character), missing (false: no string counts as a missing value), " +
+		"columns (the names of the columns to keep, in that order).",
 	Source: "pandas.read_csv (2.2)",
 	Func:   readCSV,
 }
@@ -58,8 +58,8 @@ func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 
 var csvFilesVerb = Verb{
 	Name: "csv_files", Params: []string{"paths", "options"},
-	Summary: "The rows of many CSV files of the raw folder as one table, file after file, with the path of the file in a first column named path.",
-	Detail:  "Each file is typed on its own; the tables are then joined as concat joins them. The options are those of csv.",
+	Summary: "The rows of many CSV files of the raw data as one table, file after file, with a first column named path that holds the path of the file.",
+	Detail:  "Types are inferred for each file separately; the tables are then concatenated as in concat. The options are those of csv.",
 	Source:  "pandas.concat([pandas.read_csv(path).assign(path=path) for path in paths])",
 	Func:    readCSVFiles,
 }

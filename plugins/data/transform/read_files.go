@@ -12,10 +12,10 @@ import (
 
 var filesVerb = Verb{
 	Name: "files", Params: []string{"pattern"},
-	Summary: "The files of the raw folder whose path matches a pattern, as a table with the columns path, folder, name and stem.",
-	Detail: "In the pattern * and ? match within one name, ** matches any number of folders (also none), every other character stands for itself. " +
-		"Rows are sorted by the parts of the path, so a folder's files stand together (\"a/z\" before \"a-b/a\"), names by code points. " +
-		"Folders are not listed; no match gives an empty table. folder is the name of the folder the file lies in, stem the name without its last suffix.",
+	Summary: "The files of the raw data whose path matches a pattern, as a table with the columns path, folder, name and stem.",
+	Detail: "In the pattern, * and ? match within one name, ** matches any number of folders, including none, and every other character matches itself. " +
+		"Rows are sorted by the parts of the path, so the files of a folder are together (\"a/z\" before \"a-b/a\"), and names are compared by code points. " +
+		"Folders are not listed; if nothing matches, the table is empty. folder is the name of the parent folder, stem the name without its last suffix.",
 	Source: "sorted(pathlib.Path.glob(pattern))",
 	Func:   listFiles,
 }
@@ -30,8 +30,8 @@ func listFiles(in *Input, pattern string) (*table.Table, error) {
 
 var foldersVerb = Verb{
 	Name: "folders", Params: []string{"pattern"},
-	Summary: "The folders of the raw folder whose path matches a pattern, as a table with the columns path, folder, name and stem.",
-	Detail:  "Patterns, columns and order are those of files; folder is the name of the folder in which the folder lies.",
+	Summary: "The folders of the raw data whose path matches a pattern, as a table with the columns path, folder, name and stem.",
+	Detail:  "Patterns, columns and order are those of files; folder is the name of the parent folder.",
 	Source:  "sorted(path for path in pathlib.Path.glob(pattern) if path.is_dir())",
 	Func: func(in *Input, pattern string) (*table.Table, error) {
 		paths, err := matching(in, pattern, true)
@@ -46,7 +46,7 @@ var foldersVerb = Verb{
 // pattern.
 func matching(in *Input, pattern string, folders bool) ([]string, error) {
 	if !fs.ValidPath(path.Clean(pattern)) || path.Clean(pattern) != pattern {
-		return nil, fmt.Errorf("not a path relative to the raw folder")
+		return nil, fmt.Errorf("not a path relative to the root of the raw data")
 	}
 	var paths []string
 	err := walkPattern(in.Raw, ".", strings.Split(pattern, "/"), folders, &paths)

@@ -66,7 +66,7 @@ func JSONCell(v pyjson.Value) (table.Value, error) {
 		f, _ := v.Float()
 		return table.FloatValue(f), nil
 	}
-	return table.Value{}, fmt.Errorf("%s is no single value", v.Kind())
+	return table.Value{}, fmt.Errorf("%s is not a single value", v.Kind())
 }
 
 // jsonOptions are the options of json.
@@ -77,9 +77,9 @@ type jsonOptions struct {
 
 var jsonVerb = Verb{
 	Name: "json", Params: []string{"path", "options"},
-	Summary: "The value in a JSON file of the raw folder; a list is rows of records.",
-	Detail: "Read as Python's json reads it: members keep their order, whole numbers every digit. records.name is the column of a member. " +
-		"Options: encoding = \"latin1\" takes every byte as one character; head = n reads only the first n items of a list and does not look at the rest of the file.",
+	Summary: "The value in a JSON file of the raw data. A list is taken as records.",
+	Detail: "The file is read as Python's json reads it: members keep their order and integers all their digits. records.name is the column of a member. " +
+		"Options: encoding = \"latin1\" reads every byte as one character; head = n reads only the first n items of a list and ignores the rest of the file.",
 	Source: "json.load",
 	Func:   readJSON,
 }
@@ -101,7 +101,7 @@ func readJSON(in *Input, path string, o *jsonOptions) (pyjson.Value, error) {
 	head := 0
 	if o.Head != nil {
 		if head = *o.Head; head < 1 {
-			return pyjson.Value{}, fmt.Errorf("json %s: head = %d: write a number from 1 on", path, head)
+			return pyjson.Value{}, fmt.Errorf("json %s: head = %d: it must be at least 1", path, head)
 		}
 	}
 	v, err := pyjson.ReadHead(text, head)
@@ -141,7 +141,7 @@ func (l *latin1) Read(out []byte) (int, error) {
 
 var jsonLinesVerb = Verb{
 	Name: "json_lines", Params: []string{"path"},
-	Summary: "The records of a file of the raw folder with one JSON value a line; empty lines are skipped.",
+	Summary: "The records of a file in the raw data with one JSON value per line; empty lines are skipped.",
 	Source:  "[json.loads(line) for line in file]",
 	Func: func(in *Input, path string) (Records, error) {
 		f, err := in.Raw.Open(path)
@@ -174,7 +174,7 @@ var namesOfVerb = Verb{
 	Source:  "list(value.keys())",
 	Func: func(v pyjson.Value) ([]string, error) {
 		if v.Kind() != pyjson.Object {
-			return nil, fmt.Errorf("names_of: works on an object, not on %s", v.Kind())
+			return nil, fmt.Errorf("names_of works on an object, not on %s", v.Kind())
 		}
 		return v.Names(), nil
 	},
@@ -182,7 +182,7 @@ var namesOfVerb = Verb{
 
 var selectFieldsVerb = Verb{
 	Name: "select_fields", Params: []string{"records", "names"},
-	Summary: "The records, or one object, with the named members only, in the order of the names. A record without one is an error.",
+	Summary: "The records, or one object, with only the named members, in the order of the names. A record without one of them is an error.",
 	Source:  "[{name: record[name] for name in names} for record in records]",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
 		return changeEach(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
@@ -198,7 +198,7 @@ var selectFieldsVerb = Verb{
 
 var dropFieldsVerb = Verb{
 	Name: "drop_fields", Params: []string{"records", "names"},
-	Summary: "The records, or one object, without the named members; those that a record lacks do not matter.",
+	Summary: "The records, or one object, without the named members. A record need not have them.",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
 		return changeEach(v, func(_ int, record pyjson.Value) (pyjson.Value, error) { return record.Without(names...), nil })
 	},
@@ -216,7 +216,7 @@ func changeEach(v pyjson.Value, change func(int, pyjson.Value) (pyjson.Value, er
 	out := make([]pyjson.Value, v.Len())
 	for i, record := range v.Items() {
 		if record.Kind() != pyjson.Object {
-			return v, fmt.Errorf("record %d is no object but %s", i, record.Kind())
+			return v, fmt.Errorf("record %d must be an object, not %s", i, record.Kind())
 		}
 		changed, err := change(i, record)
 		if err != nil {

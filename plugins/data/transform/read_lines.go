@@ -11,9 +11,9 @@ import (
 
 var linesVerb = Verb{
 	Name: "text_lines", Params: []string{"path", "options"},
-	Summary: "The lines of a text file of the raw folder, as a column named line.",
-	Detail: "\\n, \\r\\n and \\r end a line, as in Python's text mode; the ends are not part of the lines. A last line without an end counts. " +
-		"Option all_ends = true also cuts where str.splitlines does: at \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
+	Summary: "The lines of a text file in the raw data, as a column named line.",
+	Detail: "\\n, \\r\\n and \\r end a line, as in Python's text mode, and are not part of it. A last line without a line ending counts. " +
+		"With all_ends = true, lines also end where str.splitlines ends them: at \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
 	Source: "open(path)",
 	Func:   readLines,
 }
@@ -29,7 +29,7 @@ func readLines(in *Input, path string, o *lineOptions) (*table.Column, error) {
 		return nil, fmt.Errorf("text_lines: %w", err)
 	}
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("text_lines %s: the text is not UTF-8", path)
+		return nil, fmt.Errorf("text_lines %s: the file is not valid UTF-8", path)
 	}
 	text := string(data)
 	if o.AllEnds {

@@ -33,8 +33,8 @@ type Array struct {
 
 var npyVerb = Verb{
 	Name: "npy", Params: []string{"path"},
-	Summary: "The array in a .npy file of the raw folder, as rows along its first axis.",
-	Detail:  "Numbers, conditions and texts of fixed length in C order. Rows are read from the file when they are written.",
+	Summary: "The array in a .npy file of the raw data, as rows along its first axis.",
+	Detail:  "The array holds numbers, booleans or fixed-length strings in C order. Rows are read from the file when they are written.",
 	Source:  "numpy.load(path, allow_pickle=False)",
 	Func: func(in *Input, path string) (Rows, error) {
 		a, err := openNpy(in, path)
@@ -66,7 +66,7 @@ func openNpy(in *Input, path string) (*Array, error) {
 		return nil, err
 	}
 	if len(a.Shape) == 0 || a.fortran && len(a.Shape) > 1 {
-		return nil, errors.New("an array without rows, or in Fortran order")
+		return nil, errors.New("the array has no rows or is in Fortran order")
 	}
 	return a, nil
 }
@@ -94,7 +94,7 @@ func (a *Array) readHeader() error {
 	}
 	m := npyHeader.FindSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("header %q is not understood", text)
+		return fmt.Errorf("the header %q cannot be read", text)
 	}
 	a.start = from + size
 	a.Descr = string(m[1])
@@ -195,7 +195,7 @@ func WriteNpy(w io.Writer, a *Array) error {
 
 var columnVerb = Verb{
 	Name: "column", Params: []string{"rows"},
-	Summary: "An array of one axis, or a list, as a column.",
+	Summary: "A one-dimensional array or a list as a column.",
 	Source:  "pandas.Series(array)",
 	Func: func(rows Rows) (*table.Column, error) {
 		switch r := rows.(type) {
@@ -206,13 +206,13 @@ var columnVerb = Verb{
 		case ColumnRows:
 			return r.Column, nil
 		}
-		return nil, fmt.Errorf("column: works on an array or a list")
+		return nil, fmt.Errorf("column works on an array or a list")
 	},
 }
 
 func (a *Array) column() (*table.Column, error) {
 	if len(a.Shape) != 1 {
-		return nil, fmt.Errorf("column: the array has %d axes, not one", len(a.Shape))
+		return nil, fmt.Errorf("column: the array must have one axis, not %d", len(a.Shape))
 	}
 	cells := make([]table.Value, a.Len())
 	buf := make([]byte, a.rowSize())

@@ -15,9 +15,9 @@ import (
 
 var parquetVerb = Verb{
 	Name: "parquet", Params: []string{"path"},
-	Summary: "The table in a Parquet file of the raw folder, whose rows stay in the file: they are read again when they are written.",
+	Summary: "The table in a Parquet file of the raw data. Its rows stay in the file and are read again when they are written.",
 	Detail: "table.name is a column. where_in, where_not_in, omit, head, take, splits, select and drop choose rows and columns without reading them; any other verb reads the table into memory. " +
-		"Whole numbers of any width become 64 bits wide, whole numbers with missing cells floats; columns may also hold doubles, conditions and texts. Columns that pandas keeps as an index are left out.",
+		"Integers of any width become 64-bit integers, and integers with missing cells become floats; columns may also hold doubles, booleans and strings. Columns that pandas stores as an index are left out.",
 	Source: "pandas.read_parquet (2.2)",
 	Func: func(in *Input, path string) (*parquetRows, error) {
 		f, err := openParquet(in, path)
@@ -120,7 +120,7 @@ func (f *parquetRows) Select(names ...string) (Rows, error) {
 			return nil, &table.NoColumnError{Name: name, Have: f.names}
 		}
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("column %q twice", name)
+			return nil, fmt.Errorf("column %q is named twice", name)
 		}
 	}
 	return &parquetRows{file: f.file, names: names, chosen: f.chosen}, nil

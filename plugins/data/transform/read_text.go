@@ -15,9 +15,9 @@ import (
 
 var streamLinesVerb = Verb{
 	Name: "stream_lines", Params: []string{"path"},
-	Summary: "The lines of a text file of the raw folder, which stay in the file: they are read again when they are written.",
-	Detail: "Lines end as for text_lines, whose column lines.line gives. head, take, omit and splits choose lines without reading them; " +
-		"the output text writes them, each ended by \\n but for a last line of the file that has no end. Lines in another order than the file's are held while they are written.",
+	Summary: "The lines of a text file in the raw data. They stay in the file and are read again when they are written.",
+	Detail: "Lines end as in text_lines; lines.line is the column that text_lines returns. head, take, omit and splits choose lines without reading them; " +
+		"the output text writes them, each ended by \\n, except a last line of the file without a line ending. Lines in an order other than the file's are held in memory while they are written.",
 	Source: "open(path)",
 	Func: func(in *Input, path string) (*Lines, error) {
 		f, err := in.Raw.Open(path)
@@ -228,7 +228,7 @@ func scanLines(r io.Reader, visit func(line []byte, ended bool) error) error {
 // eachEnded cuts what ends with \n, or ends the file, at carriage returns.
 func eachEnded(part []byte, visit func(line []byte, ended bool) error) error {
 	if !utf8.Valid(part) {
-		return errors.New("the text is not UTF-8")
+		return errors.New("it is not valid UTF-8")
 	}
 	for len(part) > 0 {
 		at := bytes.IndexByte(part, '\r')

@@ -13,8 +13,8 @@ import (
 
 var tfrecordTextsVerb = Verb{
 	Name: "tfrecord_texts", Params: []string{"paths", "feature"},
-	Summary: "A column with the text of one feature of every record in TensorFlow record files, file after file.",
-	Detail:  "The records are tf.train.Example messages; the feature's first bytes value is taken. A record without it, or a wrong checksum, is an error.",
+	Summary: "A column with one string feature of every record in TensorFlow record files, file after file.",
+	Detail:  "The records are tf.train.Example messages; the first bytes value of the feature is used. A record without the feature, or with a wrong checksum, is an error.",
 	Source:  "tf.data.TFRecordDataset, tf.train.Example.FromString",
 	Func: func(in *Input, paths []string, feature string) (*table.Column, error) {
 		var texts []string
@@ -53,7 +53,7 @@ func eachTFRecord(f io.Reader, visit func([]byte) error) error {
 		}
 		size := binary.LittleEndian.Uint64(head[:])
 		if maskedCRC(head[:8]) != binary.LittleEndian.Uint32(head[8:]) || size > maxTFRecord {
-			return errors.New("wrong checksum of a length")
+			return errors.New("a record length has a wrong checksum")
 		}
 		if int(size)+4 > cap(data) {
 			data = make([]byte, size+4)
@@ -63,7 +63,7 @@ func eachTFRecord(f io.Reader, visit func([]byte) error) error {
 			return fmt.Errorf("cut short: %w", err)
 		}
 		if maskedCRC(data[:size]) != binary.LittleEndian.Uint32(data[size:]) {
-			return errors.New("wrong checksum of a record")
+			return errors.New("a record has a wrong checksum")
 		}
 		if err := visit(data[:size]); err != nil {
 			return err

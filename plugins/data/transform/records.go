@@ -70,8 +70,8 @@ func (m Member) whole() pyjson.Value {
 
 var objectVerb = Verb{
 	Name: "object", Params: []string{"members"},
-	Summary: "A JSON object of the given members, in the order in which they are written.",
-	Detail:  "A member is records, a value read from JSON or a single value; a column is a list of its cells, in which a missing number is NaN and any other missing cell null.",
+	Summary: "A JSON object of the given members, in the order written.",
+	Detail:  "A member is records, a value read from JSON or a single value. A column becomes a list of its cells, with NaN for a missing number and null for any other missing cell.",
 	Source:  "{name: value}",
 	Func:    func(m Members) pyjson.Value { return withMembers(pyjson.OfObject(), m) },
 }
@@ -87,9 +87,9 @@ func withMembers(v pyjson.Value, members Members) pyjson.Value {
 
 var withFieldsVerb = Verb{
 	Name: "with_fields", Params: []string{"records", "members"},
-	Summary: "The records with members set: in its place where a record has one of that name, else at the end.",
-	Detail: "A column gives every record its cell; anything else is one value for all. " +
-		"In place of records one object may stand, in which a column becomes a list, as in object.",
+	Summary: "The records with members set. A member that a record already has is replaced where it is; a new one is added at the end.",
+	Detail: "A column gives each record its cell; any other value is the same for all records. " +
+		"A single object may be given in place of records; a column then becomes a list, as in object.",
 	Source: "[{**record, name: value} for record in records]",
 	Func:   withMembersEach,
 }

@@ -16,14 +16,14 @@ var countVerb = Verb{
 
 var listVerb = Verb{
 	Name: "list", Params: []string{"column"},
-	Summary: "The cells of a column as a list, to be used where a list is needed.",
+	Summary: "The cells of a column as a list.",
 	Func:    func(c *table.Column) []table.Value { return c.Values() },
 }
 
 var sumVerb = Verb{
 	Name: "sum", Params: []string{"column"},
 	Summary: "The sum of a column of numbers; missing cells are skipped.",
-	Detail:  "Floats are added in the order of numpy.",
+	Detail:  "Floats are added in the same order as in numpy.",
 	Source:  "pandas.Series.sum",
 	Func: func(c *table.Column) (table.Value, error) {
 		if c.Kind() == table.Int64 {
@@ -41,7 +41,7 @@ var sumVerb = Verb{
 var meanVerb = Verb{
 	Name: "mean", Params: []string{"column"},
 	Summary: "The mean of a column of numbers; missing cells are skipped.",
-	Detail:  "The sum is that of sum, in floats.",
+	Detail:  "The sum is computed as in sum, in floats.",
 	Source:  "pandas.Series.mean",
 	Func: func(c *table.Column) (table.Value, error) {
 		sum, n, err := total(c)

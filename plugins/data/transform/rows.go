@@ -26,7 +26,7 @@ var takeVerb = Verb{
 
 var headVerb = Verb{
 	Name: "head", Params: []string{"rows", "count"},
-	Summary: "The first count rows, or all where there are fewer.",
+	Summary: "The first count rows, or all rows if there are fewer.",
 	Func: func(rows Rows, count int) (Rows, error) {
 		if count < 0 {
 			return nil, fmt.Errorf("head: count %d is negative", count)
@@ -70,11 +70,11 @@ var reverseVerb = Verb{
 
 var filterVerb = Verb{
 	Name: "filter", Params: []string{"rows", "condition"},
-	Summary: "The rows for which the condition, a column of as many rows, holds; their order is kept.",
-	Detail:  "A missing condition does not hold.",
+	Summary: "The rows for which the condition, a boolean column of the same length, is true; their order is kept.",
+	Detail:  "A missing cell in the condition counts as false.",
 	Func: func(rows Rows, condition *table.Column) (Rows, error) {
 		if condition.Kind() != table.Bool || condition.Len() != rows.Len() {
-			return nil, fmt.Errorf("filter: the condition has %d %s cells; it needs %d conditions such as t.x == 1", condition.Len(), condition.Kind(), rows.Len())
+			return nil, fmt.Errorf("filter: the condition has %d %s cells; it must have %d booleans, as in t.x == 1", condition.Len(), condition.Kind(), rows.Len())
 		}
 		return pickRows(rows, condition.Bool), nil
 	},
@@ -93,7 +93,7 @@ func where(n int, keep func(int) bool) []int {
 var whereInVerb = Verb{
 	Name: "where_in", Params: []string{"rows", "column", "values"},
 	Summary: "The rows whose cell in the column is among the values (a column or a list); their order is kept.",
-	Detail:  "Works on a table and on anything else that has columns. Numbers compare by value whatever their type. A missing cell is among the values when one of them is missing.",
+	Detail:  "rows may be a table or anything else that has columns. Numbers compare by value, whatever their type. A missing cell is among the values if one of them is missing.",
 	Source:  "table[table[column].isin(values)]",
 	Func: func(rows Rows, column string, values Rows) (Rows, error) {
 		return whereMember(rows, column, values, true)
@@ -103,7 +103,7 @@ var whereInVerb = Verb{
 var whereNotInVerb = Verb{
 	Name: "where_not_in", Params: []string{"rows", "column", "values"},
 	Summary: "The rows whose cell in the column is not among the values; their order is kept.",
-	Detail:  "The rows that where_in leaves out.",
+	Detail:  "These are the rows that where_in leaves out.",
 	Source:  "table[~table[column].isin(values)]",
 	Func: func(rows Rows, column string, values Rows) (Rows, error) {
 		return whereMember(rows, column, values, false)
@@ -112,7 +112,7 @@ var whereNotInVerb = Verb{
 
 var isInVerb = Verb{
 	Name: "isin", Params: []string{"column", "values"},
-	Summary: "A column of conditions: whether each cell of the column is among the values (a column or a list).",
+	Summary: "A boolean column: whether each cell of the column is among the values (a column or a list).",
 	Source:  "column.isin(values)",
 	Func: func(c *table.Column, values []table.Value) *table.Column {
 		set := keySet(values)
@@ -192,7 +192,7 @@ var uniqueVerb = Verb{
 
 var sortVerb = Verb{
 	Name: "sort", Params: []string{"column"},
-	Summary: "The cells of a column or a list, smallest first; texts by code points, missing cells last.",
+	Summary: "The cells of a column or a list, smallest first; strings are compared by code points, and missing cells come last.",
 	Source:  "sorted(list)",
 	Func: func(rows Rows) (Rows, error) {
 		switch r := rows.(type) {
@@ -201,7 +201,7 @@ var sortVerb = Verb{
 		case ListRows:
 			return r.Take(stableOrder(r)), nil
 		}
-		return nil, fmt.Errorf("sort: sorts a column or a list; use sort_values for a table")
+		return nil, fmt.Errorf("sort works on a column or a list; use sort_values for a table")
 	},
 }
 
@@ -249,7 +249,7 @@ func compareText(a, b string) int {
 var sortByVerb = Verb{
 	Name: "sort_values", Params: []string{"table", "columns…"},
 	Summary: "The table sorted by one column or by several.",
-	Detail:  "One column is sorted with numpy's introsort, which does not keep the order of ties; several are sorted stably. Missing cells come last.",
+	Detail:  "A sort by one column uses numpy's introsort, which does not keep the order of ties; a sort by several columns is stable. Missing cells come last.",
 	Source:  "pandas.DataFrame.sort_values",
 	Func: func(t *table.Table, columns ...string) (*table.Table, error) {
 		if len(columns) == 0 {
@@ -261,15 +261,15 @@ var sortByVerb = Verb{
 
 var concatVerb = Verb{
 	Name: "concat", Params: []string{"rows…"},
-	Summary: "Tables, columns or lists one below the other.",
-	Detail:  "Tables are joined by column name; a column that a table lacks is missing there. A column gets the name of the first.",
+	Summary: "Tables, columns or lists concatenated.",
+	Detail:  "Tables are aligned by column name; the cells of a column that a table does not have are missing. A concatenated column gets the name of the first.",
 	Source:  "pandas.concat(ignore_index=True)",
 	Func:    concatRows,
 }
 
 func concatRows(all ...Rows) (Rows, error) {
 	if len(all) == 0 {
-		return nil, fmt.Errorf("concat: needs at least one argument")
+		return nil, fmt.Errorf("concat needs at least one argument")
 	}
 	var tables []*table.Table
 	var list ListRows
@@ -286,10 +286,10 @@ func concatRows(all ...Rows) (Rows, error) {
 		case ListRows:
 			list = append(list, r...)
 		default:
-			return nil, fmt.Errorf("concat: cannot join argument %d", i+1)
+			return nil, fmt.Errorf("concat: argument %d is not a table, column or list", i+1)
 		}
 		if fmt.Sprintf("%T", rows) != fmt.Sprintf("%T", all[0]) {
-			return nil, fmt.Errorf("concat: argument %d is of another kind than the first; join tables with tables, columns with columns", i+1)
+			return nil, fmt.Errorf("concat: argument %d must have the same type as the first", i+1)
 		}
 	}
 	if tables == nil {
@@ -315,7 +315,7 @@ type sampleOptions struct {
 var sampleVerb = Verb{
 	Name: "sample", Params: []string{"rows", "options"},
 	Summary: "Rows drawn without replacement, in the order of the draw.",
-	Detail:  "Say either count or share; a share of the rows is rounded to a whole number, halves to the even one. random_state is the seed.",
+	Detail:  "Give either count or share; a share of the rows is rounded to an integer, halves to even. random_state is the seed.",
 	Source:  "pandas.DataFrame.sample(n=, frac=, random_state=)",
 	Func: func(rows Rows, o *sampleOptions) (Rows, error) {
 		drawn, err := o.draw(rows.Len())
@@ -340,7 +340,7 @@ func (o *sampleOptions) draw(rows int) ([]int, error) {
 
 func (o *sampleOptions) size(rows int) (int, error) {
 	if (o.Count == nil) == (o.Share == nil) {
-		return 0, fmt.Errorf("sample: say either count or share")
+		return 0, fmt.Errorf("sample: give either count or share")
 	}
 	n := 0
 	if o.Count != nil {
@@ -356,7 +356,7 @@ func (o *sampleOptions) size(rows int) (int, error) {
 
 var takeGroupsVerb = Verb{
 	Name: "take_groups", Params: []string{"table", "column", "keys"},
-	Summary: "The rows of a table, group after group in the order of the keys; within a group in the order of the table.",
+	Summary: "The rows of a table, group after group in the order of the keys, and within a group in the order of the table.",
 	Detail:  "A group is all rows with the same cell in the column. A key without rows adds none.",
 	Source:  "pandas.concat([group for key in keys])",
 	Func: func(t *table.Table, column string, keys []table.Value) (*table.Table, error) {

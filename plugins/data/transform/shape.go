@@ -12,8 +12,8 @@ var shapeVerbs = []Verb{idxmaxVerb}
 
 var idxmaxVerb = Verb{
 	Name: "idxmax", Params: []string{"table"},
-	Summary: "A column that names, for each row of a table of numbers, the column with the row's greatest cell.",
-	Detail:  "The first of equal cells counts. A missing cell counts as minus infinity; a row without others is missing. Cells compare as whole numbers where all columns hold them, else as floats.",
+	Summary: "For each row of a table of numbers, the name of the column with the greatest cell.",
+	Detail:  "If several cells are equal, the first one counts. A missing cell counts as minus infinity; a row with only missing cells gives a missing cell. Cells are compared as integers if all columns hold integers, otherwise as floats.",
 	Source:  "pandas.DataFrame.idxmax(axis=1)",
 	Func:    idxmax,
 }

@@ -25,9 +25,9 @@ type parts struct {
 
 var trainTestSplitVerb = Verb{
 	Name: "train_test_split", Params: []string{"rows", "options"},
-	Summary: "An object with the parts train and test of the rows, shuffled with a seed.",
-	Detail: "test_size and train_size are shares below 1 or whole numbers of rows; a test share is rounded up, a train share down. " +
-		"random_state is the seed (0 if left out). Both parts keep the shuffled order. shuffle = false cuts without shuffling; stratify is a column whose shares are kept in both parts.",
+	Summary: "The rows, shuffled with a seed and split: an object with the parts train and test.",
+	Detail: "test_size and train_size are shares below 1 or numbers of rows; a test share is rounded up, a train share down. " +
+		"random_state is the seed (0 by default). Both parts keep the shuffled order. shuffle = false splits without shuffling; stratify is a column whose proportions are kept in both parts.",
 	Source: "sklearn.model_selection.train_test_split (1.5)",
 	Func:   trainTestSplit,
 }
@@ -61,5 +61,5 @@ func partSize(name string, v *float64) (split.Size, error) {
 	case *v > 0 && *v < 1:
 		return split.Share(*v), nil
 	}
-	return split.Size{}, fmt.Errorf("train_test_split: %s = %v is neither a share between 0 and 1 nor a whole number of rows", name, *v)
+	return split.Size{}, fmt.Errorf("train_test_split: %s = %v is neither a share between 0 and 1 nor a number of rows", name, *v)
 }

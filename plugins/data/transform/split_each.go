@@ -16,9 +16,9 @@ type splitEachOptions struct {
 
 var trainTestSplitEachVerb = Verb{
 	Name: "train_test_split_each", Params: []string{"rows", "groups", "options"},
-	Summary: "An object with the parts train and test of the rows, of which every group is split on its own, shuffled with the seed anew.",
-	Detail: "groups is a column: rows with the same cell are a group. Both parts hold group after group in order of first appearance, each in its shuffled order. test_size is a share below 1, rounded up in each group; random_state is the seed (0 if left out). " +
-		"shuffle_from = n leaves groups of fewer rows in their order: the last of them are the test part, the share rounded down but at least one, and a single row is for training. Without it a group of one row is an error.",
+	Summary: "The rows, with every group shuffled and split separately: an object with the parts train and test. The seed is used again for every group.",
+	Detail: "groups is a column: rows with the same cell form a group. Both parts hold group after group in order of first appearance, each in its shuffled order. test_size is a share below 1, rounded up in each group; random_state is the seed (0 by default). " +
+		"shuffle_from = n leaves groups of fewer than n rows in their order: the last rows are the test part, with the share rounded down but at least one row, and a single row goes to train. Without shuffle_from, a group of one row is an error.",
 	Source: "sklearn.model_selection.train_test_split (1.5) for each group of itertools.groupby",
 	Func:   trainTestSplitEach,
 }
@@ -28,7 +28,7 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (p
 		return parts{}, fmt.Errorf("train_test_split_each: groups has %d cells; there are %d rows", groups.Len(), rows.Len())
 	}
 	if o.TestSize == nil || !(*o.TestSize > 0 && *o.TestSize < 1) {
-		return parts{}, fmt.Errorf("train_test_split_each: write test_size as a share between 0 and 1")
+		return parts{}, fmt.Errorf("train_test_split_each: test_size must be a share between 0 and 1")
 	}
 	codes, count := rowCodes(groups.Len(), true, func(_, i int) table.Value { return groups.Value(i) }, 1)
 	var train, test []int

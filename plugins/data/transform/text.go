@@ -15,14 +15,14 @@ import (
 func mapText(o Operand, f func(string) (string, error)) (Operand, error) {
 	if o.Column == nil {
 		if o.Value.Kind() != table.Text {
-			return o, fmt.Errorf("needs a text, not a %s", o.Value.Kind())
+			return o, fmt.Errorf("expected a string, not %s", o.Value.Kind())
 		}
 		s, err := f(o.Value.String())
 		return Operand{Value: table.TextValue(s)}, err
 	}
 	c := o.Column
 	if c.Kind() != table.Text && c.Len() > 0 {
-		return o, fmt.Errorf("column %q holds %s cells; use text(…) to make them texts", c.Name(), c.Kind())
+		return o, fmt.Errorf("column %q holds %s cells; convert them to strings with text(…)", c.Name(), c.Kind())
 	}
 	out, valid := make([]string, c.Len()), make([]bool, c.Len())
 	for i := range out {
@@ -46,7 +46,7 @@ func testText(o Operand, f func(string) bool) (Operand, error) {
 	}
 	c := o.Column
 	if c.Kind() != table.Text && c.Len() > 0 {
-		return o, fmt.Errorf("column %q holds %s cells; use text(…) to make them texts", c.Name(), c.Kind())
+		return o, fmt.Errorf("column %q holds %s cells; convert them to strings with text(…)", c.Name(), c.Kind())
 	}
 	out := make([]bool, c.Len())
 	for i := range out {
@@ -62,11 +62,11 @@ func plain(f func(string) string) func(Operand) (Operand, error) {
 	}
 }
 
-var lowerVerb = Verb{Name: "lower", Params: []string{"text"}, Summary: "The text in lower case.", Func: plain(strings.ToLower)}
+var lowerVerb = Verb{Name: "lower", Params: []string{"string"}, Summary: "The string in lower case.", Func: plain(strings.ToLower)}
 
-var upperVerb = Verb{Name: "upper", Params: []string{"text"}, Summary: "The text in upper case.", Func: plain(strings.ToUpper)}
+var upperVerb = Verb{Name: "upper", Params: []string{"string"}, Summary: "The string in upper case.", Func: plain(strings.ToUpper)}
 
-var stripVerb = Verb{Name: "strip", Params: []string{"text"}, Summary: "The text without white space at its ends.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
+var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
 
 var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
 
@@ -75,11 +75,11 @@ var stemVerb = Verb{
 	Detail: "\"a/b.tar.gz\" gives \"b.tar\".", Source: "pathlib.PurePath.stem", Func: plain(stemOf),
 }
 
-var folderVerb = Verb{Name: "folder", Params: []string{"path"}, Summary: "The path without its last part; \".\" where there is no other.", Func: plain(path.Dir)}
+var folderVerb = Verb{Name: "folder", Params: []string{"path"}, Summary: "The path without its last part, or \".\" if there is only one.", Func: plain(path.Dir)}
 
 var beforeVerb = Verb{
-	Name: "before", Params: []string{"text", "separator"},
-	Summary: "What stands before the first separator, or the whole text where there is none.",
+	Name: "before", Params: []string{"string", "separator"},
+	Summary: "The part of the string before the first separator, or the whole string if there is none.",
 	Func: func(o Operand, sep string) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
 			head, _, _ := strings.Cut(s, sep)
@@ -89,8 +89,8 @@ var beforeVerb = Verb{
 }
 
 var afterVerb = Verb{
-	Name: "after", Params: []string{"text", "separator"},
-	Summary: "What stands after the first separator, or nothing where there is none.",
+	Name: "after", Params: []string{"string", "separator"},
+	Summary: "The part of the string after the first separator, or an empty string if there is none.",
 	Func: func(o Operand, sep string) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
 			_, tail, _ := strings.Cut(s, sep)
@@ -100,10 +100,10 @@ var afterVerb = Verb{
 }
 
 var partVerb = Verb{
-	Name: "part", Params: []string{"text", "separator", "index"},
-	Summary: "The part with that index of the text cut at every separator; 0 is the first, -1 the last.",
-	Detail:  "A text with too few parts is an error.",
-	Source:  "text.split(separator)[index]",
+	Name: "part", Params: []string{"string", "separator", "index"},
+	Summary: "One part of the string split at every separator; index 0 is the first part, -1 the last.",
+	Detail:  "A string with too few parts is an error.",
+	Source:  "string.split(separator)[index]",
 	Func: func(o Operand, sep string, index int) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
 			parts := strings.Split(s, sep)
@@ -120,10 +120,10 @@ var partVerb = Verb{
 }
 
 var substrVerb = Verb{
-	Name: "substr", Params: []string{"text", "start", "length"},
-	Summary: "The characters of a text from start (0 is the first), as many as length or fewer at its end; a negative length takes all.",
-	Detail:  "A negative start counts from the end; where there are fewer characters, it is the first.",
-	Source:  "text[start:][:length]",
+	Name: "substr", Params: []string{"string", "start", "length"},
+	Summary: "At most length characters of the string from start on, where 0 is the first; a negative length takes all of them.",
+	Detail:  "A negative start counts from the end, but not past the first character.",
+	Source:  "string[start:][:length]",
 	Func: func(o Operand, start, length int) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
 			r := []rune(s)
@@ -141,32 +141,32 @@ var substrVerb = Verb{
 }
 
 var replaceVerb = Verb{
-	Name: "replace", Params: []string{"text", "old", "new"},
-	Summary: "The text with every old replaced by new.",
+	Name: "replace", Params: []string{"string", "old", "new"},
+	Summary: "The string with every old replaced by new.",
 	Func: func(o Operand, old, with string) (Operand, error) {
 		return mapText(o, func(s string) (string, error) { return strings.ReplaceAll(s, old, with), nil })
 	},
 }
 
 var containsTextVerb = Verb{
-	Name: "contains_text", Params: []string{"text", "part"},
-	Summary: "Whether the text holds the part.",
+	Name: "contains_text", Params: []string{"string", "part"},
+	Summary: "Whether the string contains the part.",
 	Func: func(o Operand, sub string) (Operand, error) {
 		return testText(o, func(s string) bool { return strings.Contains(s, sub) })
 	},
 }
 
 var startsWithVerb = Verb{
-	Name: "startswith", Params: []string{"text", "prefix"},
-	Summary: "Whether the text begins with the prefix.",
+	Name: "startswith", Params: []string{"string", "prefix"},
+	Summary: "Whether the string starts with the prefix.",
 	Func: func(o Operand, prefix string) (Operand, error) {
 		return testText(o, func(s string) bool { return strings.HasPrefix(s, prefix) })
 	},
 }
 
 var endsWithVerb = Verb{
-	Name: "endswith", Params: []string{"text", "suffix"},
-	Summary: "Whether the text ends with the suffix.",
+	Name: "endswith", Params: []string{"string", "suffix"},
+	Summary: "Whether the string ends with the suffix.",
 	Func: func(o Operand, suffix string) (Operand, error) {
 		return testText(o, func(s string) bool { return strings.HasSuffix(s, suffix) })
 	},
@@ -174,7 +174,7 @@ var endsWithVerb = Verb{
 
 var padVerb = Verb{
 	Name: "zfill", Params: []string{"value", "width"},
-	Summary: "A whole number or a text with zeros before it, to at least width characters.",
+	Summary: "An integer or a string padded with leading zeros to at least width characters.",
 	Source:  "f\"{value:0{width}d}\"",
 	Func: func(o Operand, width int) (Operand, error) {
 		t, err := toText(o)
@@ -193,7 +193,7 @@ var padVerb = Verb{
 
 var textVerb = Verb{
 	Name: "text", Params: []string{"value"},
-	Summary: "Numbers and conditions as texts, spelled as Python does; missing cells stay missing.",
+	Summary: "Numbers and booleans as strings, formatted as Python formats them; missing cells stay missing.",
 	Source:  "str(value)",
 	Func:    toText,
 }
@@ -215,8 +215,8 @@ func toText(o Operand) (Operand, error) {
 
 var integerVerb = Verb{
 	Name: "integer", Params: []string{"value"},
-	Summary: "Texts, floats and conditions as whole numbers; floats are cut towards zero.",
-	Detail:  "A text that is no whole number, or a missing cell, is an error.",
+	Summary: "Strings, floats and booleans as integers; floats are truncated towards zero.",
+	Detail:  "A string that is not an integer, or a missing cell, is an error.",
 	Source:  "int(value)",
 	Func: func(o Operand) (Operand, error) {
 		if o.Column == nil {
@@ -238,16 +238,16 @@ var integerVerb = Verb{
 func toInteger(v table.Value) (int64, error) {
 	switch v.Kind() {
 	case table.Missing:
-		return 0, fmt.Errorf("a missing cell is no whole number")
+		return 0, fmt.Errorf("a missing cell is not an integer")
 	case table.Text:
 		n, err := strconv.ParseInt(strings.TrimSpace(v.String()), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no whole number", v.String())
+			return 0, fmt.Errorf("%q is not an integer", v.String())
 		}
 		return n, nil
 	case table.Float64:
 		if math.IsInf(v.Float(), 0) {
-			return 0, fmt.Errorf("%s is no whole number", v.String())
+			return 0, fmt.Errorf("%s is not an integer", v.String())
 		}
 	}
 	return v.Int(), nil
@@ -255,11 +255,11 @@ func toInteger(v table.Value) (int64, error) {
 
 var realVerb = Verb{
 	Name: "real", Params: []string{"value"},
-	Summary: "Numbers and conditions as floats, so that 0 is written 0.0.",
+	Summary: "Numbers and booleans as floats, so that 0 is written as 0.0.",
 	Source:  "float(value)",
 	Func: func(o Operand) (Operand, error) {
 		if !isNumeric(kindOf(o)) {
-			return o, fmt.Errorf("real: works on numbers, not on %s cells", kindOf(o))
+			return o, fmt.Errorf("real works on numbers and booleans, not on %s cells", kindOf(o))
 		}
 		if o.Column == nil {
 			return Operand{Value: table.FloatValue(o.Value.Float())}, nil
@@ -269,13 +269,13 @@ var realVerb = Verb{
 }
 
 var listHoldsVerb = Verb{
-	Name: "list_holds", Params: []string{"text", "separator", "number"},
-	Summary: "Whether a text that lists whole numbers holds the number (a column or a single one); empty items are skipped.",
-	Detail:  "An item that is no whole number is an error. A missing text holds none.",
-	Source:  "number in [int(x) for x in text.split(separator) if x != \"\"]",
+	Name: "list_holds", Params: []string{"string", "separator", "number"},
+	Summary: "Whether a string that lists integers contains the number, which is a column or a single number; empty items are skipped.",
+	Detail:  "An item that is not an integer is an error. A missing string contains no number.",
+	Source:  "number in [int(x) for x in string.split(separator) if x != \"\"]",
 	Func: func(lists *table.Column, sep string, number Operand) (*table.Column, error) {
 		if n := number.Len(); n >= 0 && n != lists.Len() {
-			return nil, fmt.Errorf("list_holds: columns of %d and %d rows", lists.Len(), n)
+			return nil, fmt.Errorf("list_holds: the columns have %d and %d rows", lists.Len(), n)
 		}
 		out := make([]bool, lists.Len())
 		for i := range out {

@@ -12,7 +12,7 @@ import (
 
 var linspaceVerb = Verb{
 	Name: "linspace", Params: []string{"rows", "start", "stop"},
-	Summary: "A column of floats, one for each row, evenly spaced from start to stop; the last one is stop itself.",
+	Summary: "A column of floats, one for each row, evenly spaced from start to stop, both included.",
 	Detail:  "A single row gets start.",
 	Source:  "numpy.linspace(start, stop, num=n)",
 	Func: func(rows Rows, start, stop float64) *table.Column {
@@ -39,8 +39,8 @@ var linspaceVerb = Verb{
 
 var randomUniformVerb = Verb{
 	Name: "random_uniform", Params: []string{"rows", "low", "high", "options"},
-	Summary: "A column of random floats, low or more and below high, one for each row.",
-	Detail:  "random_state is the seed (0 if left out).",
+	Summary: "A column of random floats, one for each row, from low up to but not including high.",
+	Detail:  "random_state is the seed (0 by default).",
 	Source:  "numpy.random.default_rng(random_state).uniform(low, high, size=n)",
 	Func: func(rows Rows, low, high float64, o *randomOptions) (*table.Column, error) {
 		if o.RandomState < 0 {
@@ -57,12 +57,12 @@ var randomUniformVerb = Verb{
 
 var roundVerb = Verb{
 	Name: "round", Params: []string{"number", "decimals"},
-	Summary: "A column, or a single number, with its floats rounded to a number of decimals, as numpy does: times a power of ten, halves to the even one, divided again.",
-	Detail:  "Whole numbers and missing cells stay.",
+	Summary: "A column or a number with its floats rounded to a number of decimals, as numpy rounds them: multiplied by a power of ten, rounded half to even, divided again.",
+	Detail:  "Integers and missing cells do not change.",
 	Source:  "numpy.round(number, decimals)",
 	Func: func(o Operand, decimals int) (Operand, error) {
 		if decimals < 0 || decimals > 22 {
-			return o, fmt.Errorf("round: %d decimals are not between 0 and 22", decimals)
+			return o, fmt.Errorf("round: decimals = %d is not between 0 and 22", decimals)
 		}
 		scale := math.Pow10(decimals)
 		rounded := func(v float64) float64 { return math.RoundToEven(v*scale) / scale }
@@ -70,7 +70,7 @@ var roundVerb = Verb{
 		case c == nil && o.Value.Kind() == table.Float64:
 			return Operand{Value: table.FloatValue(rounded(o.Value.Float()))}, nil
 		case c == nil && !isNumeric(o.Value.Kind()) && !o.Value.IsMissing():
-			return o, fmt.Errorf("round: %q is no number", o.Value)
+			return o, fmt.Errorf("round: %q is not a number", o.Value)
 		case c == nil:
 			return o, nil
 		case !isNumeric(c.Kind()):
@@ -88,9 +88,9 @@ var roundVerb = Verb{
 }
 
 var dateOrdinalVerb = Verb{
-	Name: "date_ordinal", Params: []string{"text"},
-	Summary: "Dates such as 2020-09-22 as whole numbers of days, counted from 1 for the first day of the year 1, to be compared and subtracted.",
-	Detail:  "Any other form, or a missing cell, is an error.",
+	Name: "date_ordinal", Params: []string{"string"},
+	Summary: "Dates such as 2020-09-22 as a number of days, where 1 is the first day of the year 1, so that they can be compared and subtracted.",
+	Detail:  "Any other format, or a missing cell, is an error.",
 	Source:  "datetime.date.fromisoformat(text).toordinal()",
 	Func: func(c *table.Column) (*table.Column, error) {
 		out := make([]int64, c.Len())
@@ -117,7 +117,7 @@ func ordinal(date string) (int64, error) {
 	const epoch = 719163 // of 1970-01-01
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil || t.Year() < 1 {
-		return 0, fmt.Errorf("%q is no date such as 2020-09-22", date)
+		return 0, fmt.Errorf("%q is not a date such as 2020-09-22", date)
 	}
 	return t.Unix()/86400 + epoch, nil
 }

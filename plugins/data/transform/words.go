@@ -11,10 +11,10 @@ import (
 
 var explodeWordsVerb = Verb{
 	Name: "explode_words", Params: []string{"table", "column", "names"},
-	Summary: "The table with a column of texts cut into words and dealt out to new columns of the given names: a row for every len(names) words, with the row's other cells repeated.",
-	Detail: "White space stands between words. The new columns hold texts and come last; the rows of one row stay together, in the order of its words. " +
-		"A text without words gives no row. A missing text, or a number of words that is no multiple of the number of names, is an error.",
-	Source: "text.split(), words[k::n] for k in range(n)",
+	Summary: "The table with a column of strings split into words, which fill new columns with the given names: a row for every len(names) words, with the other cells of the row repeated.",
+	Detail: "Words are separated by white space. The new columns hold strings and come last; rows made from one row stay together, in the order of its words. " +
+		"A string without words gives no row. It is an error if a string is missing, or if its number of words is not a multiple of the number of names.",
+	Source: "string.split(), words[k::n] for k in range(n)",
 	Func:   explodeWords,
 }
 
@@ -30,11 +30,11 @@ func explodeWords(t *table.Table, column string, names []string) (*table.Table, 
 	cells := make([][]string, len(names))
 	for i := range c.Len() {
 		if c.IsMissing(i) || c.Kind() != table.Text {
-			return nil, fmt.Errorf("explode_words: row %d of column %q holds no text", i, column)
+			return nil, fmt.Errorf("explode_words: row %d of column %q is not a string", i, column)
 		}
 		words := strings.FieldsFunc(c.Text(i), isPythonSpace)
 		if len(words)%len(names) != 0 {
-			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is no multiple of %d", i, column, len(words), len(names))
+			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is not a multiple of %d", i, column, len(words), len(names))
 		}
 		for k, word := range words {
 			cells[k%len(names)] = append(cells[k%len(names)], word)
@@ -58,8 +58,8 @@ func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <=
 
 var multiHotVerb = Verb{
 	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},
-	Summary: "The table with a column of listed classes replaced by one column for each class, 1 where the text, cut at every separator, holds that class and 0 elsewhere; they come last, in the order of the classes.",
-	Detail:  "Nothing is trimmed. What is no class does not count; a missing text holds none. The new columns hold integers.",
+	Summary: "The table with a column that lists classes replaced by one column per class, 1 where the string, split at every separator, contains that class and 0 elsewhere; the new columns come last, in the order of the classes.",
+	Detail:  "Items are not trimmed. An item that is not one of the classes is ignored; a missing string contains no class. The new columns hold integers.",
 	Source:  "table[column].str.get_dummies(sep=separator).reindex(columns=classes, fill_value=0)",
 	Func: func(t *table.Table, column string, classes []string, separator string) (*table.Table, error) {
 		c, err := t.Column(column)

@@ -10,8 +10,8 @@ import (
 var rocAUC = Metric{
 	Name:   "roc_auc",
 	Better: Higher,
-	Doc: `Area under the receiver operating characteristic curve: the chance that a positive row scores higher than a negative one, ties counting half.
-Of the two values of the truth the greater one is positive. Several target columns are scored one by one and averaged without weights. A missing or infinite score, and a truth with one value only, have no score. Scores may be any finite numbers; a range is a matter of the require rules.`,
+	Doc: `Area under the receiver operating characteristic curve: the probability that a positive row is ranked above a negative one, where ties count half.
+The greater of the two values of the truth is positive. Several target columns are scored separately and averaged without weights. A missing or infinite prediction, and a truth with only one value, have no score. Predictions may be any finite numbers; to require a range, use a require rule.`,
 	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(scoreAUC), nil

@@ -13,16 +13,16 @@ import (
 var cocoAP = Metric{
 	Name:   "coco_ap",
 	Better: Higher,
-	Doc: `Average precision of detected boxes at one overlap, in the way of COCO, mean over the classes of the answers.
-The answers have a box a row (class, x_min, y_min, x_max, y_max); the submission has a row a picture with a list "class confidence x_min y_min x_max y_max" split at every single blank. Rows are not paired beforehand (align = "position"); pictures are matched by id, repeated rows add up, classes are cut to whole numbers, predictions of other classes do not count.
-Per picture and class the 100 most confident detections (ties in order) take each the untaken true box of the greatest overlap of at least the threshold, the later of equals. A detection without one is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is read at the 101 recalls 0, 0.01 … 1.
+	Doc: `COCO's average precision of detected boxes at one overlap, averaged over the classes of the answers.
+The answers have one box per row (class, x_min, y_min, x_max, y_max); the submission has one row per image with a list "class confidence x_min y_min x_max y_max" split at every single space. Rows are not paired beforehand (align = "position"); images are matched by id, repeated rows are merged, classes are truncated to integers, and predictions of other classes are ignored.
+Per image and class, each of the 100 most confident detections (ties in order) is matched with the free true box of the greatest overlap of at least the threshold, the later one of equals. A detection without a match is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the 101 recalls 0, 0.01 … 1.
 Unless corners = true, two flaws of the source are kept: the last two numbers of a box are used as width and height when boxes are compared; and boxes are numbered from 0 on both sides, where 0 means "none", so that a match with the first true box counts as false and a true box taken by the first detection can be taken again.
-A list of another length, a word that is no number and a missing cell have no score.`,
+A list of another length, a word that is not a number and a missing cell have no score.`,
 	Source: "pycocotools 2.0 COCOeval; metric of the VinBigData competition",
 	Params: []Param{
 		{Name: "class", Kind: TextParam, Default: "class_id", Doc: "the column of the answers with the class"},
 		{Name: "overlap", Kind: NumberParam, Default: 0.4, Doc: "the smallest intersection over union of a match"},
-		{Name: "corners", Kind: BoolParam, Default: false, Doc: "boxes are compared by their corners and numbered from 1, as COCO is meant to be used"},
+		{Name: "corners", Kind: BoolParam, Default: false, Doc: "compare boxes by their corners and number them from 1, as COCO intends"},
 	},
 	Stand: Stand{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
 	New: func(a Args) (Scorer, error) {

@@ -14,8 +14,8 @@ var cuboidAP = Metric{
 	Better: Higher,
 	Costly: true,
 	Doc: `Mean over rows and the thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
-A cell lists "confidence x y z width length height yaw class", split at every single blank; a blank cell lists nothing. In a row, the classes are those of its true boxes; a class without predictions has precision 0, predictions of other classes cost nothing. Predictions by falling confidence are right if the true box of the greatest intersection over union exceeds the threshold and is not taken; average precision is the area below the envelope of precision over recall. The intersection is that of the two ground rectangles times that of the heights.
-A list of another length, a word that is no number, and among the classes of the row a size that is not positive or a value that is not finite have no score. A row without true boxes gives NaN.`,
+A cell lists "confidence x y z width length height yaw class", split at every single space; an empty cell lists nothing. The classes of a row are those of its true boxes; a class without predictions has precision 0, and predictions of other classes are ignored. In order of falling confidence, a prediction is correct if the true box with the greatest intersection over union exceeds the threshold and is still free; average precision is the area below the envelope of precision over recall. The intersection is that of the two ground rectangles times that of the heights.
+A list of another length and a word that is not a number have no score; neither has a size that is not positive or a value that is not finite in the classes of the row. A row without true boxes gives NaN.`,
 	Source: "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
 	Stand:  Stand{"": {"1 0 0 0 1 1 1 0 car"}},
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },

@@ -2,16 +2,16 @@ package metric
 
 import "math"
 
-const maskDoc = ` Cells are masks as run lengths: pairs "start length" in white space, counted from 1, see DecodeRLE. What cannot be decoded has no score.`
+const maskDoc = ` Cells are masks as run lengths: pairs "start length" separated by white space, counted from 1. A cell that cannot be decoded has no score.`
 
 var dice = Metric{
 	Name:   "dice",
 	Better: Higher,
-	Doc: `Dice coefficient 2·|A∩B| / (|A|+|B|) of masks: of all pictures together (over = "all"), or the mean over pictures (over = "rows").
+	Doc: `Dice coefficient 2·|A∩B| / (|A|+|B|) of masks: of all images together (over = "all"), or the mean over images (over = "rows").
 Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
 	Source: "Dice 1945",
 	Params: append([]Param{
-		{Name: "over", Kind: TextParam, Default: "rows", OneOf: []string{"rows", "all"}, Doc: "what one coefficient is taken over"},
+		{Name: "over", Kind: TextParam, Default: "rows", OneOf: []string{"rows", "all"}, Doc: "what one coefficient is computed over"},
 		{Name: "both_empty", Kind: TextParam, Default: "nan", OneOf: []string{"nan", "one"}, Doc: "the coefficient of two empty masks"},
 		{Name: "empty", Kind: TextParam, Default: "", Doc: "a cell that stands for an empty mask, such as -"},
 	}, maskSizeParams...),
@@ -54,8 +54,8 @@ func diceOf(shared, total int, neither float64) float64 {
 var maskPrecision = Metric{
 	Name:   "mask_precision",
 	Better: Higher,
-	Doc: `Mean over pictures of the share of the thresholds 0.5, 0.55 … 0.95 (as numpy.arange makes them) that the intersection over union of the two masks exceeds.
-Two empty masks score 1; an empty truth against a mask scores 0; an empty mask against a truth is treated as if it were full, a flaw of the source's histograms.` + maskDoc,
+	Doc: `Mean over images of the share of the thresholds 0.5, 0.55 … 0.95 (as numpy.arange makes them) that the intersection over union of the two masks exceeds.
+Two empty masks score 1; an empty truth against a mask scores 0; an empty mask against a non-empty truth is treated as if it were full, a flaw of the source's histograms.` + maskDoc,
 	Source: "metric of the TGS salt competition",
 	Params: maskSizeParams,
 	Stand:  maskStand,
@@ -97,9 +97,9 @@ func thresholdShare(truth, pred Mask) float64 {
 var maskFBeta = Metric{
 	Name:   "mask_fbeta",
 	Better: Higher,
-	Doc:    `Mean over pictures of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a pixel in common.` + maskDoc,
+	Doc:    `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 if they have no pixel in common.` + maskDoc,
 	Source: "scikit-learn 1.5 fbeta_score",
-	Params: append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "how much recall weighs against precision"}}, maskSizeParams...),
+	Params: append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "the weight of recall relative to precision"}}, maskSizeParams...),
 	Stand:  maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)

@@ -6,7 +6,7 @@ var kendallTau = Metric{
 	Name:   "kendall_tau",
 	Better: Higher,
 	Doc: `Kendall's tau over all rows together, where a cell is a list of words in order: 1 - 4·inversions / Σ n(n-1), n being the length of a row's list.
-Inversions are counted in the places that the true words have in the predicted list. A list of another length, or without one of the true words, has no score; neither has a file in which no row has two words.`,
+Inversions are counted between the positions of the true words in the predicted list. A list of another length, or one that does not contain all true words, has no score; neither has a file in which no row has two words.`,
 	Source: "Kendall 1938; metric of the AI4Code competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreKendall), nil },
 }

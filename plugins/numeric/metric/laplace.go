@@ -14,12 +14,12 @@ var laplace = Metric{
 	Name:   "laplace_log_likelihood",
 	Better: Higher,
 	Doc: `Modified Laplace log likelihood, mean over rows: -√2·d/s - ln(√2·s) with s = max(confidence, 70) and d = min(|truth - prediction|, 1000).
-The tables are not paired beforehand (align = "position"). Of the answers, rows without truth are dropped and the last rows of every group are kept, in the order of the whole number behind the last underscore of the id. The submission's rows with these ids are graded, sorted by id; ids that it lacks do not count, and none at all gives NaN. A missing confidence counts 0, a missing prediction gives NaN, an infinite confidence minus infinity.`,
+The tables are not paired beforehand (align = "position"). Of the answers, rows without truth are dropped and the last rows of every group are kept, in the order of the integer after the last underscore of the id. The submission's rows with these ids are graded, sorted by id. Ids missing from the submission are ignored; if all are missing, the score is NaN. A missing confidence counts as 0, a missing prediction gives NaN, and an infinite confidence gives minus infinity.`,
 	Source: "metric of the OSIC pulmonary fibrosis competition",
 	Params: []Param{
 		{Name: "confidence", Kind: TextParam, Doc: "the submission's column of confidences"},
 		{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"},
-		{Name: "last", Kind: NumberParam, Doc: "how many rows of a group are graded"},
+		{Name: "last", Kind: NumberParam, Doc: "the number of rows of a group that are graded"},
 	},
 	Stand: Stand{"group": {"a"}},
 	New: func(a Args) (Scorer, error) {

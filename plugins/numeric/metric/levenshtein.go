@@ -18,8 +18,8 @@ var sequenceErrorRate = Metric{
 	Name:   "sequence_error_rate",
 	Better: Lower,
 	Costly: true,
-	Doc: `Sum over rows of the Levenshtein distance between two lists of whole numbers, divided by the length of all true lists; it can exceed 1.
-Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. So are numbers with the same hash in Python, which are those that differ by a multiple of 2⁶¹-1. What int refuses has no score.`,
+	Doc: `Sum over rows of the Levenshtein distance between two lists of integers, divided by the total length of the true lists; it can exceed 1.
+Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. So are numbers with the same hash in Python, which are those that differ by a multiple of 2⁶¹-1. A value that int() refuses has no score.`,
 	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
 }

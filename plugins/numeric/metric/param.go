@@ -17,7 +17,7 @@ const (
 	TextsParam                   // []string
 )
 
-var paramKindNames = [...]string{"number", "text", "bool", "list of texts"}
+var paramKindNames = [...]string{"number", "string", "bool", "list of strings"}
 
 // String names the kind as documentation does.
 func (k ParamKind) String() string { return paramKindNames[k] }

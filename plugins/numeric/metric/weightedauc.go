@@ -6,7 +6,7 @@ var weightedAUC = Metric{
 	Name:   "weighted_auc",
 	Better: Higher,
 	Doc: `Area under the ROC curve in which the slice between true positive rates 0 and 0.4 counts twice, that between 0.4 and 1 once, divided by 1.4.
-The curve's points at the bounds are interpolated where it has none. A slice's area is that below the points within it (both bounds included) and a last point at false positive rate 1 on its upper bound, by the trapezoid rule. A constant prediction scores 0.585714.`,
+If the curve has no points at the bounds, they are interpolated. The area of a slice is computed by the trapezoid rule from the points within it, bounds included, and a last point at false positive rate 1 on its upper bound. A constant prediction scores 0.585714.`,
 	Source: "scikit-learn 1.5 roc_curve; metric of the ALASKA2 competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreWeightedAUC), nil },
 }

@@ -244,7 +244,7 @@ func textOf(v pyjson.Value) (pyjson.Value, error) {
 		b, err := Append(nil, v)
 		return pyjson.OfString(string(b)), err
 	}
-	return v, fmt.Errorf("%s is no single value", v.Kind())
+	return v, fmt.Errorf("%s is not a single value", v.Kind())
 }
 
 func spell(f float64) string {
