@@ -30,17 +30,17 @@ func Kind(ex executor.Executor) step.Kind {
 		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in a folder that holds only its " +
 			"files and, below inputs/, its inputs, and leaves its outputs at the paths that are declared. It is not isolated from the machine.",
 		Args: []step.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments; no shell reads them. Write [\"sh\", \"-c\", \"…\"] for one."},
-			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders that are laid where the command runs, by their path there: a path of the pipeline's folder, file(…), dir(…) or an output of a step; or one dir(…) for all."},
-			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps, or content of the pipeline's folder, by the name they get below inputs/."},
-			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command copies of the inputs that it may write to, instead of read-only links."},
-			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob that the command gets on standard input."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "The environment, besides PATH, HOME and TMPDIR."},
-			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of files and folders that the command leaves, relative to where it runs."},
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. They do not go through a shell; to use one, write [\"sh\", \"-c\", \"…\"]."},
+			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders to place where the command runs, by their path there: a path in the pipeline's folder, file(…), dir(…) or an output of a step; or a single dir(…)."},
+			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps, or content of the pipeline's folder, by their name below inputs/."},
+			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command writable copies of the inputs instead of read-only links."},
+			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob to pass to the command on standard input."},
+			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, in addition to PATH, HOME and TMPDIR."},
+			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command produces, relative to where it runs."},
 		},
 		Outputs: []step.Output{
 			{Name: "stdout", Type: step.ArtifactType, Doc: "What the command printed on standard output, a blob."},
-			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs, under the paths they were declared with."},
+			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs, under their declared paths."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCommand(args, ex) },
 	}

@@ -25,12 +25,12 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			"competition's prepare block says.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, or one with errata mended."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, or one with errata fixed."},
 			{Name: "raw", Type: step.ArtifactType, Required: true, Doc: "The raw data, a tree."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition, such as sizes fixed for the full data."},
+			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition, such as sizes that are fixed for the full data."},
 		},
 		Outputs: []step.Output{
-			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, answers among them, a tree."},
+			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, including the answers, a tree."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, a tree."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newPreparation(args, catalog) },

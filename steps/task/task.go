@@ -57,12 +57,12 @@ func Kind(deps Deps) step.Kind {
 			"or from the pinned address, whichever has them first. A step agent-run that names its task has such a step made for it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's, its obfuscated ones, which do not name Kaggle or the competition, or our own, which need no network."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or a mirror's address, that is asked before all others. Not in the key: the digests are."},
+			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or the address of a mirror, that is tried first. Not in the key, because the digests are."},
 		},
 		Outputs: []step.Output{
 			{Name: "description", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The text of the competition, Markdown."},
-			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The general instructions; for the task own a template that agent-run fills in."},
+			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The general instructions; for the task \"own\", a template that agent-run fills in."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newTexts(args, deps, asked) },
 	}
