@@ -30,7 +30,7 @@ func (a *attempt) checkAgent() error {
 	case a.runtime.Images && who.Image == "" && who.Built == nil && (command[0] != BuiltIn || a.runtime.ProgramImage == nil):
 		return fmt.Errorf("agent %q has no image, and the runtime %q needs one", who.Name, a.runtime.Name)
 	case !a.runtime.Images && (who.Image != "" || who.Built != nil):
-		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or drop the image", who.Name, a.runtime.Name)
+		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or remove the image", who.Name, a.runtime.Name)
 	case command[0] != BuiltIn:
 		return nil
 	}
@@ -83,7 +83,7 @@ func (a *attempt) checkNetwork() error {
 	case n == nil || len(n.Allow) == 0:
 		return nil
 	case n.Open:
-		return errors.New("open allows everything; drop it or allow")
+		return errors.New("open allows everything; remove open or allow")
 	}
 	policy, err := proxy.ParsePolicy(n.Allow)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *attempt) checkSandbox() error {
 		return step.WrongArg("user", err)
 	}
 	if a.args.Processes < 1 {
-		return step.WrongArg("processes", fmt.Errorf("%d processes are too few", a.args.Processes))
+		return step.WrongArg("processes", fmt.Errorf("processes = %d is too low", a.args.Processes))
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (a *attempt) checkTimes() error {
 		return step.WrongArg("setup_timeout", err)
 	}
 	if a.every, err = parseDuration(text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
-		err = fmt.Errorf("every %v is too often; %v is the shortest", a.every, shortestInterval)
+		err = fmt.Errorf("every %v is too often; the shortest interval is %v", a.every, shortestInterval)
 	}
 	return step.WrongArg("snapshot_every", err)
 }

@@ -92,7 +92,7 @@ func (s *session) checkData(ctx context.Context) error {
 	case !errors.As(err, &changed):
 		return fmt.Errorf("check the data: %w", err)
 	case changed.Shared:
-		return step.Retryable(errors.New("the data were touched while several attempts read them, and nobody can tell by which; "+
+		return step.Retryable(errors.New("the data were touched while several attempts read them, and it is unknown which one did it; "+
 			"the attempt is void. From now on each attempt gets a copy of these data"), 0)
 	case changed.What == "":
 		fmt.Fprintln(s.env.Log, "note: the agent touched its data (a mode, a link); their content is as it was, and no other attempt will get this copy")

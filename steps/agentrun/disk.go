@@ -27,7 +27,7 @@ func (a *attempt) checkDisk() (err error) {
 		return nil
 	}
 	if a.disk, err = step.ParseSize(a.args.Disk); err == nil && a.disk < smallestVolume {
-		err = fmt.Errorf("%s is less than the least, %d MiB", a.args.Disk, smallestVolume>>20)
+		err = fmt.Errorf("%s is less than the minimum, %d MiB", a.args.Disk, smallestVolume>>20)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w; or write %q", err, unlimited)
@@ -42,7 +42,7 @@ const (
 	diskRest  = 10
 )
 
-var errDisk = errors.New("the agent stored more than its limit of the disk")
+var errDisk = errors.New("the agent exceeded its disk limit")
 
 // watchDisk ends the attempt when the agent stores more than it may, where no
 // volume keeps it to that. It measures from outside, so that files which are

@@ -53,7 +53,7 @@ func TestHolesAreHarvestedAsBytes(t *testing.T) {
 
 func TestWrongDiskLimit(t *testing.T) {
 	b := newBench(t)
-	for text, want := range map[string]string{"lots": "is not a size", "1MiB": "less than the least"} {
+	for text, want := range map[string]string{"lots": "is not a size", "1MiB": "less than the minimum"} {
 		args := values(b, t, shell("true"))
 		args["disk_limit"] = cty.StringVal(text)
 		if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), want) {

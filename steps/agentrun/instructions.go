@@ -116,10 +116,10 @@ func (s *session) instructionsText(ctx context.Context) ([]byte, error) {
 func (a *attempt) checkTexts() error {
 	given := a.args.Texts
 	if got := given.Description.Ref.ID; got != a.description {
-		return step.Mismatch(fmt.Errorf("the description of %s by %s has SHA-256 %s, and the task %q wants %s", a.def.ID, given.Description.From, got, a.args.Task, a.description))
+		return step.Mismatch(fmt.Errorf("the description of %s by %s has SHA-256 %s, but the task %q requires %s", a.def.ID, given.Description.From, got, a.args.Task, a.description))
 	}
 	if got := given.Instructions.Ref.ID; got != a.instructions {
-		return step.Mismatch(fmt.Errorf("the instructions by %s have SHA-256 %s, and the task %q wants %s", given.Instructions.From, got, a.args.Task, a.instructions))
+		return step.Mismatch(fmt.Errorf("the instructions by %s have SHA-256 %s, but the task %q requires %s", given.Instructions.From, got, a.args.Task, a.instructions))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    conditions.AttemptKind,
 		Version: "5",
-		Doc: "Lets an agent solve a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
+		Doc: "Runs an agent on a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
 		Untrusted:   true,

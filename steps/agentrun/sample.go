@@ -22,7 +22,7 @@ const sampleFile = "sample.csv"
 // maxSample bounds a sample submission.
 const maxSample = 4 << 30
 
-var errNoSample = errors.New("the data hold none")
+var errNoSample = errors.New("the data contains none")
 
 // placeSample puts the public sample submission where the check reads it. It
 // is where the definition says or, where the definition names a private one

@@ -36,8 +36,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "aggregate",
 		Version: "8",
-		Doc: "Makes grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
-			"competitions with a medal. A report that is missing counts for nothing, unless pad_missing says that it is a failure of the agent.",
+		Doc: "Combines grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
+			"competitions with a medal. A missing report is ignored, unless pad_missing counts it as a failure of the agent.",
 		Args: []step.Attr{
 			{Name: "reports", Type: cty.List(step.ArtifactType), Required: true, Doc: "Reports of grade steps, labelled with agent and seed."},
 			{Name: "group_by", Type: cty.String, Default: cty.StringVal(byComplexity), OneOf: []string{byCategory, byCompetition, byComplexity, byNothing}, Doc: "How competitions are grouped for the percentages."},
@@ -85,13 +85,13 @@ func newAggregation(args step.Args, catalog *competitions.Catalog, leaderboards 
 		return nil, err
 	}
 	if len(a.args.Reports) == 0 {
-		return nil, step.WrongArg("reports", errors.New("reports is empty, so there is nothing to make a leaderboard of"))
+		return nil, step.WrongArg("reports", errors.New("reports is empty, so there is nothing to build a leaderboard from"))
 	}
 	if len(a.args.Compare) == 1 {
-		return nil, step.WrongArg("compare", fmt.Errorf("compare names one agent, %q; it takes two or more", a.args.Compare[0]))
+		return nil, step.WrongArg("compare", fmt.Errorf("compare names one agent, %q; it must name two or more", a.args.Compare[0]))
 	}
 	if a.args.Resamples < 2 || a.args.Resamples > maxResamples {
-		return nil, step.WrongArg("resamples", fmt.Errorf("resamples is %d; it takes 2 to %d", a.args.Resamples, maxResamples))
+		return nil, step.WrongArg("resamples", fmt.Errorf("resamples is %d; it must be between 2 and %d", a.args.Resamples, maxResamples))
 	}
 	if err := a.checkAttempts(); err != nil {
 		return nil, step.WrongArg("attempts", err)

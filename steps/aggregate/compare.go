@@ -55,7 +55,7 @@ func (b *Board) graded(agent string) ([]grading.Graded, error) {
 	for _, a := range b.Agents {
 		names = append(names, a.Name)
 	}
-	return nil, fmt.Errorf("compare: no report is of agent %q; there are %s", agent, strings.Join(names, ", "))
+	return nil, fmt.Errorf("compare: there is no report of agent %q; there are reports of %s", agent, strings.Join(names, ", "))
 }
 
 // competitions returns those of the board, sorted.

@@ -42,8 +42,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "checksum",
 		Version: "2",
-		Doc: "Compares prepared data with the competition's pins and lets them through. A difference fails the run with the exit status " +
-			"of a checksum mismatch, naming every wrong, missing and unexpected file, and for tables the row and column. Where the lock file pins nothing there is a warning; where it is missing, an error.",
+		Doc: "Compares prepared data with the competition's pins and passes it on. A difference fails the run with the exit status " +
+			"of a checksum mismatch, and names every wrong, missing and unexpected file, and for tables the row and column. A lock file without pins is a warning; a missing one is an error.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. The pins are those of v1; a version that is prepared differently has none."},
@@ -91,11 +91,11 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	}
 	switch e := c.args.Expected; {
 	case c.args.Prepared.lacks():
-		return nil, step.WrongArg("prepared", errors.New("it lacks its public or private files"))
+		return nil, step.WrongArg("prepared", errors.New("it has no public or private files"))
 	case e != nil && e.lacks():
-		return nil, step.WrongArg("expected", errors.New("it lacks its public or private files"))
+		return nil, step.WrongArg("expected", errors.New("it has no public or private files"))
 	case e != nil && c.args.ExpectedDir != nil:
-		return nil, step.WrongArg("expected_dir", errors.New("write expected or expected_dir, not both"))
+		return nil, step.WrongArg("expected_dir", errors.New("give expected or expected_dir, not both"))
 	}
 	def, err := catalog.Get(c.args.Competition)
 	if err != nil {

@@ -50,9 +50,9 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "download",
 		Version: "2",
-		Doc: "Fetches the raw data of a competition, checks them against their pins and unpacks them, with the archives among them " +
-			"that the competition extracts. Raw data hold the answers: " +
-			"an agent never sees them.",
+		Doc: "Fetches the raw data of a competition, checks it against its pins and unpacks it, including the archives in it " +
+			"that the competition extracts. Raw data contains the answers: " +
+			"an agent never sees it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path instead of the competition's source: a folder with the unpacked download, an archive (its suffix may be left out), or a competition's folder in a data directory of the reference. Null means the competition's source. A file that the competition fetches separately still comes from its own source, unless it is in the folder or archive. Not in the key, because the content is."},
@@ -137,7 +137,7 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 	}
 	switch {
 	case a.From != nil && a.Source != nil:
-		return nil, step.WrongArg("source", errors.New("from and a source block both say where the data are; keep one"))
+		return nil, step.WrongArg("source", errors.New("give from or a source block, not both"))
 	case a.From != nil:
 		if source.IsReference(*a.From) {
 			return d, step.WrongArg("from", d.instead(deps, "reference", adopted(def, *a.From), ""))
@@ -153,7 +153,7 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		return d, d.instead(deps, "reference", adopted(def, folder), "")
 	}
 	if len(def.Sources) == 0 {
-		return nil, fmt.Errorf("competition %q does not say where its data are; add from or a source block to the step", a.Competition)
+		return nil, fmt.Errorf("competition %q declares no source for its data; add from or a source block to the step", a.Competition)
 	}
 	return d, d.declared(deps, def.Sources)
 }

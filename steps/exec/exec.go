@@ -27,8 +27,8 @@ func Kind(ex executor.Executor) step.Kind {
 	return step.Kind{
 		Name:    "exec",
 		Version: "1",
-		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in a folder that holds only its " +
-			"files and, below inputs/, its inputs, and leaves its outputs at the paths that are declared. It is not isolated from the machine.",
+		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in a folder with only its " +
+			"files and, below inputs/, its inputs, and writes its outputs to the declared paths. It is not isolated from the machine.",
 		Args: []step.Attr{
 			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. They do not go through a shell; to use one, write [\"sh\", \"-c\", \"…\"]."},
 			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders to place where the command runs, by their path there: a path in the pipeline's folder, file(…), dir(…) or an output of a step; or a single dir(…)."},
@@ -85,7 +85,7 @@ func (a *arguments) checkCommand() error {
 func (a *arguments) checkInputs() error {
 	for _, name := range slices.Sorted(maps.Keys(a.Inputs)) {
 		if err := tree.CheckName(name); err != nil {
-			return fmt.Errorf("%q cannot be the name of a file: it is empty, a dot name, or holds a slash", name)
+			return fmt.Errorf("%q cannot be the name of a file: it must not be empty, \".\" or \"..\", or contain a slash", name)
 		}
 	}
 	return nil
@@ -94,10 +94,10 @@ func (a *arguments) checkInputs() error {
 func (a *arguments) checkOutputs() error {
 	for i, path := range a.Outputs {
 		if !filepath.IsLocal(path) || filepath.Clean(path) != path || path == "." {
-			return fmt.Errorf("%q is not a clean relative path below the folder the command runs in", path)
+			return fmt.Errorf("%q must be a clean relative path below the folder that the command runs in", path)
 		}
 		if path == "inputs" || strings.HasPrefix(path, "inputs/") {
-			return fmt.Errorf("%q lies among the inputs; let the command write it elsewhere", path)
+			return fmt.Errorf("%q is below inputs/; choose a path outside it for the output", path)
 		}
 		for _, other := range a.Outputs[:i] {
 			if path == other || strings.HasPrefix(path, other+"/") || strings.HasPrefix(other, path+"/") {
@@ -179,7 +179,7 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	maps.Copy(spec.Env, c.args.Env)
 	if c.args.Stdin != nil {
 		if c.args.Stdin.Ref.Kind != cache.Blob {
-			return cache.Ref{}, fmt.Errorf("open standard input: %s is a tree, and standard input takes one file; use inputs", c.args.Stdin.Name())
+			return cache.Ref{}, fmt.Errorf("open standard input: %s is a tree, but standard input must be one file; use inputs", c.args.Stdin.Name())
 		}
 		stdin, err := env.Store.Open(ctx, c.args.Stdin.Ref.ID)
 		if err != nil {

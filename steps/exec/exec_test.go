@@ -139,13 +139,13 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"no command", map[string]cty.Value{"command": cty.ListValEmpty(cty.String)}, "command is empty"},
 		{"input name", map[string]cty.Value{"command": texts("true"), "inputs": cty.MapVal(map[string]cty.Value{"../x": in})}, `"../x"`},
-		{"absolute output", map[string]cty.Value{"command": texts("true"), "outputs": texts("/etc/passwd")}, "not a clean relative path"},
-		{"output outside", map[string]cty.Value{"command": texts("true"), "outputs": texts("../x")}, "not a clean relative path"},
-		{"everything", map[string]cty.Value{"command": texts("true"), "outputs": texts(".")}, "not a clean relative path"},
-		{"output among inputs", map[string]cty.Value{"command": texts("true"), "outputs": texts("inputs/x")}, "among the inputs"},
+		{"absolute output", map[string]cty.Value{"command": texts("true"), "outputs": texts("/etc/passwd")}, "must be a clean relative path"},
+		{"output outside", map[string]cty.Value{"command": texts("true"), "outputs": texts("../x")}, "must be a clean relative path"},
+		{"everything", map[string]cty.Value{"command": texts("true"), "outputs": texts(".")}, "must be a clean relative path"},
+		{"output among inputs", map[string]cty.Value{"command": texts("true"), "outputs": texts("inputs/x")}, "below inputs/"},
 		{"overlap", map[string]cty.Value{"command": texts("true"), "outputs": texts("a/b", "a")}, "overlap"},
 		{"variable", map[string]cty.Value{"command": texts("true"), "env": cty.MapVal(map[string]cty.Value{"A=B": cty.StringVal("x")})}, `"A=B"`},
-		{"tree on standard input", map[string]cty.Value{"command": texts("cat"), "stdin": b.Tree(t, map[string]string{"a": "x"})}, "standard input takes one file"},
+		{"tree on standard input", map[string]cty.Value{"command": texts("cat"), "stdin": b.Tree(t, map[string]string{"a": "x"})}, "standard input must be one file"},
 		{"no program", map[string]cty.Value{"command": texts("no-such-program")}, "no such program"},
 	}
 	for _, tt := range tests {

@@ -38,7 +38,7 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 	info, err := os.Lstat(full)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return cache.Ref{}, false, fmt.Errorf("the command ended well but left no output %q%s", path, found(dir))
+		return cache.Ref{}, false, fmt.Errorf("the command succeeded but did not create the output %q%s", path, found(dir))
 	case err != nil:
 		return cache.Ref{}, false, fmt.Errorf("collect output %q: %w", path, err)
 	case info.IsDir():

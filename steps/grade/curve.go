@@ -47,7 +47,7 @@ func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([
 	for i, folder := range folders {
 		seconds, err := strconv.ParseInt(folder.Name, 10, 64)
 		if err != nil || seconds < 0 || !folder.IsDir() {
-			return nil, fmt.Errorf("grade %s: snapshots: %q is no folder called after seconds", g.def.ID, folder.Name)
+			return nil, fmt.Errorf("grade %s: snapshots: %q is not a folder named after a number of seconds", g.def.ID, folder.Name)
 		}
 		env.Progress(step.Progress{What: "scoring snapshots", Done: int64(i), Total: int64(len(folders)), Unit: "files"})
 		file, err := tree.Find(ctx, env.Store, folder.Ref(), snapshotFile)

@@ -298,16 +298,16 @@ func TestRefuses(t *testing.T) {
 		values map[string]cty.Value
 		want   string
 	}{
-		"answers":            {map[string]cty.Value{"files": mapping("/a", answers)}, "must not see"},
-		"link to answers":    {map[string]cty.Value{"files": mapping("/a", link)}, "must not see"},
-		"folder of answers":  {map[string]cty.Value{"files": mapping("/a", filepath.Join(dir, "data"))}, "must not see"},
-		"cache":              {map[string]cty.Value{"files": mapping("/a", cached)}, "must not see"},
-		"folder of cache":    {map[string]cty.Value{"files": mapping("/a", dir)}, "must not see"},
+		"answers":            {map[string]cty.Value{"files": mapping("/a", answers)}, "private files"},
+		"link to answers":    {map[string]cty.Value{"files": mapping("/a", link)}, "private files"},
+		"folder of answers":  {map[string]cty.Value{"files": mapping("/a", filepath.Join(dir, "data"))}, "private files"},
+		"cache":              {map[string]cty.Value{"files": mapping("/a", cached)}, "private files"},
+		"folder of cache":    {map[string]cty.Value{"files": mapping("/a", dir)}, "private files"},
 		"two bases":          {map[string]cty.Value{"base": cty.StringVal("/x"), "base_content": b.Blob(t, "x")}, "not both"},
 		"commands on naught": {map[string]cty.Value{"run": commands}, "needs a base"},
 		"empty command":      {map[string]cty.Value{"base": cty.StringVal("/x"), "run": cty.ListVal([]cty.Value{cty.ListValEmpty(cty.String)})}, "a command is empty"},
 		"relative place":     {map[string]cty.Value{"texts": mapping("x", "x")}, "absolute"},
-		"place twice":        {map[string]cty.Value{"texts": mapping("/x", "x"), "files": mapping("/x/", "/etc/hosts")}, "is given by"},
+		"place twice":        {map[string]cty.Value{"texts": mapping("/x", "x"), "files": mapping("/x/", "/etc/hosts")}, "is also given by"},
 		"idle network":       {map[string]cty.Value{"network": cty.ObjectVal(map[string]cty.Value{"open": cty.True})}, "no commands"},
 		"both networks":      {map[string]cty.Value{"base": cty.StringVal("/x"), "run": commands, "network": cty.ObjectVal(map[string]cty.Value{"open": cty.True, "allow": texts("a:1")})}, "open allows everything"},
 		"no image":           {map[string]cty.Value{"base_content": b.Blob(t, "this is no archive")}, "neither an OCI"},

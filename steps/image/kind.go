@@ -31,8 +31,8 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "image",
 		Version: "1",
-		Doc: "Makes a container image for agents without Docker: from a base, files, texts and outputs of other steps, and commands that are " +
-			"run in containers as root. An agent block takes the result: image = step.image.NAME.image. Nothing private gets into it.",
+		Doc: "Builds a container image for agents without Docker, from a base, files, texts, outputs of other steps, and commands that are " +
+			"run in containers as root. Use the result in an agent block: image = step.image.NAME.image. It never contains private files.",
 		Varies:    true,
 		Untrusted: true,
 		Args: []step.Attr{
@@ -120,7 +120,7 @@ func (b *build) checkBase() error {
 
 func (b *build) checkSize() (err error) {
 	if b.most, err = step.ParseSize(b.args.MaxSize); err == nil && b.most < 1 {
-		err = errors.New("an image takes at least a byte")
+		err = errors.New("it must be at least 1 byte")
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func (b *build) checkPlaces() error {
 			case !path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), ".."):
 				err = fmt.Errorf("%q is not a path in the image: write an absolute one without \"..\"", p)
 			case found:
-				err = fmt.Errorf("%q is given by %s, too", p, other)
+				err = fmt.Errorf("%q is also given by %s", p, other)
 			}
 			taken[path.Clean(p)] = list.arg
 			all = errors.Join(all, step.WrongArg(list.arg, err))
@@ -165,9 +165,9 @@ func (b *build) checkNetwork() error {
 	case n == nil:
 		return nil
 	case len(b.args.Run) == 0:
-		return errors.New("there are no commands that could use it")
+		return errors.New("there are no commands that could use the network; remove the block or add run")
 	case n.Open && len(n.Allow) > 0:
-		return errors.New("open allows everything; drop it or allow")
+		return errors.New("open allows everything; remove open or allow")
 	case len(n.Allow) == 0:
 		return nil
 	}

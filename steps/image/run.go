@@ -174,7 +174,7 @@ func store(ctx context.Context, s cache.Store, dir string) (cache.Ref, error) {
 }
 
 // errPrivate says that a file must not get into an image.
-var errPrivate = errors.New("it holds what agents must not see")
+var errPrivate = errors.New("it is or contains private files")
 
 // checkFiles refuses files of this machine that may hold answers.
 func (b *build) checkFiles() error {

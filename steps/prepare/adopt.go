@@ -27,10 +27,10 @@ func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, 
 		return nil, false, err
 	}
 	if len(p.params) > 0 {
-		return nil, true, fmt.Errorf("prepare %s: the data were prepared elsewhere, so params cannot be applied; name the raw data instead", p.def.ID)
+		return nil, true, fmt.Errorf("prepare %s: the data was prepared elsewhere, so params cannot be applied; use the raw data instead", p.def.ID)
 	}
 	if p.def.Version != "v1" {
-		return nil, true, fmt.Errorf("prepare %s: the data were prepared elsewhere as version v1, not %s; name the raw data instead", p.def.ID, p.def.Version)
+		return nil, true, fmt.Errorf("prepare %s: the data was prepared elsewhere as version v1, not %s; use the raw data instead", p.def.ID, p.def.Version)
 	}
 	public := halves["public"]
 	if !p.declares("public/" + descriptionFile) {

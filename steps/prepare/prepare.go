@@ -21,7 +21,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "prepare",
 		Version: "2",
-		Doc: "Makes a competition's raw data into public files, which agents see, and private ones, which hold the answers, as the " +
+		Doc: "Turns a competition's raw data into public files, which agents see, and private files, which hold the answers, as the " +
 			"competition's prepare block says.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},

@@ -177,7 +177,7 @@ func (p place) inspect(ctx context.Context) (source.Availability, error) {
 	file := filepath.Join(p.spec.URL, filepath.FromSlash(p.spec.Name))
 	f, err := os.Open(file)
 	if err != nil {
-		return a, fmt.Errorf("look at text: %w", err)
+		return a, fmt.Errorf("check text: %w", err)
 	}
 	defer f.Close()
 	got, size, err := digest.Copy(io.Discard, io.LimitReader(f, maxText))

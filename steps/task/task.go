@@ -53,8 +53,8 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "task",
 		Version: "1",
-		Doc: "Gets the texts that tell an agent what to do, and checks them against their pins: from the folder of --adopt, from the mirror, " +
-			"or from the pinned address, whichever has them first. A step agent-run that names its task has such a step made for it.",
+		Doc: "Gets the texts that tell an agent what to do and checks them against their pins. It tries the folder of --adopt, the mirror " +
+			"and the pinned address, in that order. An agent-run step that names its task gets a task step automatically.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},

@@ -115,7 +115,7 @@ func TestHTTPRefusals(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{401, false, 0, "wants a login"},
+		{401, false, 0, "requires a login"},
 		{403, false, 0, "rules may have to be accepted"},
 		{404, false, 0, "no such file"},
 		{418, false, 0, "418"},

@@ -63,7 +63,7 @@ func (o *origin) refusal(resp *http.Response) error {
 		// A signature that was refused may be accepted once it is new.
 		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now()), brief: !passes}
 	case resp.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%w: it wants a login: %w", err, ErrCredential)
+		return fmt.Errorf("%w: it requires a login: %w", err, ErrCredential)
 	case resp.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("%w: this account or address may not have it; rules may have to be accepted first", err)
 	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
