@@ -19,7 +19,7 @@ func TestDecodeDiagnostics(t *testing.T) {
 		{"nested block", "metric = \"accuracy\"\nrequire {\n x {}\n}", "Unexpected block x"},
 		{"wrong parameter", "metric = \"kappa\"\nparams = { weight = \"quadratic\" }", `no parameter is named "weight" (known: weights)`},
 		{"wrong choice", "metric = \"kappa\"\nparams = { weights = \"cubic\" }", `must be one of none, linear, quadratic`},
-		{"wrong kind", "metric = \"kappa\"\nparams = { weights = 2 }", `must be a text`},
+		{"wrong kind", "metric = \"kappa\"\nparams = { weights = 2 }", `must be a string`},
 		{"missing parameter", "metric = \"f1\"", `parameter "average" (string) is missing`},
 		{"wrong align", "metric = \"accuracy\"\nalign = \"sortd\"", "Did you mean sorted?"},
 		{"wrong cells", "metric = \"accuracy\"\ncells = \"float\"", "Wrong value for cells"},

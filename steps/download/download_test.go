@@ -268,7 +268,7 @@ func TestFrom(t *testing.T) {
 		{"archive", from(dir + "/packed.zip"), rawFiles, ""},
 		{"archive without its suffix", from(dir + "/packed"), rawFiles, ""},
 		{"missing", from(dir + "/none"), nil, "none: no such file"},
-		{"two places", both, nil, "keep one"},
+		{"two places", both, nil, "not both"},
 	} {
 		b := newBench(t, `source "kaggle" { slug = "toy" }`, nil)
 		out, err := b.Run(t, tt.values)

@@ -203,7 +203,7 @@ func TestCurve(t *testing.T) {
 		t.Error("snapshots change the report")
 	}
 	args["snapshots"] = b.Tree(t, map[string]string{"later/submission.csv": truth})
-	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "called after seconds") {
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "named after a number of seconds") {
 		t.Errorf("wrong folder: %v", err)
 	}
 }
