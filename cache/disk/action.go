@@ -10,7 +10,7 @@ import (
 
 // LockAction implements cache.Locker. Two actions whose digests share their
 // first 62 bits would wait for each other, which costs time and nothing else.
-func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
+func (c *folder) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
 	if err := c.writing("lock action"); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type syncMarker struct {
 	SyncedUnix int64  `json:"synced_unix"`
 }
 
-func (c *Cache) readMarker() (m syncMarker, err error) {
+func (c *folder) readMarker() (m syncMarker, err error) {
 	data, err := os.ReadFile(c.path(syncName))
 	if err != nil {
 		return m, err
@@ -40,7 +40,7 @@ func (c *Cache) readMarker() (m syncMarker, err error) {
 	return m, nil
 }
 
-func (c *Cache) writeMarker(synced time.Time) error {
+func (c *folder) writeMarker(synced time.Time) error {
 	data, err := json.Marshal(syncMarker{Boot: c.hooks.bootID, SyncedUnix: synced.Unix()})
 	if err != nil {
 		return err
@@ -93,10 +93,10 @@ func (c *Cache) verifySince(ctx context.Context, since int64) error {
 }
 
 // sync writes everything to disk and marks the time.
-func (c *Cache) sync() error {
+func (c *folder) sync() error {
 	started := c.now()
 	written := c.state.unsynced.Load()
-	if err := syncFileSystem(c.folder); err != nil {
+	if err := syncFileSystem(c.file); err != nil {
 		return fmt.Errorf("sync %s: %w", c.dir, err)
 	}
 	c.state.unsynced.Add(-written)
@@ -104,7 +104,7 @@ func (c *Cache) sync() error {
 }
 
 // syncIfMuch syncs when enough was published to make it worthwhile.
-func (c *Cache) syncIfMuch() error {
+func (c *folder) syncIfMuch() error {
 	if c.state.unsynced.Load() < syncBytes {
 		return nil
 	}

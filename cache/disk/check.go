@@ -17,7 +17,7 @@ import (
 // changed. Objects that are wrong go to the quarantine, with their records.
 func (c *Cache) checkUnmodified(ctx context.Context, ref cache.Ref) error {
 	if ref.Kind != cache.Tree {
-		_, err := c.checkSealed(ctx, ref.ID, false)
+		_, err := c.reading.checkSealed(ctx, ref.ID, false)
 		return err
 	}
 	var changed []error
@@ -44,20 +44,20 @@ func (c *Cache) checkEntry(ctx context.Context, e tree.Entry) error {
 	if e.IsDir() {
 		return nil
 	}
-	_, err := c.checkSealed(ctx, e.ID, false)
+	_, err := c.reading.checkSealed(ctx, e.ID, false)
 	if err != nil || e.Type != tree.Executable {
 		return err
 	}
-	f, err := c.stat(e.ID, true)
+	f, err := c.objects.stat(e.ID, true)
 	if errors.Is(err, os.ErrNotExist) || (err == nil && f.sealed(e.ID)) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	ok, err := c.intact(e.ID, true)
+	ok, err := c.objects.intact(e.ID, true)
 	if err != nil || ok {
 		return err
 	}
-	return errors.Join(cache.ErrCorrupt, c.quarantine(e.ID, true))
+	return errors.Join(cache.ErrCorrupt, c.objects.quarantine(e.ID, true))
 }

@@ -17,14 +17,14 @@ import (
 // startCleaning removes what dead processes left, in the background when
 // there is anything.
 func (c *Cache) startCleaning(ctx context.Context) {
-	dead, err := c.deadProcesses()
+	dead, err := c.leases.deadProcesses()
 	if err != nil || len(dead) == 0 {
 		return // the next Open or GC tries again
 	}
 	c.work.cleaning.Add(1)
 	c.work.all.Go(func() {
 		defer c.work.cleaning.Done()
-		_ = c.clean(ctx, dead)
+		_ = c.leases.clean(ctx, dead)
 	})
 }
 
@@ -36,7 +36,7 @@ type deadProcess struct {
 
 // deadProcesses returns the processes that died without closing the cache.
 // Their leases are locked until clean.
-func (c *Cache) deadProcesses() ([]deadProcess, error) {
+func (c *leases) deadProcesses() ([]deadProcess, error) {
 	// Work folders are listed before leases: a live process has its lease
 	// before its folder.
 	work, err := names(c.path(tmpName))
@@ -65,7 +65,7 @@ func (c *Cache) deadProcesses() ([]deadProcess, error) {
 
 // lockDead returns the locked lease of a dead process, or nil. An unfinished
 // lease is given a minute.
-func (c *Cache) lockDead(id string) *os.File {
+func (c *leases) lockDead(id string) *os.File {
 	if id == c.lease.id {
 		return nil
 	}
@@ -92,7 +92,7 @@ func names(dir string) ([]string, error) {
 }
 
 // clean removes the work folders, then the leases, of dead processes.
-func (c *Cache) clean(ctx context.Context, dead []deadProcess) error {
+func (c *leases) clean(ctx context.Context, dead []deadProcess) error {
 	var errs []error
 	for _, d := range dead {
 		c.uncount(d)
@@ -112,7 +112,7 @@ func (c *Cache) clean(ctx context.Context, dead []deadProcess) error {
 
 // uncount gives back what a dead process had reserved and in flight. Its lease
 // is locked, and says so, so that it is given back once.
-func (c *Cache) uncount(d deadProcess) {
+func (c *leases) uncount(d deadProcess) {
 	if d.file == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Cache) uncount(d deadProcess) {
 
 // reap gives back what dead processes had reserved, and leaves the rest of
 // what they left to clean.
-func (c *Cache) reap() error {
+func (c *leases) reap() error {
 	dead, err := c.deadProcesses()
 	for _, d := range dead {
 		c.uncount(d)

@@ -12,7 +12,7 @@ import (
 )
 
 // readTree calls fn for the entries of a tree without verifying its digest.
-func (c *Cache) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
+func (c *objects) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
 	f, err := os.Open(c.objectPath(id, false))
 	if err != nil {
 		return c.objectError("open", id, err)
@@ -36,7 +36,7 @@ func (c *Cache) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
 // breakage finds out what leads to broken objects. It remembers its answers
 // for trees.
 type breakage struct {
-	c *Cache
+	c *objects
 	// broken tells of one object.
 	broken func(digest.ContentID) bool
 	trees  map[digest.ContentID]bool
@@ -81,14 +81,14 @@ func (b *breakage) below(ctx context.Context, id digest.ContentID) (bool, error)
 }
 
 // missing reports whether an object is not there.
-func (c *Cache) missing(id digest.ContentID) bool {
+func (c *objects) missing(id digest.ContentID) bool {
 	_, err := c.stat(id, false)
 	return err != nil
 }
 
 // dropBroken drops every record that leads to a broken object.
-func (c *Cache) dropBroken(ctx context.Context, broken func(digest.ContentID) bool) error {
-	b := &breakage{c: c, broken: broken, trees: make(map[digest.ContentID]bool)}
+func (c *records) dropBroken(ctx context.Context, broken func(digest.ContentID) bool) error {
+	b := &breakage{c: c.objects, broken: broken, trees: make(map[digest.ContentID]bool)}
 	chosen := make(map[digest.ActionID]int64)
 	err := c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
 		broken, err := b.record(ctx, rec)
@@ -118,7 +118,7 @@ func (b *breakage) record(ctx context.Context, rec *cache.Record) (bool, error) 
 }
 
 // drop drops the records that are still at the given places of the log.
-func (c *Cache) drop(chosen map[digest.ActionID]int64, reason string) ([]digest.ActionID, error) {
+func (c *records) drop(chosen map[digest.ActionID]int64, reason string) ([]digest.ActionID, error) {
 	var dropped []digest.ActionID
 	err := c.index.locked(func() error {
 		dropped = c.index.unchanged(chosen)

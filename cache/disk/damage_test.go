@@ -137,7 +137,7 @@ func TestVerifyFullFindsSilentDamage(t *testing.T) {
 	ref := putText(t, c, "some text")
 	record(t, c, "a", ref)
 	overwrite(t, c.objectPath(ref.ID, false), flip)
-	must(t, c.touch(ref.ID, false))
+	must(t, c.objects.touch(ref.ID, false))
 	quick, err := c.Verify(t.Context(), VerifyOptions{})
 	must(t, err)
 	full, err := c.Verify(t.Context(), VerifyOptions{Full: true})
@@ -220,7 +220,7 @@ func TestRecoverAfterRestart(t *testing.T) {
 			})
 			// The machine goes down: data that was only in memory is not what
 			// the names say, though times and sizes may be.
-			c := &Cache{dir: dir}
+			c := &Cache{folder: &folder{dir: dir}}
 			var tornFile, lostFile cache.Ref
 			session(t, dir, Options{}, h, func(c *Cache) {
 				e, err := tree.Find(t.Context(), c, torn, "d1/f1")
@@ -230,7 +230,7 @@ func TestRecoverAfterRestart(t *testing.T) {
 				must(t, err)
 				lostFile = e.Ref()
 				overwrite(t, c.objectPath(tornFile.ID, false), damage)
-				must(t, c.touch(tornFile.ID, false))
+				must(t, c.objects.touch(tornFile.ID, false))
 			})
 			must(t, os.Remove(c.objectPath(lostFile.ID, false)))
 			clk.step()
@@ -330,7 +330,7 @@ func TestTornIndex(t *testing.T) {
 	must(t, err)
 	line := frame{kind: frameRecord, id: actionOf("torn"), payload: payload}.append(nil)
 	for i, cut := range []int{1, 50, framePayloadAt, len(line) - 1} {
-		f, err := os.OpenFile(a.index.path, os.O_WRONLY|os.O_APPEND, 0)
+		f, err := os.OpenFile(a.records.index.path, os.O_WRONLY|os.O_APPEND, 0)
 		must(t, err)
 		_, err = f.Write(line[:cut])
 		must(t, errors.Join(err, f.Close()))
@@ -378,7 +378,7 @@ func TestUndecodableRecord(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
 	record(t, c, "good", putText(t, c, "x"))
 	line := frame{kind: frameRecord, id: actionOf("odd"), payload: []byte("?")}.append(nil)
-	must(t, c.index.locked(func() error { return c.index.append(line) }))
+	must(t, c.records.index.locked(func() error { return c.records.index.append(line) }))
 	if has(t, c, "odd") || !has(t, c, "good") {
 		t.Error("Lookup finds the wrong records")
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -35,39 +34,20 @@ type Options struct {
 // Cache is an open cache folder. It is safe for concurrent use, together with
 // any number of other processes.
 type Cache struct {
-	dir      string
-	opts     Options
-	readOnly bool
-	// started is when this process opened the cache, in seconds.
-	started int64
-	hooks   hooks
-	// masked says that a new file needs chmod to have the mode of an object.
-	masked bool
-
-	state  *state
-	lease  *lease
-	index  *index
-	shards [256]shard
-
-	// folder is the cache folder itself, for syncing its file system.
-	folder *os.File
-	// deleting is locked shared to find an object present and keep it, and
-	// exclusively to remove objects.
-	deleting sharedLock
-	room     room
-	copies   copies
-	kept     keeping
+	*folder
+	leases  *leases
+	quota   *quota
+	objects *objects
+	records *records
+	pins    *pins
+	reading *reading
+	ingests *ingests
+	placing *placing
+	keeping *keeping
+	shares  *shares
 
 	work    background
 	closing sync.Once
-}
-
-// copies is what making further files of an object needs to know.
-type copies struct {
-	// mu serialises making executable twins and fresh inodes.
-	mu sync.Mutex
-	// noClone is set once the file system turned out not to share blocks.
-	noClone atomic.Bool
 }
 
 // background is what runs beside the calls.
@@ -132,7 +112,7 @@ func open(dir string, opts Options, h hooks) (*Cache, error) {
 	if opts.AccessEvery <= 0 {
 		opts.AccessEvery = time.Hour
 	}
-	c := &Cache{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()}
+	c := newCache(&folder{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()})
 	if err := c.open(); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("open cache %s: %w", dir, err)
@@ -151,29 +131,30 @@ func (c *Cache) open() error {
 		return err
 	}
 	var err error
-	if c.folder, err = os.Open(c.dir); err != nil {
+	if c.file, err = os.Open(c.dir); err != nil {
 		return err
 	}
 	if c.state, err = openState(c.path(stateName), c.readOnly); err != nil {
 		return err
 	}
-	unmapAfter(c, c.state.page)
-	if c.lease, err = c.openLease(); err != nil {
+	unmapAfter(c.folder, c.state.page)
+	if c.leases.lease, err = c.leases.openLease(); err != nil {
 		return err
 	}
-	if c.index, err = c.openIndex(); err != nil {
+	c.quota.pool.Left = c.leases.lease.reserved
+	if c.records.index, err = c.records.openIndex(); err != nil {
 		return err
 	}
 	if c.readOnly {
 		return nil
 	}
-	if c.deleting.file, err = c.openLock("delete"); err != nil {
+	if c.objects.deleting.file, err = c.openLock("delete"); err != nil {
 		return err
 	}
 	if err := c.recoverBoot(); err != nil {
 		return err
 	}
-	c.makeReserve()
+	c.quota.makeReserve()
 	var ctx context.Context
 	ctx, c.work.stop = context.WithCancel(context.Background())
 	c.startCleaning(ctx)
@@ -205,21 +186,21 @@ func (c *Cache) close() error {
 	}
 	c.work.all.Wait()
 	var errs []error
-	if c.index != nil {
-		errs = append(errs, c.flushUses())
+	if c.records.index != nil {
+		errs = append(errs, c.records.flushUses())
 		if !c.readOnly {
 			errs = append(errs, c.syncIfMuch())
 		}
-		errs = append(errs, c.index.close())
+		errs = append(errs, c.records.index.close())
 	}
-	if c.lease != nil {
-		if c.lease.id != "" {
-			errs = append(errs, tree.Remove(c.path(tmpName, c.lease.id)))
+	if c.leases.lease != nil {
+		if c.leases.lease.id != "" {
+			errs = append(errs, tree.Remove(c.path(tmpName, c.leases.lease.id)))
 		}
-		errs = append(errs, c.lease.close())
+		errs = append(errs, c.leases.lease.close())
 	}
-	errs = append(errs, c.kept.close())
-	for _, f := range []*os.File{c.folder, c.deleting.file} {
+	errs = append(errs, c.keeping.close())
+	for _, f := range []*os.File{c.file, c.objects.deleting.file} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -228,10 +209,10 @@ func (c *Cache) close() error {
 }
 
 // now returns the time; tests set it.
-func (c *Cache) now() time.Time { return c.hooks.now() }
+func (c *folder) now() time.Time { return c.hooks.now() }
 
 // writing returns an error unless the cache can be written to.
-func (c *Cache) writing(verb string) error {
+func (c *folder) writing(verb string) error {
 	if c.readOnly {
 		return fmt.Errorf("%s: %w: %s", verb, cache.ErrReadOnly, c.dir)
 	}

@@ -66,7 +66,7 @@ func (g *collector) left() int64 { return g.total.bytes - g.res.Bytes }
 // choose takes back the marks of the least recently used records until what
 // that frees is enough. Records without content free nothing and stay.
 func (g *collector) choose() ([]victim, error) {
-	list, err := g.c.index.snapshot()
+	list, err := g.c.records.index.snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (g *collector) choose() ([]victim, error) {
 		if g.gone[p.id] || g.pinned[p.id] || g.live.uses(p.id) {
 			continue
 		}
-		rec, e, err := g.c.index.get(p.id)
+		rec, e, err := g.c.records.index.get(p.id)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func hasContent(rec *cache.Record) bool {
 func (g *collector) freeObject(id digest.ContentID) error {
 	g.free = append(g.free, id)
 	for _, twin := range []bool{false, true} {
-		f, err := g.c.stat(id, twin)
+		f, err := g.c.objects.stat(id, twin)
 		if err == nil && !g.young(id, twin, f) && !g.live.uses(id) {
 			g.freed += f.size
 		}
@@ -174,9 +174,9 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	for _, v := range victims {
 		chosen[v.id] = v.at
 	}
-	dropped, err := g.c.drop(chosen, g.reason)
-	if isFull(err) && g.c.spendReserve() {
-		dropped, err = g.c.drop(chosen, g.reason)
+	dropped, err := g.c.records.drop(chosen, g.reason)
+	if isFull(err) && g.c.quota.spendReserve() {
+		dropped, err = g.c.records.drop(chosen, g.reason)
 	}
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	}
 	// Whoever looked a record up before it was dropped has marked it by now;
 	// whoever comes later does not find it.
-	if g.live, err = g.c.live(); err != nil {
+	if g.live, err = g.c.leases.live(); err != nil {
 		return nil, err
 	}
 	var lost []victim
@@ -215,10 +215,10 @@ func (g *collector) restore(v victim, dropped bool) error {
 		return err
 	}
 	line := frame{kind: frameRecord, id: v.id, address: v.address, millis: v.used, payload: payload}.append(nil)
-	return g.c.index.locked(func() error {
-		if rec, _, err := g.c.index.get(v.id); rec != nil || err != nil {
+	return g.c.records.index.locked(func() error {
+		if rec, _, err := g.c.records.index.get(v.id); rec != nil || err != nil {
 			return err
 		}
-		return g.c.index.append(line)
+		return g.c.records.index.append(line)
 	})
 }

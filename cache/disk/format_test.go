@@ -31,7 +31,7 @@ func TestIndexFormat(t *testing.T) {
 			"rows": {JSON: []byte(`{"n":1}`)},
 		},
 	}
-	got, err := c.latest(t.Context(), `step.prepare.data["a/0"]`)
+	got, err := c.records.latest(t.Context(), `step.prepare.data["a/0"]`)
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
@@ -40,7 +40,7 @@ func TestIndexFormat(t *testing.T) {
 	if err != nil || tomb != (cache.Tombstone{Action: id("action 2"), EvictedUnixMilli: 1700000003000, Reason: "quota"}) {
 		t.Errorf("tombstone %+v, %v", tomb, err)
 	}
-	if used := c.index.entries[want.Action].used; used != 1700000004000 {
+	if used := c.records.index.entries[want.Action].used; used != 1700000004000 {
 		t.Errorf("used at %d", used)
 	}
 	// What is written is what the script writes.

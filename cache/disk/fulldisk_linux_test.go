@@ -96,7 +96,7 @@ func openOnFullDisk(t *testing.T, dir string) {
 	clk := &clock{}
 	clk.step()
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-		if c.lease.hold == nil {
+		if c.leases.lease.hold == nil {
 			t.Error("the lease was written: the disk is not full")
 		}
 		if !has(t, c, "3") {

@@ -100,10 +100,10 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 		return GCResult{}, err
 	}
 	defer unlock()
-	if lost, err := c.indexLost(); lost || err != nil {
+	if lost, err := c.records.indexLost(); lost || err != nil {
 		return GCResult{}, cmp.Or(err, errIndexLost)
 	}
-	release, err := c.lockHold()
+	release, err := c.leases.lockHold()
 	if err != nil {
 		return GCResult{}, err
 	}
@@ -111,8 +111,8 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	running := c.state.collecting.Load() | 1 // odd already when one died
 	c.state.collecting.Store(running)
 	defer c.state.collecting.Store(running + 1)
-	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
-	defer c.makeReserve()
+	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c.objects), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
+	defer c.quota.makeReserve()
 	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
 		if err := step(); err != nil {
 			return g.res, err
@@ -126,14 +126,14 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 // tidy removes what dead processes left and remembers own uses.
 func (g *collector) tidy() error {
 	if g.opts.DryRun {
-		return g.c.reap()
+		return g.c.leases.reap()
 	}
 	g.c.work.cleaning.Wait()
-	dead, err := g.c.deadProcesses()
+	dead, err := g.c.leases.deadProcesses()
 	if err != nil {
 		return err
 	}
-	return errors.Join(g.c.clean(g.ctx, dead), g.c.flushUses(), g.c.dropOld())
+	return errors.Join(g.c.leases.clean(g.ctx, dead), g.c.records.flushUses(), g.c.ingests.dropOld())
 }
 
 // compact rewrites the index when half of it no longer matters.
@@ -141,12 +141,12 @@ func (g *collector) compact() error {
 	if g.opts.DryRun {
 		return nil
 	}
-	return g.c.index.compact()
+	return g.c.records.index.compact()
 }
 
 // markAll counts what records and pins refer to.
 func (g *collector) markAll() error {
-	live, err := g.c.live()
+	live, err := g.c.leases.live()
 	if err != nil {
 		return err
 	}
@@ -166,18 +166,18 @@ func (g *collector) markAll() error {
 			}
 		}
 	}
-	return g.c.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
+	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
 }
 
 // recount measures the objects and corrects the shared counters when nobody
 // can have changed them meanwhile.
 func (g *collector) recount() error {
 	c := g.c
-	before, still := c.room.still()
-	used, mine := c.state.used.Load(), c.lease.counted()
+	before, still := c.quota.still()
+	used, mine := c.state.used.Load(), c.leases.lease.counted()
 	c.hooks.at("recount")
 	g.ahead = map[file]int64{}
-	t, err := c.count(func(f file, s facts) {
+	t, err := c.objects.count(func(f file, s facts) {
 		if s.since > g.cutoff {
 			g.ahead[f] = s.since
 		}
@@ -193,18 +193,18 @@ func (g *collector) recount() error {
 			return err
 		}
 	}
-	keyed, err := c.keyedBytes()
+	keyed, err := c.ingests.keyedBytes()
 	if err != nil {
 		return err
 	}
-	_, shared, err := c.sharedBytes()
+	_, shared, err := c.shares.sharedBytes()
 	if err != nil {
 		return err
 	}
 	t.bytes += shared
 	g.total = t
 	there := t.bytes + keyed
-	if after, _ := c.room.still(); g.live.alone() && still && before == after && c.lease.counted() == mine {
+	if after, _ := c.quota.still(); g.live.alone() && still && before == after && c.leases.lease.counted() == mine {
 		if c.state.used.CompareAndSwap(used, there+mine.sum()) {
 			c.state.objects.Store(t.objects)
 			used = there + mine.sum()
@@ -229,7 +229,7 @@ func (g *collector) markAgain() error {
 	case <-g.ctx.Done():
 		return context.Cause(g.ctx)
 	}
-	g.marks = newMarks(g.ctx, g.c)
+	g.marks = newMarks(g.ctx, g.c.objects)
 	return g.markAll()
 }
 
@@ -243,7 +243,7 @@ func (g *collector) young(id digest.ContentID, twin bool, s facts) bool {
 // process uses: what it has written and not recorded yet, or the outputs of a
 // record that was replaced.
 func (g *collector) keepUsed() error {
-	return g.c.eachFile(func(f file) error {
+	return g.c.objects.eachFile(func(f file) error {
 		if f.stray != "" || f.twin {
 			return nil
 		}
@@ -255,7 +255,7 @@ func (g *collector) keepIfUsed(id digest.ContentID) error {
 	if g.marks.marked(id) || !g.live.uses(id) {
 		return nil
 	}
-	kind, err := g.c.kindOf(id)
+	kind, err := g.c.objects.kindOf(id)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -264,7 +264,7 @@ func (g *collector) keepIfUsed(id digest.ContentID) error {
 
 // kindOf looks at an object to tell what it may be. A blob that looks like a
 // tree is taken for one, which keeps more.
-func (c *Cache) kindOf(id digest.ContentID) (cache.Kind, error) {
+func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 	f, err := os.Open(c.objectPath(id, false))
 	if err != nil {
 		return "", err
@@ -284,7 +284,7 @@ func (c *Cache) kindOf(id digest.ContentID) (cache.Kind, error) {
 // sweep removes what nothing refers to.
 func (g *collector) sweep() error {
 	g.c.hooks.at("marked")
-	return g.c.eachShard(func(b byte, names []string) error {
+	return g.c.objects.eachShard(func(b byte, names []string) error {
 		var batch []digest.ContentID
 		for _, name := range names {
 			f := parseObjectName(b, name)
@@ -314,7 +314,7 @@ func (g *collector) remove(ids []digest.ContentID) error {
 }
 
 func (g *collector) removeBatch(ids []digest.ContentID) error {
-	return g.c.deleting.hold(unix.LOCK_EX, func() error {
+	return g.c.objects.deleting.hold(unix.LOCK_EX, func() error {
 		for _, id := range ids {
 			if g.marks.marked(id) {
 				continue
@@ -332,7 +332,7 @@ func (g *collector) removeBatch(ids []digest.ContentID) error {
 
 // removeFile removes one file of an object when it is older than the cutoff.
 func (g *collector) removeFile(id digest.ContentID, twin bool) error {
-	f, err := g.c.stat(id, twin)
+	f, err := g.c.objects.stat(id, twin)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -347,8 +347,8 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 			}
 			return err
 		}
-		g.c.removed(f.size, twin)
-		g.c.shards[id[0]].forget()
+		g.c.quota.removed(f.size, twin)
+		g.c.objects.shards[id[0]].forget()
 	}
 	if !twin {
 		g.res.Objects++

@@ -174,7 +174,7 @@ func TestGCSparesLateUse(t *testing.T) {
 	h := clk.hooks()
 	h.at = func(point string) {
 		if point == "dropped" {
-			user.lease.use(actionOf("a")) // as Lookup does before it looks
+			user.leases.lease.use(actionOf("a")) // as Lookup does before it looks
 		}
 	}
 	session(t, dir, Options{}, h, func(c *Cache) {
@@ -254,14 +254,14 @@ func TestCompaction(t *testing.T) {
 			must(t, c.Record(t.Context(), rec))
 		}
 		record(t, c, "content", putText(t, c, "text"))
-		must(t, c.quarantine(digest.Of([]byte("text")), false))
+		must(t, c.objects.quarantine(digest.Of([]byte("text")), false))
 		if has(t, c, "content") {
 			t.Fatal("a record without content was found")
 		}
-		before := int64(len(c.index.log.bytes()))
+		before := int64(len(c.records.index.log.bytes()))
 		_, err := c.GC(t.Context(), GCOptions{})
 		must(t, err)
-		info, err := os.Stat(c.index.path)
+		info, err := os.Stat(c.records.index.path)
 		must(t, err)
 		if info.Size() > before/10 {
 			t.Errorf("the index has %d of %d bytes after compaction", info.Size(), before)
@@ -292,7 +292,7 @@ func TestUsesSurviveCompaction(t *testing.T) {
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) { has(t, c, "a") })
 	used := clk.now().UnixMilli()
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-		must(t, c.index.locked(c.index.rewrite))
+		must(t, c.records.index.locked(c.records.index.rewrite))
 	})
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
 		list, err := c.List(t.Context())
@@ -317,14 +317,14 @@ func TestGCDropsOldLeftovers(t *testing.T) {
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
 		begin(c, "old")
 		putText(t, c, "damaged long ago")
-		must(t, c.quarantine(digest.Of([]byte("damaged long ago")), false))
+		must(t, c.objects.quarantine(digest.Of([]byte("damaged long ago")), false))
 		lone := c.path(ingestName, digest.Of([]byte("gone")).String()+".state")
 		must(t, os.WriteFile(lone, []byte("{}"), 0o600))
 		must(t, os.Chtimes(lone, clk.now(), clk.now()))
 		clk.seconds.Add(dropOldAfter)
 		begin(c, "young")
 		putText(t, c, "damaged")
-		must(t, c.quarantine(digest.Of([]byte("damaged")), false))
+		must(t, c.objects.quarantine(digest.Of([]byte("damaged")), false))
 	})
 	clk.step()
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {

@@ -96,7 +96,7 @@ func session(t testing.TB, dir string, opts Options, h hooks, do func(c *Cache))
 
 // present reports whether the file of an object is there.
 func present(c *Cache, ref cache.Ref) bool {
-	_, err := c.stat(ref.ID, false)
+	_, err := c.objects.stat(ref.ID, false)
 	return err == nil
 }
 
@@ -143,15 +143,15 @@ func wantVerified(t testing.TB, c *Cache) VerifyResult {
 // wantCounted fails unless the shared counters are what a count gives.
 func wantCounted(t testing.TB, c *Cache) {
 	t.Helper()
-	n, err := c.count(func(file, facts) {})
+	n, err := c.objects.count(func(file, facts) {})
 	must(t, err)
-	keyed, err := c.keyedBytes()
+	keyed, err := c.ingests.keyedBytes()
 	must(t, err)
-	_, shared, err := c.sharedBytes()
+	_, shared, err := c.shares.sharedBytes()
 	must(t, err)
-	if used, objects := c.state.used.Load(), c.state.objects.Load(); used != n.bytes+keyed+shared+c.lease.counted().sum() || objects != n.objects {
+	if used, objects := c.state.used.Load(), c.state.objects.Load(); used != n.bytes+keyed+shared+c.leases.lease.counted().sum() || objects != n.objects {
 		t.Errorf("counters say %d objects and %d bytes; there are %d of %d, %d unfinished, %d shared and %d in flight",
-			objects, used, n.objects, n.bytes, keyed, shared, c.lease.counted().sum())
+			objects, used, n.objects, n.bytes, keyed, shared, c.leases.lease.counted().sum())
 	}
 }
 

@@ -327,9 +327,9 @@ func (w *world) kill(i int) {
 	w.deaths++
 	p.c.work.stop()
 	p.c.work.all.Wait()
-	files := []*os.File{p.c.folder, p.c.deleting.file, p.c.lease.file, p.c.lease.hold, p.c.index.lock}
-	if p.c.index.log != nil {
-		files = append(files, p.c.index.log.file)
+	files := []*os.File{p.c.file, p.c.objects.deleting.file, p.c.leases.lease.file, p.c.leases.lease.hold, p.c.records.index.lock}
+	if p.c.records.index.log != nil {
+		files = append(files, p.c.records.index.log.file)
 	}
 	for _, in := range p.ingests {
 		switch in := in.(type) {
@@ -340,7 +340,7 @@ func (w *world) kill(i int) {
 		}
 	}
 	// The mapping of a lease would keep its lock.
-	_ = flock(p.c.lease.file, unix.LOCK_UN)
+	_ = flock(p.c.leases.lease.file, unix.LOCK_UN)
 	for _, f := range files {
 		if f != nil {
 			_ = f.Close()
@@ -404,7 +404,7 @@ func (w *world) files() (int64, error) {
 func (w *world) withinQuota() error {
 	used, err := w.files()
 	for _, p := range w.procs {
-		used += p.c.lease.reserved.Load()
+		used += p.c.leases.lease.reserved.Load()
 		for _, in := range p.ingests {
 			if in, ok := in.(*ingest); ok {
 				used += unnamedBytes(in)
@@ -433,7 +433,7 @@ func (w *world) check() error {
 	}
 	for i, p := range w.procs {
 		for id := range p.uses {
-			if _, err := p.c.stat(id, false); err != nil {
+			if _, err := p.c.objects.stat(id, false); err != nil {
 				return fmt.Errorf("process %d uses what is gone: %w", i, err)
 			}
 		}
@@ -443,10 +443,10 @@ func (w *world) check() error {
 	}
 	// The records themselves, without using them.
 	for _, name := range w.pins {
-		rec, _, err := w.procs[0].c.index.get(actionOf(name))
+		rec, _, err := w.procs[0].c.records.index.get(actionOf(name))
 		if err == nil && rec == nil {
-			if err = w.procs[0].c.index.refresh(); err == nil {
-				rec, _, err = w.procs[0].c.index.get(actionOf(name))
+			if err = w.procs[0].c.records.index.refresh(); err == nil {
+				rec, _, err = w.procs[0].c.records.index.get(actionOf(name))
 			}
 		}
 		if rec == nil {

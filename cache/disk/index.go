@@ -57,7 +57,7 @@ type summary struct {
 	drops int64
 }
 
-func (c *Cache) openIndex() (*index, error) {
+func (c *records) openIndex() (*index, error) {
 	ix := &index{path: c.path(indexName, "log"), state: c.state, readOnly: c.readOnly, hooks: &c.hooks}
 	if !c.readOnly {
 		var err error
@@ -71,7 +71,7 @@ func (c *Cache) openIndex() (*index, error) {
 	if err := ix.reload(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open index: %w", err), ix.close())
 	}
-	ix.onDrop = c.forgetShards
+	ix.onDrop = c.objects.forgetShards
 	return ix, nil
 }
 

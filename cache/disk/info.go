@@ -68,14 +68,14 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	if err := c.liveInfo(&info); err != nil {
 		return info, fmt.Errorf("inspect cache: %w", err)
 	}
-	if err := c.index.refresh(); err != nil {
+	if err := c.records.index.refresh(); err != nil {
 		return info, err
 	}
-	c.index.mu.RLock()
-	defer c.index.mu.RUnlock()
-	info.Records, info.Tombstones = len(c.index.entries), len(c.index.tombs)
-	info.IndexBytes = int64(len(c.index.log.bytes()))
-	for _, e := range c.index.entries {
+	c.records.index.mu.RLock()
+	defer c.records.index.mu.RUnlock()
+	info.Records, info.Tombstones = len(c.records.index.entries), len(c.records.index.tombs)
+	info.IndexBytes = int64(len(c.records.index.log.bytes()))
+	for _, e := range c.records.index.entries {
 		if info.OldestUseUnixMilli == 0 || e.used < info.OldestUseUnixMilli {
 			info.OldestUseUnixMilli = e.used
 		}
@@ -88,12 +88,12 @@ func (c *Cache) liveInfo(info *Info) (err error) {
 	if info.DiskFree, err = c.hooks.space(c.dir); err != nil {
 		return err
 	}
-	live, err := c.live()
+	live, err := c.leases.live()
 	if err != nil {
 		return err
 	}
 	info.Processes = live.others
-	if c.lease.id != "" {
+	if c.leases.lease.id != "" {
 		info.Processes++
 	}
 	info.Reserved = live.reserved
@@ -102,7 +102,7 @@ func (c *Cache) liveInfo(info *Info) (err error) {
 		return err
 	}
 	info.Kept = len(kept)
-	if info.Copies, info.CopiedBytes, err = c.sharedBytes(); err != nil {
+	if info.Copies, info.CopiedBytes, err = c.shares.sharedBytes(); err != nil {
 		return err
 	}
 	info.Bytes = max(info.Bytes-live.reserved, 0)
@@ -157,7 +157,7 @@ func (c *Cache) List(ctx context.Context) ([]Item, error) {
 		}
 	}
 	var items []Item
-	err = c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+	err = c.records.eachRecord(ctx, func(rec *cache.Record, e entry) error {
 		it := c.item(rec, e)
 		it.Pins = pinned[rec.Action]
 		items = append(items, it)
@@ -183,7 +183,7 @@ const dropOldAfter = 7 * 24 * 3600
 
 // dropOld removes unfinished ingests that nobody continued, and quarantined
 // objects that nobody looked at, for a week.
-func (c *Cache) dropOld() error {
+func (c *ingests) dropOld() error {
 	limit := c.now().Unix() - dropOldAfter
 	quarantined, err := names(c.path(quarantineName))
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *Cache) dropOld() error {
 
 // dropIngests removes unfinished ingests that are older than the limit. A
 // checkpoint goes with its ingest, unless a process died between the two.
-func (c *Cache) dropIngests(limit int64) error {
+func (c *ingests) dropIngests(limit int64) error {
 	kept, err := names(c.path(ingestName))
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestListAndInfo(t *testing.T) {
 	}
 	info, err := c.Info(t.Context())
 	must(t, err)
-	n, err := c.count(func(file, facts) {})
+	n, err := c.objects.count(func(file, facts) {})
 	must(t, err)
 	wantInfo := Info{
 		Dir: dir, Format: "mleflow cache 1", Objects: 15, Bytes: n.bytes, Quota: 1 << 20, Records: 2, Pins: 1, Processes: 1,
@@ -48,14 +48,14 @@ func TestListAndInfo(t *testing.T) {
 func TestLatest(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
 	c := openTest(t, dir, Options{}, clk.hooks())
-	_, err := c.latest(t.Context(), "step.a.b")
+	_, err := c.records.latest(t.Context(), "step.a.b")
 	wantErr(t, err, cache.ErrNotFound)
 	for i := range 3 {
 		rec := recordOf(fmt.Sprint(i))
 		rec.Address = "step.a.b"
 		must(t, c.Record(t.Context(), rec))
 		for _, reader := range []*Cache{c, openTest(t, dir, Options{}, clk.hooks())} {
-			got, err := reader.latest(t.Context(), "step.a.b")
+			got, err := reader.records.latest(t.Context(), "step.a.b")
 			must(t, err)
 			if got.Action != rec.Action {
 				t.Errorf("latest is not record %d", i)
@@ -84,7 +84,7 @@ func TestCleaning(t *testing.T) {
 	must(t, other.Close())
 	list, err := names(c.path(tmpName))
 	must(t, err)
-	if !slices.Equal(list, []string{c.lease.id}) {
+	if !slices.Equal(list, []string{c.leases.lease.id}) {
 		t.Errorf("left in tmp: %q", list)
 	}
 	if _, err := os.Stat(mine); err != nil {

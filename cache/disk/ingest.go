@@ -19,9 +19,17 @@ const smallBlob = 64 << 10
 
 var smallBuffers = sync.Pool{New: func() any { return new([smallBlob]byte) }}
 
+// ingests is how content is written.
+type ingests struct {
+	*folder
+	leases  *leases
+	quota   *quota
+	objects *objects
+}
+
 // ingest is a blob being written without a key.
 type ingest struct {
-	c    *Cache
+	c    *ingests
 	ctx  context.Context // of the Ingest, for making room while writing
 	hash *digest.Writer
 	// small holds the bytes until there is a file.
@@ -34,10 +42,8 @@ type ingest struct {
 	err    error
 }
 
-// Ingest implements cache.Store. Two ingests of one key take turns: the
-// second waits until the first is closed, also across processes, and then
-// continues what that left.
-func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
+// Ingest is Cache.Ingest.
+func (c *ingests) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	if err := c.writing("ingest object"); err != nil {
 		return nil, err
 	}
@@ -80,7 +86,7 @@ func (in *ingest) Write(p []byte) (int, error) {
 
 // create makes the file.
 func (in *ingest) create(home string) (err error) {
-	in.file, in.named, err = in.c.tempFile(home)
+	in.file, in.named, err = in.c.leases.tempFile(home)
 	return err
 }
 
@@ -95,7 +101,7 @@ func (in *ingest) append(p []byte) error {
 
 // write is append of bytes whose digest is known.
 func (in *ingest) write(p []byte) error {
-	if err := in.c.take(in.ctx, &in.charge, int64(len(p))); err != nil {
+	if err := in.c.quota.take(in.ctx, &in.charge, int64(len(p))); err != nil {
 		return err
 	}
 	_, err := in.c.hooks.write(in.file, p)
@@ -143,7 +149,7 @@ func (in *ingest) Reset() error {
 }
 
 func (in *ingest) dropFile() error {
-	in.c.giveBack(&in.charge, in.charge.bytes)
+	in.c.quota.giveBack(&in.charge, in.charge.bytes)
 	if in.file == nil {
 		return nil
 	}
@@ -190,7 +196,7 @@ func checkWant(ref, want cache.Ref) error {
 
 func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 	if in.file == nil {
-		present, err := in.c.keepPresent(ref.ID, ref.Size)
+		present, err := in.c.objects.keepPresent(ref.ID, ref.Size)
 		if present || err != nil {
 			return err
 		}
@@ -202,18 +208,18 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 			return err
 		}
 	}
-	defer in.c.room.change()()
-	fresh, err := in.c.publishOnce(in.file, in.named, ref)
+	defer in.c.quota.change()()
+	fresh, err := in.c.objects.publishOnce(in.file, in.named, ref)
 	if err == nil && fresh {
-		in.c.landed(&in.charge)
-		in.c.published(ref.Size)
+		in.c.quota.landed(&in.charge)
+		in.c.quota.published(ref.Size)
 	}
 	return err
 }
 
 // publishOnce publishes a complete file unless the object is there already;
 // fresh tells which.
-func (c *Cache) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
+func (c *objects) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
 	for range 3 {
 		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {
 			return fresh, err

@@ -21,7 +21,7 @@ type file struct {
 }
 
 // eachShard calls fn with the sorted names of every folder of objects.
-func (c *Cache) eachShard(fn func(b byte, names []string) error) error {
+func (c *objects) eachShard(fn func(b byte, names []string) error) error {
 	there, err := names(c.path(objectsName))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *Cache) eachShard(fn func(b byte, names []string) error) error {
 }
 
 // eachFile calls fn for every file in the folders of objects.
-func (c *Cache) eachFile(fn func(file) error) error {
+func (c *objects) eachFile(fn func(file) error) error {
 	return c.eachShard(func(b byte, names []string) error {
 		for _, name := range names {
 			if err := fn(parseObjectName(b, name)); err != nil {
@@ -75,7 +75,7 @@ func parseObjectName(b byte, name string) file {
 type tally struct{ objects, bytes int64 }
 
 // count adds up all objects and what else the quota counts on disk.
-func (c *Cache) count(see func(file, facts)) (t tally, err error) {
+func (c *objects) count(see func(file, facts)) (t tally, err error) {
 	err = c.eachFile(func(f file) error {
 		if f.stray != "" {
 			return nil
@@ -95,7 +95,7 @@ func (c *Cache) count(see func(file, facts)) (t tally, err error) {
 }
 
 // keyedBytes returns what unfinished keyed ingests take.
-func (c *Cache) keyedBytes() (int64, error) {
+func (c *ingests) keyedBytes() (int64, error) {
 	list, err := os.ReadDir(c.path(ingestName))
 	if err != nil {
 		return 0, err

@@ -22,8 +22,10 @@ import (
 // keySuffix ends the name of the file that has a folder's key and lock.
 const keySuffix = ".key"
 
-// keeping is the kept folders that this process holds.
+// keeping is the work folders that outlive their processes.
 type keeping struct {
+	*folder
+	// mu guards held, the folders that this process holds.
 	mu   sync.Mutex
 	held map[*os.File]bool
 }
@@ -61,13 +63,13 @@ func (k *keeping) close() error {
 // keptPath returns the folder of a key. Its name is short, since the paths of
 // sockets are limited, and made of the key's digest, so that no key leads
 // anywhere else.
-func (c *Cache) keptPath(key string) string {
+func (c *keeping) keptPath(key string) string {
 	id := digest.Of([]byte(key))
 	return c.path(keptName, hex.EncodeToString(id[:10]))
 }
 
-// Keep implements cache.Keeper.
-func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
+// Keep is Cache.Keep.
+func (c *keeping) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
 	if err := c.writing("keep work folder"); err != nil {
 		return "", nil, err
 	}
@@ -80,9 +82,9 @@ func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) e
 		lock.Close()
 		return "", nil, fmt.Errorf("keep work folder %q: %w", key, c.explain(err))
 	}
-	c.kept.add(lock)
+	c.add(lock)
 	return dir, func(keep bool) error {
-		if !c.kept.take(lock) {
+		if !c.take(lock) {
 			return nil // released already, or by Close
 		}
 		var err error
@@ -95,7 +97,7 @@ func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) e
 
 // lockKept opens and locks the key file at path. Its last holder may have
 // removed it before it let go.
-func (c *Cache) lockKept(ctx context.Context, path string) (*os.File, error) {
+func (c *keeping) lockKept(ctx context.Context, path string) (*os.File, error) {
 	if err := os.Mkdir(c.path(keptName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err // caches made before there were kept folders lack it
 	}
@@ -138,8 +140,8 @@ func makeKept(lock *os.File, dir, key string) error {
 	return nil
 }
 
-// Kept implements cache.Keeper.
-func (c *Cache) Kept(context.Context) ([]cache.Kept, error) {
+// Kept is Cache.Kept.
+func (c *keeping) Kept(context.Context) ([]cache.Kept, error) {
 	list, err := names(c.path(keptName))
 	if err := ignoreMissing(err); err != nil {
 		return nil, fmt.Errorf("list kept work folders: %w", err)

@@ -48,7 +48,7 @@ func TestKeepOutlivesProcess(t *testing.T) {
 		t.Helper()
 		_, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
 		must(t, err)
-		want := []cache.Kept{{Key: "agent", Dir: c.keptPath("agent"), Held: held}}
+		want := []cache.Kept{{Key: "agent", Dir: c.keeping.keptPath("agent"), Held: held}}
 		got, err := c.Kept(t.Context())
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -86,7 +86,7 @@ func TestKeepOutlivesProcess(t *testing.T) {
 func TestKeepHalfMade(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{})
 	for _, text := range []string{"", "ag"} {
-		must(t, os.WriteFile(c.keptPath("agent")+keySuffix, []byte(text), 0o666))
+		must(t, os.WriteFile(c.keeping.keptPath("agent")+keySuffix, []byte(text), 0o666))
 		if list, err := c.Kept(t.Context()); err != nil || len(list) != 0 {
 			t.Errorf("Kept = %v, %v", list, err)
 		}
@@ -97,7 +97,7 @@ func TestKeepHalfMade(t *testing.T) {
 			t.Errorf("Kept = %v, %v", list, err)
 		}
 	}
-	must(t, os.WriteFile(c.keptPath("agent")+keySuffix, []byte("other"), 0o666))
+	must(t, os.WriteFile(c.keeping.keptPath("agent")+keySuffix, []byte("other"), 0o666))
 	if _, _, err := c.Keep(t.Context(), "agent"); err == nil {
 		t.Error("a folder of another key was given out")
 	}

@@ -21,7 +21,7 @@ const checkpointEvery = 256 << 20
 // keyedIngest is a blob being written that outlives its process. Its file is
 // locked while it is open.
 type keyedIngest struct {
-	c    *Cache
+	c    *ingests
 	ctx  context.Context // of the Ingest, for making room while writing
 	hash *digest.Writer
 	lock *os.File
@@ -49,7 +49,7 @@ type checkpoint struct {
 	Hash   []byte `json:"hash"`
 }
 
-func (c *Cache) openKeyed(ctx context.Context, key string) (*keyedIngest, error) {
+func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, error) {
 	path := c.path(ingestName, digest.Of([]byte(key)).String())
 	lock, file, err := c.lockKeyed(ctx, path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Cache) openKeyed(ctx context.Context, key string) (*keyedIngest, error)
 // lockKeyed opens and locks the file at path. The holder of a lock may have
 // removed the file before it let go, and one that died while it published may
 // have left a name of the object itself, which must not be written to.
-func (c *Cache) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
+func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
 	for {
 		lock, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
 		if err != nil {
@@ -236,14 +236,14 @@ func (in *keyedIngest) Write(p []byte) (int, error) {
 // append writes to the file, within the quota.
 func (in *keyedIngest) append(p []byte) (int, error) {
 	held := charge{account: in.account}
-	if err := in.c.take(in.ctx, &held, int64(len(p))); err != nil {
+	if err := in.c.quota.take(in.ctx, &held, int64(len(p))); err != nil {
 		return 0, err
 	}
 	n, err := in.c.hooks.write(in.file, p)
 	_, _ = in.hash.Write(p[:n])
-	in.c.giveBack(&held, int64(len(p)-n))
+	in.c.quota.giveBack(&held, int64(len(p)-n))
 	in.drawn += held.drawn
-	in.c.landed(&held)
+	in.c.quota.landed(&held)
 	return n, err
 }
 
@@ -302,7 +302,7 @@ func (in *keyedIngest) cut(size int64) error {
 func (in *keyedIngest) freed(n int64) {
 	drawn := min(n, in.drawn)
 	in.drawn -= drawn
-	in.c.state.used.Add(-(n - in.c.room.pool.Return(in.account, drawn)))
+	in.c.state.used.Add(-(n - in.c.quota.pool.Return(in.account, drawn)))
 }
 
 // Commit implements cache.Ingest.
@@ -326,7 +326,7 @@ func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, e
 // publish links the file to its object name before it removes its own, so
 // that a crash in between costs nothing.
 func (in *keyedIngest) publish(ref cache.Ref) error {
-	fresh, err := in.c.publishOnce(in.file, true, ref)
+	fresh, err := in.c.objects.publishOnce(in.file, true, ref)
 	if err != nil {
 		return err
 	}
@@ -336,7 +336,7 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	err = errors.Join(dropCheckpoint(in.file.Name()), os.Remove(in.file.Name()))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
-		in.c.published(ref.Size)
+		in.c.quota.published(ref.Size)
 	} else {
 		in.freed(ref.Size)
 	}
@@ -366,7 +366,7 @@ func (in *keyedIngest) Close() error {
 }
 
 // dropKeyed removes an unfinished ingest that nobody has open.
-func (c *Cache) dropKeyed(path string) error {
+func (c *ingests) dropKeyed(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return ignoreMissing(err)
@@ -379,7 +379,7 @@ func (c *Cache) dropKeyed(path string) error {
 }
 
 // unlinkKeyed removes an unfinished ingest whose file the caller has locked.
-func (c *Cache) unlinkKeyed(f *os.File) error {
+func (c *ingests) unlinkKeyed(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 // Hashing what a dead process wrote stops with the context and loses nothing.
 func TestResumeHonoursContext(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{})
-	in, err := c.openKeyed(t.Context(), "key")
+	in, err := c.ingests.openKeyed(t.Context(), "key")
 	must(t, err)
 	data := bytes.Repeat([]byte("data"), 1<<18)
 	_, err = in.Write(data)
@@ -29,10 +29,10 @@ func TestResumeHonoursContext(t *testing.T) {
 	cause := errors.New("the run was stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if in, err := c.openKeyed(ctx, "key"); !errors.Is(err, cause) {
+	if in, err := c.ingests.openKeyed(ctx, "key"); !errors.Is(err, cause) {
 		t.Fatalf("got %v, %v, want the cause of the end", in, err)
 	}
-	in, err = c.openKeyed(t.Context(), "key")
+	in, err = c.ingests.openKeyed(t.Context(), "key")
 	must(t, err)
 	defer in.Close()
 	if in.Offset() != int64(len(data)) || in.hash.ID() != digest.Of(data) {
@@ -61,14 +61,14 @@ func TestHoldWithoutFolder(t *testing.T) {
 	dir := t.TempDir()
 	c := openTest(t, dir, Options{}, hooks{})
 	must(t, os.RemoveAll(c.path(locksName)))
-	unlock, err := c.lockHold()
+	unlock, err := c.leases.lockHold()
 	if unlock != nil || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errHeld) || !strings.Contains(err.Error(), "has lost its folder "+c.path(locksName)) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, c.Close())
 	must(t, os.Mkdir(c.path(locksName), 0o777)) // as the error says
 	c = openTest(t, dir, Options{}, hooks{})
-	unlock, err = c.lockHold()
+	unlock, err = c.leases.lockHold()
 	must(t, err)
 	unlock()
 }

@@ -39,13 +39,27 @@ const (
 
 var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName}
 
+// folder is the cache folder, as all parts of a cache know it: where things are,
+// the counters that processes share, and the locks.
+type folder struct {
+	dir      string
+	opts     Options
+	readOnly bool
+	hooks    hooks
+	// masked says that a new file needs chmod to have the mode of an object.
+	masked bool
+	state  *state
+	// file is the folder itself, for syncing its file system.
+	file *os.File
+}
+
 // path joins names to the cache folder.
-func (c *Cache) path(names ...string) string {
+func (c *folder) path(names ...string) string {
 	return c.dir + "/" + strings.Join(names, "/")
 }
 
 // objectPath returns the path of an object, or of its executable twin.
-func (c *Cache) objectPath(id digest.ContentID, executable bool) string {
+func (c *folder) objectPath(id digest.ContentID, executable bool) string {
 	buf := make([]byte, 0, len(c.dir)+len("/objects/ab/")+2*digest.Size+1)
 	buf = append(buf, c.dir...)
 	buf = append(buf, "/objects/"...)
@@ -59,7 +73,7 @@ func (c *Cache) objectPath(id digest.ContentID, executable bool) string {
 }
 
 // shardPath returns the folder of the objects whose digest starts with b.
-func (c *Cache) shardPath(b byte) string {
+func (c *folder) shardPath(b byte) string {
 	return c.dir + "/objects/" + hex.EncodeToString([]byte{b})
 }
 

@@ -44,9 +44,18 @@ type lease struct {
 	hold *os.File
 }
 
+// leases is what tells processes of each other: the lease of this one, those of
+// the others, and what the dead left.
+type leases struct {
+	*folder
+	lease *lease
+	// started is when this process opened the cache, in seconds.
+	started int64
+}
+
 // openLease registers the process. A cache that cannot be written to, or has
 // no space left for a lease, is held as a whole.
-func (c *Cache) openLease() (*lease, error) {
+func (c *leases) openLease() (*lease, error) {
 	c.started = c.now().Unix()
 	var l *lease
 	err := error(unix.ENOSPC)
@@ -62,11 +71,10 @@ func (c *Cache) openLease() (*lease, error) {
 	if l.reserved == nil { // without a lease others do not see them
 		l.reserved, l.inflight = new(atomic.Int64), new(atomic.Int64)
 	}
-	c.room.pool.Left = l.reserved
 	return l, nil
 }
 
-func (c *Cache) holdAll() (*lease, error) {
+func (c *leases) holdAll() (*lease, error) {
 	f, err := c.openLock("hold")
 	if c.readOnly && errors.Is(err, fs.ErrNotExist) {
 		return &lease{}, nil // nobody has ever collected garbage here
@@ -86,7 +94,7 @@ func (c *Cache) holdAll() (*lease, error) {
 	return l, nil
 }
 
-func (c *Cache) newLease() (*lease, error) {
+func (c *leases) newLease() (*lease, error) {
 	l := &lease{id: rand.Text()}
 	// The file gets its name once it is locked, so that nobody takes it for
 	// that of a dead process.
@@ -119,7 +127,7 @@ func (c *Cache) newLease() (*lease, error) {
 }
 
 // mapLease writes the header and maps the bits.
-func (c *Cache) mapLease(l *lease) error {
+func (c *leases) mapLease(l *lease) error {
 	var start [8]byte
 	binary.LittleEndian.PutUint64(start[:], uint64(c.started))
 	if _, err := l.file.WriteAt(start[:], 0); err != nil {
@@ -135,10 +143,10 @@ func (c *Cache) mapLease(l *lease) error {
 	return nil
 }
 
-// unmapAfter unmaps a page once c is garbage, so that a late use after Close
+// unmapAfter unmaps a page once its owner is garbage, so that a late use after Close
 // is no memory fault.
-func unmapAfter(c *Cache, page []byte) {
-	runtime.AddCleanup(c, func(p []byte) { _ = unix.Munmap(p) }, page)
+func unmapAfter[T any](owner *T, page []byte) {
+	runtime.AddCleanup(owner, func(p []byte) { _ = unix.Munmap(p) }, page)
 }
 
 // leaseWord returns a number in the header of a mapped lease.

@@ -28,7 +28,7 @@ type liveLeases struct {
 }
 
 // live reads the leases of all live processes.
-func (c *Cache) live() (*liveLeases, error) {
+func (c *leases) live() (*liveLeases, error) {
 	list, err := names(c.path(leasesName))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *Cache) live() (*liveLeases, error) {
 }
 
 // reserved returns what is left of the reservations of all live processes.
-func (c *Cache) reserved() (int64, error) {
+func (c *leases) reserved() (int64, error) {
 	list, err := names(c.path(leasesName))
 	if err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
 var errHeld = errors.New("a process that reads the cache without write permission, or that found no space to register, is using it; try again when it has ended")
 
 // lockHold makes sure that no process holds the cache as a whole.
-func (c *Cache) lockHold() (unlock func(), err error) {
+func (c *leases) lockHold() (unlock func(), err error) {
 	if f := c.lease.hold; f != nil {
 		if err := lockHeld(f); err != nil {
 			return nil, err

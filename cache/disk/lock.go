@@ -54,7 +54,7 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 }
 
 // openLock opens a file of the folder locks, making it when it can.
-func (c *Cache) openLock(name string) (*os.File, error) {
+func (c *folder) openLock(name string) (*os.File, error) {
 	if c.readOnly {
 		return os.Open(c.path(locksName, name))
 	}
@@ -66,7 +66,7 @@ func (c *Cache) openLock(name string) (*os.File, error) {
 }
 
 // lockNamed waits for a lock of the folder locks.
-func (c *Cache) lockNamed(ctx context.Context, name string, how int) (unlock func(), err error) {
+func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock func(), err error) {
 	f, err := c.openLock(name)
 	if err != nil {
 		return nil, err

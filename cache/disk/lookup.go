@@ -8,12 +8,19 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Lookup implements cache.Index. What it returns stays in the cache as long
-// as this process lives.
-func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+// records is the index, and what its records lead to.
+type records struct {
+	*folder
+	leases  *leases
+	objects *objects
+	index   *index
+}
+
+// Lookup is Cache.Lookup.
+func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	// The mark comes first: whoever drops the record afterwards sees it, and
 	// whoever dropped it before is noticed by refresh.
-	c.lease.use(id)
+	c.leases.lease.use(id)
 	rec, err := c.find(id)
 	if err != nil {
 		return nil, fmt.Errorf("look up action %s: %w", id.Short(), err)
@@ -22,8 +29,8 @@ func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, 
 		if v.Ref.IsZero() {
 			continue
 		}
-		c.lease.use(v.Ref.ID)
-		if !c.present(v.Ref.ID) {
+		c.leases.lease.use(v.Ref.ID)
+		if !c.objects.present(v.Ref.ID) {
 			return nil, c.lostOutput(ctx, rec, v.Ref)
 		}
 	}
@@ -31,7 +38,7 @@ func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, 
 }
 
 // find returns the record of an action as the index has it.
-func (c *Cache) find(id digest.ActionID) (*cache.Record, error) {
+func (c *records) find(id digest.ActionID) (*cache.Record, error) {
 	if err := c.index.refresh(); err != nil {
 		return nil, err
 	}
@@ -50,17 +57,17 @@ func (c *Cache) find(id digest.ActionID) (*cache.Record, error) {
 // lostOutput drops all records whose content is gone although nobody removed
 // it in order, such as that of rec, and returns cache.ErrNotFound. Where one
 // object was removed others were, and one pass finds them all.
-func (c *Cache) lostOutput(ctx context.Context, rec *cache.Record, ref cache.Ref) error {
+func (c *records) lostOutput(ctx context.Context, rec *cache.Record, ref cache.Ref) error {
 	if !c.readOnly {
-		if err := c.dropBroken(ctx, c.missing); err != nil {
+		if err := c.dropBroken(ctx, c.objects.missing); err != nil {
 			return fmt.Errorf("look up action %s: %w", rec.Action.Short(), err)
 		}
 	}
 	return fmt.Errorf("look up action %s: its output %s: %w", rec.Action.Short(), ref.ID.Short(), cache.ErrNotFound)
 }
 
-// Record implements cache.Index.
-func (c *Cache) Record(_ context.Context, rec *cache.Record) error {
+// Record is Cache.Record.
+func (c *records) Record(_ context.Context, rec *cache.Record) error {
 	if err := c.writing("record action"); err != nil {
 		return err
 	}
@@ -70,18 +77,18 @@ func (c *Cache) Record(_ context.Context, rec *cache.Record) error {
 	return nil
 }
 
-func (c *Cache) record(rec *cache.Record) error {
+func (c *records) record(rec *cache.Record) error {
 	payload, err := encodeRecord(nil, rec)
 	if err != nil {
 		return err
 	}
-	c.lease.use(rec.Action)
+	c.leases.lease.use(rec.Action)
 	for name, v := range rec.Outputs {
 		if v.Ref.IsZero() {
 			continue
 		}
-		c.lease.use(v.Ref.ID)
-		if _, err := c.Has(context.Background(), v.Ref.ID); err != nil {
+		c.leases.lease.use(v.Ref.ID)
+		if _, err := c.objects.Has(context.Background(), v.Ref.ID); err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
@@ -92,8 +99,8 @@ func (c *Cache) record(rec *cache.Record) error {
 	return c.index.locked(func() error { return c.index.append(line) })
 }
 
-// Evicted implements cache.Index.
-func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone, error) {
+// Evicted is Cache.Evicted.
+func (c *records) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone, error) {
 	if err := c.index.refresh(); err != nil {
 		return cache.Tombstone{}, err
 	}
@@ -108,7 +115,7 @@ func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone,
 
 // latest returns the newest record of an address whatever its action, to
 // explain what changed since, or cache.ErrNotFound. Its content may be gone.
-func (c *Cache) latest(_ context.Context, address string) (*cache.Record, error) {
+func (c *records) latest(_ context.Context, address string) (*cache.Record, error) {
 	if err := c.index.refresh(); err != nil {
 		return nil, err
 	}

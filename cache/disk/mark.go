@@ -12,7 +12,7 @@ import (
 
 // marks counts from how many places every object is referred to.
 type marks struct {
-	c   *Cache
+	c   *objects
 	ctx context.Context
 	// blobs counts references by the first eight bytes of the digest, to keep
 	// ten million of them small. Blobs that share them are only kept longer.
@@ -23,7 +23,7 @@ type marks struct {
 	broken map[digest.ContentID]bool
 }
 
-func newMarks(ctx context.Context, c *Cache) *marks {
+func newMarks(ctx context.Context, c *objects) *marks {
 	return &marks{
 		c: c, ctx: ctx, blobs: make(map[uint64]int32),
 		trees: make(map[digest.ContentID]int32), broken: make(map[digest.ContentID]bool),

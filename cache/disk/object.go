@@ -15,9 +15,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Has implements cache.Store. An object that is found stays in the cache as
-// long as this process lives.
-func (c *Cache) Has(_ context.Context, id digest.ContentID) (int64, error) {
+// Has is Cache.Has.
+func (c *objects) Has(_ context.Context, id digest.ContentID) (int64, error) {
 	f, err := c.stat(id, false)
 	if err == nil && !c.readOnly {
 		var present bool
@@ -33,7 +32,7 @@ func (c *Cache) Has(_ context.Context, id digest.ContentID) (int64, error) {
 
 // objectError wraps what went wrong with an object; a missing file becomes
 // cache.ErrNotFound.
-func (c *Cache) objectError(verb string, id digest.ContentID, err error) error {
+func (c *objects) objectError(verb string, id digest.ContentID, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = cache.ErrNotFound
 	}
@@ -44,7 +43,7 @@ func (c *Cache) objectError(verb string, id digest.ContentID, err error) error {
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // explain adds what a person can do about an error of the system.
-func (c *Cache) explain(err error) error {
+func (c *folder) explain(err error) error {
 	if isFull(err) {
 		return fmt.Errorf("the disk of the cache %s is full; free space, or run 'mleflow cache gc --max-size SIZE': %w", c.dir, err)
 	}
@@ -58,8 +57,8 @@ func (c *Cache) explain(err error) error {
 // The mark in the lease comes first: a collection that begins later sees it.
 // While one runs, which may have looked before, the object is also touched,
 // under the lock that the collection takes to remove.
-func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
-	c.lease.use(id)
+func (c *objects) keepPresent(id digest.ContentID, size int64) (bool, error) {
+	c.leases.lease.use(id)
 	if c.state.collecting.Load()%2 == 0 {
 		f, err := c.stat(id, false)
 		if err != nil {
@@ -77,7 +76,7 @@ func (c *Cache) keepPresent(id digest.ContentID, size int64) (bool, error) {
 	return present, err
 }
 
-func (c *Cache) touchPresent(id digest.ContentID, size int64) (bool, error) {
+func (c *objects) touchPresent(id digest.ContentID, size int64) (bool, error) {
 	f, err := c.stat(id, false)
 	if err != nil {
 		return false, ignoreMissing(err)
@@ -99,7 +98,7 @@ func ignoreMissing(err error) error {
 
 // intact reads an object and reports whether it has the content its name
 // says. A missing one does not.
-func (c *Cache) intact(id digest.ContentID, executable bool) (bool, error) {
+func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 	f, err := os.Open(c.objectPath(id, executable))
 	if err != nil {
 		return false, ignoreMissing(err)
@@ -133,11 +132,11 @@ func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
 
 // publish gives a complete private file the name of the object id, for good.
 // It reports false when the object was there already.
-func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable bool) (bool, error) {
+func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executable bool) (bool, error) {
 	if err := c.sealFile(f, named, id, executable); err != nil {
 		return false, err
 	}
-	c.lease.use(id)
+	c.leases.lease.use(id)
 	c.hooks.at("publish")
 	to := c.objectPath(id, executable)
 	err := c.linkObject(f, named, to)
@@ -158,7 +157,7 @@ func (c *Cache) publish(f *os.File, named bool, id digest.ContentID, executable 
 	return true, nil
 }
 
-func (c *Cache) linkObject(f *os.File, named bool, to string) error {
+func (c *objects) linkObject(f *os.File, named bool, to string) error {
 	if named {
 		return unix.Link(f.Name(), to)
 	}

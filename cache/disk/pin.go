@@ -27,9 +27,15 @@ type Pin struct {
 	CreatedUnixMilli int64       `json:"created_unix_ms"`
 }
 
-// Pin makes or replaces the pin p.Name. What it names must be in the cache,
-// or the error wraps cache.ErrNotFound.
-func (c *Cache) Pin(ctx context.Context, p Pin) error {
+// pins is the folder of pins.
+type pins struct {
+	*folder
+	objects *objects
+	records *records
+}
+
+// Pin is Cache.Pin.
+func (c *pins) Pin(ctx context.Context, p Pin) error {
 	if err := c.writing("pin"); err != nil {
 		return err
 	}
@@ -43,12 +49,12 @@ func (c *Cache) Pin(ctx context.Context, p Pin) error {
 	}
 	defer unlock()
 	for _, id := range p.Actions {
-		if _, err := c.Lookup(ctx, id); err != nil {
+		if _, err := c.records.Lookup(ctx, id); err != nil {
 			return fmt.Errorf("pin %s: %w", p.Name, err)
 		}
 	}
 	for _, ref := range p.Refs {
-		if _, err := c.Has(ctx, ref.ID); err != nil {
+		if _, err := c.objects.Has(ctx, ref.ID); err != nil {
 			return fmt.Errorf("pin %s: %w", p.Name, err)
 		}
 	}
@@ -63,8 +69,8 @@ func (c *Cache) Pin(ctx context.Context, p Pin) error {
 	return nil
 }
 
-// Unpin removes a pin, or returns an error that wraps cache.ErrNotFound.
-func (c *Cache) Unpin(_ context.Context, name string) error {
+// Unpin is Cache.Unpin.
+func (c *pins) Unpin(_ context.Context, name string) error {
 	if err := c.writing("unpin"); err != nil {
 		return err
 	}
@@ -78,8 +84,8 @@ func (c *Cache) Unpin(_ context.Context, name string) error {
 	return nil
 }
 
-// Pins returns all pins, sorted by name.
-func (c *Cache) Pins(context.Context) ([]Pin, error) {
+// Pins is Cache.Pins.
+func (c *pins) Pins(context.Context) ([]Pin, error) {
 	list, err := os.ReadDir(c.path(pinsName))
 	if err != nil {
 		return nil, fmt.Errorf("list pins: %w", err)
@@ -114,12 +120,12 @@ func readPin(path string) (p Pin, err error) {
 }
 
 // pinPath returns the file of a pin: readable, and one a name.
-func (c *Cache) pinPath(name string) string {
+func (c *pins) pinPath(name string) string {
 	return c.path(pinsName, safeName(name)+"-"+digest.Of([]byte(name)).Short()+".json")
 }
 
 // lockGC waits for the lock that keeps collections, verification and pinning
 // apart.
-func (c *Cache) lockGC(ctx context.Context, how int) (unlock func(), err error) {
+func (c *folder) lockGC(ctx context.Context, how int) (unlock func(), err error) {
 	return c.lockNamed(ctx, "gc", how)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -14,10 +16,21 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Place implements cache.Placer. A link that must be executable is one to the
-// object's executable twin, since links share one mode; the twin is made
-// when it is first needed.
-func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+// placing is how objects become files elsewhere.
+type placing struct {
+	*folder
+	leases  *leases
+	quota   *quota
+	objects *objects
+	reading *reading
+	// mu serialises making executable twins and fresh inodes.
+	mu sync.Mutex
+	// noClone is set once the file system turned out not to share blocks.
+	noClone atomic.Bool
+}
+
+// Place is Cache.Place.
+func (c *placing) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -32,9 +45,9 @@ func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.P
 
 // placeLink reports false when the file system or its rules do not allow a
 // link, but a copy may do.
-func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, executable bool) (bool, error) {
+func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, executable bool) (bool, error) {
 	for range 3 {
-		f, err := c.checkSealed(ctx, ref.ID, executable)
+		f, err := c.reading.checkSealed(ctx, ref.ID, executable)
 		if executable && errors.Is(err, cache.ErrNotFound) {
 			if c.readOnly {
 				return false, nil
@@ -68,7 +81,7 @@ func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, execu
 		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EPERM), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EACCES):
 			return false, nil
 		case errors.Is(err, fs.ErrNotExist):
-			if _, statErr := c.stat(ref.ID, executable); statErr == nil {
+			if _, statErr := c.objects.stat(ref.ID, executable); statErr == nil {
 				return false, c.explain(err) // the destination's folder is missing
 			}
 		default:
@@ -79,26 +92,26 @@ func (c *Cache) placeLink(ctx context.Context, ref cache.Ref, path string, execu
 }
 
 // makeTwin makes the executable twin of an object.
-func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
-	c.copies.mu.Lock()
-	defer c.copies.mu.Unlock()
-	if _, err := c.stat(id, true); err == nil {
+func (c *placing) makeTwin(ctx context.Context, id digest.ContentID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.objects.stat(id, true); err == nil {
 		return nil
 	}
-	object, err := c.stat(id, false)
+	object, err := c.objects.stat(id, false)
 	if err != nil {
-		return c.objectError("find", id, err)
+		return c.objects.objectError("find", id, err)
 	}
 	held := charge{account: cache.Account(ctx)}
-	if err := c.take(ctx, &held, object.size); err != nil {
+	if err := c.quota.take(ctx, &held, object.size); err != nil {
 		return err
 	}
-	defer func() { c.giveBack(&held, held.bytes) }()
+	defer func() { c.quota.giveBack(&held, held.bytes) }()
 	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
-		defer c.room.change()()
-		fresh, err := c.publish(f, named, id, true)
+		defer c.quota.change()()
+		fresh, err := c.objects.publish(f, named, id, true)
 		if err == nil && fresh {
-			c.landed(&held)
+			c.quota.landed(&held)
 		}
 		return err
 	})
@@ -106,18 +119,18 @@ func (c *Cache) makeTwin(ctx context.Context, id digest.ContentID) error {
 
 // freshInode replaces the file of an object by an equal one that has no
 // links yet, when the file is still the one that has too many.
-func (c *Cache) freshInode(ctx context.Context, id digest.ContentID, executable bool, full uint64) error {
-	c.copies.mu.Lock()
-	defer c.copies.mu.Unlock()
-	f, err := c.stat(id, executable)
+func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executable bool, full uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, err := c.objects.stat(id, executable)
 	if err != nil || f.inode != full {
-		return c.ignoreNotFound(id, err)
+		return c.objects.ignoreNotFound(id, err)
 	}
 	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
-		if err := c.sealFile(f, named, id, executable); err != nil {
+		if err := c.objects.sealFile(f, named, id, executable); err != nil {
 			return err
 		}
-		dir, err := c.processDir()
+		dir, err := c.leases.processDir()
 		if err != nil {
 			return err
 		}
@@ -134,7 +147,7 @@ func (c *Cache) freshInode(ctx context.Context, id digest.ContentID, executable 
 	})
 }
 
-func (c *Cache) ignoreNotFound(id digest.ContentID, err error) error {
+func (c *objects) ignoreNotFound(id digest.ContentID, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -142,13 +155,13 @@ func (c *Cache) ignoreNotFound(id digest.ContentID, err error) error {
 }
 
 // duplicate copies an object, verified, to a private file and gives it to use.
-func (c *Cache) duplicate(ctx context.Context, id digest.ContentID, use func(f *os.File, named bool, size int64) error) error {
-	r, err := c.Open(ctx, id)
+func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f *os.File, named bool, size int64) error) error {
+	r, err := c.reading.Open(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	f, named, err := c.tempFile(c.shardPath(id[0]))
+	f, named, err := c.leases.tempFile(c.shardPath(id[0]))
 	if err != nil {
 		return c.explain(err)
 	}
@@ -167,7 +180,7 @@ func (c *Cache) duplicate(ctx context.Context, id digest.ContentID, use func(f *
 }
 
 type hookedWriter struct {
-	c *Cache
+	c *placing
 	f *os.File
 }
 
@@ -175,7 +188,7 @@ func (w hookedWriter) Write(p []byte) (int, error) { return w.c.hooks.write(w.f,
 
 // placeCopy makes a private file: a clone where the file system can, else a
 // copy that is verified while it is read.
-func (c *Cache) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
+func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
 	defer func() { err = c.explain(err) }()
 	if cloned, err := c.placeClone(ctx, ref.ID, path); err != nil {
 		return 0, err
@@ -200,8 +213,8 @@ func (c *Cache) placeCopy(ctx context.Context, ref cache.Ref, path string, mode 
 	return cache.Copied, f.Chmod(mode)
 }
 
-func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error {
-	r, err := c.Open(ctx, ref.ID)
+func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error {
+	r, err := c.reading.Open(ctx, ref.ID)
 	if err != nil {
 		return err
 	}
@@ -215,21 +228,21 @@ func (c *Cache) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error {
 
 // placeClone reports whether it made path, a file that shares the blocks of
 // the object.
-func (c *Cache) placeClone(ctx context.Context, id digest.ContentID, path string) (bool, error) {
-	if c.copies.noClone.Load() {
+func (c *placing) placeClone(ctx context.Context, id digest.ContentID, path string) (bool, error) {
+	if c.noClone.Load() {
 		return false, nil
 	}
-	if _, err := c.checkSealed(ctx, id, false); err != nil {
+	if _, err := c.reading.checkSealed(ctx, id, false); err != nil {
 		return false, err
 	}
 	src, err := os.Open(c.objectPath(id, false))
 	if err != nil {
-		return false, c.objectError("open", id, err)
+		return false, c.objects.objectError("open", id, err)
 	}
 	defer src.Close()
 	if err := clone(src, path); err != nil {
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
-			c.copies.noClone.Store(true)
+			c.noClone.Store(true)
 		}
 		return false, nil
 	}

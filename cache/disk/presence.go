@@ -26,8 +26,19 @@ type shard struct {
 
 func shardKey(id digest.ContentID) uint64 { return binary.BigEndian.Uint64(id[1:]) }
 
+// objects is the files of the content, and their executable twins.
+type objects struct {
+	*folder
+	leases *leases
+	quota  *quota
+	shards [256]shard
+	// deleting is locked shared to find an object present and keep it, and
+	// exclusively to remove objects.
+	deleting sharedLock
+}
+
 // present reports whether an object that a record names is there.
-func (c *Cache) present(id digest.ContentID) bool {
+func (c *objects) present(id digest.ContentID) bool {
 	s := &c.shards[id[0]]
 	if s.has(id) {
 		return true
@@ -102,7 +113,7 @@ func (s *shard) forget() {
 	s.added = nil
 }
 
-func (c *Cache) forgetShards() {
+func (c *objects) forgetShards() {
 	for i := range c.shards {
 		c.shards[i].forget()
 	}

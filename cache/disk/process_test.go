@@ -84,7 +84,7 @@ func (ch *child) work(i int) error {
 		_, err := ch.c.GC(ctx, GCOptions{MaxSize: 200_000})
 		return err
 	case 1:
-		return ch.c.index.locked(ch.c.index.rewrite)
+		return ch.c.records.index.locked(ch.c.records.index.rewrite)
 	case 2, 3, 4, 5:
 		return ch.keyed(ctx)
 	}
@@ -303,7 +303,7 @@ func checkIntact(t *testing.T, c *Cache) {
 			t.Errorf("damage: %+v", d)
 		}
 	}
-	list, err := c.shareFolders()
+	list, err := c.shares.shareFolders()
 	must(t, err)
 	for _, f := range list {
 		now, err := tree.Stamp(t.Context(), f.dir+"/"+treeName)

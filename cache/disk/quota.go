@@ -13,12 +13,19 @@ import (
 	"github.com/mleflow/mleflow/cache/internal/pool"
 )
 
-// room is how a process keeps within the quota.
-type room struct {
+// quota is how a process keeps within the quota and the disk: what it has
+// reserved, what its ingests count for, and how space is made.
+type quota struct {
+	*folder
+	leases *leases
+	// collect removes what nobody uses.
+	collect func(ctx context.Context, opts GCOptions, reason string, to goal) (GCResult, error)
+
 	// pool is what the process has reserved; what is left of it counts as
 	// used until it is drawn or given back.
 	pool pool.Pool
-	mu   sync.Mutex
+	// mu lets one after another make space. It guards futile.
+	mu sync.Mutex
 	// futile is when an attempt to make room last found nothing to remove.
 	futile time.Time
 	// begun and ended count the changes of counters and files that belong
@@ -27,14 +34,14 @@ type room struct {
 }
 
 // change begins a change; the function that it returns ends it.
-func (r *room) change() (end func()) {
+func (r *quota) change() (end func()) {
 	r.begun.Add(1)
 	return func() { r.ended.Add(1) }
 }
 
 // still returns a number that stays the same as long as nothing changes, and
 // whether nothing is changing now.
-func (r *room) still() (int64, bool) {
+func (r *quota) still() (int64, bool) {
 	ended := r.ended.Load()
 	begun := r.begun.Load()
 	return begun, begun == ended
@@ -51,10 +58,10 @@ type charge struct {
 // take counts n bytes that are about to be written, from what the process has
 // reserved as far as that goes, and makes room for the rest when it exceeds
 // the quota. They are in flight until landed or given back.
-func (c *Cache) take(ctx context.Context, held *charge, n int64) error {
-	end := c.room.change()
-	drawn := c.room.pool.Draw(held.account, n)
-	c.lease.inflight.Add(n)
+func (c *quota) take(ctx context.Context, held *charge, n int64) error {
+	end := c.change()
+	drawn := c.pool.Draw(held.account, n)
+	c.leases.lease.inflight.Add(n)
 	held.bytes += n
 	held.drawn += drawn
 	used := c.state.used.Add(n - drawn)
@@ -74,35 +81,35 @@ func (c *Cache) take(ctx context.Context, held *charge, n int64) error {
 
 // giveBack uncounts n of the bytes that are held. Those that were drawn go
 // back to the reservations that are still open.
-func (c *Cache) giveBack(held *charge, n int64) {
+func (c *quota) giveBack(held *charge, n int64) {
 	if n == 0 {
 		return
 	}
 	c.uncharge(held, charge{bytes: n, drawn: min(n, held.drawn)})
 }
 
-func (c *Cache) uncharge(held *charge, n charge) {
-	defer c.room.change()()
+func (c *quota) uncharge(held *charge, n charge) {
+	defer c.change()()
 	held.bytes -= n.bytes
 	held.drawn -= n.drawn
-	c.state.used.Add(-(n.bytes - c.room.pool.Return(held.account, n.drawn)))
-	c.lease.inflight.Add(-n.bytes)
+	c.state.used.Add(-(n.bytes - c.pool.Return(held.account, n.drawn)))
+	c.leases.lease.inflight.Add(-n.bytes)
 }
 
 // landed says that the held bytes are in a file that a count finds.
-func (c *Cache) landed(held *charge) {
-	c.lease.inflight.Add(-held.bytes)
+func (c *quota) landed(held *charge) {
+	c.leases.lease.inflight.Add(-held.bytes)
 	held.bytes, held.drawn = 0, 0
 }
 
 // published counts an object, whose bytes have landed.
-func (c *Cache) published(size int64) {
+func (c *quota) published(size int64) {
 	c.state.objects.Add(1)
 	c.state.unsynced.Add(size)
 }
 
 // removed counts an object that is gone.
-func (c *Cache) removed(size int64, executable bool) {
+func (c *quota) removed(size int64, executable bool) {
 	c.state.used.Add(-size)
 	if !executable {
 		c.state.objects.Add(-1)
@@ -111,14 +118,14 @@ func (c *Cache) removed(size int64, executable bool) {
 
 // makeRoom removes what nobody uses until the bytes fit, and a little more, so
 // that the next bytes do not need a collection of their own.
-func (c *Cache) makeRoom(ctx context.Context, n int64) error {
-	c.room.mu.Lock()
-	defer c.room.mu.Unlock()
+func (c *quota) makeRoom(ctx context.Context, n int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.state.used.Load() <= c.opts.Quota {
 		return nil // another ingest has made room meanwhile
 	}
-	for time.Since(c.room.futile) > futileFor {
-		if err := c.reap(); err != nil {
+	for time.Since(c.futile) > futileFor {
+		if err := c.leases.reap(); err != nil {
 			return err
 		}
 		res, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
@@ -135,7 +142,7 @@ func (c *Cache) makeRoom(ctx context.Context, n int64) error {
 			return nil
 		}
 		if res.Bytes == 0 { // else others took what was found
-			c.room.futile = time.Now()
+			c.futile = time.Now()
 		}
 	}
 	return fmt.Errorf("%w: %s of %s are in use, reserved or pinned, and %s more are needed; raise the quota, unpin something or wait for other runs to end",
@@ -151,7 +158,7 @@ const futileFor = 2 * time.Second
 const reserveSize = 1 << 20
 
 // makeReserve makes the reserve when it is missing and there is space.
-func (c *Cache) makeReserve() {
+func (c *quota) makeReserve() {
 	path := c.path(reserveName)
 	if _, err := os.Lstat(path); err == nil {
 		return
@@ -167,7 +174,7 @@ func (c *Cache) makeReserve() {
 }
 
 // spendReserve frees the reserve and reports whether there was one.
-func (c *Cache) spendReserve() bool { return os.Remove(c.path(reserveName)) == nil }
+func (c *quota) spendReserve() bool { return os.Remove(c.path(reserveName)) == nil }
 
 // sizeText writes a size for people.
 func sizeText(n int64) string {

@@ -335,7 +335,7 @@ func TestKeyedDiesWhilePublishing(t *testing.T) {
 	must(t, err)
 	k := in.(*keyedIngest)
 	ref := cache.Ref{Kind: cache.Blob, ID: k.hash.ID(), Size: 9}
-	fresh, err := c.publish(k.file, true, ref.ID, false)
+	fresh, err := c.objects.publish(k.file, true, ref.ID, false)
 	if err != nil || !fresh {
 		t.Fatalf("publish = %v, %v", fresh, err)
 	}

@@ -10,28 +10,33 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Open implements cache.Store. An object that turns out wrong is moved to the
-// quarantine, and the records that lead to it are dropped, before Read
-// returns cache.ErrCorrupt.
-func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
+// reading is how content is read, and what happens when it is wrong.
+type reading struct {
+	*folder
+	objects *objects
+	records *records
+}
+
+// Open is Cache.Open.
+func (c *reading) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(c.objectPath(id, false))
 	if err != nil {
-		return nil, c.objectError("open", id, err)
+		return nil, c.objects.objectError("open", id, err)
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, c.objectError("open", id, err)
+		return nil, c.objects.objectError("open", id, err)
 	}
 	return &reader{c: c, ctx: ctx, f: f, id: id, size: info.Size(), hash: digest.NewWriter()}, nil
 }
 
 // reader reads an object and verifies it.
 type reader struct {
-	c    *Cache
+	c    *reading
 	ctx  context.Context // of Open: reading stops when it ends
 	f    *os.File
 	id   digest.ContentID
@@ -74,27 +79,27 @@ func (r *reader) Close() error { return r.f.Close() }
 
 // corrupt sets a wrong object aside, drops what leads to it, and returns the
 // error that says so.
-func (c *Cache) corrupt(ctx context.Context, id digest.ContentID) error {
+func (c *reading) corrupt(ctx context.Context, id digest.ContentID) error {
 	err := fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
 	if c.readOnly {
 		return err
 	}
-	if ok, checkErr := c.intact(id, false); ok || checkErr != nil {
+	if ok, checkErr := c.objects.intact(id, false); ok || checkErr != nil {
 		// Replaced or repaired meanwhile, or the device fails; what this
 		// reader got is wrong all the same.
 		return err
 	}
-	if moveErr := c.quarantine(id, false); moveErr != nil {
+	if moveErr := c.objects.quarantine(id, false); moveErr != nil {
 		return fmt.Errorf("%w; and setting it aside failed: %w", err, moveErr)
 	}
-	if dropErr := c.dropBroken(context.WithoutCancel(ctx), func(other digest.ContentID) bool { return other == id }); dropErr != nil {
+	if dropErr := c.records.dropBroken(context.WithoutCancel(ctx), func(other digest.ContentID) bool { return other == id }); dropErr != nil {
 		return fmt.Errorf("%w; and dropping its records failed: %w", err, dropErr)
 	}
 	return err
 }
 
 // quarantine moves an object out of sight. One that is gone is fine.
-func (c *Cache) quarantine(id digest.ContentID, executable bool) error {
+func (c *objects) quarantine(id digest.ContentID, executable bool) error {
 	from := c.objectPath(id, executable)
 	f, err := statPath(from)
 	if err != nil {
@@ -105,24 +110,23 @@ func (c *Cache) quarantine(id digest.ContentID, executable bool) error {
 		return err
 	}
 	c.shards[id[0]].forget()
-	c.removed(f.size, executable)
+	c.quota.removed(f.size, executable)
 	return nil
 }
 
-// OpenAt implements cache.RandomStore. The object must be sealed; one that
-// was written to is verified first.
-func (c *Cache) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
+// OpenAt is Cache.OpenAt.
+func (c *reading) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
 	if _, err := c.checkSealed(ctx, id, false); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(c.objectPath(id, false))
 	if err != nil {
-		return nil, c.objectError("open", id, err)
+		return nil, c.objects.objectError("open", id, err)
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, c.objectError("open", id, err)
+		return nil, c.objects.objectError("open", id, err)
 	}
 	return randomReader{f, info.Size()}, nil
 }
@@ -136,27 +140,27 @@ func (r randomReader) Size() int64 { return r.size }
 
 // checkSealed returns the facts of an object after making sure, by its seal
 // or else by reading it, that it is what was published.
-func (c *Cache) checkSealed(ctx context.Context, id digest.ContentID, executable bool) (facts, error) {
-	f, err := c.stat(id, executable)
+func (c *reading) checkSealed(ctx context.Context, id digest.ContentID, executable bool) (facts, error) {
+	f, err := c.objects.stat(id, executable)
 	if err != nil {
-		return f, c.objectError("find", id, err)
+		return f, c.objects.objectError("find", id, err)
 	}
 	if f.sealed(id) {
 		return f, nil
 	}
-	ok, err := c.intact(id, executable)
+	ok, err := c.objects.intact(id, executable)
 	if err != nil {
-		return f, c.objectError("verify", id, err)
+		return f, c.objects.objectError("verify", id, err)
 	}
 	if ok {
 		if !c.readOnly {
-			err = c.touch(id, executable)
+			err = c.objects.touch(id, executable)
 		}
 		return f, err
 	}
 	if executable {
 		// Only the twin is wrong: it can be made again.
-		return f, c.quarantine(id, true)
+		return f, c.objects.quarantine(id, true)
 	}
 	return f, c.corrupt(ctx, id)
 }

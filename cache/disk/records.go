@@ -37,7 +37,7 @@ func (ix *index) snapshot() ([]placed, error) {
 func byPlace(a, b placed) int { return cmp.Compare(a.at, b.at) }
 
 // eachRecord calls fn for the records that are there now.
-func (c *Cache) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {
+func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {
 	list, err := c.index.snapshot()
 	if err != nil {
 		return err
@@ -77,15 +77,15 @@ func sortedActions[V any](m map[digest.ActionID]V) []digest.ActionID {
 
 // flushUses appends what this process used since it opened the cache, as far
 // as it is news.
-func (c *Cache) flushUses() error {
-	if c.readOnly || c.lease == nil || c.lease.words == nil {
+func (c *records) flushUses() error {
+	if c.readOnly || c.leases.lease == nil || c.leases.lease.words == nil {
 		return nil
 	}
 	now := c.now().UnixMilli()
 	var used []byte
 	c.index.mu.RLock()
 	for id, e := range c.index.entries { // the order of the digests has no meaning
-		if now-e.used > c.opts.AccessEvery.Milliseconds() && c.lease.uses(id) {
+		if now-e.used > c.opts.AccessEvery.Milliseconds() && c.leases.lease.uses(id) {
 			used = append(used, id[:]...)
 		}
 	}

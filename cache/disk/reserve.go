@@ -11,10 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Reserve implements cache.Reserver. The quota counts what is reserved as
-// used. The reservation is kept in the process's lease, where others find it
-// as long as the process lives.
-func (c *Cache) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
+// Reserve is Cache.Reserve.
+func (c *quota) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	if err := c.writing("reserve room in the cache"); err != nil {
 		return nil, err
 	}
@@ -27,17 +25,17 @@ func (c *Cache) Reserve(ctx context.Context, bytes int64) (release func(), err e
 	if err := c.reserve(ctx, bytes); err != nil {
 		return nil, fmt.Errorf("reserve %s in the cache: %w", sizeText(bytes), err)
 	}
-	return sync.OnceFunc(func() { c.state.used.Add(-c.room.pool.Close(cache.Account(ctx), bytes)) }), nil
+	return sync.OnceFunc(func() { c.state.used.Add(-c.pool.Close(cache.Account(ctx), bytes)) }), nil
 }
 
 // reserve lets one process after another look for room, or two would find the
 // same.
-func (c *Cache) reserve(ctx context.Context, bytes int64) error {
+func (c *quota) reserve(ctx context.Context, bytes int64) error {
 	if c.opts.Quota > 0 && bytes > c.opts.Quota {
 		return fmt.Errorf("%w: the quota is %s; raise it", cache.ErrQuota, sizeText(c.opts.Quota))
 	}
-	c.room.mu.Lock()
-	defer c.room.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	unlock, err := c.lockNamed(ctx, "reserve", unix.LOCK_EX)
 	if err != nil {
 		return err
@@ -46,24 +44,24 @@ func (c *Cache) reserve(ctx context.Context, bytes int64) error {
 	// What is asked for is in flight until it is granted, so that ingests do
 	// not take it meanwhile.
 	held := charge{bytes: bytes}
-	end := c.room.change()
-	c.lease.inflight.Add(bytes)
+	end := c.change()
+	c.leases.lease.inflight.Add(bytes)
 	c.state.used.Add(bytes)
 	end()
 	if err := c.findRoom(ctx, bytes); err != nil {
 		c.giveBack(&held, bytes)
 		return err
 	}
-	c.room.pool.Open(cache.Account(ctx), bytes)
+	c.pool.Open(cache.Account(ctx), bytes)
 	c.landed(&held)
 	return nil
 }
 
 // findRoom makes sure that bytes, which are counted already, fit into the
 // quota and onto the disk.
-func (c *Cache) findRoom(ctx context.Context, bytes int64) error {
+func (c *quota) findRoom(ctx context.Context, bytes int64) error {
 	if over, _ := c.overQuota(); over > 0 {
-		if err := c.reap(); err != nil {
+		if err := c.leases.reap(); err != nil {
 			return err
 		}
 	}
@@ -88,7 +86,7 @@ type shortage struct {
 }
 
 // overQuota returns by how much the quota is exceeded.
-func (c *Cache) overQuota() (int64, error) {
+func (c *quota) overQuota() (int64, error) {
 	if c.opts.Quota <= 0 {
 		return 0, nil
 	}
@@ -97,12 +95,12 @@ func (c *Cache) overQuota() (int64, error) {
 
 // overDisk returns by how much bytes, and what is reserved already, exceed
 // what the disk has left.
-func (c *Cache) overDisk(bytes int64) (int64, error) {
+func (c *quota) overDisk(bytes int64) (int64, error) {
 	free, err := c.hooks.space(c.dir)
 	if err != nil {
 		return 0, err
 	}
-	reserved, err := c.reserved()
+	reserved, err := c.leases.reserved()
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +109,7 @@ func (c *Cache) overDisk(bytes int64) (int64, error) {
 
 // evictFor evicts records until the shortage is over. It evicts nothing when
 // all that may be evicted would not be enough.
-func (c *Cache) evictFor(ctx context.Context, s shortage) error {
+func (c *quota) evictFor(ctx context.Context, s shortage) error {
 	over, err := s.over()
 	if over <= 0 || err != nil {
 		return err
@@ -142,8 +140,8 @@ func (c *Cache) evictFor(ctx context.Context, s shortage) error {
 }
 
 // lacking says what prevents a reservation.
-func (c *Cache) lacking(lack error, missing int64) error {
-	reserved, err := c.reserved()
+func (c *quota) lacking(lack error, missing int64) error {
+	reserved, err := c.leases.reserved()
 	if err != nil {
 		return err
 	}

@@ -49,20 +49,20 @@ func factsOf(st *unix.Stat_t) facts {
 }
 
 // stat returns the facts of an object.
-func (c *Cache) stat(id digest.ContentID, executable bool) (facts, error) {
+func (c *objects) stat(id digest.ContentID, executable bool) (facts, error) {
 	return statPath(c.objectPath(id, executable))
 }
 
 // stamp returns the time for an object that is published or found now. It is
 // never before the start of this process as its lease tells it.
-func (c *Cache) stamp(id digest.ContentID) unix.Timespec {
-	sec := max(c.now().Unix(), c.started)
+func (c *objects) stamp(id digest.ContentID) unix.Timespec {
+	sec := max(c.now().Unix(), c.leases.started)
 	return unix.NsecToTimespec(sec*int64(time.Second) + sealOf(id))
 }
 
 // touch says that an object is wanted now, which keeps it from being removed
 // as unused.
-func (c *Cache) touch(id digest.ContentID, executable bool) error {
+func (c *objects) touch(id digest.ContentID, executable bool) error {
 	ts := c.stamp(id)
 	path := c.objectPath(id, executable)
 	err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
@@ -74,7 +74,7 @@ func (c *Cache) touch(id digest.ContentID, executable bool) error {
 
 // sealFile gives an open file that is still private the mode and time of the
 // object id.
-func (c *Cache) sealFile(f *os.File, named bool, id digest.ContentID, executable bool) error {
+func (c *objects) sealFile(f *os.File, named bool, id digest.ContentID, executable bool) error {
 	mode := uint32(0o444)
 	if executable {
 		mode = 0o555

@@ -50,9 +50,18 @@ type shareInfo struct {
 	Boot  string           `json:"boot"`
 }
 
+// shares is the folders with the content of trees that readers share.
+type shares struct {
+	*folder
+	leases *leases
+	quota  *quota
+	// files is where the content is from.
+	files cache.Files
+}
+
 // share is a shared folder that this process uses; it implements cache.Shared.
 type share struct {
-	c    *Cache
+	c    *shares
 	ref  cache.Ref
 	dir  string
 	lock *os.File
@@ -65,7 +74,7 @@ type share struct {
 
 // sharesPath returns the path that those of all folders of a tree begin with. It is
 // short, since agents see it.
-func (c *Cache) sharesPath(ref cache.Ref) string {
+func (c *shares) sharesPath(ref cache.Ref) string {
 	return c.path(sharesName, ref.ID.String()[:20])
 }
 
@@ -74,8 +83,8 @@ func isApart(path string) bool {
 	return err == nil
 }
 
-// Share implements cache.Sharer.
-func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (cache.Shared, error) {
+// Share is Cache.Share.
+func (c *shares) Share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (cache.Shared, error) {
 	if err := c.writing("share tree"); err != nil {
 		return nil, err
 	}
@@ -86,7 +95,7 @@ func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, b
 	return s, nil
 }
 
-func (c *Cache) share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
+func (c *shares) share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
 	if ref.Kind != cache.Tree {
 		return nil, fmt.Errorf("it is a %s", ref.Kind)
 	}
@@ -119,7 +128,7 @@ func ignoreChanged(err error, changed **cache.ChangedError) error {
 
 // findOrMake returns a folder that is there, or a new one. One at a time looks for
 // a tree, so that it is copied once.
-func (c *Cache) findOrMake(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
+func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
 	if err := os.Mkdir(c.path(sharesName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, c.explain(err) // caches made before there were shared folders lack it
 	}
@@ -146,7 +155,7 @@ func (c *Cache) findOrMake(ctx context.Context, ref cache.Ref, progress func(fil
 }
 
 // join begins to use a folder that is there, unless it is of no use.
-func (c *Cache) join(ctx context.Context, ref cache.Ref, dir string) (s *share, err error) {
+func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share, err error) {
 	if !c.usable(ref, dir) {
 		return nil, nil //nolint:nilnil // there is none and that is no error
 	}
@@ -187,7 +196,7 @@ func (c *Cache) join(ctx context.Context, ref cache.Ref, dir string) (s *share, 
 }
 
 // usable reports whether a folder is one of the tree that may be given out.
-func (c *Cache) usable(ref cache.Ref, dir string) bool {
+func (c *shares) usable(ref cache.Ref, dir string) bool {
 	info, err := readShare(dir)
 	_, bad := os.Lstat(dir + "/" + badName)
 	return err == nil && info.Tree == ref.ID && info.Boot == c.hooks.bootID && bad != nil
@@ -211,13 +220,13 @@ func touch(path string) error {
 
 // makeShare copies the tree into a folder of this process, which a crash leaves to
 // clean, and then moves it to its place.
-func (c *Cache) makeShare(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (s *share, err error) {
+func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (s *share, err error) {
 	held := charge{account: cache.Account(ctx)}
-	if err := c.take(ctx, &held, ref.Size); err != nil {
+	if err := c.quota.take(ctx, &held, ref.Size); err != nil {
 		return nil, err
 	}
-	defer func() { c.giveBack(&held, held.bytes) }()
-	work, err := c.TempDir("share")
+	defer func() { c.quota.giveBack(&held, held.bytes) }()
+	work, err := c.leases.TempDir("share")
 	if err != nil {
 		return nil, err
 	}
@@ -226,24 +235,24 @@ func (c *Cache) makeShare(ctx context.Context, ref cache.Ref, progress func(file
 	if progress != nil {
 		opts.Progress = func(r tree.Result) { progress(r.Files, r.Bytes) }
 	}
-	done, err := tree.Materialise(ctx, c, ref, work+"/"+treeName, opts)
+	done, err := tree.Materialise(ctx, c.files, ref, work+"/"+treeName, opts)
 	if err != nil {
 		return nil, err
 	}
-	c.giveBack(&held, held.bytes-done.BytesCopied)
+	c.quota.giveBack(&held, held.bytes-done.BytesCopied)
 	s = &share{c: c, ref: ref, files: done.Files, bytes: done.BytesCopied, apart: isApart(c.sharesPath(ref))}
 	s.info = shareInfo{Tree: ref.ID, Bytes: done.BytesCopied, Boot: c.hooks.bootID}
 	if err := s.finish(ctx, work); err != nil {
 		return nil, c.explain(err)
 	}
 	c.hooks.at("share made")
-	defer c.room.change()()
+	defer c.quota.change()()
 	s.dir = c.sharesPath(ref) + strings.TrimPrefix(filepath.Base(work), "wshare")
 	if err := os.Rename(work, s.dir); err != nil {
 		s.lock.Close()
 		return nil, c.explain(err)
 	}
-	c.landed(&held)
+	c.quota.landed(&held)
 	return s, nil
 }
 
@@ -295,7 +304,7 @@ func (s *share) Check(ctx context.Context) error {
 	if changed.Shared {
 		err = errors.Join(err, touch(s.c.sharesPath(s.ref)+apartSuffix))
 	} else if err == nil {
-		changed.What, err = tree.Compare(ctx, s.c, s.ref, s.Dir())
+		changed.What, err = tree.Compare(ctx, s.c.files, s.ref, s.Dir())
 	}
 	if err != nil {
 		return fmt.Errorf("check shared tree %s: %w", s.ref.ID.Short(), s.c.explain(err))
@@ -315,8 +324,8 @@ func (s *share) Close() (err error) {
 	return err
 }
 
-// ShareCost implements cache.Sharer.
-func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
+// ShareCost is Cache.ShareCost.
+func (c *shares) ShareCost(ref cache.Ref) (files, bytes int64) {
 	list, _ := filepath.Glob(c.sharesPath(ref) + "-*")
 	for _, dir := range list {
 		if !isApart(c.sharesPath(ref)) && c.usable(ref, dir) {
@@ -330,8 +339,8 @@ func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
 }
 
 // clones reports whether the file system can share blocks.
-func (c *Cache) clones() bool {
-	dir, err := c.TempDir("clone")
+func (c *shares) clones() bool {
+	dir, err := c.leases.TempDir("clone")
 	if err != nil {
 		return false
 	}

@@ -53,7 +53,7 @@ func wantFresh(t testing.TB, c *Cache, ref cache.Ref, old cache.Shared) cache.Sh
 func TestShare(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
 	ref := putTree(t, c, "x", 20)
-	if files, bytes := c.ShareCost(ref); files != 20 || bytes != ref.Size && !c.clones() {
+	if files, bytes := c.ShareCost(ref); files != 20 || bytes != ref.Size && !c.shares.clones() {
 		t.Errorf("it would cost %d files of %d bytes", files, bytes)
 	}
 	var mu sync.Mutex
@@ -211,7 +211,7 @@ func TestShareChangedByOneOfTwo(t *testing.T) {
 	}
 	// Some time later they are shared again.
 	clk.seconds.Add(int64(sharedFor/time.Second) + 1_000_000_000)
-	must(t, c.dropShares(false))
+	must(t, c.shares.dropShares(false))
 	if a, b = shareTree(t, c, ref), shareTree(t, c, ref); a.Dir() != b.Dir() {
 		t.Error("the tree stays apart for ever")
 	}
@@ -238,7 +238,7 @@ func TestShareQuota(t *testing.T) {
 	dir := t.TempDir()
 	var ref, other cache.Ref
 	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-		if c.clones() {
+		if c.shares.clones() {
 			t.Skip("a copy takes nothing on this file system")
 		}
 		ref, other = putTree(t, c, "x", 200), putTree(t, c, "y", 200)
@@ -315,7 +315,7 @@ func TestShareFails(t *testing.T) {
 	if list := entriesOf(t, c.path(sharesName)); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
-	if n := c.lease.counted().sum(); n != 0 {
+	if n := c.leases.lease.counted().sum(); n != 0 {
 		t.Errorf("%d bytes are still in flight", n)
 	}
 }

@@ -24,7 +24,7 @@ type shareFolder struct {
 }
 
 // shareFolders lists the shared folders, those that were used least recently first.
-func (c *Cache) shareFolders() ([]shareFolder, error) {
+func (c *shares) shareFolders() ([]shareFolder, error) {
 	list, err := names(c.path(sharesName))
 	if err != nil {
 		return nil, ignoreMissing(err)
@@ -54,7 +54,7 @@ func (c *Cache) shareFolders() ([]shareFolder, error) {
 }
 
 // sharedBytes returns the number of shared folders and what they take.
-func (c *Cache) sharedBytes() (n int, bytes int64, err error) {
+func (c *shares) sharedBytes() (n int, bytes int64, err error) {
 	list, err := c.shareFolders()
 	for _, f := range list {
 		bytes += f.info.Bytes
@@ -63,7 +63,7 @@ func (c *Cache) sharedBytes() (n int, bytes int64, err error) {
 }
 
 // dropShare removes a shared folder unless somebody uses it.
-func (c *Cache) dropShare(dir string) (dropped bool, err error) {
+func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	lock, err := os.Open(dir + "/" + lockName)
 	if errors.Is(err, os.ErrNotExist) {
 		return true, tree.Remove(dir) // half removed, or gone
@@ -89,7 +89,7 @@ func (c *Cache) dropShare(dir string) (dropped bool, err error) {
 	if err := tree.Remove(dir + "/" + treeName); err != nil {
 		return false, c.explain(err)
 	}
-	defer c.room.change()()
+	defer c.quota.change()()
 	if err := ignoreMissing(os.Remove(dir + "/" + infoName)); err != nil {
 		return false, c.explain(err)
 	}
@@ -99,7 +99,7 @@ func (c *Cache) dropShare(dir string) (dropped bool, err error) {
 
 // dropShares removes the shared folders that nobody will get any more, and those
 // that nobody used for long. With all it removes every one that nobody uses.
-func (c *Cache) dropShares(all bool) error {
+func (c *shares) dropShares(all bool) error {
 	list, err := c.shareFolders()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *Cache) dropShares(all bool) error {
 }
 
 // joinAgain lets trees be shared again that stayed apart for long.
-func (c *Cache) joinAgain() error {
+func (c *shares) joinAgain() error {
 	list, err := names(c.path(sharesName))
 	if err != nil {
 		return ignoreMissing(err)
@@ -135,7 +135,7 @@ func (c *Cache) joinAgain() error {
 // all of them, or, where a size is to be reached, the least recently used until it
 // is.
 func (g *collector) dropCopies() error {
-	list, err := g.c.shareFolders()
+	list, err := g.c.shares.shareFolders()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (g *collector) dropCopies() error {
 		}
 		dropped, err := g.isFree(f)
 		if err == nil && dropped && !g.opts.DryRun {
-			dropped, err = g.c.dropShare(f.dir)
+			dropped, err = g.c.shares.dropShare(f.dir)
 		}
 		if err != nil {
 			return err

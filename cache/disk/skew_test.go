@@ -130,7 +130,7 @@ func TestGCEvictsWhatCannotBeMadeAgainLast(t *testing.T) {
 			_, err := c.GC(t.Context(), GCOptions{MaxSize: tt.size})
 			must(t, err)
 			left := ""
-			must(t, c.eachRecord(t.Context(), func(rec *cache.Record, _ entry) error {
+			must(t, c.records.eachRecord(t.Context(), func(rec *cache.Record, _ entry) error {
 				for i := range 6 {
 					if rec.Action == actionOf(fmt.Sprint(i)) {
 						left += fmt.Sprint(i)

@@ -142,7 +142,7 @@ func systemBootID() string {
 }
 
 // lockPlace waits for a lock on one byte of a file, for this open file alone.
-func (c *Cache) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
+func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
 	f, err := c.openLock("actions")
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func eachName(dir *os.File, fn func(name []byte)) error {
 
 // lockPlace waits for the lock of a number: a file of its own below locks,
 // there as long as the lock is held.
-func (c *Cache) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
+func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
 	name := fmt.Sprintf("action-%016x", at)
 	var f *os.File
 	err = poll(ctx, func() (bool, error) {

@@ -14,7 +14,7 @@ import (
 // name where the file system can do that, so that a crash leaves nothing. A
 // folder of objects as home, when it is known which, lets the file system keep
 // file and folder together.
-func (c *Cache) tempFile(home string) (f *os.File, named bool, err error) {
+func (c *leases) tempFile(home string) (f *os.File, named bool, err error) {
 	if c.hooks.unnamed {
 		f, err = openUnnamed(home)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func (c *Cache) tempFile(home string) (f *os.File, named bool, err error) {
 }
 
 // processDir returns the folder of this process's temporary files.
-func (c *Cache) processDir() (string, error) {
+func (c *leases) processDir() (string, error) {
 	if c.lease.id == "" {
 		return "", fmt.Errorf("make work folder: the disk of the cache %s is full", c.dir)
 	}
@@ -47,9 +47,8 @@ func (c *Cache) processDir() (string, error) {
 	return dir, nil
 }
 
-// TempDir implements cache.Workspace. The folder's name starts with name,
-// made safe.
-func (c *Cache) TempDir(name string) (string, error) {
+// TempDir is Cache.TempDir.
+func (c *leases) TempDir(name string) (string, error) {
 	if err := c.writing("make work folder"); err != nil {
 		return "", err
 	}

@@ -39,7 +39,7 @@ func verifyGoesOn(t *testing.T) (behind int) {
 		}
 		record(t, c, "all", refs...)
 		overwrite(t, c.objectPath(lowest(refs), false), flip) // found before the interruption
-		must(t, c.touch(lowest(refs), false))
+		must(t, c.objects.touch(lowest(refs), false))
 	})
 	clk.step()
 	cause := errors.New("the person pressed Ctrl-C")
@@ -66,7 +66,7 @@ func verifyGoesOn(t *testing.T) (behind int) {
 			fresh[putText(t, c, fmt.Sprint("new ", i)).ID] = true
 		}
 		unread := int64(0)
-		must(t, c.eachFile(func(f file) error {
+		must(t, c.objects.eachFile(func(f file) error {
 			if fresh[f.id] || f.name() > point.Through {
 				unread++
 			} else {
@@ -114,7 +114,7 @@ func TestVerifyFindsDamageAfterwards(t *testing.T) {
 	for i, ref := range refs {
 		if i != 7 {
 			overwrite(t, c.objectPath(ref.ID, false), flip)
-			must(t, c.touch(ref.ID, false))
+			must(t, c.objects.touch(ref.ID, false))
 		}
 	}
 	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})

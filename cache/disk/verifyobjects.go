@@ -15,7 +15,7 @@ import (
 // objects looks at all files of objects, reading them in parallel.
 func (v *verifier) objects() error {
 	v.broken = make(map[digest.ContentID]bool)
-	v.total = VerifyProgress{TotalObjects: v.c.state.objects.Load(), TotalBytes: v.c.state.used.Load() - v.c.lease.reserved.Load()}
+	v.total = VerifyProgress{TotalObjects: v.c.state.objects.Load(), TotalBytes: v.c.state.used.Load() - v.c.leases.lease.reserved.Load()}
 	group, ctx := errgroup.WithContext(v.ctx)
 	jobs := make(chan verifyJob, 64)
 	group.Go(func() error {
@@ -55,7 +55,7 @@ type verifyJob struct {
 // feed hands out all files, in order.
 func (v *verifier) feed(ctx context.Context, jobs chan<- verifyJob) error {
 	var seq int64
-	return v.c.eachFile(func(f file) error {
+	return v.c.objects.eachFile(func(f file) error {
 		if err := v.front.admit(ctx); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (v *verifier) object(f file) error {
 		v.damage(Damage{Text: fmt.Sprintf("the folder of objects holds a file that is none: %q", f.stray)})
 		return nil
 	}
-	facts, err := v.c.stat(f.id, f.twin)
+	facts, err := v.c.objects.stat(f.id, f.twin)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -98,7 +98,7 @@ func (v *verifier) object(f file) error {
 	case !ok:
 		return v.wrong(f)
 	case !facts.sealed(f.id) && !v.c.readOnly:
-		return ignoreMissing(v.c.touch(f.id, f.twin))
+		return ignoreMissing(v.c.objects.touch(f.id, f.twin))
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (v *verifier) wrong(f file) error {
 	text := "its content is not what its name says; set aside in the quarantine"
 	if v.c.readOnly {
 		text = "its content is not what its name says; left there, since the cache is read-only"
-	} else if err := v.c.quarantine(f.id, f.twin); err != nil {
+	} else if err := v.c.objects.quarantine(f.id, f.twin); err != nil {
 		return err
 	}
 	v.damage(Damage{Object: f.id, Text: text})

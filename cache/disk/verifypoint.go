@@ -145,4 +145,4 @@ func (v *verifier) savePoint() error {
 }
 
 // lost reports whether an object is broken or missing.
-func (v *verifier) lost(id digest.ContentID) bool { return v.broken[id] || v.c.missing(id) }
+func (v *verifier) lost(id digest.ContentID) bool { return v.broken[id] || v.c.objects.missing(id) }

@@ -11,9 +11,9 @@ import (
 // records follows the records that pick chooses, and drops those that lead
 // to a broken or missing object.
 func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
-	b := &breakage{c: v.c, broken: v.lost, trees: make(map[digest.ContentID]bool)}
+	b := &breakage{c: v.c.objects, broken: v.lost, trees: make(map[digest.ContentID]bool)}
 	chosen := make(map[digest.ActionID]int64)
-	err := v.c.eachRecord(v.ctx, func(rec *cache.Record, e entry) error {
+	err := v.c.records.eachRecord(v.ctx, func(rec *cache.Record, e entry) error {
 		if !pick(e, rec) {
 			return nil
 		}
@@ -28,19 +28,19 @@ func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
 	if err != nil || len(chosen) == 0 || v.c.readOnly {
 		return err
 	}
-	_, err = v.c.drop(chosen, "corrupt")
+	_, err = v.c.records.drop(chosen, "corrupt")
 	return err
 }
 
 // undecodable drops the records whose line is whole and makes no sense.
 func (v *verifier) undecodable() error {
-	list, err := v.c.index.snapshot()
+	list, err := v.c.records.index.snapshot()
 	if err != nil {
 		return err
 	}
 	chosen := make(map[digest.ActionID]int64)
 	for _, p := range list {
-		if _, _, err := v.c.index.get(p.id); errors.Is(err, errPayload) {
+		if _, _, err := v.c.records.index.get(p.id); errors.Is(err, errPayload) {
 			chosen[p.id] = p.at
 			v.damage(Damage{Action: p.id, Text: "its record cannot be decoded; it was dropped, so that it runs again"})
 		} else if err != nil {
@@ -50,7 +50,7 @@ func (v *verifier) undecodable() error {
 	if len(chosen) == 0 || v.c.readOnly {
 		return nil
 	}
-	_, err = v.c.drop(chosen, "corrupt")
+	_, err = v.c.records.drop(chosen, "corrupt")
 	return err
 }
 
@@ -76,7 +76,7 @@ func (v *verifier) rest() error {
 // indexFile looks for bytes of the index that are no frame, and rewrites it
 // without them.
 func (v *verifier) indexFile() error {
-	ix := v.c.index
+	ix := v.c.records.index
 	look := func() error {
 		ix.mu.RLock()
 		bad := ix.bad + len(ix.log.bytes()) - ix.scanned
@@ -98,7 +98,7 @@ func (v *verifier) indexFile() error {
 
 // indexLost reports whether the index is missing or empty although it was
 // written to.
-func (c *Cache) indexLost() (bool, error) {
+func (c *records) indexLost() (bool, error) {
 	if err := c.index.refresh(); err != nil {
 		return false, err
 	}
@@ -110,7 +110,7 @@ func (c *Cache) indexLost() (bool, error) {
 // index looks for an index that is gone as a whole. Objects without any record
 // may also be all there is yet; that is told, and is no damage.
 func (v *verifier) index() error {
-	lost, err := v.c.indexLost()
+	lost, err := v.c.records.indexLost()
 	if err != nil {
 		return err
 	}
@@ -120,15 +120,15 @@ func (v *verifier) index() error {
 		}
 		return nil
 	}
-	v.damage(Damage{Text: fmt.Sprintf("the index %s is missing or empty, and with it all records; what they led to among %d objects is found again when its step runs, unless 'mleflow cache gc' removes it before", v.c.index.path, v.res.Objects)})
+	v.damage(Damage{Text: fmt.Sprintf("the index %s is missing or empty, and with it all records; what they led to among %d objects is found again when its step runs, unless 'mleflow cache gc' removes it before", v.c.records.index.path, v.res.Objects)})
 	if v.c.readOnly {
 		return nil
 	}
 	// A new index has no history: now that it was told, the loss is accepted.
-	return v.c.index.locked(func() error {
-		if v.c.index.lost() {
+	return v.c.records.index.locked(func() error {
+		if v.c.records.index.lost() {
 			v.c.state.changes.Store(0)
-			if err := v.c.index.create(); err != nil {
+			if err := v.c.records.index.create(); err != nil {
 				return err
 			}
 		}
