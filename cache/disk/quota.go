@@ -34,16 +34,16 @@ type quota struct {
 }
 
 // change begins a change; the function that it returns ends it.
-func (r *quota) change() (end func()) {
-	r.begun.Add(1)
-	return func() { r.ended.Add(1) }
+func (c *quota) change() (end func()) {
+	c.begun.Add(1)
+	return func() { c.ended.Add(1) }
 }
 
 // still returns a number that stays the same as long as nothing changes, and
 // whether nothing is changing now.
-func (r *quota) still() (int64, bool) {
-	ended := r.ended.Load()
-	begun := r.begun.Load()
+func (c *quota) still() (int64, bool) {
+	ended := c.ended.Load()
+	begun := c.begun.Load()
 	return begun, begun == ended
 }
 

@@ -18,10 +18,23 @@ import (
 // Tier's transfers.
 const fetchers = 4
 
-// Fetch brings here what records lead to, and records them here. It returns the
-// actions of which something could not be had; Find does not find them any
-// more, until they are stored anew. What is here already costs nothing.
-func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
+// fetcher brings content from the remote into the local cache.
+type fetcher struct {
+	*link
+	finder *finder
+}
+
+// fetchRoot brings content here that a remote record names itself, and reports
+// whether it did.
+func (t *fetcher) fetchRoot(ctx context.Context, id digest.ContentID) bool {
+	t.finder.mu.Lock()
+	ref, ok := t.finder.roots[id]
+	t.finder.mu.Unlock()
+	return ok && t.fetch(ctx, ref) == nil
+}
+
+// Fetch is Tier.Fetch.
+func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(fetchers)
@@ -42,9 +55,9 @@ func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.A
 	return lost
 }
 
-// Pull is Fetch of one record, with the error.
-func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
-	if _, err := t.Cache.Lookup(ctx, rec.Action); err == nil {
+// Pull is Tier.Pull.
+func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
+	if _, err := t.local.Lookup(ctx, rec.Action); err == nil {
 		return nil
 	}
 	err := t.pull(ctx, rec)
@@ -53,15 +66,15 @@ func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
 		return nil
 	}
 	if ctx.Err() == nil {
-		t.mu.Lock()
-		t.lost[rec.Action] = true
-		t.mu.Unlock()
-		t.known.forget(rec.Action)
+		t.finder.mu.Lock()
+		t.finder.lost[rec.Action] = true
+		t.finder.mu.Unlock()
+		t.finder.known.forget(rec.Action)
 	}
 	return fmt.Errorf("fetch %s: %w", rec.Address, err)
 }
 
-func (t *Tier) pull(ctx context.Context, rec *cache.Record) error {
+func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 	var bad damages
 	for _, ref := range refsOf(rec) {
 		if err := bad.add(t.fetch(ctx, ref)); err != nil {
@@ -69,14 +82,14 @@ func (t *Tier) pull(ctx context.Context, rec *cache.Record) error {
 		}
 	}
 	if err := bad.err(); err != nil {
-		t.doubt(rec)
+		t.finder.doubt(rec)
 		return err
 	}
-	return t.Cache.Record(ctx, rec)
+	return t.local.Record(ctx, rec)
 }
 
 // fetch brings one object here, with everything below it.
-func (t *Tier) fetch(ctx context.Context, ref cache.Ref) error {
+func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) error {
 	release, err := t.alone(ctx, ref.ID)
 	if err != nil {
 		return err
@@ -88,7 +101,7 @@ func (t *Tier) fetch(ctx context.Context, ref cache.Ref) error {
 	if err := t.walk(ctx, ref, nil); err == nil || !errors.Is(err, cache.ErrNotFound) {
 		return err
 	}
-	c, err := t.closure(ctx, ref)
+	c, err := t.finder.closure(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -108,7 +121,7 @@ func (t *Tier) fetch(ctx context.Context, ref cache.Ref) error {
 }
 
 // fetchLarge fetches what is not in packs, and makes sure that nothing lacks.
-func (t *Tier) fetchLarge(ctx context.Context, root cache.Ref) error {
+func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
 	var bad damages
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
@@ -159,21 +172,8 @@ func isDamage(err error) bool {
 	return errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound)
 }
 
-// doubt makes the next push of a record look at everything again.
-func (t *Tier) doubt(rec *cache.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, ref := range refsOf(rec) {
-		delete(t.blobs, ref.ID)
-		if ref.Kind == cache.Tree {
-			delete(t.closures, ref.ID)
-			t.bad[closureKey(ref.ID)] = true
-		}
-	}
-}
-
 // fetchPack fetches what is missing of a pack.
-func (t *Tier) fetchPack(ctx context.Context, root cache.Ref, p packRef) error {
+func (t *fetcher) fetchPack(ctx context.Context, root cache.Ref, p packRef) error {
 	release, err := t.slot(ctx)
 	if err != nil {
 		return err
@@ -192,11 +192,11 @@ func (t *Tier) fetchPack(ctx context.Context, root cache.Ref, p packRef) error {
 }
 
 // unpack stores the objects of a pack that are not here.
-func (t *Tier) unpack(ctx context.Context, r *bufio.Reader, objects []object) error {
+func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, objects []object) error {
 	last := -1
 	missing := make([]bool, len(objects))
 	for i, o := range objects {
-		if _, err := t.Cache.Has(ctx, o.id); err != nil {
+		if _, err := t.local.Has(ctx, o.id); err != nil {
 			missing[i], last = true, i
 		}
 	}
@@ -207,7 +207,7 @@ func (t *Tier) unpack(ctx context.Context, r *bufio.Reader, objects []object) er
 			}
 			continue
 		}
-		in, err := t.Cache.Ingest(ctx, "")
+		in, err := t.local.Ingest(ctx, "")
 		if err != nil {
 			return localError{err}
 		}
@@ -219,7 +219,7 @@ func (t *Tier) unpack(ctx context.Context, r *bufio.Reader, objects []object) er
 }
 
 // ingest stores one object of a pack.
-func (t *Tier) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o object) error {
+func (t *fetcher) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o object) error {
 	if _, err := io.Copy(localWriter{in}, r); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (l localWriter) Write(p []byte) (int, error) {
 // refuse takes note of an object that is wrong or missing though a marker or a
 // record says it is there, so that nobody relies on it and the next one who has
 // the content stores it again.
-func (t *Tier) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
+func (t *fetcher) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
 	if !isDamage(err) {
 		return err
 	}
@@ -263,14 +263,14 @@ func (t *Tier) refuse(ctx context.Context, root cache.Ref, key string, err error
 	if corrupt {
 		t.stats.corrupt.Add(1)
 	}
-	t.markBad(key)
-	t.mu.Lock()
-	delete(t.closures, root.ID)
-	delete(t.blobs, root.ID)
+	t.finder.markBad(key)
+	t.finder.mu.Lock()
+	delete(t.finder.closures, root.ID)
+	delete(t.finder.blobs, root.ID)
 	if root.Kind == cache.Tree {
-		t.bad[closureKey(root.ID)] = true
+		t.finder.bad[closureKey(root.ID)] = true
 	}
-	t.mu.Unlock()
+	t.finder.mu.Unlock()
 	if t.loc.ReadOnly {
 		return err
 	}
@@ -284,7 +284,7 @@ func (t *Tier) refuse(ctx context.Context, root cache.Ref, key string, err error
 }
 
 // drop removes an object that is no good.
-func (t *Tier) drop(ctx context.Context, key string) {
+func (t *fetcher) drop(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx) // it is one request, and others may fail beside it
 	if err := t.bucket.remove(ctx, key); err != nil {
 		t.trouble(ctx, "removing damaged objects", err)

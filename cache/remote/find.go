@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,14 +21,49 @@ const (
 	manyRecords = 1000
 )
 
-// Find looks actions up here, and those that are not here in the remote. The
-// answer is nil for an action that neither has with all its content. What is
-// found in the remote is not fetched; see Fetch.
-func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
+// finder is what the remote is known to hold.
+type finder struct {
+	*link
+	known *known
+
+	// mu guards what follows.
+	mu sync.Mutex
+	// roots is the content that records found in the remote name.
+	roots map[digest.ContentID]cache.Ref
+	// closures are markers that were read and hold; blobs are objects that
+	// were found present.
+	closures map[digest.ContentID]*closure
+	blobs    map[digest.ContentID]bool
+	// lost are actions whose content could not be had; they are misses until
+	// they are stored anew.
+	lost map[digest.ActionID]bool
+	// bad are names of objects that must be written anew.
+	bad map[string]bool
+}
+
+func newFinder(l *link) *finder {
+	return &finder{
+		link: l, known: newKnown(l.local, l.loc),
+		roots: make(map[digest.ContentID]cache.Ref), closures: make(map[digest.ContentID]*closure),
+		blobs: make(map[digest.ContentID]bool), lost: make(map[digest.ActionID]bool), bad: make(map[string]bool),
+	}
+}
+
+// name remembers what a record of the remote names.
+func (t *finder) name(rec *cache.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ref := range refsOf(rec) {
+		t.roots[ref.ID] = ref
+	}
+}
+
+// Find is Tier.Find.
+func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
 	found := make([]*cache.Record, len(ids))
 	var ask []int
 	for i, id := range ids {
-		rec, err := t.Cache.Lookup(ctx, id)
+		rec, err := t.local.Lookup(ctx, id)
 		switch {
 		case err == nil:
 			found[i] = rec
@@ -60,7 +96,7 @@ func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record 
 
 // listed leaves those that a list of all records names. A list may be old: what
 // is missing in it is a miss, that the next question mends.
-func (t *Tier) listed(ctx context.Context, ids []digest.ActionID, ask []int) []int {
+func (t *finder) listed(ctx context.Context, ids []digest.ActionID, ask []int) []int {
 	there, err := t.List(ctx)
 	if err != nil {
 		return ask // one by one then
@@ -78,8 +114,8 @@ func (t *Tier) listed(ctx context.Context, ids []digest.ActionID, ask []int) []i
 	return left
 }
 
-// List returns the actions that the remote has a record of, in no order.
-func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
+// List is Tier.List.
+func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 	if err := t.bucket.checkFormat(ctx, false); err != nil {
 		return nil, err
 	}
@@ -105,14 +141,14 @@ func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
 	return all, nil
 }
 
-func (t *Tier) isLost(id digest.ActionID) bool {
+func (t *finder) isLost(id digest.ActionID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost[id]
 }
 
 // find returns the record of an action of which the remote has all content.
-func (t *Tier) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, data, err := t.readRecord(ctx, id)
 	if err == nil {
 		if err = t.present(ctx, rec); isDamage(err) {
@@ -131,7 +167,7 @@ func (t *Tier) find(ctx context.Context, id digest.ActionID) (*cache.Record, err
 }
 
 // readRecord reads a record as it is, whether or not its content is there.
-func (t *Tier) readRecord(ctx context.Context, id digest.ActionID) (rec *cache.Record, data []byte, err error) {
+func (t *finder) readRecord(ctx context.Context, id digest.ActionID) (rec *cache.Record, data []byte, err error) {
 	if err := t.bucket.checkFormat(ctx, false); err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +185,7 @@ func (t *Tier) readRecord(ctx context.Context, id digest.ActionID) (rec *cache.R
 }
 
 // present makes sure that the remote has all that a record names.
-func (t *Tier) present(ctx context.Context, rec *cache.Record) error {
+func (t *finder) present(ctx context.Context, rec *cache.Record) error {
 	for _, ref := range refsOf(rec) {
 		var err error
 		if ref.Kind == cache.Tree {
@@ -164,7 +200,7 @@ func (t *Tier) present(ctx context.Context, rec *cache.Record) error {
 	return nil
 }
 
-func (t *Tier) presentBlob(ctx context.Context, ref cache.Ref) error {
+func (t *finder) presentBlob(ctx context.Context, ref cache.Ref) error {
 	t.mu.Lock()
 	known := t.blobs[ref.ID]
 	t.mu.Unlock()
@@ -182,7 +218,7 @@ func (t *Tier) presentBlob(ctx context.Context, ref cache.Ref) error {
 
 // has returns cache.ErrNotFound unless an object of that size is there and was
 // not found wrong.
-func (t *Tier) has(ctx context.Context, key string, size int64) error {
+func (t *finder) has(ctx context.Context, key string, size int64) error {
 	if t.isBad(key) {
 		return fmt.Errorf("find %s: %w", key, cache.ErrNotFound)
 	}
@@ -195,7 +231,7 @@ func (t *Tier) has(ctx context.Context, key string, size int64) error {
 }
 
 // closure reads the marker of a tree.
-func (t *Tier) closure(ctx context.Context, root cache.Ref) (*closure, error) {
+func (t *finder) closure(ctx context.Context, root cache.Ref) (*closure, error) {
 	t.mu.Lock()
 	c := t.closures[root.ID]
 	t.mu.Unlock()
@@ -223,20 +259,33 @@ func (t *Tier) closure(ctx context.Context, root cache.Ref) (*closure, error) {
 	return c, nil
 }
 
-func (t *Tier) isBad(key string) bool {
+func (t *finder) isBad(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.bad[key]
 }
 
-func (t *Tier) markBad(key string) {
+func (t *finder) markBad(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bad[key] = true
 }
 
-func (t *Tier) markGood(key string) {
+func (t *finder) markGood(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.bad, key)
+}
+
+// doubt makes the next push of a record check everything again.
+func (t *finder) doubt(rec *cache.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ref := range refsOf(rec) {
+		delete(t.blobs, ref.ID)
+		if ref.Kind == cache.Tree {
+			delete(t.closures, ref.ID)
+			t.bad[closureKey(ref.ID)] = true
+		}
+	}
 }

@@ -22,8 +22,8 @@ const (
 // fetchObject fetches an object of objects/ unless it is here. A negative size
 // is not known. What was fetched is kept when it is interrupted, also by the
 // end of the process, and continued.
-func (t *Tier) fetchObject(ctx context.Context, root cache.Ref, id digest.ContentID, size int64) error {
-	if _, err := t.Cache.Has(ctx, id); err == nil {
+func (t *fetcher) fetchObject(ctx context.Context, root cache.Ref, id digest.ContentID, size int64) error {
+	if _, err := t.local.Has(ctx, id); err == nil {
 		return nil
 	}
 	release, err := t.slot(ctx)
@@ -37,7 +37,7 @@ func (t *Tier) fetchObject(ctx context.Context, root cache.Ref, id digest.Conten
 			return t.refuse(ctx, root, key, err)
 		}
 	}
-	in, err := t.Cache.Ingest(ctx, "remote object "+id.String())
+	in, err := t.local.Ingest(ctx, "remote object "+id.String())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (t *Tier) fetchObject(ctx context.Context, root cache.Ref, id digest.Conten
 }
 
 // fill fetches what an ingest lacks and commits it.
-func (t *Tier) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key string) error {
+func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key string) error {
 	if in.Offset() > want.Size {
 		if err := in.Reset(); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (t *Tier) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key st
 }
 
 // advance reads on to the end, or as far as it gets.
-func (t *Tier) advance(ctx context.Context, in cache.Ingest, size int64, key string) error {
+func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	if size-in.Offset() > manyChunks {
 		return t.chunks(ctx, in, size, key)
 	}
@@ -103,7 +103,7 @@ type chunk struct {
 }
 
 // chunks reads an object in several streams and writes it in order.
-func (t *Tier) chunks(ctx context.Context, in cache.Ingest, size int64, key string) error {
+func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ahead := make(chan *chunk, chunksAhead-1) // one more is being written
@@ -142,7 +142,7 @@ func (t *Tier) chunks(ctx context.Context, in cache.Ingest, size int64, key stri
 }
 
 // readChunk fills data from an offset on; what came before a failure is kept.
-func (t *Tier) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
+func (t *fetcher) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
 	got := 0
 	return t.bucket.readRange(ctx, key, func() (int64, int64) { return offset + int64(got), int64(len(data) - got) }, func(r io.Reader, _ int64) error {
 		n, err := io.ReadFull(r, data[got:])

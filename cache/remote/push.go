@@ -15,8 +15,15 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
+// pusher stores records of the local cache, and their content, in the remote.
+type pusher struct {
+	*link
+	finder *finder
+	queue  *queue
+}
+
 // push is Push in the background.
-func (t *Tier) push(ctx context.Context, rec *cache.Record) error {
+func (t *pusher) push(ctx context.Context, rec *cache.Record) error {
 	err := t.Push(ctx, rec)
 	if err != nil {
 		t.trouble(ctx, "storing results", err)
@@ -24,9 +31,8 @@ func (t *Tier) push(ctx context.Context, rec *cache.Record) error {
 	return err
 }
 
-// Push stores a record of the local cache in the remote, with everything it
-// leads to. What is there already is not sent again.
-func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
+// Push is Tier.Push.
+func (t *pusher) Push(ctx context.Context, rec *cache.Record) error {
 	if t.loc.ReadOnly {
 		return fmt.Errorf("store %s: %w: %s", rec.Address, ErrReadOnly, t.loc)
 	}
@@ -34,13 +40,13 @@ func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
 		return fmt.Errorf("store %s: %w", rec.Address, err)
 	}
 	t.stats.pushed.Add(1)
-	t.mu.Lock()
-	delete(t.lost, rec.Action)
-	t.mu.Unlock()
+	t.finder.mu.Lock()
+	delete(t.finder.lost, rec.Action)
+	t.finder.mu.Unlock()
 	return nil
 }
 
-func (t *Tier) pushAll(ctx context.Context, rec *cache.Record) error {
+func (t *pusher) pushAll(ctx context.Context, rec *cache.Record) error {
 	if err := t.bucket.checkFormat(ctx, true); err != nil {
 		return err
 	}
@@ -52,22 +58,22 @@ func (t *Tier) pushAll(ctx context.Context, rec *cache.Record) error {
 	return t.pushRecord(ctx, rec)
 }
 
-func (t *Tier) pushRef(ctx context.Context, ref cache.Ref) error {
+func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) error {
 	release, err := t.alone(ctx, ref.ID)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if ref.Kind != cache.Tree {
-		t.mu.Lock()
-		known := t.blobs[ref.ID]
-		t.mu.Unlock()
+		t.finder.mu.Lock()
+		known := t.finder.blobs[ref.ID]
+		t.finder.mu.Unlock()
 		if known {
 			return nil
 		}
 		return t.storeObject(ctx, object{ref.ID, ref.Size})
 	}
-	_, err = t.closure(ctx, ref)
+	_, err = t.finder.closure(ctx, ref)
 	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
 		return t.pushTree(ctx, ref)
 	}
@@ -75,7 +81,7 @@ func (t *Tier) pushRef(ctx context.Context, ref cache.Ref) error {
 }
 
 // pushTree stores a tree with all that is below it, and then its marker.
-func (t *Tier) pushTree(ctx context.Context, root cache.Ref) error {
+func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
 	p := &packer{t: t, group: group, closure: closure{root: root}, seen: make(map[digest.ContentID]bool)}
@@ -93,9 +99,9 @@ func (t *Tier) pushTree(ctx context.Context, root cache.Ref) error {
 	if err := t.storeBytes(ctx, closureKey(root.ID), data); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closures[root.ID] = &p.closure
+	t.finder.mu.Lock()
+	defer t.finder.mu.Unlock()
+	t.finder.closures[root.ID] = &p.closure
 	return nil
 }
 
@@ -105,7 +111,7 @@ const maxSeen = 1 << 20
 
 // packer walks a tree and stores its objects, the small ones in packs.
 type packer struct {
-	t       *Tier
+	t       *pusher
 	group   *errgroup.Group
 	closure closure
 	seen    map[digest.ContentID]bool
@@ -114,14 +120,14 @@ type packer struct {
 }
 
 func (p *packer) tree(ctx context.Context, ref cache.Ref) error {
-	size, err := p.t.Cache.Has(ctx, ref.ID)
+	size, err := p.t.local.Has(ctx, ref.ID)
 	if err != nil {
 		return err
 	}
 	if !p.add(ctx, object{ref.ID, size}) {
 		return nil
 	}
-	return tree.Each(ctx, p.t.Cache, ref, func(e tree.Entry) error {
+	return tree.Each(ctx, p.t.local, ref, func(e tree.Entry) error {
 		if e.IsDir() {
 			return p.tree(ctx, e.Ref())
 		}
@@ -166,23 +172,23 @@ func (p *packer) flush(ctx context.Context) {
 	p.group.Go(func() error { return p.t.store(ctx, packKey(id), size, p.t.contents(index, objects)) })
 }
 
-func (t *Tier) storeObject(ctx context.Context, o object) error {
+func (t *pusher) storeObject(ctx context.Context, o object) error {
 	return t.store(ctx, objectKey(o.id), o.size, t.contents(nil, []object{o}))
 }
 
-func (t *Tier) storeBytes(ctx context.Context, key string, data []byte) error {
+func (t *pusher) storeBytes(ctx context.Context, key string, data []byte) error {
 	return t.store(ctx, key, int64(len(data)), fillBytes(data))
 }
 
 // contents writes a header and then objects of the local cache, which are
 // verified while they are read.
-func (t *Tier) contents(header []byte, objects []object) func(context.Context, io.Writer) error {
+func (t *pusher) contents(header []byte, objects []object) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
 		if _, err := w.Write(header); err != nil {
 			return err
 		}
 		for _, o := range objects {
-			r, err := t.Cache.Open(ctx, o.id)
+			r, err := t.local.Open(ctx, o.id)
 			if err != nil {
 				return localError{err}
 			}
@@ -212,13 +218,13 @@ const askFirst = 1 << 20
 
 // store writes an object unless it is there already, in the right size and not
 // known to be wrong.
-func (t *Tier) store(ctx context.Context, key string, size int64, fill func(context.Context, io.Writer) error) error {
+func (t *pusher) store(ctx context.Context, key string, size int64, fill func(context.Context, io.Writer) error) error {
 	release, err := t.slot(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	replace := t.isBad(key)
+	replace := t.finder.isBad(key)
 	if !replace && size > askFirst {
 		n, err := t.bucket.size(ctx, key)
 		if err == nil && n == size {
@@ -239,14 +245,14 @@ func (t *Tier) store(ctx context.Context, key string, size int64, fill func(cont
 		err = t.bucket.put(ctx, key, size, true, fill)
 	}
 	if err == nil {
-		t.markGood(key)
+		t.finder.markGood(key)
 	}
 	return err
 }
 
 // pushRecord stores the record itself. One that is there with the same outputs
 // is left alone; otherwise the last writer wins.
-func (t *Tier) pushRecord(ctx context.Context, rec *cache.Record) error {
+func (t *pusher) pushRecord(ctx context.Context, rec *cache.Record) error {
 	data, err := encodeRecord(rec)
 	if err != nil {
 		return err
@@ -257,9 +263,9 @@ func (t *Tier) pushRecord(ctx context.Context, rec *cache.Record) error {
 	}
 	defer release()
 	key := actionKey(rec.Action)
-	err = t.bucket.put(ctx, key, int64(len(data)), t.isBad(key), fillBytes(data))
+	err = t.bucket.put(ctx, key, int64(len(data)), t.finder.isBad(key), fillBytes(data))
 	if errors.Is(err, errExists) {
-		other, text, readErr := t.readRecord(ctx, rec.Action)
+		other, text, readErr := t.finder.readRecord(ctx, rec.Action)
 		if readErr == nil && sameOutputs(rec.Outputs, other.Outputs) {
 			data, err = text, nil
 		} else {
@@ -267,8 +273,8 @@ func (t *Tier) pushRecord(ctx context.Context, rec *cache.Record) error {
 		}
 	}
 	if err == nil {
-		t.markGood(key)
-		t.known.add(rec.Action, data)
+		t.finder.markGood(key)
+		t.finder.known.add(rec.Action, data)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]
 	group.SetLimit(askers)
 	for i, id := range ids {
 		group.Go(func() error {
-			rec, _, err := t.readRecord(ctx, id)
+			rec, _, err := t.finder.readRecord(ctx, id)
 			if isDamage(err) {
 				t.trouble(ctx, "reading records", err)
 				return nil
@@ -55,7 +55,7 @@ func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here 
 			n += ref.Size
 			continue
 		}
-		c, err := t.closure(ctx, ref)
+		c, err := t.finder.closure(ctx, ref)
 		if err != nil {
 			return n, false, err
 		}
@@ -68,13 +68,13 @@ func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here 
 // and whether the remote has all of it already. Parts that are there are not
 // sent again and are counted all the same.
 func (t *Tier) Unsent(ctx context.Context, rec *cache.Record) (n int64, there bool, err error) {
-	if _, _, err = t.readRecord(ctx, rec.Action); err != nil && !isDamage(err) {
+	if _, _, err = t.finder.readRecord(ctx, rec.Action); err != nil && !isDamage(err) {
 		return 0, false, err
 	}
 	there = err == nil
 	for _, ref := range refsOf(rec) {
 		one := &cache.Record{Outputs: cache.Outputs{"": {Ref: ref}}}
-		err := t.present(ctx, one)
+		err := t.finder.present(ctx, one)
 		if err != nil && !isDamage(err) {
 			return n, false, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -27,29 +26,10 @@ type Options struct {
 // itself is the local cache's. It is safe for concurrent use.
 type Tier struct {
 	*disk.Cache
-	loc    Location
-	opts   Options
-	bucket *bucket
-	stats  counters
-	known  *known
-	slots  chan struct{}
-	queue  *queue
-	warned sync.Map
-
-	mu sync.Mutex
-	// roots is the content that records found in the remote name.
-	roots map[digest.ContentID]cache.Ref
-	// closures are markers that were read and hold; blobs are objects that
-	// were found present.
-	closures map[digest.ContentID]*closure
-	blobs    map[digest.ContentID]bool
-	// lost are actions whose content could not be had; they are misses until
-	// they are stored anew.
-	lost map[digest.ActionID]bool
-	// bad are names of objects that must be written anew.
-	bad map[string]bool
-	// busy are roots that are being transferred.
-	busy map[digest.ContentID]chan struct{}
+	*link
+	finder  *finder
+	fetcher *fetcher
+	pusher  *pusher
 }
 
 var _ cache.Cache = (*Tier)(nil)
@@ -63,16 +43,15 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 	if opts.patience.attempts == 0 {
 		opts.patience = defaultPatience
 	}
-	t := &Tier{
-		Cache: local, loc: loc, opts: opts, known: newKnown(local, loc),
-		slots: make(chan struct{}, opts.Transfers),
-		roots: make(map[digest.ContentID]cache.Ref), closures: make(map[digest.ContentID]*closure),
-		blobs: make(map[digest.ContentID]bool), lost: make(map[digest.ActionID]bool),
-		bad: make(map[string]bool), busy: make(map[digest.ContentID]chan struct{}),
+	l := &link{
+		local: local, loc: loc, opts: opts,
+		slots: make(chan struct{}, opts.Transfers), busy: make(map[digest.ContentID]chan struct{}),
 	}
-	t.bucket = &bucket{loc: loc, patience: opts.patience, stats: &t.stats}
-	t.queue = newQueue(t.push)
-	return t
+	l.bucket = &bucket{loc: loc, patience: opts.patience, stats: &l.stats}
+	find := newFinder(l)
+	push := &pusher{link: l, finder: find}
+	push.queue = newQueue(push.push)
+	return &Tier{Cache: local, link: l, finder: find, fetcher: &fetcher{link: l, finder: find}, pusher: push}
 }
 
 // Location returns where the remote cache is.
@@ -84,7 +63,7 @@ func (t *Tier) Stats() Stats { return t.stats.stats() }
 // Open implements cache.Store. Content that a remote record names is fetched.
 func (t *Tier) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	r, err := t.Cache.Open(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetchRoot(ctx, id) {
+	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
 		return t.Cache.Open(ctx, id)
 	}
 	return r, err
@@ -93,7 +72,7 @@ func (t *Tier) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, er
 // OpenAt implements cache.RandomStore, as Open.
 func (t *Tier) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
 	r, err := t.Cache.OpenAt(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetchRoot(ctx, id) {
+	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
 		return t.Cache.OpenAt(ctx, id)
 	}
 	return r, err
@@ -102,7 +81,7 @@ func (t *Tier) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomRea
 // Has implements cache.Store, as Open.
 func (t *Tier) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	size, err := t.Cache.Has(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetchRoot(ctx, id) {
+	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
 		return t.Cache.Has(ctx, id)
 	}
 	return size, err
@@ -111,19 +90,10 @@ func (t *Tier) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 // Place implements cache.Placer, as Open.
 func (t *Tier) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
 	how, err := t.Cache.Place(ctx, ref, path, p)
-	if errors.Is(err, cache.ErrNotFound) && t.fetchRoot(ctx, ref.ID) {
+	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, ref.ID) {
 		return t.Cache.Place(ctx, ref, path, p)
 	}
 	return how, err
-}
-
-// fetchRoot brings content here that a remote record names itself, and reports
-// whether it did.
-func (t *Tier) fetchRoot(ctx context.Context, id digest.ContentID) bool {
-	t.mu.Lock()
-	ref, ok := t.roots[id]
-	t.mu.Unlock()
-	return ok && t.fetch(ctx, ref) == nil
 }
 
 // Lookup implements cache.Index, without asking the network: a record of the
@@ -134,8 +104,8 @@ func (t *Tier) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, e
 	if !errors.Is(err, cache.ErrNotFound) {
 		return rec, err
 	}
-	if other := t.known.lookup(id); other != nil {
-		t.name(other)
+	if other := t.finder.known.lookup(id); other != nil {
+		t.finder.name(other)
 		return other, nil
 	}
 	return nil, err
@@ -148,87 +118,50 @@ func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 		return err
 	}
 	if !t.loc.ReadOnly {
-		t.queue.add(copyRecord(rec))
+		t.pusher.queue.add(copyRecord(rec))
 	}
 	return nil
 }
 
-// name remembers what a record of the remote names.
-func (t *Tier) name(rec *cache.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, ref := range refsOf(rec) {
-		t.roots[ref.ID] = ref
-	}
+// Find looks actions up here, and those that are not here in the remote. The
+// answer is nil for an action that neither has with all its content. What is
+// found in the remote is not fetched; see Fetch.
+func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
+	return t.finder.Find(ctx, ids)
+}
+
+// List returns the actions that the remote has a record of, in no order.
+func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
+	return t.finder.List(ctx)
+}
+
+// Fetch brings here what records lead to, and records them here. It returns the
+// actions of which something could not be had; Find does not find them any
+// more, until they are stored anew. What is here already costs nothing.
+func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
+	return t.fetcher.Fetch(ctx, recs)
+}
+
+// Pull is Fetch of one record, with the error.
+func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
+	return t.fetcher.Pull(ctx, rec)
+}
+
+// Push stores a record of the local cache in the remote, with everything it
+// leads to. What is there already is not sent again.
+func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
+	return t.pusher.Push(ctx, rec)
 }
 
 // Finish waits until everything that was recorded is in the remote, or ctx
 // ends. It returns how many results are not there.
-func (t *Tier) Finish(ctx context.Context) (left int) { return t.queue.wait(ctx) }
+func (t *Tier) Finish(ctx context.Context) (left int) { return t.pusher.queue.wait(ctx) }
 
 // Close stops what is under way. It does not close the local cache.
 func (t *Tier) Close() error {
-	t.queue.close()
+	t.pusher.queue.close()
 	if err := t.bucket.close(); err != nil {
 		return fmt.Errorf("close %s: %w", t.loc, maskedError{mask(err.Error())})
 	}
 	return nil
-}
-
-// warn tells the person of one kind of trouble, once.
-func (t *Tier) warn(kind, format string, args ...any) {
-	if _, told := t.warned.LoadOrStore(kind, true); !told && t.opts.Warn != nil {
-		t.opts.Warn(fmt.Sprintf(format, args...))
-	}
-}
-
-// trouble counts and tells what went wrong beside the work, which goes on.
-func (t *Tier) trouble(ctx context.Context, doing string, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	t.stats.failed.Add(1)
-	switch {
-	case errors.Is(err, cache.ErrCorrupt):
-		t.warn("corrupt", "remote cache %s: an object is not what its name says and is not used: %v", t.loc, err)
-	case errors.Is(err, ErrCredentials):
-		t.warn("denied "+doing, "remote cache %s: %s is not allowed, and not tried any more: %v", t.loc, doing, err)
-	default:
-		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run goes on without (more of this is only counted)", t.loc, doing, err)
-	}
-}
-
-// slot takes one of the places for transfers.
-func (t *Tier) slot(ctx context.Context) (release func(), err error) {
-	select {
-	case t.slots <- struct{}{}:
-		return func() { <-t.slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// alone makes work on one root wait for other work on it.
-func (t *Tier) alone(ctx context.Context, id digest.ContentID) (release func(), err error) {
-	for {
-		t.mu.Lock()
-		other, busy := t.busy[id]
-		if !busy {
-			mine := make(chan struct{})
-			t.busy[id] = mine
-			t.mu.Unlock()
-			return func() {
-				t.mu.Lock()
-				delete(t.busy, id)
-				t.mu.Unlock()
-				close(mine)
-			}, nil
-		}
-		t.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }

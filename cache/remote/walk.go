@@ -13,13 +13,13 @@ import (
 // walk makes sure that everything of a tree is here. missing is called for what
 // is not; for a directory it must have brought it when it returns. Without it
 // the first thing that lacks is cache.ErrNotFound.
-func (t *Tier) walk(ctx context.Context, root cache.Ref, missing func(cache.Ref) error) error {
+func (t *link) walk(ctx context.Context, root cache.Ref, missing func(cache.Ref) error) error {
 	w := walker{t: t, missing: missing, seen: make(map[digest.ContentID]bool)}
 	return w.object(ctx, root)
 }
 
 type walker struct {
-	t       *Tier
+	t       *link
 	missing func(cache.Ref) error
 	// seen are the directories that were walked.
 	seen map[digest.ContentID]bool
@@ -30,7 +30,7 @@ func (w *walker) object(ctx context.Context, ref cache.Ref) error {
 	if ref.Kind == cache.Tree && w.seen[ref.ID] {
 		return nil
 	}
-	size, err := w.t.Cache.Has(ctx, ref.ID)
+	size, err := w.t.local.Has(ctx, ref.ID)
 	if errors.Is(err, cache.ErrNotFound) && w.missing != nil {
 		if err := w.missing(ref); err != nil || ref.Kind != cache.Tree {
 			return err
@@ -47,5 +47,5 @@ func (w *walker) object(ctx context.Context, ref cache.Ref) error {
 		return nil
 	}
 	w.seen[ref.ID] = true
-	return tree.Each(ctx, w.t.Cache, ref, func(e tree.Entry) error { return w.object(ctx, e.Ref()) })
+	return tree.Each(ctx, w.t.local, ref, func(e tree.Entry) error { return w.object(ctx, e.Ref()) })
 }

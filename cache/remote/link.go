@@ -1,0 +1,85 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+)
+
+// link is the two caches and the way between them, as all parts of a Tier know it.
+type link struct {
+	local  *disk.Cache
+	loc    Location
+	opts   Options
+	bucket *bucket
+	stats  counters
+	slots  chan struct{}
+	warned sync.Map
+
+	// mu guards busy: the roots that are being transferred.
+	mu   sync.Mutex
+	busy map[digest.ContentID]chan struct{}
+}
+
+// warn tells the person of one kind of trouble, once.
+func (t *link) warn(kind, format string, args ...any) {
+	if _, told := t.warned.LoadOrStore(kind, true); !told && t.opts.Warn != nil {
+		t.opts.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// trouble counts and tells what went wrong beside the work, which goes on.
+func (t *link) trouble(ctx context.Context, doing string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.stats.failed.Add(1)
+	switch {
+	case errors.Is(err, cache.ErrCorrupt):
+		t.warn("corrupt", "remote cache %s: an object is not what its name says and is not used: %v", t.loc, err)
+	case errors.Is(err, ErrCredentials):
+		t.warn("denied "+doing, "remote cache %s: %s is not allowed, and not tried any more: %v", t.loc, doing, err)
+	default:
+		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run goes on without (more of this is only counted)", t.loc, doing, err)
+	}
+}
+
+// slot takes one of the places for transfers.
+func (t *link) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case t.slots <- struct{}{}:
+		return func() { <-t.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// alone makes work on one root wait for other work on it.
+func (t *link) alone(ctx context.Context, id digest.ContentID) (release func(), err error) {
+	for {
+		t.mu.Lock()
+		other, busy := t.busy[id]
+		if !busy {
+			mine := make(chan struct{})
+			t.busy[id] = mine
+			t.mu.Unlock()
+			return func() {
+				t.mu.Lock()
+				delete(t.busy, id)
+				t.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
