@@ -1,198 +1,26 @@
 # The development set: 7 competitions to try an agent on before it is measured,
 # since none of them is part of MLE-bench. From the raw data to a leaderboard.
 #
-#   mleflow plan  pipelines/dev.hcl                      what would run, and why
-#   mleflow apply pipelines/dev.hcl                      downloads the data from Kaggle, or says how to get them
-#   mleflow apply pipelines/dev.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
-#   mleflow apply pipelines/dev.hcl --adopt DIR          takes what a data directory of MLE-bench has
-#   mleflow apply pipelines/dev.hcl --mirror DIR         takes DIR/<id>.zip and, of a checkout of MLE-bench, the texts
-#   mleflow plan  pipelines/dev.hcl --preflight          asks Kaggle: credential, rules, size, disk
+#   mleflow apply pipelines/dev.hcl
 #
-# A competition that fails need not stop the others, and a single step can be
-# run with everything it depends on:
-#
-#   mleflow apply pipelines/dev.hcl --keep-going
-#   mleflow apply pipelines/dev.hcl -target 'step.grade.score["dummy/spaceship-titanic/0"]'
-#
-# dev.hcl, lite.hcl, medium.hcl, high.hcl and full.hcl have the same text: they
-# differ in this header, the set, the title and two defaults, and share their results.
+# mlebench.hcl has the steps and says what else can be asked for.
 
 mleflow {
-  required_version = ">= 0.1"
+  extends = "mlebench.hcl"
 }
 
-variable "agent" {
-  type        = string
-  default     = "dummy"
-  description = "Name of the agent block to evaluate."
+variable "set" {
+  default = "dev"
 }
 
-variable "against" {
-  type        = list(string)
-  default     = []
-  description = "Names of other agent blocks to evaluate and compare it with."
-}
-
-variable "task" {
-  type        = string
-  default     = "reference"
-  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
+variable "title" {
+  default = "Development set"
 }
 
 variable "seeds" {
-  type        = number
-  default     = 1
-  description = "Number of attempts per competition, each with its own seed."
-}
-
-variable "runtime" {
-  type        = string
-  default     = "process"
-  description = "How the agent is run: process needs nothing and does not isolate it, containerd does and needs root."
+  default = 1
 }
 
 variable "timeout" {
-  type        = string
-  default     = "1h"
-  description = "Time limit per attempt. What has been submitted by then is graded."
-}
-
-variable "cpus" {
-  type        = number
-  default     = 2
-  description = "CPUs per attempt. As many attempts run at the same time as fit on the machine."
-}
-
-variable "memory" {
-  type        = string
-  default     = "4GiB"
-  description = "Memory per attempt."
-}
-
-variable "gpus" {
-  type        = number
-  default     = 0
-  description = "GPUs per attempt. No two attempts share a GPU."
-}
-
-variable "usage" {
-  type        = bool
-  default     = false
-  description = "Whether the leaderboard shows the time, tokens and cost of the attempts. It then differs each time they run."
-}
-
-variable "raw" {
-  type        = string
-  default     = null
-  description = "Folder that has, for each competition, a folder <id> (the unpacked download) or an archive <id>.zip; null downloads the data from Kaggle."
-}
-
-variable "params" {
-  type        = map(map(string))
-  default     = {}
-  description = "Parameters of competitions, by competition and name. The pins apply to the default values."
-}
-
-variable "pins" {
-  type        = map(string)
-  default     = { icecube-neutrinos-in-deep-ice = "v2" }
-  description = "Competitions whose data are checked against the pins of a version other than v1. icecube's v1 checksums depend on the release of the library that wrote the reference's Parquet files; v2 has the same data, pinned by content."
-}
-
-variable "on_mismatch" {
-  type        = string
-  default     = "fail"
-  description = "What happens if prepared data do not match the competition's pins: fail, or warn (to try other data)."
-}
-
-locals {
-  ids    = competitions("dev")
-  agents = distinct(concat([var.agent], var.against))
-
-  # One entry for every attempt. Its key becomes part of the step's address:
-  # step.agent-run.solve["dummy/spaceship-titanic/0"].
-  runs = {
-    for run in setproduct(local.agents, local.ids, range(var.seeds)) :
-    "${run[0]}/${run[1]}/${run[2]}" => { agent = run[0], competition = run[1], seed = run[2] }
-  }
-}
-
-# Put your own agent beside these and choose it with -var agent=NAME; add
-# -var 'against=["baseline"]' to compare it. If its command changes, its attempts run
-# again; the data stay as they are.
-agent "dummy" {
-  command = ["mleflow", "agent", "dummy"] # submits the sample submission
-}
-
-agent "baseline" {
-  command = ["mleflow", "agent", "baseline"] # trains a small neural network on tables
-}
-
-# A local folder and Kaggle give the same data, and so the same result: the key of
-# the next step depends on what the files contain, not on where they came from.
-step "download" "raw" {
-  for_each    = local.ids
-  competition = each.key
-  from        = var.raw == null ? null : "${var.raw}/${each.key}"
-}
-
-# Splits them into public files, which agents see, and private ones with the
-# answers.
-step "prepare" "data" {
-  for_each    = local.ids
-  competition = each.key
-  raw         = step.download.raw[each.key].tree
-  params      = try(var.params[each.key], {})
-}
-
-# Fails unless the data match the competition's pins: a score on other data means
-# nothing.
-step "checksum" "data" {
-  for_each    = local.ids
-  competition = each.key
-  version     = try(var.pins[each.key], "v1")
-  prepared    = step.prepare.data[each.key]
-  on_mismatch = var.on_mismatch
-}
-
-# The agent sees only the public files and has no network. The texts of its task are
-# fetched before, by the steps task.solve: from --adopt, --mirror or the network.
-step "agent-run" "solve" {
-  for_each    = local.runs
-  agent       = agent[each.value.agent]
-  competition = each.value.competition
-  seed        = each.value.seed
-  data        = step.checksum.data[each.value.competition].public
-  task        = var.task
-  runtime     = var.runtime
-  timeout     = var.timeout
-
-  resources {
-    cpus   = var.cpus
-    memory = var.memory
-    gpus   = var.gpus
-  }
-}
-
-# Grades each submission. The labels say whose it is.
-step "grade" "score" {
-  for_each    = local.runs
-  competition = each.value.competition
-  submission  = step.agent-run.solve[each.key].submission
-  answers     = step.checksum.data[each.value.competition].private
-  params      = try(var.params[each.value.competition], {})
-  labels      = { agent = each.value.agent, seed = each.value.seed }
-}
-
-step "aggregate" "board" {
-  reports  = values(step.grade.score)[*].report
-  group_by = "complexity"
-  compare  = length(local.agents) > 1 ? local.agents : null
-  attempts = var.usage ? values(step.agent-run.solve) : null
-  title    = "Development set"
-}
-
-output "leaderboard" {
-  value       = step.aggregate.board.table
-  description = "Mean score and standard error over seeds; medals against the competition's human leaderboard."
+  default = "1h"
 }

@@ -26,7 +26,7 @@ func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool
 			}
 			mend := fmt.Sprintf("Declare it, and name it as it is laid where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
 			const why = "Its content is no input, so that an edit of it would run nothing."
-			if filepath.IsAbs(word) || strings.Contains(word, g.Pipeline.folder()) || !image && i < 2 && word == name {
+			if filepath.IsAbs(word) || strings.Contains(word, folderOf(g.Pipeline.Path)) || !image && i < 2 && word == name {
 				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s of the pipeline's folder. %s %s", name, mend, why))
 			} else {
 				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",

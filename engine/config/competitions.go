@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
 )
 
 // NamedFolder is a folder that a pipeline names.
@@ -22,10 +22,11 @@ type NamedFolder struct {
 
 // CompetitionFolders returns the folders of competitions that the settings of
 // a pipeline name. They are read first, since what a pipeline may say depends
-// on the competitions there are. What is wrong with them Parse reports.
-func CompetitionFolders(path string, src []byte) []NamedFolder {
+// on the competitions there are. What is wrong with them Parse reports. The
+// files are those that a past run recorded; nil reads the pipeline's folder.
+func CompetitionFolders(path string, src []byte, files map[string][]byte) []NamedFolder {
 	var folders []NamedFolder
-	for a := range settingsOf(path, src, "competitions") {
+	for a := range settingsOf(path, src, files, "competitions") {
 		found, _ := competitionFolders(path, a)
 		folders = append(folders, found...)
 	}
@@ -33,9 +34,10 @@ func CompetitionFolders(path string, src []byte) []NamedFolder {
 }
 
 // RemoteCache returns the address of the remote cache that the settings of a
-// pipeline name, or "", for those who need nothing else of it.
-func RemoteCache(path string, src []byte) (address string) {
-	for a := range settingsOf(path, src, "remote_cache") {
+// pipeline name, or "", for those who need nothing else of it. The files are
+// those that a past run recorded; nil reads the pipeline's folder.
+func RemoteCache(path string, src []byte, files map[string][]byte) (address string) {
+	for a := range settingsOf(path, src, files, "remote_cache") {
 		if text, diags := literalString(a); !diags.HasErrors() && text != "" {
 			address = text
 		}
@@ -43,18 +45,28 @@ func RemoteCache(path string, src []byte) (address string) {
 	return address
 }
 
-// settingsOf yields one argument of the mleflow blocks of a file.
-func settingsOf(path string, src []byte, name string) iter.Seq[*hcl.Attribute] {
+// settingsOf yields one argument of the mleflow blocks of a pipeline, those of
+// the files that it extends first.
+func settingsOf(path string, src []byte, files map[string][]byte, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
-		file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+		from := local.Folder(folderOf(path), nil)
+		if files != nil {
+			var err error
+			if from, err = recorded(path, files); err != nil {
+				return
+			}
+		}
+		list, diags := texts(path, src, from)
 		if diags.HasErrors() {
 			return
 		}
-		content, _, _ := file.Body.PartialContent(fileSchema)
-		for _, b := range content.Blocks.OfType("mleflow") {
-			settings, _, _ := b.Body.PartialContent(settingsSchema)
-			if a := settings.Attributes[name]; a != nil && !yield(a) {
-				return
+		for _, t := range list {
+			content, _, _ := t.file.Body.PartialContent(fileSchema)
+			for _, b := range content.Blocks.OfType("mleflow") {
+				settings, _, _ := b.Body.PartialContent(settingsSchema)
+				if a := settings.Attributes[name]; a != nil && !yield(a) {
+					return
+				}
 			}
 		}
 	}

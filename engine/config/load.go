@@ -30,27 +30,38 @@ func Load(path string, opts Options) (*Pipeline, diag.List) {
 
 // Parse is Load for a text already read; path is the name shown in ranges.
 func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
 	p := newPipeline(path, opts)
-	p.Source, p.Files = src, diag.Sources{path: file}
+	p.Source = src
 	if opts.Files != nil {
-		answers, err := local.Decode(opts.Files[local.RecordName])
-		if err != nil {
-			return p, append(diags, diag.Failure("Recorded files cannot be read", err))
+		var err error
+		if p.local, err = recorded(path, opts.Files); err != nil {
+			return p, diag.List{diag.Failure("Recorded files cannot be read", err)}
 		}
-		p.local = local.Recorded(p.folder(), answers)
 	}
 	maps.Copy(p.funcs, localFunctions(p.local, opts.Functions))
+	files, diags := texts(path, src, p.local)
+	for _, f := range files {
+		p.Files[f.path] = f.file
+	}
 	if diags.HasErrors() {
 		return p, diags
 	}
-	content, more := file.Body.Content(fileSchema)
-	diags = append(diags, explainBlocks(file.Body, more)...)
 	l := loader{p: p, opts: opts, outputs: map[string]*Output{}}
-	for _, block := range content.Blocks {
-		diags = append(diags, l.block(block)...)
+	for _, f := range files {
+		content, more := f.file.Body.Content(fileSchema)
+		diags = append(diags, explainBlocks(f.file.Body, more)...)
+		for _, block := range content.Blocks {
+			diags = append(diags, l.block(block)...)
+		}
 	}
 	return p, l.link(diags)
+}
+
+// recorded are the files of the folder of the pipeline at path, as a past run
+// recorded them.
+func recorded(path string, files map[string][]byte) (*local.Files, error) {
+	answers, err := local.Decode(files[local.RecordName])
+	return local.Recorded(folderOf(path), answers), err
 }
 
 func newPipeline(path string, opts Options) *Pipeline {
@@ -61,7 +72,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 		byAddr: map[addr.Step]*Step{},
 		funcs:  functions(opts.Functions),
 	}
-	p.local = local.Folder(p.folder(), opts.Private)
+	p.local = local.Folder(folderOf(path), opts.Private)
 	return p
 }
 

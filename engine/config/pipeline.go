@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -14,11 +15,12 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Pipeline is one decoded pipeline file, not yet evaluated.
+// Pipeline is one decoded pipeline file, with those that it extends, not yet
+// evaluated.
 type Pipeline struct {
 	// Path is the file as it was named.
 	Path string
-	// Source is the file's text.
+	// Source is the file's text. Those that it extends are among the LocalFiles.
 	Source []byte
 	// Files are the parsed files, for snippets in diagnostics.
 	Files diag.Sources
@@ -28,9 +30,9 @@ type Pipeline struct {
 	Variables map[string]*Variable
 	Locals    map[string]*Local
 	Agents    map[string]*Agent
-	// Steps are in the order of the file.
+	// Steps are in the order of the file, after those of the file it extends.
 	Steps []*Step
-	// Outputs are in the order of the file.
+	// Outputs are in the same order.
 	Outputs []*Output
 
 	byAddr map[addr.Step]*Step
@@ -42,10 +44,10 @@ type Pipeline struct {
 // LocalFiles is what expanding the pipeline asked of its folder.
 func (p *Pipeline) LocalFiles() *local.Files { return p.local }
 
-// folder is where the file lies, whatever the working directory is by then of
+// folderOf is where a file lies, whatever the working directory is by then of
 // those who use it; the name as it is if that cannot be told.
-func (p *Pipeline) folder() string {
-	dir := filepath.Dir(p.Path)
+func folderOf(path string) string {
+	dir := filepath.Dir(path)
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs
 	}
@@ -62,6 +64,9 @@ type Variable struct {
 	Sensitive   bool
 	Validations []Validation
 	Range       hcl.Range
+
+	// optional are the defaults of optional attributes in its type.
+	optional *typeexpr.Defaults
 }
 
 // Validation is a rule of a variable.

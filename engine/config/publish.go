@@ -131,7 +131,7 @@ func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx 
 	if values["to"].IsNull() {
 		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
 	}
-	if err := p.place(values["to"].AsString(), g.Pipeline.folder()); err != nil {
+	if err := p.place(values["to"].AsString(), folderOf(g.Pipeline.Path)); err != nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
 	}
 	g.Publications = append(g.Publications, *p)

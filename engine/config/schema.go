@@ -23,6 +23,7 @@ type ArgDoc struct {
 // Blocks documents the top-level blocks in the order of the reference page.
 var Blocks = []BlockDoc{
 	{Type: "mleflow", Doc: "Settings of the file itself.", Args: []ArgDoc{
+		{"extends", false, "Another pipeline file, such as \"mlebench.hcl\", that this one adds to; see [extending a file](#extending-a-file)."},
 		{"required_version", false, "Version constraint the running mleflow must meet, such as \">= 0.1\"."},
 		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag -remote-cache and MLEFLOW_REMOTE_CACHE come first."},
 		{"competitions", false, "Folders of competitions of your own, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. Those that the flag --competitions and MLEFLOW_COMPETITIONS name are known as well."},
@@ -70,7 +71,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "output", LabelNames: []string{"name"}},
 }}
 
-var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "extends"}, {Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
 
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}},

@@ -33,7 +33,7 @@ func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
 				}
 				ctx.Variables["local"] = cty.ObjectVal(locals)
 			case "path":
-				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(g.Pipeline.folder())})
+				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(g.Pipeline.Path))})
 			case "step":
 				g.addStep(steps, t)
 			}

@@ -37,18 +37,26 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 	return diags
 }
 
+// variable declares a variable, or changes what its block says of one that a
+// base file declares: what it leaves out stays.
 func (l *loader) variable(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("variable", name, b.LabelRanges[0])
 	content, more := b.Body.Content(variableSchema)
 	diags = append(diags, more...)
-	if old := l.p.Variables[name]; old != nil {
-		return append(diags, duplicate("variable", name, b.LabelRanges[0], old.Range))
+	v := l.p.Variables[name]
+	switch {
+	case v == nil:
+		v = &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal}
+		l.p.Variables[name] = v
+	case v.Range.Filename == b.DefRange.Filename:
+		return append(diags, duplicate("variable", name, b.LabelRanges[0], v.Range))
 	}
-	v := &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal, Range: b.DefRange}
-	l.p.Variables[name] = v
-	v.Description, more = literalString(content.Attributes["description"])
-	diags = append(diags, more...)
+	v.Range = b.DefRange
+	if a := content.Attributes["description"]; a != nil {
+		v.Description, more = literalString(a)
+		diags = append(diags, more...)
+	}
 	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"])...)
 	if a := content.Attributes["sensitive"]; a != nil {
 		val, more := a.Expr.Value(nil)
@@ -69,30 +77,35 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 	return diags
 }
 
+// decodeType sets the type and the default as far as they are written. The
+// default of a base file must have the type as well.
 func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
-	var defaults *typeexpr.Defaults
 	if typ != nil {
-		v.Type, defaults, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
+		v.Type, v.optional, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
 		if diags.HasErrors() {
-			v.Type = cty.DynamicPseudoType
+			v.Type, v.optional = cty.DynamicPseudoType, nil
 			return explainTypes(typ.Expr, diags)
 		}
 	}
-	if def == nil {
+	val, at := v.Default, typ
+	if def != nil {
+		var more diag.List
+		val, more = def.Expr.Value(nil)
+		diags, at = append(diags, more...), def
+		if more.HasErrors() {
+			return diags
+		}
+	}
+	if val == cty.NilVal || at == nil {
 		return diags
 	}
-	val, more := def.Expr.Value(nil)
-	diags = append(diags, more...)
-	if more.HasErrors() {
-		return diags
-	}
-	if defaults != nil {
-		val = defaults.Apply(val)
+	if v.optional != nil {
+		val = v.optional.Apply(val)
 	}
 	out, err := convert.Convert(val, v.Type)
 	if err != nil {
 		path, text := mismatch(val, v.Type)
-		return append(diags, diag.Error(def.Expr.Range(), "Wrong type of default", "The default of variable %q%s %s.", v.Name, path, text))
+		return append(diags, diag.Error(at.Expr.Range(), "Wrong type of default", "The default of variable %q%s %s.", v.Name, path, text))
 	}
 	v.Default = out
 	return diags

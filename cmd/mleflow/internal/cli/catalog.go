@@ -58,7 +58,7 @@ func shown(err error) error {
 // be read is told of when it is loaded.
 func (a *app) usePipeline(path string) {
 	if src, err := os.ReadFile(path); err == nil {
-		a.name(config.CompetitionFolders(path, src))
+		a.name(config.CompetitionFolders(path, src, nil))
 	}
 }
 
@@ -70,7 +70,7 @@ func (a *app) useRun(past *ledger.Past) error {
 		return err
 	}
 	path := past.Info.Pipeline
-	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)]) {
+	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)], sources) {
 		if _, err := os.Stat(f.Path); err == nil {
 			a.name([]config.NamedFolder{f})
 		}

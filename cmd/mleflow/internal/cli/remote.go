@@ -70,7 +70,7 @@ func (a *app) withResults(past *ledger.Past, run func(resultCache) error) error 
 		return err
 	}
 	path := past.Info.Pipeline
-	loc, err := a.remoteLocation(config.RemoteCache(path, sources[filepath.Base(path)]))
+	loc, err := a.remoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func Language(added map[string]function.Function) []byte {
 		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path; what Terraform calls `path.module`. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
 		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`."},
 	})
+	p.extending()
 	p.publishing()
 	p.heading(2, "Functions of mleflow")
 	added = maps.Clone(added)
@@ -44,6 +45,22 @@ func Language(added map[string]function.Function) []byte {
 	p.heading(2, "Standard functions")
 	p.functions(config.Functions())
 	return p.bytes()
+}
+
+// extending documents the argument extends of the block mleflow.
+func (p *page) extending() {
+	p.heading(2, "Extending a file")
+	p.text("A file can add to another in the same folder, and change the variables of it:")
+	p.text("```hcl\n" + `mleflow {
+  extends = "mlebench.hcl"
+}
+variable "set" { default = "low" }
+agent "mine" {
+  command = ["python3", "agent.py"]
+  files   = { "agent.py" = "agent.py" }
+}` + "\n```")
+	p.text("The two are one pipeline. A `variable` block that the base declares as well replaces the arguments that it writes and leaves the others as they are; its validations are added. `remote_cache` replaces that of the base, folders of `competitions` are added, and every `required_version` must be met. All other blocks are added to those of the base, and none can have a name twice.")
+	p.text("The base is named by a path relative to the file that extends it, and lies in the pipeline's folder or below. It may extend a file itself. All paths of files are relative to the pipeline's folder, in a base below it as well. A run records the base with the other files that it read, so `bundle`, `verify` and `diff` know it.")
 }
 
 // publishing documents the block publish of steps and outputs.

@@ -77,7 +77,7 @@ func goldenRaw(t *testing.T) string {
 // prepared, compared with its pins (which warns: they hold for the full data),
 // solved by the dummy agent, graded and aggregated. A second time there is
 // nothing to do; and of the pipelines of the subsets only the leaderboard is
-// left, since they are the same text.
+// left, since they extend the same file.
 func TestSets(t *testing.T) {
 	raw, shared := goldenRaw(t), filepath.Join(t.TempDir(), "cache")
 	for _, name := range []string{"dev", "full"} {
@@ -148,27 +148,58 @@ func applySet(t *testing.T, cache, name, raw string) (events, again string) {
 	return events, out + errs
 }
 
-// TestSetsAreOneText compares the pipelines of the sets, but for the comment
-// at their head and the lines in which they may differ.
-func TestSetsAreOneText(t *testing.T) {
-	own := regexp.MustCompile(`(?m)^  ids += competitions\("\w+"\)$|^  title += ".*"$|^  default += (1|3|"1h"|"24h")$|^  # step\.agent-run\.solve\[.*\]\.$`)
-	text := func(name string) string {
-		data, err := os.ReadFile(pipelines + name + ".hcl")
-		if err != nil {
-			t.Fatal(err)
+// TestSetsExtend plans the pipeline of each set: it is what mlebench.hcl is with
+// the variables of that set, to the keys, and has the steps of its competitions.
+func TestSetsExtend(t *testing.T) {
+	for name, vars := range map[string][]string{
+		"lite":   {"set=low", "title=MLE-bench Lite"},
+		"medium": {"set=medium", "title=MLE-bench, medium complexity"},
+		"high":   {"set=high", "title=MLE-bench, high complexity"},
+		"full":   {},
+		"dev":    {"set=dev", "title=Development set", "seeds=1", "timeout=1h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var of []string
+			for _, v := range vars {
+				of = append(of, "-var", v)
+			}
+			got, want := planned(t, name), planned(t, "mlebench", of...)
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("steps and keys (-mlebench.hcl +%s.hcl):\n%s", name, diff)
+			}
+			seeds := 3
+			if name == "dev" {
+				seeds = 1
+			}
+			if n := len(competitionsOf(t, name)); len(got) != n*(4+2*seeds)+1 {
+				t.Errorf("%d steps of %d competitions", len(got), n)
+			}
+		})
+	}
+}
+
+// planned returns the keys of the steps of a pipeline, by address.
+func planned(t *testing.T, name string, args ...string) map[string]string {
+	t.Helper()
+	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + name + ".hcl"}
+	out, errs, code := p.run(append([]string{"plan", p.file, "--json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("exit status %d\n%s", code, errs)
+	}
+	var plan struct {
+		Steps []struct {
+			Address string
+			Key     string `json:"action_id"`
 		}
-		_, body, _ := strings.Cut(string(data), "\n\n")
-		return own.ReplaceAllString(body, "…")
 	}
-	want := text("full")
-	if strings.Count(want, "…") != 5 {
-		t.Fatalf("the lines that may differ are not there:\n%s", want)
+	if err := json.Unmarshal([]byte(out), &plan); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"dev", "lite", "medium", "high"} {
-		if diff := gocmp.Diff(want, text(name)); diff != "" {
-			t.Errorf("%s.hcl is another text than full.hcl (-full +%s):\n%s", name, name, diff)
-		}
+	keys := map[string]string{}
+	for _, s := range plan.Steps {
+		keys[s.Address] = s.Key
 	}
+	return keys
 }
 
 // TestSetsCompare applies the development set with two agents: they are
