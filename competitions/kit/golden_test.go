@@ -115,12 +115,12 @@ func nameGivers(t *testing.T, path string) {
 // oddities are what graders of the reference do otherwise than most: a version
 // has none that is not named here.
 var oddities = map[string][]string{
-	// Ids that occur several times pair otherwise when the rows do.
+	// Repeated ids are paired by the order of the rows.
 	"detecting-insults-in-social-commentary v1":    {"shuffled rows change nothing"},
 	"hms-harmful-brain-activity-classification v1": {"shuffled rows change nothing"},
 	"iwildcam-2019-fgvc6 v1":                       {"shuffled rows change nothing"},
 	"iwildcam-2020-fgvc7 v1":                       {"shuffled rows change nothing"},
-	// Which rows are scored is told by their number.
+	// The rows to be scored are found by their position.
 	"stanford-covid-vaccine v1": {"shuffled rows change nothing"},
 	// Ids are not compared.
 	"google-quest-challenge v1":             {"a wrong id is refused"},
