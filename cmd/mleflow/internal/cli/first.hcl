@@ -1,9 +1,9 @@
 # A first pipeline: one agent on one small competition, three seeds.
 #
 #   mleflow plan  FILE    what would run, and why
-#   mleflow apply FILE    runs it; a second time there is nothing to do
+#   mleflow apply FILE    runs it; the second time, everything is cached
 #
-# Change something and plan again: only what depends on it runs.
+# Change something and plan again: only the steps that depend on it run.
 
 mleflow {
   required_version = ">= 0.1"
@@ -12,7 +12,7 @@ mleflow {
 variable "agent" {
   type        = string
   default     = "baseline"
-  description = "Which of the agents below solves the competitions."
+  description = "Name of the agent block to run."
 }
 
 variable "seeds" {

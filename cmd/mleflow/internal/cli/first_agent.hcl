@@ -1,9 +1,9 @@
-# The agent NAME on a small competition, three seeds, beside two agents that are
-# part of mleflow.
+# The agent NAME on a small competition, three seeds, compared with two agents that
+# are part of mleflow.
 #
-#   mleflow apply FILE    runs it; a second time there is nothing to do
+#   mleflow apply FILE    runs it; the second time, everything is cached
 #
-# Edit the agent and apply again: its attempts run, and nothing else.
+# Edit the agent and apply again: only its attempts and what depends on them run.
 
 mleflow {
   required_version = ">= 0.1"
@@ -15,13 +15,13 @@ variable "seeds" {
 }
 
 # It reads DATA_DIR and writes SUBMISSION_DIR/submission.csv. Its files are inputs
-# by content and lie where the command starts; add what else it needs to them.
+# by content, and are in the folder where the command starts; add others it needs.
 agent "NAME" {
   command = COMMAND
   files   = { QUOTED = QUOTED }
 }
 
-# Neighbours to compare with: the sample submission, and a small neural network.
+# For comparison: the sample submission, and a small neural network.
 agent "dummy" {
   command = ["mleflow", "agent", "dummy"]
 }
@@ -34,7 +34,7 @@ locals {
   ids    = ["demo-digits"] # or competitions("low"), for the 22 of MLE-bench Lite
   agents = { ENTRY, dummy = agent.dummy, baseline = agent.baseline }
 
-  # One entry for every attempt; its key is part of the step's address.
+  # One entry per attempt; its key is part of the step's address.
   runs = {
     for run in setproduct(keys(local.agents), local.ids, range(var.seeds)) :
     "${run[0]}/${run[1]}/${run[2]}" => { agent = run[0], id = run[1], seed = run[2] }
