@@ -38,6 +38,8 @@ type Member struct {
 	SHA256 string `json:"sha256"`
 }
 
+func (m Member) named() (name, sum string) { return m.Name, m.SHA256 }
+
 // maxMembers is the largest number of files in an archive that is looked into.
 const maxMembers = 1 << 20
 

@@ -63,14 +63,14 @@ func gzipHeader(ctx context.Context, open Opener) (*Gzip, error) {
 }
 
 // gzipWays says how two gzip files of equal content differ.
-func gzipWays(want, got *Gzip) []Way {
+func gzipWays(want, got *Gzip) []string {
 	if want == nil || got == nil || *want == *got {
-		return []Way{Packing}
+		return []string{packing}
 	}
 	if want.Time != got.Time {
-		return []Way{MemberTimes}
+		return []string{memberTimes}
 	}
-	return []Way{Header}
+	return []string{header}
 }
 
 // zipLayout is the sums of what in a zip file is no content.
@@ -141,17 +141,17 @@ func member(ctx context.Context, name, changed string, want, got Opener) Differe
 }
 
 // memberWays says how archives of equal files differ.
-func memberWays(want, got *Members) (ways []Way) {
+func memberWays(want, got *Members) (ways []string) {
 	for _, c := range []struct {
 		want, got string
-		way       Way
-	}{{want.Order, got.Order, MemberOrder}, {want.Times, got.Times, MemberTimes}, {want.Packing, got.Packing, Packing}} {
+		way       string
+	}{{want.Order, got.Order, memberOrder}, {want.Times, got.Times, memberTimes}, {want.Packing, got.Packing, packing}} {
 		if c.want != c.got {
 			ways = append(ways, c.way)
 		}
 	}
 	if len(ways) == 0 {
-		ways = append(ways, Header)
+		ways = append(ways, header)
 	}
 	return ways
 }
@@ -171,25 +171,7 @@ func summarisedMembers(want, got *Members) Difference {
 // memberNews says which members differ, and names the first that both have.
 // When the lists are not whole, members that only one has say nothing.
 func memberNews(want, got []Member, whole bool) (d Difference, changed string) {
-	sums := map[string]string{}
-	for _, m := range got {
-		sums[m.Name] = m.SHA256
-	}
-	var differ, missing, extra []string
-	for _, m := range want {
-		sum, ok := sums[m.Name]
-		switch delete(sums, m.Name); {
-		case !ok:
-			missing = append(missing, m.Name)
-		case sum != m.SHA256:
-			differ = append(differ, m.Name)
-		}
-	}
-	for _, m := range got {
-		if _, ok := sums[m.Name]; ok {
-			extra = append(extra, m.Name)
-		}
-	}
+	differ, missing, extra := paired(want, got)
 	var parts []string
 	note := func(names []string, what string) {
 		if len(names) > 0 {
@@ -204,5 +186,8 @@ func memberNews(want, got []Member, whole bool) (d Difference, changed string) {
 	if len(parts) == 0 {
 		parts = append(parts, "a member that is not listed differs")
 	}
-	return Difference{Text: strings.Join(parts, "; ")}, firstOf(differ)
+	if len(differ) > 0 {
+		changed = differ[0]
+	}
+	return Difference{Text: strings.Join(parts, "; ")}, changed
 }

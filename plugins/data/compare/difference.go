@@ -7,54 +7,38 @@ import (
 	"strings"
 )
 
-// Way is how bytes differ while the content is equal.
-type Way string
-
-// The ways. A table's come first, then those of archives.
+// The ways in which bytes differ while the content is equal. A table's come
+// first, then those of archives.
 const (
-	LineEnds      Way = "line ends"
-	LastLineEnd   Way = "the line end of the last line"
-	ByteOrderMark Way = "a byte order mark"
-	EmptyLines    Way = "empty lines"
-	Quoting       Way = "quoting"
-	MissingSpell  Way = "spelling of missing values"
-	NumberSpell   Way = "spelling of numbers"
-	ColumnOrder   Way = "order of columns"
-	RowOrder      Way = "order of rows"
-	Layout        Way = "layout" // blanks, escapes and the order of keys in JSON
-	MemberOrder   Way = "order of members"
-	MemberTimes   Way = "times of members"
-	Packing       Way = "compression"
-	Header        Way = "header fields"
+	lineEndings   = "line ends"
+	lastLineEnd   = "the line end of the last line"
+	byteOrderMark = "a byte order mark"
+	emptyLines    = "empty lines"
+	quoting       = "quoting"
+	missingSpell  = "spelling of missing values"
+	numberSpell   = "spelling of numbers"
+	columnOrder   = "order of columns"
+	rowOrder      = "order of rows"
+	layout        = "layout" // blanks, escapes and the order of keys in JSON
+	memberOrder   = "order of members"
+	memberTimes   = "times of members"
+	packing       = "compression"
+	header        = "header fields"
 )
 
 // Difference says how a file differs from what it should be.
 type Difference struct {
-	// Same says that the content is equal; Ways is then how the bytes differ.
+	// Same says that the content is equal though the bytes differ.
 	Same bool
-	Ways []Way
-	// Row is the first row that differs, from 1, and LastRow the end of the
-	// run of rows it is in, where only that is known; 0 when no row is.
-	Row, LastRow int64
-	// Column is the first column that differs, by name.
-	Column string
-	// Want and Got are the first cells that differ.
-	Want, Got string
-	// Rows and Columns are how many differ, 0 when it is not known.
-	Rows, Columns int64
-	// Text says all of it in one line.
+	// Text says all that is known in one line.
 	Text string
 }
 
 // same returns the difference of equal contents.
-func same(ways ...Way) Difference {
-	texts := make([]string, len(ways))
-	for i, w := range ways {
-		texts[i] = string(w)
-	}
-	d := Difference{Same: true, Ways: ways, Text: "the content is equal, the bytes differ"}
+func same(ways ...string) Difference {
+	d := Difference{Same: true, Text: "the content is equal, the bytes differ"}
 	if len(ways) > 0 {
-		d.Text += " in " + listed(texts)
+		d.Text += " in " + listed(ways)
 	}
 	return d
 }
@@ -121,17 +105,17 @@ func Thousands(n int64) string {
 }
 
 // formWays compares how two tables are written.
-func formWays(want, got Form) (ways []Way, details []string) {
-	note := func(differ bool, w Way, detail string) {
+func formWays(want, got Form) (ways, details []string) {
+	note := func(differ bool, way, detail string) {
 		if differ {
-			ways, details = append(ways, w), append(details, detail)
+			ways, details = append(ways, way), append(details, detail)
 		}
 	}
-	note(want.LineEnds != got.LineEnds && want.LineEnds != "" && got.LineEnds != "", LineEnds, "want "+want.LineEnds+", got "+got.LineEnds)
-	note(want.Unterminated != got.Unterminated, LastLineEnd, hasLacks(!got.Unterminated, "the last line", "a line end"))
-	note(want.BOM != got.BOM, ByteOrderMark, hasLacks(got.BOM, "the file", "a byte order mark"))
-	note(want.Blank != got.Blank, EmptyLines, fmt.Sprintf("want %d empty lines, got %d", want.Blank, got.Blank))
-	note(want.Quoted != got.Quoted, Quoting, fmt.Sprintf("want %s in quotes, got %s", count(want.Quoted, "field"), Thousands(got.Quoted)))
+	note(want.LineEnds != got.LineEnds && want.LineEnds != "" && got.LineEnds != "", lineEndings, "want "+want.LineEnds+", got "+got.LineEnds)
+	note(want.Unterminated != got.Unterminated, lastLineEnd, hasLacks(!got.Unterminated, "the last line", "a line end"))
+	note(want.BOM != got.BOM, byteOrderMark, hasLacks(got.BOM, "the file", "a byte order mark"))
+	note(want.Blank != got.Blank, emptyLines, fmt.Sprintf("want %d empty lines, got %d", want.Blank, got.Blank))
+	note(want.Quoted != got.Quoted, quoting, fmt.Sprintf("want %s in quotes, got %s", count(want.Quoted, "field"), Thousands(got.Quoted)))
 	return ways, details
 }
 

@@ -15,7 +15,7 @@
 //     with leading zeros are texts, since they may be identifiers; integers of
 //     more than 15 digits are compared digit by digit.
 //   - Two files have equal content when bytes differ only in what a reader does
-//     not see: see Way.
+//     not see: its line ends, quotes, order of rows and so on.
 //   - Archives have equal content when their members have the same names and
 //     bytes; a gzip file when what it holds is equal.
 //

@@ -64,77 +64,74 @@ func names(columns []Column) []string {
 
 func summarisedTables(want, got *Table) Difference {
 	ways, details := formWays(want.Form, got.Form)
-	changed, missing, extra := changedColumns(want, got)
+	changed, missing, extra := paired(want.Columns, got.Columns)
 	sameNames := slices.Equal(names(want.Columns), names(got.Columns)) && want.Count == got.Count
 	switch {
 	case want.Values == got.Values && sameNames:
 		if ways = append(ways, spellingWays(want, got)...); len(ways) == 0 {
-			ways = append(ways, Layout)
+			ways = append(ways, layout)
 		}
 		return same(ways...).because(details...)
 	case want.Unordered == got.Unordered && want.Rows == got.Rows && want.Count == got.Count && len(missing)+len(extra) == 0:
 		if !sameNames {
-			ways = append(ways, ColumnOrder)
+			ways = append(ways, columnOrder)
 		}
 		if len(changed) > 0 {
-			ways = append(ways, RowOrder)
+			ways = append(ways, rowOrder)
 		}
 		return same(ways...).because(details...)
 	}
-	return differentTables(want, got, sameNames)
+	return Difference{Text: strings.Join(tableNews(want, got, changed, columnNews(missing, extra), sameNames), "; ")}
 }
 
 // spellingWays says how the cells of tables with equal values are spelled.
-func spellingWays(want, got *Table) []Way {
+func spellingWays(want, got *Table) []string {
 	switch {
 	case want.Texts == got.Texts:
 		return nil
 	case want.Known == got.Known:
-		return []Way{MissingSpell}
+		return []string{missingSpell}
 	}
-	return []Way{NumberSpell}
+	return []string{numberSpell}
 }
 
-// changedColumns pairs columns by name.
-func changedColumns(want, got *Table) (changed, missing, extra []string) {
+// paired pairs columns, or members of archives, by name.
+func paired[T interface{ named() (name, sum string) }](want, got []T) (changed, missing, extra []string) {
 	sums := map[string]string{}
-	for _, c := range got.Columns {
-		sums[c.Name] = c.Sum
+	for _, g := range got {
+		name, sum := g.named()
+		sums[name] = sum
 	}
-	for _, c := range want.Columns {
-		sum, ok := sums[c.Name]
-		switch delete(sums, c.Name); {
+	for _, w := range want {
+		name, sum := w.named()
+		other, ok := sums[name]
+		switch delete(sums, name); {
 		case !ok:
-			missing = append(missing, c.Name)
-		case sum != c.Sum:
-			changed = append(changed, c.Name)
+			missing = append(missing, name)
+		case sum != other:
+			changed = append(changed, name)
 		}
 	}
-	for _, c := range got.Columns {
-		if _, ok := sums[c.Name]; ok {
-			extra = append(extra, c.Name)
+	for _, g := range got {
+		name, _ := g.named()
+		if _, left := sums[name]; left {
+			extra = append(extra, name)
 		}
 	}
 	return changed, missing, extra
 }
 
-func differentTables(want, got *Table, sameNames bool) Difference {
-	changed, missing, extra := changedColumns(want, got)
-	d := Difference{Columns: int64(len(changed)), Column: firstOf(changed, missing, extra)}
-	parts := columnNews(missing, extra)
-	atEnd := false
-	if sameNames {
-		from, to, ok := want.Blocks.firstDifferent(got.Blocks)
-		if d.Row, d.LastRow = from+1, min(to, max(want.Rows, got.Rows)); !ok {
-			d.Row, d.LastRow = 0, 0
-		}
-		atEnd = ok && want.Rows != got.Rows && d.LastRow >= min(want.Rows, got.Rows)
-	}
+// tableNews adds to parts what else differs in two tables.
+func tableNews(want, got *Table, changed, parts []string, sameNames bool) []string {
+	from, to, located := want.Blocks.firstDifferent(got.Blocks)
+	located = located && sameNames
+	to = min(to, max(want.Rows, got.Rows))
+	atEnd := located && want.Rows != got.Rows && to >= min(want.Rows, got.Rows)
 	if len(changed) > 0 && !(atEnd && len(changed) == want.Count) {
 		parts = append(parts, fmt.Sprintf("%d of %s differ: %s", len(changed), count(int64(want.Count), "column"), some(changed)))
 	}
-	if d.Row > 0 {
-		parts = append(parts, fmt.Sprintf("the first row that differs is one of %s to %s", Thousands(d.Row), Thousands(d.LastRow)))
+	if located {
+		parts = append(parts, fmt.Sprintf("the first row that differs is one of %s to %s", Thousands(from+1), Thousands(to)))
 	}
 	if want.Rows != got.Rows {
 		parts = append(parts, fmt.Sprintf("want %s, got %s", count(want.Rows, "row"), Thousands(got.Rows)))
@@ -142,6 +139,5 @@ func differentTables(want, got *Table, sameNames bool) Difference {
 	if len(parts) == 0 {
 		parts = append(parts, "the tables differ in columns that are not listed")
 	}
-	d.Text = strings.Join(parts, "; ")
-	return d
+	return parts
 }

@@ -62,6 +62,8 @@ type Column struct {
 	Sum  string `json:"sum"`
 }
 
+func (c Column) named() (name, sum string) { return c.Name, c.Sum }
+
 // Summarise reads a file and returns its summary. The name says whether it is
 // a table or an archive.
 func Summarise(ctx context.Context, name string, open Opener) (Summary, error) {

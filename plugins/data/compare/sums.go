@@ -44,10 +44,10 @@ func (b *blockSums) add(unit []byte) {
 
 // widen doubles the length of a run.
 func (b *blockSums) widen() {
-	b.sums, b.each = paired(b.sums), b.each*2
+	b.sums, b.each = merged(b.sums), b.each*2
 }
 
-func paired(sums []uint64) []uint64 {
+func merged(sums []uint64) []uint64 {
 	out := make([]uint64, 0, maxBlocks)
 	for i := 0; i < len(sums); i += 2 {
 		sum := sums[i]
@@ -93,9 +93,9 @@ func (b Blocks) firstDifferent(other Blocks) (from, to int64, ok bool) {
 		case each <= 0 || o <= 0:
 			return 0, 0, false
 		case each < o:
-			x, each = paired(x), each*2
+			x, each = merged(x), each*2
 		default:
-			y, o = paired(y), o*2
+			y, o = merged(y), o*2
 		}
 	}
 	for i := range max(len(x), len(y)) {

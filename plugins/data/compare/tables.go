@@ -215,19 +215,19 @@ func (c *tableWalk) equalRows() bool {
 }
 
 // same describes tables of equal content.
-func (c *tableWalk) same(more ...Way) Difference {
+func (c *tableWalk) same(more ...string) Difference {
 	ways, details := formWays(c.want.form(), c.got.form())
 	if c.spelledMissing {
-		ways = append(ways, MissingSpell)
+		ways = append(ways, missingSpell)
 	}
 	if c.spelledNumber {
-		ways = append(ways, NumberSpell)
+		ways = append(ways, numberSpell)
 	}
 	if !c.json && !slices.Equal(c.wantNames, c.gotNames) {
-		ways = append(ways, ColumnOrder)
+		ways = append(ways, columnOrder)
 	}
 	if ways = append(ways, more...); len(ways) == 0 {
-		ways = append(ways, Layout)
+		ways = append(ways, layout)
 	}
 	return same(ways...).because(details...)
 }
@@ -245,9 +245,7 @@ func (c *tableWalk) orElse(ctx context.Context, format string, want, got Opener)
 	if sums[0] != sums[1] {
 		return c.difference(), nil
 	}
-	d := c.same(RowOrder)
-	d.Row, d.Column = c.first, c.wantNames[c.firstColumn]
-	return d.because(fmt.Sprintf("first in row %s", Thousands(c.first))), nil
+	return c.same(rowOrder).because(fmt.Sprintf("first in row %s", Thousands(c.first))), nil
 }
 
 // shifted tells rows that are missing or too many in the middle from rows that
@@ -262,9 +260,8 @@ func (c *tableWalk) shifted(ctx context.Context, format string, want, got Opener
 	if l.got > 0 {
 		n, what = l.got, "too many in"
 	}
-	d := Difference{Row: c.first, Rows: n}
-	d.Text = fmt.Sprintf("%s %s the table, at row %s; all others are equal (%s)", count(n, "row"), isAre(n)+what, Thousands(c.first), c.lengths())
-	return d, nil
+	text := fmt.Sprintf("%s %s the table, at row %s; all others are equal (%s)", count(n, "row"), isAre(n)+what, Thousands(c.first), c.lengths())
+	return Difference{Text: text}, nil
 }
 
 func isAre(n int64) string {
@@ -283,32 +280,17 @@ func (c *tableWalk) lengths() string {
 
 // difference describes tables that differ.
 func (c *tableWalk) difference() Difference {
-	d := Difference{Row: c.first, LastRow: c.first, Rows: c.differing, Columns: int64(len(c.columns))}
 	var parts []string
 	if c.first > 0 {
-		d.Column, d.Want, d.Got = c.wantNames[c.firstColumn], c.firstWant, c.firstGot
-		parts = append(parts, fmt.Sprintf("row %s, column %s: want %s, got %s", Thousands(c.first), show([]byte(d.Column)), d.Want, d.Got),
-			fmt.Sprintf("%s of %s and %d of %s differ", Thousands(c.differing), count(min(c.wantRows, c.gotRows), "row"), d.Columns, count(int64(len(c.wantNames)), "column")))
+		parts = append(parts, fmt.Sprintf("row %s, column %s: want %s, got %s", Thousands(c.first), show([]byte(c.wantNames[c.firstColumn])), c.firstWant, c.firstGot),
+			fmt.Sprintf("%s of %s and %d of %s differ", Thousands(c.differing), count(min(c.wantRows, c.gotRows), "row"), len(c.columns), count(int64(len(c.wantNames)), "column")))
 		if c.numbersOnly && c.largest < 1e-6 {
 			parts = append(parts, fmt.Sprintf("all are numbers that are equal but for rounding, by at most %.1e of their size", c.largest))
 		}
 	}
 	parts = append(parts, columnNews(c.missing, c.extra)...)
 	parts = append(parts, rowNews(c.wantRows, c.gotRows, c.first == 0)...)
-	if d.Column == "" {
-		d.Column = firstOf(c.missing, c.extra)
-	}
-	d.Text = strings.Join(parts, "; ")
-	return d
-}
-
-func firstOf(lists ...[]string) string {
-	for _, l := range lists {
-		if len(l) > 0 {
-			return l[0]
-		}
-	}
-	return ""
+	return Difference{Text: strings.Join(parts, "; ")}
 }
 
 func columnNews(missing, extra []string) (parts []string) {
