@@ -176,7 +176,7 @@ func awaitShared(t *testing.T, store *disk.Cache) string {
 	return ""
 }
 
-// Without room for a shared copy an attempt has one of its own, as before.
+// Without space for a shared copy an attempt has one of its own, as before.
 func TestDataBeyondQuota(t *testing.T) {
 	b := newBench(t)
 	store, err := disk.Open(t.TempDir(), disk.Options{Quota: 4 << 10})

@@ -45,7 +45,7 @@
 // With a runtime that can resume, the attempt's folders and the agent are named
 // after the action and the cache, and outlive the process. The next apply of the
 // same action goes on: it serves the same servers, keeps the same clock and
-// harvests. If the machine was started anew, or the agent is gone, the attempt
+// harvests. If the machine was restarted, or the agent is gone, the attempt
 // begins again in empty folders.
 //
 // # What comes back

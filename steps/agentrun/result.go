@@ -105,7 +105,7 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 }
 
 // rescue says in the log what there was when the machine failed. The attempt
-// will be repeated, and the content stays in the cache until room is needed.
+// will be repeated, and the content stays in the cache until space is needed.
 func (s *session) rescue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return

@@ -79,7 +79,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeNothingLeft sees that an attempt whose agent is gone begins anew
+// TestResumeNothingLeft sees that an attempt whose agent is gone starts from scratch
 // in empty folders.
 func TestResumeNothingLeft(t *testing.T) {
 	m := &machine{running: map[string]executor.Spec{}, command: func(s executor.Spec) error { return submit(s, "old\n") }}

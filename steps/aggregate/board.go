@@ -98,7 +98,7 @@ type Result struct {
 	Teams    int `json:"teams"`
 	// Margins are those of the best score.
 	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
-	// Uncertain is the number of runs whose medal hangs on rounding or rests
+	// Uncertain is the number of runs whose medal depends on rounding or rests
 	// on a score that is no finite number.
 	Uncertain int   `json:"uncertain"`
 	Used      *Used `json:"used,omitempty"`
@@ -286,7 +286,7 @@ func (r Result) better(a, b grading.Number) bool {
 	return a > b
 }
 
-// uncertain reports whether a medal hangs on rounding or rests on a score that
+// uncertain reports whether a medal depends on rounding or rests on a score that
 // is no finite number.
 func (e Entry) uncertain() bool {
 	return e.MedalOnNonFinite || slices.ContainsFunc(e.RoundingDecides, func(t grading.Threshold) bool { return t != grading.Median })

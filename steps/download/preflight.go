@@ -30,7 +30,7 @@ func (d *download) Estimate() step.Estimate {
 	return sum
 }
 
-// estimate is the room for one item, by what its place says, by the file that
+// estimate is the space for one item, by what its place says, by the file that
 // is there, or by the size in the definition.
 func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	if l, ok := it.local(); ok {

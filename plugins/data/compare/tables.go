@@ -136,7 +136,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// align pairs the columns by name. It does so anew when a row brought some.
+// align pairs the columns by name. It does so again when a row brought some.
 func (c *tableWalk) align() {
 	if len(c.wantNames) == len(c.want.names()) && len(c.gotNames) == len(c.got.names()) && c.place != nil {
 		return

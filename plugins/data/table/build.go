@@ -49,7 +49,7 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 
 // FromValues returns the column pandas builds from a list of these values:
 // all integers Int64 (Uint64 where one needs it), numbers and gaps Float64,
-// truth values with or without gaps Bool, texts with or without gaps Text, no
+// booleans with or without gaps Bool, strings with or without gaps Text, no
 // value at all Float64, anything else Mixed.
 func FromValues(name string, v []Value) *Column {
 	return fromKind(name, commonKind(v), v)

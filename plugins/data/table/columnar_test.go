@@ -107,9 +107,9 @@ func sameBytes(t *testing.T, write func(io.Writer, *table.Table) error, want []b
 	if err := write(&again, columnar(t)); err != nil || !bytes.Equal(want, again.Bytes()) {
 		t.Errorf("the second time other bytes are written (%v)", err)
 	}
-	for _, room := range []int{0, 5, len(want) / 2, len(want) - 1} {
-		if err := write(&fullWriter{room}, columnar(t)); err == nil {
-			t.Errorf("no error although there is room for %d of %d bytes only", room, len(want))
+	for _, space := range []int{0, 5, len(want) / 2, len(want) - 1} {
+		if err := write(&fullWriter{space}, columnar(t)); err == nil {
+			t.Errorf("no error although there is space for %d of %d bytes only", space, len(want))
 		}
 	}
 	empty, err := table.New(table.FromTexts("x", nil, nil))
@@ -128,12 +128,12 @@ func sameBytes(t *testing.T, write func(io.Writer, *table.Table) error, want []b
 	}
 }
 
-type fullWriter struct{ room int }
+type fullWriter struct{ space int }
 
 func (w *fullWriter) Write(p []byte) (int, error) {
-	if len(p) > w.room {
+	if len(p) > w.space {
 		return 0, io.ErrShortWrite
 	}
-	w.room -= len(p)
+	w.space -= len(p)
 	return len(p), nil
 }

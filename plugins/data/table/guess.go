@@ -96,7 +96,7 @@ func (g *floatGuess) finish() *vector {
 }
 
 // textGuess holds for columns in which some cell is no integer, some no
-// number and some no truth value, if no integer too large comes before them.
+// number and some no boolean, if no integer too large comes before them.
 type textGuess struct {
 	r                      rules
 	b                      *textBuilder

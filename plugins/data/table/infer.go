@@ -176,8 +176,8 @@ func (r rules) as(kind Kind, c cells) (*vector, error) {
 	return nil, fmt.Errorf("row %d: cannot read %q as %v", r.firstBad(kind, c)+1, c.at(r.firstBad(kind, c)), kind)
 }
 
-// forcedInts reads whole numbers as pandas does where dtype=int is asked:
-// floats without a fraction and truth values count as well.
+// forcedInts reads integers as pandas does where dtype=int is asked:
+// floats without a fraction and booleans count as well.
 func (r rules) forcedInts(c cells) *vector {
 	v, _ := r.tryInts(c)
 	if v == nil {
@@ -229,7 +229,7 @@ func (r rules) firstBad(kind Kind, c cells) int {
 	return 0
 }
 
-// boolBuilder collects truth values, some of which may be missing.
+// boolBuilder collects booleans, some of which may be missing.
 type boolBuilder struct {
 	bits, valid []byte
 	n           int

@@ -14,9 +14,9 @@ const (
 	Int64               // 64-bit signed integers, never missing
 	Uint64              // 64-bit unsigned integers, never missing
 	Float64             // doubles; NaN is the missing value
-	Bool                // truth values; pandas' object column if some are missing
-	Text                // UTF-8 texts
-	Mixed               // values of several kinds, as a pandas object column
+	Bool                // booleans; pandas' object column if some are missing
+	Text                // UTF-8 strings
+	Mixed               // values of several types, as a pandas object column
 )
 
 var kindNames = [...]string{"missing", "int64", "uint64", "float64", "bool", "text", "mixed"}

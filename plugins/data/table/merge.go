@@ -35,7 +35,7 @@ type merger struct {
 }
 
 // merger decides as pandas' concatenation does: numbers of several kinds
-// become doubles, truth values beside numbers become numbers in a Mixed
+// become doubles, booleans beside numbers become numbers in a Mixed
 // column, anything else keeps its values. A chunk without any value takes the
 // kind of the others.
 func (t *tally) merger() merger {
@@ -108,7 +108,7 @@ func missingVector(kind Kind, n int) *vector {
 	return floatVector(out)
 }
 
-// convert returns numbers or truth values as numbers of another kind.
+// convert returns numbers or booleans as numbers of another type.
 func (v *vector) convert(kind Kind) *vector {
 	n := v.len()
 	switch kind {

@@ -44,7 +44,7 @@ func columnsOf(in *file.Reader) []parquetColumn {
 }
 
 // storedSchema says which columns were of types that Parquet does not know,
-// such as durations, which are written as whole numbers.
+// such as durations, which are written as integers.
 func storedSchema(in *file.Reader) map[string]error {
 	strange := make(map[string]error)
 	text := in.MetaData().KeyValueMetadata().FindValue("ARROW:schema")

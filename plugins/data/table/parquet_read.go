@@ -18,7 +18,7 @@ import (
 // parquetRows is how many rows Scan gives out at once.
 const parquetRows = 1 << 16
 
-// Parquet is an open Parquet file whose columns are numbers, truth values or
+// Parquet is an open Parquet file whose columns are numbers, booleans or
 // texts. It is safe for use by several goroutines at once.
 type Parquet struct {
 	r       io.ReaderAt
@@ -37,8 +37,8 @@ type parquetColumn struct {
 }
 
 // OpenParquet reads the footer of a Parquet file. Columns have the kinds that
-// pandas.read_parquet gives them, all widths of whole numbers taken as 64 bits:
-// whole numbers with missing cells are doubles. Columns that pandas keeps as an
+// pandas.read_parquet gives them, all widths of integers taken as 64 bits:
+// integers with missing cells are doubles. Columns that pandas keeps as an
 // index are left out. To learn whether cells are missing, columns whose
 // statistics do not tell are read.
 func OpenParquet(ctx context.Context, r io.ReaderAt, size int64) (_ *Parquet, err error) {
@@ -256,7 +256,7 @@ func intsOf(name string, data arrow.Array) (*Column, error) {
 	return FromInts(name, out), err
 }
 
-// intAt returns how to read the whole numbers of an array.
+// intAt returns how to read the integers of an array.
 func intAt(data arrow.Array) (func(i int) int64, error) {
 	switch a := data.(type) {
 	case *array.Int64:

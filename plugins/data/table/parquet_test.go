@@ -139,7 +139,7 @@ func TestParquetContent(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// fullAfter is a disk with room for some bytes.
+// fullAfter is a disk with space for some bytes.
 type fullAfter int
 
 func (f *fullAfter) Write(p []byte) (int, error) {
@@ -151,14 +151,14 @@ func (f *fullAfter) Write(p []byte) (int, error) {
 
 func TestParquetWriterFails(t *testing.T) {
 	tbl := manyKinds(t, 5000)
-	for room := range 40 {
-		left := fullAfter(room * room * 10)
+	for space := range 40 {
+		left := fullAfter(space * space * 10)
 		w, err := table.NewParquetWriter(&left, tbl)
 		if err == nil {
 			err = errors.Join(w.Write(tbl), w.Close())
 		}
 		if !errors.Is(err, errFull) {
-			t.Errorf("%d bytes: %v", room*room*10, err)
+			t.Errorf("%d bytes: %v", space*space*10, err)
 		}
 	}
 }

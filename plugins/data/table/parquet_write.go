@@ -190,7 +190,7 @@ func present[T any](c *Column, there []int16, at func(i int) T) []T {
 	return out
 }
 
-// intCell reads whole numbers of 64 bits, with or without a sign.
+// intCell reads integers of 64 bits, with or without a sign.
 func intCell(c *Column) func(i int) int64 {
 	if c.Kind() != Uint64 {
 		return c.Int
@@ -201,8 +201,8 @@ func intCell(c *Column) func(i int) int64 {
 
 // ParquetContent returns a SHA-256 of what a Parquet file holds, in hexadecimal
 // digits: the number of rows, and name, kind and cells of each column in order.
-// It does not hang on the library that wrote the file, on compression, encoding,
-// row groups, the width of whole numbers or metadata. NaN counts as missing.
+// It does not depend on the library that wrote the file, on compression, encoding,
+// row groups, the width of integers or metadata. NaN counts as missing.
 func ParquetContent(ctx context.Context, r io.ReaderAt, size int64) (string, error) {
 	p, err := OpenParquet(ctx, r, size)
 	if err != nil {

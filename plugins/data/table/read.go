@@ -299,7 +299,7 @@ var errNames = errors.New("more column names are given than the file has fields"
 
 // check applies the C parser's rule to the next chunk: a record may have as
 // many fields as the record before it, shorter ones having been filled up.
-// The first record of a chunk may have more, and sets the measure anew.
+// The first record of a chunk may have more, and sets the measure again.
 func (r *ragged) check(c *chunk) error {
 	if r.header && r.named > r.fields {
 		return fmt.Errorf("%w: %d and %d", errNames, r.named, r.fields)

@@ -66,7 +66,7 @@ func TestForcedInts(t *testing.T) {
 		}
 	}
 	if got := read(t, "b\nTRUE\nfalse\n", ReadOptions{Kinds: map[string]Kind{"b": Int64}}); got.Columns()[0].Text(0)+got.Columns()[0].Text(1) != "10" {
-		t.Error("truth values are not 1 and 0")
+		t.Error("booleans are not 1 and 0")
 	}
 }
 

@@ -2,7 +2,7 @@ package table
 
 import "encoding/binary"
 
-// introsortTexts is introsort for texts. It compares whole numbers in their
+// introsortTexts is introsort for strings. It compares integers in their
 // place, made of the bytes behind what all texts begin with, which takes the
 // same decisions as long as different texts have different numbers; where they
 // turn out not to, it starts again with the texts.

@@ -28,7 +28,7 @@ type WriteOptions struct {
 }
 
 // WriteCSV writes t to w as pandas does: "\n" ends a line, floats are written
-// as FormatFloat spells them, truth values True and False, quotes in quoted
+// as FormatFloat spells them, booleans True and False, quotes in quoted
 // fields doubled. A carriage return alone is not quoted, as in Python before
 // 3.13, though readers then take it for a line end. It formats on all cores and holds a few thousand rows of
 // text at a time.

@@ -20,13 +20,13 @@ var pandasRecordsVerb = Verb{
 type seen uint8
 
 const (
-	seenInt      seen = 1 << iota // a whole number of 64 bits
+	seenInt      seen = 1 << iota // an integer of 64 bits
 	seenNegative                  // one below zero
 	seenUint                      // one above the largest int64
 	seenFloat
 	seenNull
 	seenGap    // a record without the member
-	seenObject // any other value, or a larger whole number
+	seenObject // any other value, or a larger integer
 )
 
 // frameColumn is a member of the records and how it is typed.

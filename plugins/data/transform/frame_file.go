@@ -109,11 +109,11 @@ var errStopped = errors.New("stopped")
 // lines finds the lines of the file and passes them on in lots.
 func (f *frameFile) lines(file fs.File, pass func(*lot) error) error {
 	r := bufio.NewReaderSize(file, 1<<20)
-	at, room := int64(0), int64(lotBytes)
+	at, space := int64(0), int64(lotBytes)
 	if info, err := file.Stat(); err == nil {
-		room = min(room, info.Size()) + 1<<16
+		space = min(space, info.Size()) + 1<<16
 	}
-	now := &lot{text: make([]byte, 0, room)}
+	now := &lot{text: make([]byte, 0, space)}
 	for end := false; !end; {
 		start := len(now.text)
 		size, err := readLine(r, &now.text)
@@ -140,7 +140,7 @@ func (f *frameFile) lines(file fs.File, pass func(*lot) error) error {
 			if err := pass(now); err != nil {
 				return err
 			}
-			now = &lot{chunk: next, first: len(f.starts), text: make([]byte, 0, room)}
+			now = &lot{chunk: next, first: len(f.starts), text: make([]byte, 0, space)}
 		}
 	}
 	if len(now.ends) == 0 {

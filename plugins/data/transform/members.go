@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// members are the distinct values of a column or a list; whole numbers, of
+// members are the distinct values of a column or a list; integers, of
 // which there may be millions, take little memory.
 type members struct {
 	whole map[uint64]struct{}

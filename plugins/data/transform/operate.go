@@ -171,7 +171,7 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 	return table.FromBools(name, out, nil), nil
 }
 
-// decide turns a three-way comparison into a truth value; incomparable cells
+// decide turns a three-way comparison into a boolean; incomparable cells
 // (a missing one) are only unequal.
 func decide(op Op, c int, comparable bool) bool {
 	if !comparable {

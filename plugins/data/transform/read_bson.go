@@ -226,7 +226,7 @@ func bsonCell(e bson.Element) (table.Value, error) {
 }
 
 // fieldBuilder builds a column, in little memory as long as its cells are
-// whole numbers.
+// integers.
 type fieldBuilder struct {
 	found bool
 	ints  []int64

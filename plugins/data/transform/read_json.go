@@ -47,7 +47,7 @@ func (r Records) Column(name string) (*table.Column, error) {
 	return table.FromValues(name, cells), nil
 }
 
-// JSONCell returns a text, number, condition or null as a cell. Whole numbers
+// JSONCell returns a string, number, boolean or null as a cell. Integers
 // beyond 64 bits become floats; a list or an object is an error.
 func JSONCell(v pyjson.Value) (table.Value, error) {
 	switch v.Kind() {

@@ -51,7 +51,7 @@ func trainTestSplit(rows Rows, o *splitOptions) (parts, error) {
 	return parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
 }
 
-// partSize reads a size: a share below 1, or a whole number of rows.
+// partSize reads a size: a share below 1, or a number of rows.
 func partSize(name string, v *float64) (split.Size, error) {
 	switch {
 	case v == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// mapText applies f to a text or to each text of a column; missing cells stay
+// mapText applies f to a string or to each string of a column; missing cells stay
 // missing.
 func mapText(o Operand, f func(string) (string, error)) (Operand, error) {
 	if o.Column == nil {

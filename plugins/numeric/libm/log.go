@@ -151,7 +151,7 @@ func shortLog(v float64) double {
 	return double{2 * out.hi, 2 * out.lo}
 }
 
-// timesLn2 returns e·log 2 for a whole number |e| < 2048. The first two parts
+// timesLn2 returns e·log 2 for an integer |e| < 2048. The first two parts
 // of the constant have 11 zero bits at the end, so that their products are
 // exact.
 func timesLn2(e float64) double {

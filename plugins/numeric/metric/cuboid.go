@@ -183,7 +183,7 @@ func (c cuboid) overlap(o cuboid) float64 {
 }
 
 // apart reports whether the rectangles of two boxes lie too far from each
-// other to have a point in common, with some room for rounding.
+// other to have a point in common, with some tolerance for rounding.
 func (c cuboid) apart(o cuboid) bool {
 	x, y := c.center[0]-o.center[0], c.center[1]-o.center[1]
 	reach := (math.Hypot(c.size[0], c.size[1]) + math.Hypot(o.size[0], o.size[1])) / 2

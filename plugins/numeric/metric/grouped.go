@@ -131,7 +131,7 @@ func cmpErr(err error, text string) error {
 	return fmt.Errorf("%s", text)
 }
 
-// plainFloats returns a column of numbers or truth values, gaps as NaN; texts
+// plainFloats returns a column of numbers or booleans, with NaN for missing cells; strings
 // are refused.
 func plainFloats(c *table.Column) ([]float64, error) {
 	if c.Len() > 0 && (c.Kind() == table.Text || c.Kind() == table.Mixed) {

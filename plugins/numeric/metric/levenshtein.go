@@ -45,11 +45,11 @@ func scoreSequenceErrorRate(in Input) (Score, error) {
 	}
 	edits, length := 0, 0
 	for i := range truth {
-		t, bad := wholeNumbers(truth[i])
+		t, bad := pythonInts(truth[i])
 		if bad != "" {
 			return Score{}, unscorable("the answers of row %d are no list of whole numbers", i+1)
 		}
-		p, bad := wholeNumbers(pred[i])
+		p, bad := pythonInts(pred[i])
 		if bad != "" {
 			return Score{}, unscorable("column %q: row %d: %s is not a whole number", in.Targets[0], i+1, quote(bad))
 		}
@@ -84,9 +84,9 @@ func hashes(list []string) []int64 {
 	return out
 }
 
-// wholeNumbers reads a list of Python ints as their shortest decimal texts;
+// pythonInts reads a list of Python ints as their shortest decimal texts;
 // bad is the first word that is none.
-func wholeNumbers(cell string) (list []string, bad string) {
+func pythonInts(cell string) (list []string, bad string) {
 	for _, w := range words(cell) {
 		digits, ok := plainDigits(w)
 		if !ok {

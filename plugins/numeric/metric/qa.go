@@ -78,8 +78,8 @@ func parseSpan(c *table.Column, row int) (string, bool) {
 		return text, true
 	}
 	start, end, found := strings.Cut(text, ":")
-	a, bad := wholeNumbers(start)
-	b, worse := wholeNumbers(end)
+	a, bad := pythonInts(start)
+	b, worse := pythonInts(end)
 	ok := found && bad == "" && worse == "" && len(a) == 1 && len(b) == 1
 	if !ok {
 		return "", false

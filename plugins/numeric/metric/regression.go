@@ -101,7 +101,7 @@ func scoreRMSLE(in Input) (Score, error) {
 }
 
 // halfLog2 is ln 2 in half precision, in which numpy takes the logarithms of
-// truth values.
+// booleans.
 const halfLog2 = 0.693359375
 
 // log1p returns ln(1+x) of every number as numpy.log1p does on its type.

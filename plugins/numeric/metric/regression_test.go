@@ -9,8 +9,8 @@ import (
 )
 
 // Expectations from scikit-learn 1.5.2 root_mean_squared_log_error with numpy
-// 1.26.4, which takes the logarithms of truth values in half precision.
-func TestRMSLEOfTruthValues(t *testing.T) {
+// 1.26.4, which takes the logarithms of booleans in half precision.
+func TestRMSLEOfBooleans(t *testing.T) {
 	truth, err := table.New(table.FromFloats("x", []float64{0, 1, 0.5}))
 	if err != nil {
 		t.Fatal(err)
@@ -19,8 +19,8 @@ func TestRMSLEOfTruthValues(t *testing.T) {
 		pred *table.Column
 		want float64
 	}{
-		"truth values": {table.FromBools("x", []bool{false, true, true}, nil), 0.16621587763675272},
-		"floats":       {table.FromFloats("x", []float64{0, 1, 1}), 0.16609332197106513},
+		"booleans": {table.FromBools("x", []bool{false, true, true}, nil), 0.16621587763675272},
+		"floats":   {table.FromFloats("x", []float64{0, 1, 1}), 0.16609332197106513},
 	} {
 		pred, err := table.New(c.pred)
 		if err != nil {

@@ -28,7 +28,7 @@ func (r Rounding) Round(v float64) float64 {
 }
 
 // RoundNumpy rounds as numpy.round does: v times a power of ten, to the
-// nearest whole number (halves to even), and divided again. The product can
+// nearest integer (halves to even), and divided again. The product can
 // overflow to infinity. Decimals are 0 to 22.
 func RoundNumpy(v float64, decimals int) float64 {
 	scale := math.Pow10(decimals)

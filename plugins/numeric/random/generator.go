@@ -55,7 +55,7 @@ func (g *Generator) Uniform(low, high float64) float64 {
 	return low + float64((high-low)*g.bits.float64())
 }
 
-// Integer is integers(low, high) for the default 64-bit dtype: a whole number
+// Integer is integers(low, high) for the default 64-bit dtype: an integer
 // from low … high-1. It is an error when low >= high.
 func (g *Generator) Integer(low, high int64) (int64, error) {
 	if low >= high {

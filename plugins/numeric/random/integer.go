@@ -8,7 +8,7 @@ type words interface {
 	uint64() uint64
 }
 
-// masked draws from 0 … top: a word cut down to the bits of top, drawn anew
+// masked draws from 0 … top: a word cut down to the bits of top, drawn again
 // until it is in range. A top of 32 bits costs 32-bit words, 0 costs none.
 func masked(w words, top uint64) uint64 {
 	if top == 0 {

@@ -93,7 +93,7 @@ func (p *Python) Sample(n, k int) ([]int, error) {
 
 // poolLimit is the largest population that the module copies rather than
 // remembering what was drawn. It uses 4**ceil(log(3k, 4)); 3k is never a
-// power of 4, so whole numbers give the same.
+// power of 4, so integers give the same.
 func poolLimit(k int) int {
 	limit := 21
 	if k > 5 {

@@ -73,7 +73,7 @@ func (r *RandomState) Uniform(low, high float64) float64 {
 	return low + float64((high-low)*r.mt.float64())
 }
 
-// Integer is randint(low, high) for the default 64-bit dtype: a whole number
+// Integer is randint(low, high) for the default 64-bit dtype: an integer
 // from low … high-1. It is an error when low >= high.
 func (r *RandomState) Integer(low, high int64) (int64, error) {
 	if low >= high {

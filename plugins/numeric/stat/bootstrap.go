@@ -14,7 +14,7 @@ import (
 var ErrNoInterval = errors.New("no interval")
 
 // maxDenominator bounds the common multiple of the strata's sizes, so that
-// sums of whole numbers do not overflow. Sizes up to 36 in any mixture fit.
+// sums of integers do not overflow. Sizes up to 36 in any mixture fit.
 const maxDenominator = 1 << 50
 
 // Interval is a confidence interval.
@@ -43,7 +43,7 @@ type Result struct {
 
 // MeanOfMeans resamples within each stratum and returns intervals of the mean
 // of the strata's means. With one stratum it is the ordinary bootstrap of a
-// mean. The differences are whole numbers.
+// mean. The differences are integers.
 //
 // It is scipy.stats.bootstrap(strata, statistic, paired=False, n_resamples=R,
 // rng=default_rng(seed)), with method "percentile" and "BCa".
@@ -76,7 +76,7 @@ func (o Bootstrap) MeanOfMeans(strata [][]int64) (Result, error) {
 	return r, nil
 }
 
-// means are strata whose means of means are kept as whole numbers: the sum of
+// means are strata whose means of means are kept as integers: the sum of
 // weight times difference, to be divided by scale.
 type means struct {
 	strata  [][]int64

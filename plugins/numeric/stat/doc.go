@@ -10,7 +10,7 @@
 //
 // # Numbers
 //
-// P-values of the exact tests are computed with whole numbers and rounded once.
+// P-values of the exact tests are computed with integers and rounded once.
 // Bootstrap replicates are compared exactly: statistics of equal resamples are
 // equal, however they were drawn. The same seed gives the same interval on
 // every machine, and the same that scipy.stats.bootstrap gives with

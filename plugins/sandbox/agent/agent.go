@@ -101,7 +101,7 @@ func taskFrom(getenv func(string) string) (Task, error) {
 	}
 	n, err := strconv.ParseInt(seed, 10, 64)
 	if err != nil {
-		return t, fmt.Errorf("MLEFLOW_SEED is %q; it must be a whole number", seed)
+		return t, fmt.Errorf("MLEFLOW_SEED is %q; it must be an integer", seed)
 	}
 	t.Seed = uint64(n)
 	return t, nil

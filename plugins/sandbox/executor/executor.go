@@ -69,7 +69,7 @@ type Spec struct {
 	// its services are served again, its time limit is the one it was started
 	// with. Exit.Resumed tells. A command that a live process holds is an
 	// error. A command that can be resumed has neither Stdin nor Stdout.
-	// Runtimes that cannot resume start anew.
+	// Runtimes that cannot resume start from scratch.
 	Resume bool
 	// OnStart, if it is set, is told when the command was started, by this
 	// process or, if it is resumed, by an earlier one.

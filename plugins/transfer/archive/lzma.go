@@ -36,8 +36,8 @@ func newWindow(dict uint32, size int64) (*window, error) {
 	return &window{buf: make([]byte, min(n, 1<<18)), size: int(n)}, nil
 }
 
-// room returns how many bytes may be written before the reader must take some.
-func (w *window) room() int {
+// space returns how many bytes may be written before the reader must take some.
+func (w *window) space() int {
 	if w.pos < w.read {
 		return w.read - w.pos
 	}
@@ -68,7 +68,7 @@ func (w *window) has(distance uint32) bool {
 	return int64(distance) < w.total && int64(distance) < int64(w.size)
 }
 
-// copy repeats n bytes from distance+1 back; n is at most room.
+// copy repeats n bytes from distance+1 back; n is at most space.
 func (w *window) copy(distance uint32, n int) {
 	from := w.pos - int(distance) - 1
 	if from < 0 {
@@ -189,12 +189,12 @@ func fillProbs(p []uint16) {
 func (s *lzmaState) decode(n int64) error {
 	end := s.w.total + n
 	for s.w.total < end && !s.ended {
-		room := min(int64(s.w.room()), end-s.w.total)
-		if room == 0 {
+		space := min(int64(s.w.space()), end-s.w.total)
+		if space == 0 {
 			return nil
 		}
 		if s.pending > 0 {
-			k := min(s.pending, int(room))
+			k := min(s.pending, int(space))
 			s.w.copy(s.rep[0], k)
 			s.pending -= k
 			continue

@@ -119,7 +119,7 @@ func (r *lzma2Reader) fill() error {
 		return err
 	}
 	w := r.s.w
-	n := int(min(r.left, int64(w.room())))
+	n := int(min(r.left, int64(w.space())))
 	if _, err := io.ReadFull(r.src, w.buf[w.pos:w.pos+n]); err != nil {
 		return fmt.Errorf("%w: %w", errLZMA, err)
 	}

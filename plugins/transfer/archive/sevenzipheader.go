@@ -77,7 +77,7 @@ func (h *headerReader) number() uint64 {
 	return v
 }
 
-// count reads a number of things that follow; each needs room in the header.
+// count reads a number of things that follow; each needs space in the header.
 func (h *headerReader) count() int {
 	n := h.number()
 	if n > maxHeaderItems {

@@ -43,18 +43,18 @@ func (u *unpacker) sevenZip() error {
 // sevenZipFolders unpacks all folders, as many at once as there are workers
 // and memory.
 func (u *unpacker) sevenZipFolders(a *sevenZip, firsts []int) {
-	room := &weights{free: dictionaryBytes}
-	room.cond.L = &room.mu
+	memory := &weights{free: dictionaryBytes}
+	memory.cond.L = &memory.mu
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, u.o.Workers)
 	for i := range firsts {
-		weight := room.take(a.streams.folders[i].dictionary())
+		weight := memory.take(a.streams.folders[i].dictionary())
 		slots <- struct{}{}
 		if u.ctx.Err() != nil {
 			break
 		}
 		wg.Go(func() {
-			defer func() { <-slots; room.give(weight) }()
+			defer func() { <-slots; memory.give(weight) }()
 			if err := u.sevenZipFolder(a, i, firsts[i]); err != nil {
 				u.fail(err)
 			}

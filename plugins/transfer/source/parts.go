@@ -80,7 +80,7 @@ func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64)
 			p = newPart(from, buf, min(size, total-from))
 		}
 		from += int64(len(p.buf))
-		q.ordered <- p // has room for all there is memory for
+		q.ordered <- p // has space for all there is memory for
 		select {
 		case q.todo <- p:
 		case <-ctx.Done():

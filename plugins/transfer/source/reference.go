@@ -155,7 +155,7 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 	case archived:
 		data, err := file{}.Fetch(ctx, from)
 		if errors.Is(err, ErrMismatch) {
-			err = fmt.Errorf("%w; what is beside it was made from it: fetch the data anew, or move the archive away to take %s on trust",
+			err = fmt.Errorf("%w; what is beside it was made from it: fetch the data again, or move the archive away to take %s on trust",
 				err, filepath.Join(req.Spec.Path, "raw"))
 		}
 		return data, err

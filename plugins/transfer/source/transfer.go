@@ -54,7 +54,7 @@ func (t *transfer) logs(format string, args ...any) {
 // mostVersions is how often a file may change during its download.
 const mostVersions = 5
 
-// run fetches the file. A file that changes is begun anew.
+// run fetches the file. A file that changes is fetched again from scratch.
 func (t *transfer) run(ctx context.Context) (Data, error) {
 	var data Data
 	var err error

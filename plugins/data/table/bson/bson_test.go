@@ -80,7 +80,7 @@ func TestAppendAgainstPymongo(t *testing.T) {
 	}
 }
 
-// number returns a document of one whole number.
+// number returns a document of one integer.
 func number(name string, n int32) []byte {
 	d := append([]byte{0, 0, 0, 0, byte(bson.Int32)}, name...)
 	d = binary.LittleEndian.AppendUint32(append(d, 0), uint32(n))

@@ -55,7 +55,7 @@ type parser struct {
 	buf    []byte
 	stack  []Value // the items of the arrays and objects that are open
 	shapes shapes
-	room   room
+	arena  arena
 	head   int  // so many items of the outermost list are enough; 0: all
 	headed bool // and they were read
 }
@@ -170,8 +170,8 @@ func (p *parser) array(depth int) (Value, error) {
 
 // close makes a value of the items on the stack from start on.
 func (p *parser) close(k Kind, s *shape, start int) Value {
-	b := p.room.box()
-	b.shape, b.items = s, p.room.items(p.stack[start:])
+	b := p.arena.box()
+	b.shape, b.items = s, p.arena.items(p.stack[start:])
 	clear(p.stack[start:])
 	p.stack = p.stack[:start]
 	return ofBox(k, b)
@@ -238,7 +238,7 @@ func (p *parser) str() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.room.text(s), nil
+	return p.arena.text(s), nil
 }
 
 // rawString reads a string; the bytes are good until anything else is read.

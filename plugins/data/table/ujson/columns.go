@@ -46,7 +46,7 @@ const (
 	seenNull seen = 1 << iota
 	seenBool
 	seenInt
-	seenNegative // a whole number below zero
+	seenNegative // an integer below zero
 	seenUint     // one above the largest int64
 	seenFloat
 	seenText

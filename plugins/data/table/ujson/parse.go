@@ -17,7 +17,7 @@ import (
 const maxDepth = 1023
 
 // parse reads one value, as ujson_loads(text, precise_float=False) does. Whole
-// numbers stay whole numbers; those beyond 64 bits are refused unless their
+// numbers stay integers; those beyond 64 bits are refused unless their
 // digits happen to wrap unseen. NaN is null.
 func parse(data []byte) (pyjson.Value, error) {
 	p := parser{data: data}

@@ -26,7 +26,7 @@ func Append(b []byte, v pyjson.Value) ([]byte, error) {
 		}
 		n, ok := v.Uint()
 		if !ok {
-			return b, errors.New("write JSON: a whole number of more than 64 bits")
+			return b, errors.New("write JSON: an integer of more than 64 bits")
 		}
 		return strconv.AppendUint(b, n, 10), nil
 	case pyjson.Float:

@@ -129,17 +129,17 @@ func (b *Builder) resolve(image string) (string, error) {
 
 // build makes the layout work/image.
 func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writer) error {
-	room := newRoom(b.MaxBytes)
+	quota := newQuota(b.MaxBytes)
 	img, err := b.base(ctx, r.Base, filepath.Join(work, "base"))
 	if err != nil {
 		return err
 	}
-	if err := room.takeLayers(img); err != nil {
+	if err := quota.takeLayers(img); err != nil {
 		return fmt.Errorf("read base: %w", err)
 	}
 	if len(r.Files) > 0 {
 		file := filepath.Join(work, "files.tar")
-		if err := writeTo(file, func(w io.Writer) error { return writeLayer(room.bound(w), r.Files) }); err != nil {
+		if err := writeTo(file, func(w io.Writer) error { return writeLayer(quota.bound(w), r.Files) }); err != nil {
 			return err
 		}
 		if img, err = appendLayer(img, file, "files"); err != nil {
@@ -150,7 +150,7 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 		return err
 	}
 	for i, command := range r.Commands {
-		if img, err = b.command(ctx, img, r, command, room, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
+		if img, err = b.command(ctx, img, r, command, quota, filepath.Join(work, fmt.Sprintf("step-%d", i)), logs); err != nil {
 			return fmt.Errorf("run %q: %w", strings.Join(command, " "), err)
 		}
 	}
@@ -163,23 +163,23 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 		return scratch(), nil
 	}
 	if isFile(name) {
-		return fileImage(name, dir, newRoom(b.MaxBytes))
+		return fileImage(name, dir, newQuota(b.MaxBytes))
 	}
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
 	archive := dir + ".tar"
-	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, newRoom(b.MaxBytes).bound(w)) }); err != nil {
+	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, newQuota(b.MaxBytes).bound(w)) }); err != nil {
 		return nil, fmt.Errorf("fetch base: %w", err)
 	}
-	if err := unpackLayout(archive, dir, newRoom(b.MaxBytes)); err != nil {
+	if err := unpackLayout(archive, dir, newQuota(b.MaxBytes)); err != nil {
 		return nil, fmt.Errorf("read base: %w", err)
 	}
 	return onlyImage(dir)
 }
 
 // command runs one command on the image so far and adds what it changed.
-func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, room *room, dir string, logs io.Writer) (v1.Image, error) {
+func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, quota *quota, dir string, logs io.Writer) (v1.Image, error) {
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
@@ -190,11 +190,11 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 	settled := make(chan error, 1)
 	file := dir + ".tar"
 	go func() {
-		err := writeTo(file, func(w io.Writer) error { return settle(room.bound(w), read) })
+		err := writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), read) })
 		read.CloseWithError(err)
 		settled <- err
 	}()
-	run := Run{Image: dir, Command: command, Network: r.Network, MaxBytes: room.left}
+	run := Run{Image: dir, Command: command, Network: r.Network, MaxBytes: quota.left}
 	if b.Equip != nil {
 		b.Equip(&run)
 	}
@@ -342,7 +342,7 @@ func writeTo(name string, write func(io.Writer) error) error {
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string, room *room) error {
+func unpackLayout(archive, dir string, quota *quota) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -367,7 +367,7 @@ func unpackLayout(archive, dir string, room *room) error {
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		if err := room.take(h.Size); err != nil {
+		if err := quota.take(h.Size); err != nil {
 			return err
 		}
 		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {

@@ -113,7 +113,7 @@ func archiveDigest(path string) (string, error) {
 }
 
 // fileImage reads the image at a path. What has to be unpacked goes to dir.
-func fileImage(path, dir string, room *room) (v1.Image, error) {
+func fileImage(path, dir string, quota *quota) (v1.Image, error) {
 	kind, err := lookAt(path)
 	if err != nil {
 		return nil, err
@@ -122,24 +122,24 @@ func fileImage(path, dir string, room *room) (v1.Image, error) {
 	case layoutFolder:
 		return onlyImage(path)
 	case ociArchive:
-		if err := unpackLayout(path, dir, room); err != nil {
+		if err := unpackLayout(path, dir, quota); err != nil {
 			return nil, fmt.Errorf("read base: %w", err)
 		}
 		return onlyImage(dir)
 	}
-	return rootImage(path, dir, room)
+	return rootImage(path, dir, quota)
 }
 
 // rootImage makes the image of a root file system: its one layer, with the
 // times that every layer has.
-func rootImage(path, dir string, room *room) (v1.Image, error) {
+func rootImage(path, dir string, quota *quota) (v1.Image, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	file := dir + "-root.tar"
-	if err := writeTo(file, func(w io.Writer) error { return settle(room.bound(w), in) }); err != nil {
+	if err := writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), in) }); err != nil {
 		return nil, fmt.Errorf("read root file system: %w", err)
 	}
 	return appendLayer(scratch(), file, "root file system")

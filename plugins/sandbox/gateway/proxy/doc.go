@@ -8,7 +8,7 @@
 //     ClientHello must be the host of the CONNECT. TLS is not terminated; what
 //     was read is passed on as it is. A place that is an address needs no name.
 //   - Plain HTTP requests in absolute form (GET http://host:port/path) to a
-//     place on the list. The request is written anew from what was understood,
+//     place on the list. The request is rewritten from what was understood,
 //     one request to a connection, so that no two readers of one text can
 //     disagree; its Host is that of the address.
 //

@@ -93,7 +93,7 @@ func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 	return p.find(c.Host, port)
 }
 
-// outgoing writes a request anew from what was understood of it.
+// outgoing rewrites a request from what was understood of it.
 func outgoing(ctx context.Context, r *http.Request, c *Conn, port uint16) *http.Request {
 	host := net.JoinHostPort(c.Host, strconv.Itoa(int(port)))
 	if port == 80 {

@@ -2,10 +2,10 @@ package pyjson
 
 import "unsafe"
 
-// room hands out memory for what a parser makes, in pieces that grow, so that
+// arena hands out memory for what a parser makes, in pieces that grow, so that
 // a million records are few allocations. A piece lives as long as anything in
 // it.
-type room struct {
+type arena struct {
 	boxes  []box
 	values []Value
 	bytes  []byte
@@ -19,7 +19,7 @@ const (
 	maxBytes   = 1 << 16
 )
 
-func (r *room) box() *box {
+func (r *arena) box() *box {
 	if len(r.boxes) == 0 {
 		r.boxPiece = min(max(2*r.boxPiece, firstPiece), maxPiece)
 		r.boxes = make([]box, r.boxPiece)
@@ -30,7 +30,7 @@ func (r *room) box() *box {
 }
 
 // items returns a copy of the values.
-func (r *room) items(v []Value) []Value {
+func (r *arena) items(v []Value) []Value {
 	n := len(v)
 	switch {
 	case n == 0:
@@ -50,7 +50,7 @@ func (r *room) items(v []Value) []Value {
 }
 
 // text returns a copy of the bytes as a text.
-func (r *room) text(s []byte) string {
+func (r *arena) text(s []byte) string {
 	n := len(s)
 	switch {
 	case n == 0:

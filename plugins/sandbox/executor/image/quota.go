@@ -17,18 +17,18 @@ const DefaultMaxBytes = 64 << 30
 // ErrTooLarge says that an image would take more than it may.
 var ErrTooLarge = errors.New("the image is larger than allowed")
 
-// room is what is left of an image's limit.
-type room struct{ most, left int64 }
+// quota is what is left of an image's limit.
+type quota struct{ most, left int64 }
 
-func newRoom(most int64) *room {
+func newQuota(most int64) *quota {
 	if most <= 0 {
 		most = math.MaxInt64
 	}
-	return &room{most: most, left: most}
+	return &quota{most: most, left: most}
 }
 
 // take takes n bytes.
-func (r *room) take(n int64) error {
+func (r *quota) take(n int64) error {
 	if n > r.left {
 		return fmt.Errorf("%w: it takes more than %d bytes unpacked", ErrTooLarge, r.most)
 	}
@@ -37,16 +37,16 @@ func (r *room) take(n int64) error {
 }
 
 // bound returns a writer of what counts.
-func (r *room) bound(w io.Writer) io.Writer { return &bounded{w, r} }
+func (r *quota) bound(w io.Writer) io.Writer { return &bounded{w, r} }
 
 type bounded struct {
 	io.Writer
-	room *room
+	quota *quota
 }
 
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
-	if err := b.room.take(int64(len(p))); err != nil {
+	if err := b.quota.take(int64(len(p))); err != nil {
 		return 0, err
 	}
 	return b.Writer.Write(p)
@@ -54,7 +54,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // takeLayers takes what the layers of an image hold unpacked, reading no further
 // than the limit.
-func (r *room) takeLayers(img v1.Image) error {
+func (r *quota) takeLayers(img v1.Image) error {
 	layers, err := img.Layers()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *room) takeLayers(img v1.Image) error {
 // itself, whichever is more, as files may have holes. It reads up to the limit
 // most, beyond which it is ErrTooLarge.
 func Unpacked(layer io.Reader, most int64) (int64, error) {
-	counted := &room{most: most, left: most}
+	counted := &quota{most: most, left: most}
 	in, files := tar.NewReader(io.TeeReader(layer, counted.bound(io.Discard))), int64(0)
 	for {
 		h, err := in.Next()
