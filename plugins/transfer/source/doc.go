@@ -30,7 +30,7 @@
 // and is not given to anyone. A fetch that was cut off goes on where it
 // stopped, in another attempt or another process, when the source can prove
 // that the file is still the same. Bytes of two versions are never mixed: a file
-// that changes starts from scratch, and an answer that contradicts itself or what was
+// that changes is fetched again from scratch, and an answer that contradicts itself or what was
 // asked for is not used. A credential goes to the host it is for and to no other,
 // and is in no key, log or error. Fingerprint reads no network.
 package source
