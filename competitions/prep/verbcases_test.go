@@ -94,6 +94,7 @@ func verbsAgainstPandas(t *testing.T, file verbCases, used *strings.Builder) {
 	for _, c := range file.Cases {
 		used.WriteString(c.Expr + "\n")
 		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
 			output := "table \"out\" {\n rows = " + c.Expr
 			if c.JSON {
 				output = "json \"out\" {\n value = " + c.Expr
