@@ -4,73 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions"
 )
 
-// app is what all commands share: the process's streams and the global flags.
+// app is what a command may use: each part by itself, so that what a function
+// needs shows in what it takes.
 type app struct {
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
-	environ []string
-
-	cacheDir string
-	// remoteCache is the address of the remote cache, or empty.
-	remoteCache string
-
-	json    bool
-	noColor bool
-	verbose bool
-	// competitionDirs are folders of competitions that the command line names,
-	// named those that the pipeline does.
-	competitionDirs []string
-	named           []competitions.Folder
-	// network are the flags of commands that fetch data.
-	network networkFlags
+	*terminal
+	*store
+	*library
 
 	// started says that the command line was understood and a command's own
 	// run function was reached; errors before that are wrong usage.
 	started bool
+}
 
-	// screen is the live view while one owns the terminal.
-	screenMu sync.Mutex
-	screen   *view.Live
+// newApp returns an app on the given terminal.
+func newApp(t *terminal) *app {
+	return &app{terminal: t, store: &store{terminal: t}, library: &library{terminal: t}}
 }
 
 // say tells the person something while a command runs.
-func (a *app) say(text string) {
-	a.screenMu.Lock()
-	defer a.screenMu.Unlock()
-	if a.screen != nil {
-		a.screen.Say(text)
+func (t *terminal) say(text string) {
+	t.screenMu.Lock()
+	defer t.screenMu.Unlock()
+	if t.screen != nil {
+		t.screen.Say(text)
 		return
 	}
-	fmt.Fprintln(a.stderr, "\n"+text)
+	fmt.Fprintln(t.stderr, "\n"+text)
 }
 
 // leave gives the terminal back before the process ends without returning.
-func (a *app) leave() {
-	a.screenMu.Lock()
-	defer a.screenMu.Unlock()
-	if a.screen != nil {
-		a.screen.Abandon()
+func (t *terminal) leave() {
+	t.screenMu.Lock()
+	defer t.screenMu.Unlock()
+	if t.screen != nil {
+		t.screen.Abandon()
 	}
 }
 
 // setScreen notes which view owns the terminal; nil is none.
-func (a *app) setScreen(l *view.Live) {
-	a.screenMu.Lock()
-	defer a.screenMu.Unlock()
-	a.screen = l
+func (t *terminal) setScreen(l *view.Live) {
+	t.screenMu.Lock()
+	defer t.screenMu.Unlock()
+	t.screen = l
 }
 
 // Main runs the command line and returns the exit status.
@@ -78,7 +62,7 @@ func Main(args []string) int {
 	if len(args) > 0 && hidden[args[0]] != nil {
 		return hidden[args[0]](args[1:])
 	}
-	a := &app{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()}
+	a := newApp(&terminal{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()})
 	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()
 	return a.main(ctx, args)
@@ -124,11 +108,11 @@ func (a *app) report(err error) {
 
 // cacheFolder returns the folder of the cache: the flag, the environment
 // variable, or below the user's cache directory.
-func (a *app) cacheFolder() (string, error) {
-	if a.cacheDir != "" {
-		return filepath.Abs(a.cacheDir)
+func (s *store) cacheFolder() (string, error) {
+	if s.cacheDir != "" {
+		return filepath.Abs(s.cacheDir)
 	}
-	if dir := a.env("MLEFLOW_CACHE_DIR"); dir != "" {
+	if dir := s.env("MLEFLOW_CACHE_DIR"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	base, err := os.UserCacheDir()
@@ -139,20 +123,20 @@ func (a *app) cacheFolder() (string, error) {
 }
 
 // env returns an environment variable, "" when it is not set.
-func (a *app) env(name string) string {
-	for i := len(a.environ) - 1; i >= 0; i-- {
-		if key, value, ok := strings.Cut(a.environ[i], "="); ok && key == name {
+func (t *terminal) env(name string) string {
+	for i := len(t.environ) - 1; i >= 0; i-- {
+		if key, value, ok := strings.Cut(t.environ[i], "="); ok && key == name {
 			return value
 		}
 	}
 	return ""
 }
 
-func (a *app) outStyle() view.Style { return view.StyleFor(a.stdout, a.plainText()) }
-func (a *app) errStyle() view.Style { return view.StyleFor(a.stderr, a.plainText()) }
+func (t *terminal) outStyle() view.Style { return view.StyleFor(t.stdout, t.plainText()) }
+func (t *terminal) errStyle() view.Style { return view.StyleFor(t.stderr, t.plainText()) }
 
-func (a *app) plainText() bool {
-	return a.noColor || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb"
+func (t *terminal) plainText() bool {
+	return t.noColor || t.env("NO_COLOR") != "" || t.env("TERM") == "dumb"
 }
 
 // action adapts a run function to cobra and notes that usage was right.

@@ -27,7 +27,7 @@ func TestNormalise(t *testing.T) {
 		{"after the end of flags", []string{"fmt", "--", "-check"}, []string{"fmt", "--", "-check"}},
 		{"unknown flags stay", []string{"plan", "-nonsense", "-"}, []string{"plan", "-nonsense", "-"}},
 	}
-	root := newRoot(&app{})
+	root := newRoot(newApp(&terminal{}))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.out, normalise(root, tt.args)); diff != "" {
@@ -40,7 +40,7 @@ func TestNormalise(t *testing.T) {
 // TestFlagsAgree makes sure that a long flag takes a value in all commands or
 // in none, which normalise relies on.
 func TestFlagsAgree(t *testing.T) {
-	root := newRoot(&app{})
+	root := newRoot(newApp(&terminal{}))
 	takes := longFlags(root)
 	for _, args := range [][]string{{"plan", "-json"}, {"grade-sample", "-json"}} {
 		if takes[args[1][1:]] {

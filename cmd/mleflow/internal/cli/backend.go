@@ -74,13 +74,13 @@ func (b *backend) Close() error {
 	return b.cache.Close()
 }
 
-func (a *app) openCache() (*disk.Cache, error) {
-	folder, err := a.cacheFolder()
+func (s *store) openCache() (*disk.Cache, error) {
+	folder, err := s.cacheFolder()
 	if err != nil {
 		return nil, err
 	}
 	opts := disk.Options{Last: all.Varying()}
-	if text := a.env("MLEFLOW_CACHE_QUOTA"); text != "" {
+	if text := s.env("MLEFLOW_CACHE_QUOTA"); text != "" {
 		if opts.Quota, err = config.ParseSize(text); err != nil {
 			return nil, usagef("MLEFLOW_CACHE_QUOTA: %w", err)
 		}
@@ -103,8 +103,8 @@ func (a *app) bareEngine() (*engine.Engine, error) {
 }
 
 // openLedger returns the record of runs, for commands that only read it.
-func (a *app) openLedger() (*ledger.Ledger, error) {
-	folder, err := a.cacheFolder()
+func (s *store) openLedger() (*ledger.Ledger, error) {
+	folder, err := s.cacheFolder()
 	if err != nil {
 		return nil, err
 	}

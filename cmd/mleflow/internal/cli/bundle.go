@@ -64,7 +64,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, past *ledger.Past) er
 		if err != nil {
 			return err
 		}
-		return a.showBundle(written)
+		return showBundle(a.terminal, written)
 	})
 }
 
@@ -83,7 +83,7 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 	if err != nil {
 		return err
 	}
-	p, hidden, err := a.recordedProgram(b.engine, past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, in)
+	p, hidden, err := recordedProgram(a.terminal, b.engine, past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, in)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 	return fn(bundle.Source{
 		Past: past, Ledger: b.options.Ledger, Cache: b.options.Cache, Graph: p.Graph,
 		Folders: map[string]string{"CACHE": b.cache.Dir(), "~": home, "TMP": os.TempDir()},
-		Secrets: append(a.credentials(p), hidden...),
+		Secrets: append(credentialsOf(a.terminal, p), hidden...),
 	})
 }
 
@@ -102,7 +102,7 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 // read. Sensitive ones,
 // which are recorded nowhere, come from the command line and the environment,
 // or else are given any value: nothing that is stored depends on them.
-func (a *app) recordedProgram(e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
+func recordedProgram(t *terminal, e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
 	text, found := sources[filepath.Base(path)]
 	if !found {
 		return nil, nil, fmt.Errorf("run %s has no text of its pipeline", run)
@@ -111,7 +111,7 @@ func (a *app) recordedProgram(e *engine.Engine, run, path string, sources map[st
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs := config.Inputs{Environ: a.environ, Assignments: append(given, in.assignments...), Files: sources}
+	inputs := config.Inputs{Environ: t.environ, Assignments: append(given, in.assignments...), Files: sources}
 	p, diags := e.Parse(path, text, inputs)
 	if diags.HasErrors() && p.Pipeline != nil {
 		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {
@@ -123,11 +123,11 @@ func (a *app) recordedProgram(e *engine.Engine, run, path string, sources map[st
 		}
 		p, diags = e.Parse(path, text, inputs)
 	}
-	if err := a.settle(diags, p); err != nil {
+	if err := t.settle(diags, p); err != nil {
 		return nil, nil, err
 	}
 	values, diags := p.Pipeline.Values(inputs)
-	return p, p.Pipeline.Hidden(values), a.settle(diags, p)
+	return p, p.Pipeline.Hidden(values), t.settle(diags, p)
 }
 
 // sensitive yields the names of variables that must be given and are recorded
@@ -145,17 +145,17 @@ func sensitive(p *config.Pipeline) func(func(string) bool) {
 // secretNames end the names of environment variables that hold secrets.
 var secretNames = []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"}
 
-// credentials are the values of the secrets that this process can see: those
+// credentialsOf are the values of the secrets that this process can see: those
 // of the environment, Kaggle's, and those of the agents. They are looked for in
 // a bundle, where none should be.
-func (a *app) credentials(p *engine.Program) []string {
+func credentialsOf(t *terminal, p *engine.Program) []string {
 	var list []string
 	file := func(path string) {
 		if text, err := os.ReadFile(path); err == nil && len(text) < 64<<10 {
 			list = append(list, string(text))
 		}
 	}
-	for _, entry := range a.environ {
+	for _, entry := range t.environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if slices.ContainsFunc(secretNames, func(end string) bool { return strings.HasSuffix(strings.ToUpper(name), end) }) {
 			list = append(list, value)
@@ -185,7 +185,7 @@ func (a *app) credentials(p *engine.Program) []string {
 			from, what, _ := strings.Cut(v.AsString(), ":")
 			switch from {
 			case "env":
-				list = append(list, a.env(what))
+				list = append(list, t.env(what))
 			case "file":
 				file(what)
 			}
@@ -194,20 +194,20 @@ func (a *app) credentials(p *engine.Program) []string {
 	return list
 }
 
-func (a *app) showBundle(w *bundle.Written) error {
-	if a.json {
-		return writeJSON(a.stdout, w)
+func showBundle(t *terminal, w *bundle.Written) error {
+	if t.json {
+		return writeJSON(t.stdout, w)
 	}
-	fmt.Fprintf(a.stdout, "%s holds run %s: %s, %s.\nmanifest  sha256:%s\n", w.File, w.Run, view.Plural(w.Files, "file"), view.Bytes(w.Bytes), w.Manifest)
+	fmt.Fprintf(t.stdout, "%s holds run %s: %s, %s.\nmanifest  sha256:%s\n", w.File, w.Run, view.Plural(w.Files, "file"), view.Bytes(w.Bytes), w.Manifest)
 	if w.KeyID != "" {
-		fmt.Fprintf(a.stdout, "signed    by key %s\n", w.KeyID)
+		fmt.Fprintf(t.stdout, "signed    by key %s\n", w.KeyID)
 	} else {
-		fmt.Fprintln(a.stdout, "signed    no; whoever checks it must know the manifest's digest from you")
+		fmt.Fprintln(t.stdout, "signed    no; whoever checks it must know the manifest's digest from you")
 	}
-	fmt.Fprintf(a.stdout, "left out  %s, listed in omitted.json\n", view.Plural(len(w.Omitted), "thing"))
-	if a.verbose {
+	fmt.Fprintf(t.stdout, "left out  %s, listed in omitted.json\n", view.Plural(len(w.Omitted), "thing"))
+	if t.verbose {
 		for _, o := range w.Omitted {
-			fmt.Fprintf(a.stdout, "  %s: %s\n", view.OneLine(o.What), o.Why)
+			fmt.Fprintf(t.stdout, "  %s: %s\n", view.OneLine(o.What), o.Why)
 		}
 	}
 	return nil

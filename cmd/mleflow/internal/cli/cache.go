@@ -22,8 +22,8 @@ func newCache(a *app) *cobra.Command {
 }
 
 // withCache opens the cache for one command.
-func (a *app) withCache(run func(*disk.Cache) error) (err error) {
-	c, err := a.openCache()
+func (s *store) withCache(run func(*disk.Cache) error) (err error) {
+	c, err := s.openCache()
 	if err != nil {
 		return err
 	}
@@ -42,15 +42,15 @@ func newCacheInfo(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showCacheInfo(info)
+				return showCacheInfo(a.terminal, info)
 			})
 		}),
 	}
 }
 
-func (a *app) showCacheInfo(i disk.Info) error {
-	if a.json {
-		return writeJSON(a.stdout, i)
+func showCacheInfo(t *terminal, i disk.Info) error {
+	if t.json {
+		return writeJSON(t.stdout, i)
 	}
 	quota := "none (set MLEFLOW_CACHE_QUOTA, such as 500GiB)"
 	if i.Quota > 0 {
@@ -68,19 +68,19 @@ func (a *app) showCacheInfo(i disk.Info) error {
 		{"results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
 		{"processes", fmt.Sprintf("%d have it open", i.Processes)},
 	} {
-		fmt.Fprintf(a.stdout, "%-10s %s\n", row[0], row[1])
+		fmt.Fprintf(t.stdout, "%-10s %s\n", row[0], row[1])
 	}
 	if i.Copies > 0 {
-		fmt.Fprintf(a.stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
+		fmt.Fprintf(t.stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
 	}
 	if i.Reserved > 0 {
-		fmt.Fprintf(a.stdout, "%-10s %s for work that is going on\n", "reserved", view.Bytes(i.Reserved))
+		fmt.Fprintf(t.stdout, "%-10s %s for work that is going on\n", "reserved", view.Bytes(i.Reserved))
 	}
 	if i.Kept > 0 {
-		fmt.Fprintf(a.stdout, "%-10s %s of agents that may go on\n", "kept", view.Plural(i.Kept, "work folder"))
+		fmt.Fprintf(t.stdout, "%-10s %s of agents that may go on\n", "kept", view.Plural(i.Kept, "work folder"))
 	}
 	if i.Quarantined > 0 {
-		fmt.Fprintf(a.stdout, "%-10s %s\n", "damaged", a.outStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))
+		fmt.Fprintf(t.stdout, "%-10s %s\n", "damaged", t.outStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func newCacheGC(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showCollected(result, dryRun)
+				return showCollected(a.terminal, result, dryRun)
 			})
 		}),
 	}
@@ -72,31 +72,31 @@ type collectedJSON struct {
 	DryRun      bool        `json:"dry_run"`
 }
 
-func (a *app) showCollected(r disk.GCResult, dryRun bool) error {
-	if a.json {
+func showCollected(t *terminal, r disk.GCResult, dryRun bool) error {
+	if t.json {
 		if r.Evicted == nil {
 			r.Evicted = []disk.Item{}
 		}
-		return writeJSON(a.stdout, collectedJSON{r.Evicted, r.Objects, r.Copies, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
+		return writeJSON(t.stdout, collectedJSON{r.Evicted, r.Objects, r.Copies, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
 	}
 	verb := "Removed"
 	if dryRun {
 		verb = "Would remove"
 	}
 	for _, item := range r.Evicted {
-		fmt.Fprintf(a.stdout, "evicted %s (%s)\n", item.Address, view.Bytes(item.Size))
+		fmt.Fprintf(t.stdout, "evicted %s (%s)\n", item.Address, view.Bytes(item.Size))
 	}
 	removed := view.Plural(int(r.Objects), "object")
 	if r.Copies > 0 {
 		removed += " and " + view.Plural(int(r.Copies), "shared folder")
 	}
-	fmt.Fprintf(a.stdout, "%s %s, %s; %s in %s left.\n", verb, removed, view.Bytes(r.Bytes),
+	fmt.Fprintf(t.stdout, "%s %s, %s; %s in %s left.\n", verb, removed, view.Bytes(r.Bytes),
 		view.Bytes(r.BytesLeft), view.Plural(int(r.ObjectsLeft), "object"))
 	if linked := r.Bytes - r.DiskBytes; linked > 0 {
-		fmt.Fprintf(a.stdout, "%s of that are linked from folders outside the cache, and keep their space until those are removed.\n", view.Bytes(linked))
+		fmt.Fprintf(t.stdout, "%s of that are linked from folders outside the cache, and keep their space until those are removed.\n", view.Bytes(linked))
 	}
 	if r.Kept != "" {
-		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle().Warn("Larger than asked for:"), r.Kept)
+		fmt.Fprintf(t.stdout, "%s %s\n", t.outStyle().Warn("Larger than asked for:"), r.Kept)
 	}
 	return nil
 }

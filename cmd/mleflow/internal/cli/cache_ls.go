@@ -25,26 +25,26 @@ func newCacheLs(a *app) *cobra.Command {
 				if len(args) == 1 {
 					prefix = args[0]
 				}
-				return a.showItems(items, prefix)
+				return showItems(a.terminal, items, prefix)
 			})
 		}),
 	}
 }
 
-func (a *app) showItems(items []disk.Item, prefix string) error {
+func showItems(term *terminal, items []disk.Item, prefix string) error {
 	shown := []disk.Item{}
 	for _, item := range items {
 		if strings.HasPrefix(item.Address, prefix) {
 			shown = append(shown, item)
 		}
 	}
-	if a.json {
-		return writeJSON(a.stdout, map[string]any{"records": shown})
+	if term.json {
+		return writeJSON(term.stdout, map[string]any{"records": shown})
 	}
 	t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
 	for _, item := range shown {
 		t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
 			time.UnixMilli(item.RecordedUnixMilli).Format("2006-01-02 15:04:05"), strings.Join(item.Pins, ", "))
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(term.stdout, term.outStyle())
 }

@@ -26,9 +26,9 @@ func newCachePin(a *app) *cobra.Command {
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				if len(args) == 0 {
-					return a.showPins(cmd.Context(), c)
+					return showPins(cmd.Context(), a.terminal, c)
 				}
-				return a.pin(cmd.Context(), c, name, args)
+				return pinResults(cmd.Context(), a.terminal, c, name, args)
 			})
 		}),
 	}
@@ -36,7 +36,7 @@ func newCachePin(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) pin(ctx context.Context, c *disk.Cache, name string, refs []string) error {
+func pinResults(ctx context.Context, t *terminal, c *disk.Cache, name string, refs []string) error {
 	if name == "" {
 		name = refs[0]
 	}
@@ -55,10 +55,10 @@ func (a *app) pin(ctx context.Context, c *disk.Cache, name string, refs []string
 	if err := c.Pin(ctx, p); err != nil {
 		return err
 	}
-	if a.json {
-		return writeJSON(a.stdout, p)
+	if t.json {
+		return writeJSON(t.stdout, p)
 	}
-	fmt.Fprintf(a.stdout, "Pinned %s as %s.\n", view.Plural(len(p.Actions), "result"), name)
+	fmt.Fprintf(t.stdout, "Pinned %s as %s.\n", view.Plural(len(p.Actions), "result"), name)
 	return nil
 }
 
@@ -120,22 +120,22 @@ func actionsOfRun(past *ledger.Past, items []disk.Item) ([]digest.ActionID, erro
 	return found, nil
 }
 
-func (a *app) showPins(ctx context.Context, c *disk.Cache) error {
+func showPins(ctx context.Context, term *terminal, c *disk.Cache) error {
 	pins, err := c.Pins(ctx)
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if term.json {
 		if pins == nil {
 			pins = []disk.Pin{}
 		}
-		return writeJSON(a.stdout, map[string]any{"pins": pins})
+		return writeJSON(term.stdout, map[string]any{"pins": pins})
 	}
 	t := view.NewTable("Pin", ">Results", "Made")
 	for _, p := range pins {
 		t.Row(p.Name, fmt.Sprint(len(p.Actions)+len(p.Refs)), time.UnixMilli(p.CreatedUnixMilli).Format("2006-01-02 15:04:05"))
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(term.stdout, term.outStyle())
 }
 
 func newCacheUnpin(a *app) *cobra.Command {

@@ -19,7 +19,7 @@ func newCacheVerify(a *app) *cobra.Command {
 		Long:  "Look at every object, read those that were written to since they were stored, and\nfollow every record. With --full every byte is read again from the disk, on all\nprocessors; when that is interrupted, the next --full goes on where it was. What\ndoes not match its name is set aside, and the next apply makes it again. The exit\nstatus is 3 when something was damaged.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
-			return a.withCache(func(c *disk.Cache) error { return a.verifyCache(cmd.Context(), c, full) })
+			return a.withCache(func(c *disk.Cache) error { return verifyCache(cmd.Context(), a.terminal, c, full) })
 		}),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "read every byte of every object")
@@ -29,19 +29,19 @@ func newCacheVerify(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) verifyCache(ctx context.Context, c *disk.Cache, full bool) error {
-	line := a.statusLine()
+func verifyCache(ctx context.Context, t *terminal, c *disk.Cache, full bool) error {
+	line := t.statusLine()
 	result, err := c.Verify(ctx, disk.VerifyOptions{Full: full, Progress: func(p disk.VerifyProgress) {
 		line.say(func() string { return verifyText(p) })
 	}})
 	line.clear()
 	if err != nil {
 		if full && ctx.Err() != nil && !c.ReadOnly() {
-			a.say("Interrupted; the next mleflow cache verify --full goes on from here.")
+			t.say("Interrupted; the next mleflow cache verify --full goes on from here.")
 		}
 		return err
 	}
-	return a.showVerified(result)
+	return showVerified(t, result)
 }
 
 func verifyText(p disk.VerifyProgress) string {
@@ -59,22 +59,22 @@ type verifiedJSON struct {
 	Notes       []string      `json:"notes,omitempty"`
 }
 
-func (a *app) showVerified(r disk.VerifyResult) error {
-	if a.json {
+func showVerified(t *terminal, r disk.VerifyResult) error {
+	if t.json {
 		if r.Damages == nil {
 			r.Damages = []disk.Damage{}
 		}
-		if err := writeJSON(a.stdout, verifiedJSON{r.Objects, r.Hashed, r.Resumed, r.HashedBytes, r.Records, r.Damages, r.Notes}); err != nil {
+		if err := writeJSON(t.stdout, verifiedJSON{r.Objects, r.Hashed, r.Resumed, r.HashedBytes, r.Records, r.Damages, r.Notes}); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range r.Damages {
-			fmt.Fprintln(a.stdout, a.outStyle().Bad("Damaged:")+" "+damageText(d))
+			fmt.Fprintln(t.stdout, t.outStyle().Bad("Damaged:")+" "+damageText(d))
 		}
 		for _, text := range r.Notes {
-			fmt.Fprintln(a.stdout, a.outStyle().Warn("Note:")+" "+view.OneLine(text))
+			fmt.Fprintln(t.stdout, t.outStyle().Warn("Note:")+" "+view.OneLine(text))
 		}
-		fmt.Fprintf(a.stdout, "%s and %s looked at, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
+		fmt.Fprintf(t.stdout, "%s and %s looked at, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
 			view.Plural(r.Records, "record"), view.Bytes(r.HashedBytes), len(r.Damages))
 	}
 	if len(r.Damages) > 0 {

@@ -17,12 +17,12 @@ const competitionsVariable = "MLEFLOW_COMPETITIONS"
 // catalog returns the competitions that a command knows: those that ship, and
 // those of the folders that the environment, the command line and the pipeline
 // name.
-func (a *app) catalog() (*competitions.Catalog, error) {
+func (l *library) catalog() (*competitions.Catalog, error) {
 	shipped, err := competitions.Shipped()
 	if err != nil {
 		return nil, err
 	}
-	folders := append(a.ownFolders(), a.named...)
+	folders := append(l.ownFolders(), l.named...)
 	if len(folders) == 0 {
 		return shipped, nil
 	}
@@ -31,14 +31,14 @@ func (a *app) catalog() (*competitions.Catalog, error) {
 }
 
 // ownFolders are the folders that the environment and the command line name.
-func (a *app) ownFolders() []competitions.Folder {
+func (l *library) ownFolders() []competitions.Folder {
 	var folders []competitions.Folder
-	for _, dir := range filepath.SplitList(a.env(competitionsVariable)) {
+	for _, dir := range filepath.SplitList(l.env(competitionsVariable)) {
 		if dir != "" {
 			folders = append(folders, competitions.Folder{Path: dir, From: competitionsVariable})
 		}
 	}
-	for _, dir := range a.competitionDirs {
+	for _, dir := range l.competitionDirs {
 		folders = append(folders, competitions.Folder{Path: dir, From: "--competitions"})
 	}
 	return folders
@@ -56,15 +56,15 @@ func shown(err error) error {
 
 // usePipeline notes the competitions that a pipeline names. A file that cannot
 // be read is told of when it is loaded.
-func (a *app) usePipeline(path string) {
+func (l *library) usePipeline(path string) {
 	if src, err := os.ReadFile(path); err == nil {
-		a.name(config.CompetitionFolders(path, src, nil))
+		l.name(config.CompetitionFolders(path, src, nil))
 	}
 }
 
 // useRun notes the competitions that the pipeline of a past run names, as far
 // as they are still where they were.
-func (a *app) useRun(past *ledger.Past) error {
+func (l *library) useRun(past *ledger.Past) error {
 	sources, err := past.Sources()
 	if err != nil {
 		return err
@@ -72,15 +72,15 @@ func (a *app) useRun(past *ledger.Past) error {
 	path := past.Info.Pipeline
 	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)], sources) {
 		if _, err := os.Stat(f.Path); err == nil {
-			a.name([]config.NamedFolder{f})
+			l.name([]config.NamedFolder{f})
 		}
 	}
 	return nil
 }
 
-func (a *app) name(folders []config.NamedFolder) {
+func (l *library) name(folders []config.NamedFolder) {
 	for _, f := range folders {
 		from := fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
-		a.named = append(a.named, competitions.Folder{Path: f.Path, From: from})
+		l.named = append(l.named, competitions.Folder{Path: f.Path, From: from})
 	}
 }

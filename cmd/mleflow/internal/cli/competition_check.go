@@ -66,7 +66,7 @@ func (a *app) testCompetitions(ctx context.Context, o testOptions, defs []*compe
 			checks = append(checks, checkJSON{def.ID, c.Name, c.Verdict, c.Detail})
 		}
 	}
-	return a.showChecked(checks)
+	return showChecked(a.terminal, checks)
 }
 
 // errNoData says that a competition cannot be tested for want of data.
@@ -123,17 +123,17 @@ func shipsData(def *competitions.Definition) bool {
 	return len(def.Sources) > 0
 }
 
-func (a *app) showChecked(checks []checkJSON) error {
+func showChecked(t *terminal, checks []checkJSON) error {
 	counts := map[kit.Verdict]int{}
 	for _, c := range checks {
 		counts[c.Verdict]++
 	}
-	if a.json {
-		if err := writeJSON(a.stdout, map[string]any{"checks": checks}); err != nil {
+	if t.json {
+		if err := writeJSON(t.stdout, map[string]any{"checks": checks}); err != nil {
 			return err
 		}
 	} else {
-		a.writeChecked(checks, counts)
+		writeChecked(t, checks, counts)
 	}
 	if counts[kit.Failed] > 0 {
 		return errSilent
@@ -141,11 +141,11 @@ func (a *app) showChecked(checks []checkJSON) error {
 	return nil
 }
 
-func (a *app) writeChecked(checks []checkJSON, counts map[kit.Verdict]int) {
-	style := a.outStyle()
+func writeChecked(t *terminal, checks []checkJSON, counts map[kit.Verdict]int) {
+	style := t.outStyle()
 	paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
 	for _, c := range checks {
-		fmt.Fprintf(a.stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Check, view.OneLine(c.Detail))
+		fmt.Fprintf(t.stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Check, view.OneLine(c.Detail))
 	}
-	fmt.Fprintf(a.stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
+	fmt.Fprintf(t.stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
 }

@@ -32,7 +32,7 @@ type boardLock struct {
 
 // lockLeaderboards compares leaderboards with Kaggle's, all before any is
 // written, and writes those that differ if it is told to.
-func (a *app) lockLeaderboards(ctx context.Context, o competitionLockOptions, defs []*competitions.Definition) error {
+func lockLeaderboards(ctx context.Context, t *terminal, o competitionLockOptions, defs []*competitions.Definition) error {
 	kaggle := source.NewKaggle(source.NewHTTP(nil))
 	locks := make([]*boardLock, len(defs))
 	for i, def := range defs {
@@ -55,7 +55,7 @@ func (a *app) lockLeaderboards(ctx context.Context, o competitionLockOptions, de
 		}
 		l.Written = true
 	}
-	if err := a.showBoardLocks(locks); err != nil {
+	if err := showBoardLocks(t, locks); err != nil {
 		return err
 	}
 	if changed > 0 && !o.accept {
@@ -107,33 +107,33 @@ func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kag
 	return l, nil
 }
 
-func (a *app) showBoardLocks(locks []*boardLock) error {
-	if a.json {
-		return writeJSON(a.stdout, map[string]any{"leaderboards": locks})
+func showBoardLocks(t *terminal, locks []*boardLock) error {
+	if t.json {
+		return writeJSON(t.stdout, map[string]any{"leaderboards": locks})
 	}
 	for _, l := range locks {
-		if err := a.showBoardLock(l); err != nil {
+		if err := showBoardLock(t, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) showBoardLock(l *boardLock) error {
+func showBoardLock(term *terminal, l *boardLock) error {
 	kind := "the private leaderboard"
 	if !l.Private {
 		kind = "the public leaderboard, since it ends on " + l.Deadline.Format(time.DateOnly)
 	}
 	if !l.Changed {
-		fmt.Fprintf(a.stdout, "%s: %s, unchanged (%s)\n", l.Competition, view.Plural(l.Teams, "team"), kind)
+		fmt.Fprintf(term.stdout, "%s: %s, unchanged (%s)\n", l.Competition, view.Plural(l.Teams, "team"), kind)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s: %d teams before, %d now (%s)\n", l.Competition, l.TeamsBefore, l.Teams, kind)
-	fmt.Fprintf(a.stdout, "  scores added: %d, removed: %d; places with another score: %d", l.Added, l.Removed, l.Places)
+	fmt.Fprintf(term.stdout, "%s: %d teams before, %d now (%s)\n", l.Competition, l.TeamsBefore, l.Teams, kind)
+	fmt.Fprintf(term.stdout, "  scores added: %d, removed: %d; places with another score: %d", l.Added, l.Removed, l.Places)
 	if l.First > 0 {
-		fmt.Fprintf(a.stdout, ", the first is %d", l.First)
+		fmt.Fprintf(term.stdout, ", the first is %d", l.First)
 	}
-	fmt.Fprintf(a.stdout, "; teams without a score: %d\n", l.Unscored)
+	fmt.Fprintf(term.stdout, "; teams without a score: %d\n", l.Unscored)
 	t := view.NewTable("  Threshold", ">Before", ">Now", "")
 	for _, row := range []struct {
 		name     string
@@ -148,11 +148,11 @@ func (a *app) showBoardLock(l *boardLock) error {
 		}
 		t.Row("  "+row.name, fmt.Sprint(row.was), fmt.Sprint(row.now), mark)
 	}
-	if err := t.Write(a.stdout, a.outStyle()); err != nil {
+	if err := t.Write(term.stdout, term.outStyle()); err != nil {
 		return err
 	}
 	if l.Written {
-		fmt.Fprintf(a.stdout, "  wrote %s; scores are no longer compared with the leaderboard that was published before\n", l.Path)
+		fmt.Fprintf(term.stdout, "  wrote %s; scores are no longer compared with the leaderboard that was published before\n", l.Path)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ func (f *folderFlag) register(cmd *cobra.Command) {
 
 // definitions loads the named competitions. Without a name it loads those of
 // --dir, else those of one's own if there are any, else those that ship.
-func (a *app) definitions(f folderFlag, ids []string) ([]*competitions.Definition, error) {
+func (l *library) definitions(f folderFlag, ids []string) ([]*competitions.Definition, error) {
 	var catalog *competitions.Catalog
 	var err error
 	if f.dir == "" {
-		catalog, err = a.catalog()
+		catalog, err = l.catalog()
 	} else {
 		catalog, err = f.catalog(ids)
 	}
@@ -126,7 +126,7 @@ func (a *app) lint(defs []*competitions.Definition, data dataFlags) error {
 			found = append(found, findingJSON{def.ID, f.Rule, f.Severity, f.Message, f.File, f.Column, f.Excuse, rangeJSON(f)})
 		}
 	}
-	if err := a.showFindings(found, len(defs)); err != nil {
+	if err := showFindings(a.terminal, found, len(defs)); err != nil {
 		return err
 	}
 	if failed {
@@ -162,11 +162,11 @@ func rangeJSON(f kit.Finding) *diag.JSONRange {
 	return diag.ToJSON(diag.List{diag.Error(*f.Range, "", "")})[0].Range
 }
 
-func (a *app) showFindings(found []findingJSON, n int) error {
-	if a.json {
-		return writeJSON(a.stdout, map[string]any{"findings": found})
+func showFindings(t *terminal, found []findingJSON, n int) error {
+	if t.json {
+		return writeJSON(t.stdout, map[string]any{"findings": found})
 	}
-	style := a.outStyle()
+	style := t.outStyle()
 	for _, f := range found {
 		mark := style.Warn(string(f.Severity))
 		switch {
@@ -183,8 +183,8 @@ func (a *app) showFindings(found []findingJSON, n int) error {
 		if f.Excuse != "" {
 			message += "; " + f.Excuse
 		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
+		fmt.Fprintf(t.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
 	}
-	fmt.Fprintf(a.stdout, "%s looked at: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
+	fmt.Fprintf(t.stdout, "%s looked at: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
 	return nil
 }

@@ -31,7 +31,7 @@ func newCompetitionList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showCompetitions(defs)
+			return showCompetitions(a.terminal, defs)
 		}),
 	}
 	set.register(cmd, "list")
@@ -57,22 +57,22 @@ func toCompetitionJSON(d *competitions.Definition) competitionJSON {
 		LowerIsBetter: d.Medals.LowerIsBetter, SizeGB: d.Facts.SizeGB, Versions: d.Versions(), Params: d.ParamNames()}
 }
 
-func (a *app) showCompetitions(defs []*competitions.Definition) error {
-	if a.json {
+func showCompetitions(term *terminal, defs []*competitions.Definition) error {
+	if term.json {
 		out := []competitionJSON{}
 		for _, d := range defs {
 			out = append(out, toCompetitionJSON(d))
 		}
-		return writeJSON(a.stdout, map[string]any{"competitions": out})
+		return writeJSON(term.stdout, map[string]any{"competitions": out})
 	}
 	t := view.NewTable("Competition", "Complexity", "Category", "Metric", ">Size")
 	for _, d := range defs {
 		t.Row(d.ID, string(d.Complexity), d.Category, d.Facts.MetricName, sizeText(d.Facts.SizeGB))
 	}
-	if err := t.Write(a.stdout, a.outStyle()); err != nil {
+	if err := t.Write(term.stdout, term.outStyle()); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\n%s.\n", view.Plural(len(defs), "competition"))
+	fmt.Fprintf(term.stdout, "\n%s.\n", view.Plural(len(defs), "competition"))
 	return nil
 }
 

@@ -101,7 +101,7 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 		}
 	}
 	if o.leaderboard {
-		return a.lockLeaderboards(ctx, o, defs)
+		return lockLeaderboards(ctx, a.terminal, o, defs)
 	}
 	data, err := a.dataToLock(ctx, o)
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 		}
 		done = append(done, one)
 	}
-	return a.showLockedCompetitions(done, o.check)
+	return showLockedCompetitions(a.terminal, done, o.check)
 }
 
 // lockable gives the prepared data of competitions.
@@ -150,12 +150,12 @@ func (a *app) dataToLock(ctx context.Context, o competitionLockOptions) (lockabl
 
 // checkedByRun returns what the checksum steps of a run let through, checking
 // against the pins of a version.
-func (a *app) checkedByRun(ctx context.Context, run, version string) (lockable, error) {
-	past, err := a.findRun([]string{run})
+func (s *store) checkedByRun(ctx context.Context, run, version string) (lockable, error) {
+	past, err := s.findRun([]string{run})
 	if err != nil {
 		return lockable{}, err
 	}
-	store, err := a.openCache()
+	store, err := s.openCache()
 	if err != nil {
 		return lockable{}, err
 	}
@@ -250,20 +250,20 @@ func referencePins(def *competitions.Definition) (map[string]string, error) {
 	return def.Checksums.Pinned(), nil
 }
 
-func (a *app) showLockedCompetitions(done []lockedJSON, check bool) error {
+func showLockedCompetitions(t *terminal, done []lockedJSON, check bool) error {
 	changed := 0
 	for _, d := range done {
 		if d.Changed {
 			changed++
 		}
 	}
-	if a.json {
-		if err := writeJSON(a.stdout, map[string]any{"competitions": done}); err != nil {
+	if t.json {
+		if err := writeJSON(t.stdout, map[string]any{"competitions": done}); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range done {
-			a.writeLocked(d, check)
+			writeLocked(t, d, check)
 		}
 	}
 	if check && changed > 0 {
@@ -272,16 +272,16 @@ func (a *app) showLockedCompetitions(done []lockedJSON, check bool) error {
 	return nil
 }
 
-func (a *app) writeLocked(d lockedJSON, check bool) {
+func writeLocked(t *terminal, d lockedJSON, check bool) {
 	switch {
 	case !d.Changed:
-		fmt.Fprintf(a.stdout, "%s: %s, unchanged\n", d.Competition, view.Plural(d.Pins, "pin"))
+		fmt.Fprintf(t.stdout, "%s: %s, unchanged\n", d.Competition, view.Plural(d.Pins, "pin"))
 	case check:
-		fmt.Fprintf(a.stdout, "%s: %s would change\n", d.Competition, d.Path)
+		fmt.Fprintf(t.stdout, "%s: %s would change\n", d.Competition, d.Path)
 	default:
-		fmt.Fprintf(a.stdout, "%s: wrote %s, %s\n", d.Competition, d.Path, view.Plural(d.Pins, "pin"))
+		fmt.Fprintf(t.stdout, "%s: wrote %s, %s\n", d.Competition, d.Path, view.Plural(d.Pins, "pin"))
 	}
 	for _, c := range d.Changes {
-		fmt.Fprintf(a.stdout, "  %s\n", view.OneLine(c.String()))
+		fmt.Fprintf(t.stdout, "  %s\n", view.OneLine(c.String()))
 	}
 }

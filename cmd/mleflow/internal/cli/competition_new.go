@@ -26,14 +26,14 @@ be tested.`,
 		Example: `  mleflow competition new my-competition --from image
   mleflow competition test my-competition --competitions competitions`,
 		Args: takes(1, 1),
-		RunE: a.action(func(_ *cobra.Command, args []string) error { return a.newCompetition(dir, args[0], from) }),
+		RunE: a.action(func(_ *cobra.Command, args []string) error { return writeCompetition(a.terminal, dir, args[0], from) }),
 	}
 	cmd.Flags().StringVar(&dir, "dir", "competitions", "write below `DIR`")
 	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
 	return cmd
 }
 
-func (a *app) newCompetition(dir, id, from string) error {
+func writeCompetition(t *terminal, dir, id, from string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("make folder: %w", err)
 	}
@@ -46,14 +46,14 @@ func (a *app) newCompetition(dir, id, from string) error {
 		return err
 	}
 	path := filepath.Join(dir, id, "competition.hcl")
-	if a.json {
-		return writeJSON(a.stdout, map[string]string{"path": path})
+	if t.json {
+		return writeJSON(t.stdout, map[string]string{"path": path})
 	}
-	fmt.Fprintf(a.stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n", path, id, dir)
+	fmt.Fprintf(t.stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n", path, id, dir)
 	if strings.HasPrefix(from, "kaggle:") {
-		fmt.Fprintf(a.stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
+		fmt.Fprintf(t.stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n", id, dir, id, dir)
+	fmt.Fprintf(t.stdout, "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n", id, dir, id, dir)
 	return nil
 }

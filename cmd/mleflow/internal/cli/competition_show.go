@@ -27,7 +27,7 @@ func newCompetitionShow(a *app) *cobra.Command {
 			if a.json {
 				return writeJSON(a.stdout, toDetailJSON(def))
 			}
-			a.showCompetition(def)
+			showCompetition(a.terminal, def)
 			return nil
 		}),
 	}
@@ -59,12 +59,12 @@ func toDetailJSON(d *competitions.Definition) detailJSON {
 	return out
 }
 
-func (a *app) showCompetition(d *competitions.Definition) {
-	style := a.outStyle()
-	fmt.Fprintf(a.stdout, "%s (%s)\n\n%s\n\n", style.Bold(view.OneLine(d.Title)), d.ID, strings.TrimSpace(view.Text(d.Description)))
+func showCompetition(term *terminal, d *competitions.Definition) {
+	style := term.outStyle()
+	fmt.Fprintf(term.stdout, "%s (%s)\n\n%s\n\n", style.Bold(view.OneLine(d.Title)), d.ID, strings.TrimSpace(view.Text(d.Description)))
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.stdout, "%-12s %s\n", name, view.OneLine(value))
+			fmt.Fprintf(term.stdout, "%-12s %s\n", name, view.OneLine(value))
 		}
 	}
 	better := "higher is better"

@@ -14,10 +14,13 @@ import (
 // completer gives a shell what may be written at a place.
 type completer = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective)
 
+// completion offers what may be written on the command line.
+type completion struct{ *app }
+
 // complete lets shells complete the arguments of all commands and the values of
 // all flags.
-func (a *app) complete(root *cobra.Command) {
-	arguments, values := a.argumentCompleters(), a.valueCompleters()
+func (comp *completion) complete(root *cobra.Command) {
+	arguments, values := comp.argumentCompleters(), comp.valueCompleters()
 	walk(root, func(c *cobra.Command) {
 		switch complete, known := arguments[c.CommandPath()]; {
 		case known:
@@ -49,7 +52,7 @@ func completerOf(c *cobra.Command, f *pflag.Flag, values map[string]completer) c
 }
 
 // argumentCompleters are those of the commands that take arguments.
-func (a *app) argumentCompleters() map[string]completer {
+func (c *completion) argumentCompleters() map[string]completer {
 	hcl := atMost(1, suffixed("hcl"))
 	return map[string]completer{
 		"mleflow init":             hcl,
@@ -59,41 +62,41 @@ func (a *app) argumentCompleters() map[string]completer {
 		"mleflow apply":            hcl,
 		"mleflow lock":             hcl,
 		"mleflow graph":            hcl,
-		"mleflow explain":          a.completeExplain,
-		"mleflow show":             atMost(1, a.completeRuns),
-		"mleflow output":           atMost(1, a.completeOutputs),
-		"mleflow get":              inTurn(a.completeRuns, a.completeContent),
-		"mleflow diff":             atMost(2, a.completeRuns),
-		"mleflow verify":           atMost(1, orFiles(a.completeRuns)),
-		"mleflow bundle":           atMost(1, a.completeRuns),
-		"mleflow logs":             inTurn(a.completeRuns, a.completeRunSteps),
-		"mleflow report":           atMost(1, a.completeRuns),
-		"mleflow export run-group": atMost(1, a.completeRuns),
-		"mleflow cache ls":         atMost(1, a.completeCached),
-		"mleflow cache pin":        both(a.completeRuns, a.completeCached),
-		"mleflow cache unpin":      atMost(1, a.completePins),
-		"mleflow cache push":       both(a.completePins, a.completeCached),
-		"mleflow cache pull":       both(a.completePins, a.completeCached),
-		"mleflow competition show": atMost(1, a.completeIDs),
+		"mleflow explain":          c.completeExplain,
+		"mleflow show":             atMost(1, c.completeRuns),
+		"mleflow output":           atMost(1, c.completeOutputs),
+		"mleflow get":              inTurn(c.completeRuns, c.completeContent),
+		"mleflow diff":             atMost(2, c.completeRuns),
+		"mleflow verify":           atMost(1, orFiles(c.completeRuns)),
+		"mleflow bundle":           atMost(1, c.completeRuns),
+		"mleflow logs":             inTurn(c.completeRuns, c.completeRunSteps),
+		"mleflow report":           atMost(1, c.completeRuns),
+		"mleflow export run-group": atMost(1, c.completeRuns),
+		"mleflow cache ls":         atMost(1, c.completeCached),
+		"mleflow cache pin":        both(c.completeRuns, c.completeCached),
+		"mleflow cache unpin":      atMost(1, c.completePins),
+		"mleflow cache push":       both(c.completePins, c.completeCached),
+		"mleflow cache pull":       both(c.completePins, c.completeCached),
+		"mleflow competition show": atMost(1, c.completeIDs),
 		"mleflow competition new":  cobra.NoFileCompletions,
-		"mleflow competition lint": a.completeIDs,
-		"mleflow competition test": a.completeIDs,
-		"mleflow competition lock": a.completeIDs,
+		"mleflow competition lint": c.completeIDs,
+		"mleflow competition test": c.completeIDs,
+		"mleflow competition lock": c.completeIDs,
 		"mleflow grade":            cobra.NoFileCompletions, // it takes flags only
-		"mleflow grade-sample":     inTurn(files, a.completeIDs),
-		"mleflow leaderboard":      orFiles(a.completeRuns),
+		"mleflow grade-sample":     inTurn(files, c.completeIDs),
+		"mleflow leaderboard":      orFiles(c.completeRuns),
 	}
 }
 
 // valueCompleters are those of flags; see completerOf for the keys. A value that
 // is missing here completes files.
-func (a *app) valueCompleters() map[string]completer {
+func (c *completion) valueCompleters() map[string]completer {
 	none := cobra.NoFileCompletions
 	return map[string]completer{
-		"--var":                  a.completeVariables,
-		"--param":                a.completeParameters,
-		"--category":             a.completeCategories,
-		"--version":              a.completeVersions,
+		"--var":                  c.completeVariables,
+		"--param":                c.completeParameters,
+		"--category":             c.completeCategories,
+		"--version":              c.completeVersions,
 		"--fail-on":              words("agent"),
 		"--from":                 words(append(kit.Skeletons(), "kaggle:")...),
 		"--experiment-id":        none,
@@ -102,10 +105,10 @@ func (a *app) valueCompleters() map[string]completer {
 		"--format":               words("text", "markdown", "json", "csv", "parquet", "arrow"),
 		"mleflow lock --output":  suffixed("hcl"),
 		"--remote-cache":         folders,
-		"--against":              orFiles(a.completeRuns),
-		"RUN":                    a.completeRuns,
-		"ID":                     a.completeIDs,
-		"ADDRESS":                a.completeSteps,
+		"--against":              orFiles(c.completeRuns),
+		"RUN":                    c.completeRuns,
+		"ID":                     c.completeIDs,
+		"ADDRESS":                c.completeSteps,
 		"SET":                    words(competitions.SetNames()...),
 		"DIR":                    folders,
 		"URL":                    folders,

@@ -11,9 +11,10 @@ import (
 // TestEverythingCompletes makes sure that each command with arguments, and each
 // flag with a value, says how shells complete it.
 func TestEverythingCompletes(t *testing.T) {
-	a := &app{}
+	a := newApp(&terminal{})
+	c := &completion{a}
 	root := newRoot(a)
-	arguments, values := a.argumentCompleters(), a.valueCompleters()
+	arguments, values := c.argumentCompleters(), c.valueCompleters()
 	used := map[string]bool{}
 	walk(root, func(c *cobra.Command) {
 		path := c.CommandPath()

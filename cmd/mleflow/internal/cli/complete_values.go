@@ -19,8 +19,8 @@ import (
 const offered = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 
 // completeRuns completes runs, newest first.
-func (a *app) completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	l, err := a.openLedger()
+func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	l, err := c.openLedger()
 	if err != nil {
 		return nil, offered
 	}
@@ -36,11 +36,11 @@ func (a *app) completeRuns(*cobra.Command, []string, string) ([]string, cobra.Sh
 }
 
 // summary is the run that a command is about; nil if it cannot be read.
-func (a *app) summary(cmd *cobra.Command, args []string) *ledger.Summary {
+func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary {
 	if f := cmd.Flag("run"); f != nil {
 		args = []string{f.Value.String()}
 	}
-	past, err := a.findRun(args)
+	past, err := c.findRun(args)
 	if err != nil {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (a *app) summary(cmd *cobra.Command, args []string) *ledger.Summary {
 }
 
 // completeRunSteps completes the addresses of a run.
-func (a *app) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
-	if sum := a.summary(cmd, args); sum != nil {
+func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
+	if sum := c.summary(cmd, args); sum != nil {
 		for _, s := range sum.Steps {
 			addresses = append(addresses, s.Address)
 		}
@@ -63,12 +63,12 @@ func (a *app) completeRunSteps(cmd *cobra.Command, args []string, _ string) (add
 
 // completeContent completes the addresses of a run, and the outputs of one that
 // is written already.
-func (a *app) completeContent(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c *completion) completeContent(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	if f := cmd.Flag("all"); f != nil && f.Changed {
 		return nil, offered
 	}
-	addresses, directive := a.completeRunSteps(cmd, args, start)
-	sum := a.summary(cmd, args)
+	addresses, directive := c.completeRunSteps(cmd, args, start)
+	sum := c.summary(cmd, args)
 	if sum == nil {
 		return nil, directive
 	}
@@ -84,8 +84,8 @@ func (a *app) completeContent(cmd *cobra.Command, args []string, start string) (
 }
 
 // completeOutputs completes the outputs of a run's pipeline.
-func (a *app) completeOutputs(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if sum := a.summary(cmd, nil); sum != nil {
+func (c *completion) completeOutputs(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if sum := c.summary(cmd, nil); sum != nil {
 		for _, o := range sum.Outputs {
 			names = append(names, o.Name)
 		}
@@ -94,8 +94,8 @@ func (a *app) completeOutputs(cmd *cobra.Command, _ []string, _ string) (names [
 }
 
 // completeCached completes the addresses that the cache has results of.
-func (a *app) completeCached(cmd *cobra.Command, _ []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
-	_ = a.withCache(func(c *disk.Cache) error {
+func (comp *completion) completeCached(cmd *cobra.Command, _ []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
+	_ = comp.withCache(func(c *disk.Cache) error {
 		items, err := c.List(context.WithoutCancel(cmd.Context()))
 		for _, item := range items {
 			addresses = append(addresses, item.Address)
@@ -107,8 +107,8 @@ func (a *app) completeCached(cmd *cobra.Command, _ []string, _ string) (addresse
 }
 
 // completePins completes the names of pins.
-func (a *app) completePins(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	_ = a.withCache(func(c *disk.Cache) error {
+func (comp *completion) completePins(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	_ = comp.withCache(func(c *disk.Cache) error {
 		pins, err := c.Pins(cmd.Context())
 		for _, p := range pins {
 			names = append(names, p.Name)
@@ -119,11 +119,11 @@ func (a *app) completePins(cmd *cobra.Command, _ []string, _ string) (names []st
 }
 
 // completeIDs completes competitions that are not among the arguments yet.
-func (a *app) completeIDs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (c *completion) completeIDs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if f := cmd.Flag("dir"); f != nil && f.Changed {
-		a.competitionDirs = append(a.competitionDirs, f.Value.String())
+		c.competitionDirs = append(c.competitionDirs, f.Value.String())
 	}
-	catalog, err := a.catalog()
+	catalog, err := c.catalog()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -131,8 +131,8 @@ func (a *app) completeIDs(cmd *cobra.Command, args []string, _ string) ([]string
 }
 
 // completeCategories completes the categories of all competitions.
-func (a *app) completeCategories(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	catalog, err := a.catalog()
+func (c *completion) completeCategories(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	catalog, err := c.catalog()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -146,9 +146,9 @@ func (a *app) completeCategories(*cobra.Command, []string, string) (names []stri
 }
 
 // completeVersions completes the versions of the competitions among the arguments.
-func (a *app) completeVersions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (c *completion) completeVersions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	names := []string{"v1"}
-	if catalog, err := a.catalog(); err == nil {
+	if catalog, err := c.catalog(); err == nil {
 		for _, id := range args {
 			if def, err := catalog.Get(id); err == nil {
 				names = append(names, def.Versions()...)
@@ -161,11 +161,11 @@ func (a *app) completeVersions(_ *cobra.Command, args []string, _ string) ([]str
 
 // completeParameters completes the parameters of the competitions that the
 // command line names.
-func (a *app) completeParameters(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+func (c *completion) completeParameters(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if f := cmd.Flag("competition"); f != nil {
 		args = append(args, f.Value.String())
 	}
-	if catalog, err := a.catalog(); err == nil {
+	if catalog, err := c.catalog(); err == nil {
 		for _, id := range args {
 			def, err := catalog.Get(id)
 			if err != nil {
@@ -180,8 +180,8 @@ func (a *app) completeParameters(cmd *cobra.Command, args []string, _ string) (n
 }
 
 // completeVariables completes the variables of a pipeline, or of that of a run.
-func (a *app) completeVariables(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if p := a.glanceAt(cmd, args); p != nil && p.Pipeline != nil {
+func (c *completion) completeVariables(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if p := c.glanceAt(cmd, args); p != nil && p.Pipeline != nil {
 		for _, name := range slices.Sorted(maps.Keys(p.Pipeline.Variables)) {
 			names = append(names, name+"=")
 		}
@@ -191,11 +191,11 @@ func (a *app) completeVariables(cmd *cobra.Command, args []string, _ string) (na
 
 // glanceAt reads the pipeline that a command is about, as far as it can be read;
 // nil if it cannot.
-func (a *app) glanceAt(cmd *cobra.Command, args []string) *engine.Program {
+func (c *completion) glanceAt(cmd *cobra.Command, args []string) *engine.Program {
 	if takesRun := cmd.Name() == "bundle" || cmd.Name() == "verify"; !takesRun {
-		return a.glance(args)
+		return c.glance(args)
 	}
-	past, err := a.findRun(args)
+	past, err := c.findRun(args)
 	if err != nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (a *app) glanceAt(cmd *cobra.Command, args []string) *engine.Program {
 	if err != nil {
 		return nil
 	}
-	e, err := a.bareEngine()
+	e, err := c.bareEngine()
 	if err != nil {
 		return nil
 	}
@@ -212,35 +212,35 @@ func (a *app) glanceAt(cmd *cobra.Command, args []string) *engine.Program {
 	return p
 }
 
-func (a *app) glance(args []string) *engine.Program {
+func (c *completion) glance(args []string) *engine.Program {
 	path, err := pipelineFile(args)
 	if err != nil {
 		return nil
 	}
-	a.usePipeline(path)
-	e, err := a.bareEngine()
+	c.usePipeline(path)
+	e, err := c.bareEngine()
 	if err != nil {
 		return nil
 	}
-	p, _ := e.Load(path, config.Inputs{Environ: a.environ})
+	p, _ := e.Load(path, config.Inputs{Environ: c.environ})
 	return p
 }
 
 // completeExplain completes a pipeline's file or an address, and an address
 // after the file.
-func (a *app) completeExplain(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+func (c *completion) completeExplain(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return orFiles(a.completeSteps)(cmd, args, start)
+		return orFiles(c.completeSteps)(cmd, args, start)
 	case 1:
-		return a.completeSteps(cmd, args, start)
+		return c.completeSteps(cmd, args, start)
 	}
 	return nil, offered
 }
 
 // completeSteps completes the blocks of a pipeline, then their instances.
-func (a *app) completeSteps(_ *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
-	p := a.glance(args)
+func (c *completion) completeSteps(_ *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
+	p := c.glance(args)
 	if p == nil {
 		return nil, offered
 	}

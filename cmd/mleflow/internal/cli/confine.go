@@ -38,14 +38,14 @@ type statusError struct{ status int }
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-// confined runs the command line again in a process with bounded memory, which
+// rerunConfined runs the command line again in a process with bounded memory, which
 // an interrupt ends at once, and returns true; in that process itself it sets
 // the limit and returns false.
-func (a *app) confined(ctx context.Context, regrade bool) (bool, error) {
+func rerunConfined(ctx context.Context, t *terminal, regrade bool) (bool, error) {
 	if !canConfine {
 		return false, nil
 	}
-	if text := a.env(confinedVariable); text != "" {
+	if text := t.env(confinedVariable); text != "" {
 		var limit int64
 		if _, err := fmt.Sscan(text, &limit); err != nil || limit <= 0 {
 			return false, usagef("%s is not for people; set %s", confinedVariable, memoryVariable)
@@ -53,17 +53,17 @@ func (a *app) confined(ctx context.Context, regrade bool) (bool, error) {
 		debug.SetMemoryLimit(limit / 10 * 8)
 		return false, limitMemory(limit)
 	}
-	limit, err := a.checkMemory(regrade)
+	limit, err := checkMemory(t, regrade)
 	if err != nil {
 		return true, err
 	}
-	return true, a.runConfined(ctx, limit)
+	return true, runConfined(ctx, t, limit)
 }
 
 // checkMemory is how much memory a check may take: grading again takes what
 // grading takes.
-func (a *app) checkMemory(regrade bool) (int64, error) {
-	if text := a.env(memoryVariable); text != "" {
+func checkMemory(t *terminal, regrade bool) (int64, error) {
+	if text := t.env(memoryVariable); text != "" {
 		n, err := config.ParseSize(text)
 		if err != nil {
 			return 0, usagef("%s: %w", memoryVariable, err)
@@ -77,7 +77,7 @@ func (a *app) checkMemory(regrade bool) (int64, error) {
 	return machine, nil
 }
 
-func (a *app) runConfined(ctx context.Context, limit int64) error {
+func runConfined(ctx context.Context, t *terminal, limit int64) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the running program: %w", err)
@@ -87,8 +87,8 @@ func (a *app) runConfined(ctx context.Context, limit int64) error {
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(a.environ, fmt.Sprintf("%s=%d", confinedVariable, limit))
-	cmd.Stdout = view.Underlying(a.stdout)
+	cmd.Env = append(t.environ, fmt.Sprintf("%s=%d", confinedVariable, limit))
+	cmd.Stdout = view.Underlying(t.stdout)
 	confine(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *app) runConfined(ctx context.Context, limit int64) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start check: %w", err)
 	}
-	exhausted := relay(a.stderr, stderr)
+	exhausted := relay(t.stderr, stderr)
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {

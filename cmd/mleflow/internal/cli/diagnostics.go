@@ -11,19 +11,19 @@ import (
 
 // showDiagnostics writes diagnostics to the standard error: for people with
 // the lines of the file they point at, or as JSON.
-func (a *app) showDiagnostics(list diag.List, files diag.Sources) {
+func (t *terminal) showDiagnostics(list diag.List, files diag.Sources) {
 	if len(list) == 0 {
 		return
 	}
 	list = merge(list)
 	var err error
-	if a.json {
-		err = diag.WriteJSON(a.stderr, list)
+	if t.json {
+		err = diag.WriteJSON(t.stderr, list)
 	} else {
-		err = diag.WriteText(a.stderr, files, list, uint(max(0, view.Width(a.stderr))), a.errStyle().Colored())
+		err = diag.WriteText(t.stderr, files, list, uint(max(0, view.Width(t.stderr))), t.errStyle().Colored())
 	}
 	if err != nil {
-		fmt.Fprintln(a.stderr, list.Error())
+		fmt.Fprintln(t.stderr, list.Error())
 	}
 }
 

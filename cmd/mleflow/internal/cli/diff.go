@@ -32,17 +32,17 @@ func newDiff(a *app) *cobra.Command {
 				if a.json {
 					return writeJSON(a.stdout, d)
 				}
-				return a.showDifference(d)
+				return showDifference(a.terminal, d)
 			})
 		}),
 	}
 }
 
-func (a *app) diffRuns(ctx context.Context, c *disk.Cache, refs []string) (*results.Difference, error) {
+func (s *store) diffRuns(ctx context.Context, c *disk.Cache, refs []string) (*results.Difference, error) {
 	var sides [2]*results.Source
 	var sources [2]map[string][]byte
 	for i, ref := range refs {
-		past, err := a.findRun([]string{ref})
+		past, err := s.findRun([]string{ref})
 		if err != nil {
 			return nil, err
 		}
@@ -58,15 +58,15 @@ func (a *app) diffRuns(ctx context.Context, c *disk.Cache, refs []string) (*resu
 	return results.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
 }
 
-func (a *app) showDifference(d *results.Difference) error {
-	style := a.outStyle()
-	fmt.Fprintf(a.stdout, "%s\n", style.Bold("From run "+d.From+" to "+d.To))
+func showDifference(t *terminal, d *results.Difference) error {
+	style := t.outStyle()
+	fmt.Fprintf(t.stdout, "%s\n", style.Bold("From run "+d.From+" to "+d.To))
 	if d.Empty() {
-		fmt.Fprintln(a.stdout, "No differences.")
+		fmt.Fprintln(t.stdout, "No differences.")
 		return nil
 	}
 	if d.Pipeline {
-		fmt.Fprintln(a.stdout, "The text of the pipeline, or of a file that it reads, is another.")
+		fmt.Fprintln(t.stdout, "The text of the pipeline, or of a file that it reads, is another.")
 	}
 	for _, part := range []struct {
 		title string
@@ -74,39 +74,39 @@ func (a *app) showDifference(d *results.Difference) error {
 	}{
 		{"Variables", d.Variables}, {"Environment", d.Environment}, {"Steps of one run only", d.Only}, {"Outcomes", d.Outcomes}, {"Outputs", d.Outputs},
 	} {
-		if err := a.showChanges(part.title, part.list); err != nil {
+		if err := showChanges(t, part.title, part.list); err != nil {
 			return err
 		}
 	}
-	if err := a.showInputs(d.Steps); err != nil {
+	if err := showInputs(t, d.Steps); err != nil {
 		return err
 	}
-	return a.showScores(d.Scores)
+	return showScores(t, d.Scores)
 }
 
-func (a *app) showChanges(title string, list []results.Change) error {
+func showChanges(term *terminal, title string, list []results.Change) error {
 	if len(list) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(term.stdout)
 	t := view.NewTable(title, "Was", "Is")
 	for _, c := range list {
 		t.Row(c.Name, brief(c.Was), brief(c.Is))
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(term.stdout, term.outStyle())
 }
 
 // shownSteps is how many changed steps are listed with their inputs.
 const shownSteps = 20
 
-func (a *app) showInputs(steps []results.StepChange) error {
+func showInputs(term *terminal, steps []results.StepChange) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(term.stdout)
 	t := view.NewTable("Inputs of steps", "Input", "Was", "Is")
 	for i, s := range steps {
-		if i == shownSteps && !a.verbose {
+		if i == shownSteps && !term.verbose {
 			t.Row(fmt.Sprintf("… and %s more (-v lists them)", view.Plural(len(steps)-i, "step")))
 			break
 		}
@@ -121,14 +121,14 @@ func (a *app) showInputs(steps []results.StepChange) error {
 			t.Row(address, c.Name, brief(c.Was), brief(c.Is))
 		}
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(term.stdout, term.outStyle())
 }
 
-func (a *app) showScores(scores []results.Score) error {
+func showScores(term *terminal, scores []results.Score) error {
 	if len(scores) == 0 {
 		return nil
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(term.stdout)
 	t := view.NewTable("Scores", ">Was", ">Is", ">Difference")
 	side := func(score *float64, outcome string) string {
 		if score == nil {
@@ -146,7 +146,7 @@ func (a *app) showScores(scores []results.Score) error {
 		}
 		t.Row(s.Address, side(s.Was, s.WasOutcome), side(s.Is, s.IsOutcome), difference)
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(term.stdout, term.outStyle())
 }
 
 // brief is a value on one line, cut to fit a table.

@@ -11,7 +11,7 @@ import (
 // TestReferencePages fails when a page of docs is not what the program would
 // write now; make docs writes them anew.
 func TestReferencePages(t *testing.T) {
-	pages, err := referencePages(newRoot(&app{}))
+	pages, err := referencePages(newRoot(newApp(&terminal{})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,19 +23,19 @@ func newDoctor(a *app) *cobra.Command {
 			}
 			home, _ := os.UserHomeDir()
 			m := machine.Machine{Root: "/", Home: home, Env: a.env, CacheDir: folder}
-			return a.showChecks(m.Examine(cmd.Context()))
+			return showChecks(a.terminal, m.Examine(cmd.Context()))
 		}),
 	}
 }
 
-func (a *app) showChecks(checks []machine.Check) error {
+func showChecks(t *terminal, checks []machine.Check) error {
 	fit := machine.Fit(checks)
-	if a.json {
-		if err := writeJSON(a.stdout, map[string]any{"ok": fit, "checks": checks}); err != nil {
+	if t.json {
+		if err := writeJSON(t.stdout, map[string]any{"ok": fit, "checks": checks}); err != nil {
 			return err
 		}
 	} else {
-		a.writeChecks(checks)
+		writeChecks(t, checks)
 	}
 	if !fit {
 		return errSilent
@@ -43,16 +43,16 @@ func (a *app) showChecks(checks []machine.Check) error {
 	return nil
 }
 
-func (a *app) writeChecks(checks []machine.Check) {
-	style := a.outStyle()
+func writeChecks(t *terminal, checks []machine.Check) {
+	style := t.outStyle()
 	marks := map[machine.Status]string{
 		machine.OK: style.Good("ok     "), machine.Warn: style.Warn("warning"),
 		machine.Absent: style.Dim("absent "), machine.Missing: style.Bad("missing"),
 	}
 	for _, c := range checks {
-		fmt.Fprintf(a.stdout, "%s  %-15s  %s\n", marks[c.Status], c.Name, view.OneLine(c.Detail))
-		if c.Fix != "" && (c.Status != machine.OK || a.verbose) {
-			fmt.Fprintf(a.stdout, "%26s %s\n", "", style.Dim(c.Fix))
+		fmt.Fprintf(t.stdout, "%s  %-15s  %s\n", marks[c.Status], c.Name, view.OneLine(c.Detail))
+		if c.Fix != "" && (c.Status != machine.OK || t.verbose) {
+			fmt.Fprintf(t.stdout, "%26s %s\n", "", style.Dim(c.Fix))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func newExplain(a *app) *cobra.Command {
 				if err := a.settle(diags, p); err != nil {
 					return err
 				}
-				return a.showExplanation(x)
+				return showExplanation(a.terminal, x)
 			})
 		}),
 	}
@@ -42,16 +42,16 @@ type explanationJSON struct {
 	Fields []engine.Field `json:"fields"`
 }
 
-func (a *app) showExplanation(x *engine.Explanation) error {
-	if a.json {
+func showExplanation(t *terminal, x *engine.Explanation) error {
+	if t.json {
 		if x.Plan.Reasons == nil {
 			x.Plan.Reasons = []plan.Reason{}
 		}
 		if x.Fields == nil {
 			x.Fields = []engine.Field{}
 		}
-		return writeJSON(a.stdout, explanationJSON{x.Plan, x.Last, x.Fields})
+		return writeJSON(t.stdout, explanationJSON{x.Plan, x.Last, x.Fields})
 	}
-	view.Explanation(a.stdout, x, a.outStyle())
+	view.Explanation(t.stdout, x, t.outStyle())
 	return nil
 }

@@ -76,12 +76,12 @@ type writtenGroup struct {
 	Runs     int    `json:"runs"`
 }
 
-func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c resultCache, past *ledger.Past) error {
+func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c resultCache, past *ledger.Past) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
-	attempts, err := a.attemptsToExport(ctx, o, c, sum)
+	attempts, err := l.attemptsToExport(ctx, o, c, sum)
 	if err != nil {
 		return err
 	}
@@ -110,24 +110,24 @@ func (a *app) exportRunGroups(ctx context.Context, o exportRunGroupOptions, c re
 		}
 		written = append(written, g)
 	}
-	if a.json {
-		return writeJSON(a.stdout, map[string]any{"run_groups": written})
+	if l.json {
+		return writeJSON(l.stdout, map[string]any{"run_groups": written})
 	}
 	for _, g := range written {
-		fmt.Fprintf(a.stdout, "%s holds %s.\n", g.Path, view.Plural(g.Runs, "run"))
+		fmt.Fprintf(l.stdout, "%s holds %s.\n", g.Path, view.Plural(g.Runs, "run"))
 	}
 	return nil
 }
 
 // attemptsToExport returns the attempts of a run, by seed and competition, which
 // is the order that the reference starts them in.
-func (a *app) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c resultCache, sum *ledger.Summary) ([]exported, error) {
-	catalog, err := a.catalog()
+func (l *library) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c resultCache, sum *ledger.Summary) ([]exported, error) {
+	catalog, err := l.catalog()
 	if err != nil {
 		return nil, err
 	}
 	leave := func(address, why string) {
-		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.errStyle().Warn("Left out:"), view.Text(address), why)
+		fmt.Fprintf(l.stderr, "%s %s: %s\n", l.errStyle().Warn("Left out:"), view.Text(address), why)
 	}
 	var attempts []exported
 	foreign := false
@@ -164,7 +164,7 @@ func (a *app) attemptsToExport(ctx context.Context, o exportRunGroupOptions, c r
 		return nil, usagef("run %s has no attempt of an agent to write%s", sum.ID, forAgent(o.agent))
 	}
 	if foreign {
-		fmt.Fprintf(a.stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", a.errStyle().Warn("Note:"))
+		fmt.Fprintf(l.stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", l.errStyle().Warn("Note:"))
 	}
 	slices.SortStableFunc(attempts, func(x, y exported) int {
 		return cmp.Or(aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))

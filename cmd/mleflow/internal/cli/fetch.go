@@ -177,8 +177,8 @@ func (s single) Get(id string) (*competitions.Definition, error) {
 }
 
 // fetchOne gets the raw data of one competition, telling nobody.
-func (a *app) fetchOne(ctx context.Context, b *backend, def *competitions.Definition) (raw *dataset.Fetched, err error) {
-	sources, err := a.sources()
+func (s *store) fetchOne(ctx context.Context, b *backend, def *competitions.Definition) (raw *dataset.Fetched, err error) {
+	sources, err := s.sources()
 	if err != nil {
 		return nil, err
 	}

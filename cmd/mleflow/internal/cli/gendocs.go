@@ -41,7 +41,7 @@ func newGendocs(a *app) *cobra.Command {
 
 // referencePages returns the generated pages of docs by file name.
 func referencePages(root *cobra.Command) (map[string][]byte, error) {
-	parts, err := (&app{}).concretes()
+	parts, err := newApp(&terminal{}).concretes()
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ which take no space.`,
 				return err
 			}
 			return a.withResults(past, func(c resultCache) error {
-				err := a.get(cmd.Context(), c, past, args[1:], o)
+				err := takeOut(cmd.Context(), a.terminal, c, past, args[1:], o)
 				if errors.Is(err, results.ErrNone) {
 					return usageError{err}
 				}
@@ -65,7 +65,7 @@ which take no space.`,
 	return cmd
 }
 
-func (a *app) get(ctx context.Context, c resultCache, past *ledger.Past, what []string, o getOptions) error {
+func takeOut(ctx context.Context, t *terminal, c resultCache, past *ledger.Past, what []string, o getOptions) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *app) get(ctx context.Context, c resultCache, past *ledger.Past, what []
 		if err != nil {
 			return err
 		}
-		return a.showGot(done, o.dir)
+		return showGot(t, done, o.dir)
 	}
 	address, output, err := splitOutput(what[0])
 	if err != nil {
@@ -91,11 +91,11 @@ func (a *app) get(ctx context.Context, c resultCache, past *ledger.Past, what []
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return writeJSON(a.stdout, map[string]any{"paths": paths})
+	if t.json {
+		return writeJSON(t.stdout, map[string]any{"paths": paths})
 	}
 	for _, path := range paths {
-		fmt.Fprintln(a.stdout, path)
+		fmt.Fprintln(t.stdout, path)
 	}
 	return nil
 }
@@ -117,14 +117,14 @@ func splitOutput(text string) (address, output string, err error) {
 	return parsed.String(), text[cut+1:], nil
 }
 
-func (a *app) showGot(done *results.Written, dir string) error {
-	if a.json {
-		return writeJSON(a.stdout, done)
+func showGot(t *terminal, done *results.Written, dir string) error {
+	if t.json {
+		return writeJSON(t.stdout, done)
 	}
-	fmt.Fprintf(a.stdout, "Wrote %s, %s and %s to %s.\n", view.Plural(done.Attempts, "attempt"), view.Plural(done.Reports, "report"),
+	fmt.Fprintf(t.stdout, "Wrote %s, %s and %s to %s.\n", view.Plural(done.Attempts, "attempt"), view.Plural(done.Reports, "report"),
 		view.Plural(done.Boards, "board"), dir)
 	for _, address := range done.Missing {
-		fmt.Fprintf(a.stderr, "%s has no result in the cache.\n", view.OneLine(address))
+		fmt.Fprintf(t.stderr, "%s has no result in the cache.\n", view.OneLine(address))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	}
 	batch := grading.Batch{Catalog: catalog, Judge: newJudge(programs(), ""), DataDir: layout.Dir, Created: time.Now()}
 	if len(o.runGroup) > 0 {
-		return a.gradeRunGroups(ctx, o, batch)
+		return gradeRunGroups(ctx, a.terminal, o, batch)
 	}
 	f, err := os.Open(o.submission)
 	if err != nil {
@@ -93,7 +93,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return fmt.Errorf("read list of submissions: %w", err)
 	}
-	batch.Done = a.tellGraded(len(entries))
+	batch.Done = tellGraded(a.terminal, len(entries))
 	summary, err := batch.GradeAll(ctx, entries, failures)
 	if err != nil {
 		return err
@@ -107,9 +107,9 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 			return err
 		}
 	} else {
-		a.showTotals(summary, path)
+		showTotals(a.terminal, summary, path)
 	}
-	a.showFailures(summary, "line")
+	showFailures(a.terminal, summary, "line")
 	if len(summary.Failures) > 0 {
 		return errSilent
 	}
@@ -117,11 +117,11 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 }
 
 // tellGraded tells of each of n submissions once it is graded.
-func (a *app) tellGraded(n int) func(grading.Report) {
+func tellGraded(t *terminal, n int) func(grading.Report) {
 	done := 0
 	return func(r grading.Report) {
 		done++
-		fmt.Fprintf(a.stderr, "%d/%d %s: %s\n", done, n, r.CompetitionID, verdictText(r))
+		fmt.Fprintf(t.stderr, "%d/%d %s: %s\n", done, n, r.CompetitionID, verdictText(r))
 	}
 }
 
@@ -141,15 +141,15 @@ func writeReport(s grading.Summary, dir string, created time.Time) (string, erro
 	return path, nil
 }
 
-func (a *app) showTotals(s grading.Summary, path string) {
-	fmt.Fprintf(a.stdout, "%s graded: %d valid, %d medals (%d gold, %d silver, %d bronze), %d above the median\n%s\n",
+func showTotals(t *terminal, s grading.Summary, path string) {
+	fmt.Fprintf(t.stdout, "%s graded: %d valid, %d medals (%d gold, %d silver, %d bronze), %d above the median\n%s\n",
 		view.Plural(s.Runs, "submission"), s.Valid, s.Medals, s.Gold, s.Silver, s.Bronze, s.AboveMedian, path)
 }
 
 // showFailures tells what was not graded, by its place in a list.
-func (a *app) showFailures(s grading.Summary, place string) {
+func showFailures(t *terminal, s grading.Summary, place string) {
 	for _, bad := range s.Failures {
-		fmt.Fprintf(a.stderr, "%s %s %d: %s\n", a.errStyle().Bad("Not graded:"), place, bad.Line, view.OneLine(bad.Reason))
+		fmt.Fprintf(t.stderr, "%s %s %d: %s\n", t.errStyle().Bad("Not graded:"), place, bad.Line, view.OneLine(bad.Reason))
 	}
 }
 

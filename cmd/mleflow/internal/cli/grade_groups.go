@@ -67,7 +67,7 @@ func (o gradeOptions) runGroups() ([]groupToGrade, error) {
 }
 
 // gradeRunGroups grades groups one after the other, the runs of each at once.
-func (a *app) gradeRunGroups(ctx context.Context, o gradeOptions, batch grading.Batch) error {
+func gradeRunGroups(ctx context.Context, t *terminal, o gradeOptions, batch grading.Batch) error {
 	groups, err := o.runGroups()
 	if err != nil {
 		return usageError{err}
@@ -75,15 +75,15 @@ func (a *app) gradeRunGroups(ctx context.Context, o gradeOptions, batch grading.
 	var done []gradedGroup
 	failed := false
 	for _, group := range groups {
-		graded, left, err := a.gradeRunGroup(ctx, o, batch, group)
+		graded, left, err := gradeRunGroup(ctx, t, o, batch, group)
 		if err != nil {
 			return err
 		}
 		failed = failed || len(graded.Failures) > left
 		done = append(done, graded)
 	}
-	if a.json {
-		if err := writeJSON(a.stdout, map[string]any{"run_groups": done}); err != nil {
+	if t.json {
+		if err := writeJSON(t.stdout, map[string]any{"run_groups": done}); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (a *app) gradeRunGroups(ctx context.Context, o gradeOptions, batch grading.
 
 // gradeRunGroup grades one group and returns how many of its runs were left
 // out as asked.
-func (a *app) gradeRunGroup(ctx context.Context, o gradeOptions, batch grading.Batch, group groupToGrade) (gradedGroup, int, error) {
+func gradeRunGroup(ctx context.Context, t *terminal, o gradeOptions, batch grading.Batch, group groupToGrade) (gradedGroup, int, error) {
 	out := gradedGroup{Name: group.Name, Outcomes: map[rungroup.Outcome]int{}}
-	a.warnRunGroup(o, group.Group)
+	warnRunGroup(t, o, group.Group)
 	var entries []grading.Entry
 	var left []grading.Failure
 	for i, e := range group.Entries() {
@@ -110,7 +110,7 @@ func (a *app) gradeRunGroup(ctx context.Context, o gradeOptions, batch grading.B
 		entries = append(entries, e)
 	}
 	batch.Created = time.Now()
-	batch.Done = a.tellGraded(len(entries))
+	batch.Done = tellGraded(t, len(entries))
 	var err error
 	if out.Summary, err = batch.GradeAll(ctx, entries, left); err != nil {
 		return out, 0, err
@@ -118,18 +118,18 @@ func (a *app) gradeRunGroup(ctx context.Context, o gradeOptions, batch grading.B
 	if out.Report, err = writeReport(out.Summary, group.to, batch.Created); err != nil {
 		return out, 0, err
 	}
-	if !a.json {
-		fmt.Fprintf(a.stdout, "%s: %s\n", view.Text(group.Name), outcomesText(out.Outcomes))
-		a.showTotals(out.Summary, out.Report)
+	if !t.json {
+		fmt.Fprintf(t.stdout, "%s: %s\n", view.Text(group.Name), outcomesText(out.Outcomes))
+		showTotals(t, out.Summary, out.Report)
 	}
-	a.showFailures(out.Summary, "run")
+	showFailures(t, out.Summary, "run")
 	return out, len(left), nil
 }
 
 // warnRunGroup tells what of a group counts otherwise than it looks.
-func (a *app) warnRunGroup(o gradeOptions, group *rungroup.Group) {
+func warnRunGroup(t *terminal, o gradeOptions, group *rungroup.Group) {
 	warn := func(format string, args ...any) {
-		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Warn("Note:"), view.Text(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(t.stderr, "%s %s\n", t.errStyle().Warn("Note:"), view.Text(fmt.Sprintf(format, args...)))
 	}
 	failed := 0
 	for _, run := range group.Runs {

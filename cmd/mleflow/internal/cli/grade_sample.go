@@ -57,7 +57,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	if err := a.showReport(report, def.Medals); err != nil {
+	if err := showReport(a.terminal, report, def.Medals); err != nil {
 		return err
 	}
 	if report.Outcome != grading.Scored {
@@ -66,22 +66,22 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	return nil
 }
 
-func (a *app) showReport(r grading.Report, medals competitions.Medals) error {
-	if a.json {
-		return writeJSON(a.stdout, r)
+func showReport(t *terminal, r grading.Report, medals competitions.Medals) error {
+	if t.json {
+		return writeJSON(t.stdout, r)
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
+	fmt.Fprintf(t.stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
 	if r.Rank != nil {
-		fmt.Fprintf(a.stdout, "place %s human teams\n", export.Place(*r.Rank, r.Teams))
+		fmt.Fprintf(t.stdout, "place %s human teams\n", export.Place(*r.Rank, r.Teams))
 	}
 	better := "higher is better"
 	if r.LowerIsBetter {
 		better = "lower is better"
 	}
 	published := func(n grading.Number) string { return medals.Published(float64(n)) }
-	fmt.Fprintf(a.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
+	fmt.Fprintf(t.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
 	if r.NonFinite {
-		fmt.Fprintln(a.stdout, a.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
+		fmt.Fprintln(t.stdout, t.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
 	}
 	return nil
 }

@@ -14,11 +14,11 @@ const ownCompetitions = "competitions"
 
 // withCompetitions puts competitions in the place of the one that a first
 // pipeline runs, with the folders of those that do not ship with the program.
-func (a *app) withCompetitions(text []byte, file string, ids []string) ([]byte, error) {
-	if _, err := os.Stat(ownCompetitions); err == nil && len(a.ownFolders()) == 0 {
-		a.competitionDirs = []string{ownCompetitions}
+func (l *library) withCompetitions(text []byte, file string, ids []string) ([]byte, error) {
+	if _, err := os.Stat(ownCompetitions); err == nil && len(l.ownFolders()) == 0 {
+		l.competitionDirs = []string{ownCompetitions}
 	}
-	catalog, err := a.catalog()
+	catalog, err := l.catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (a *app) withCompetitions(text []byte, file string, ids []string) ([]byte, 
 			return nil, usageError{err}
 		}
 		list = append(list, quoteHCL(id))
-		folder, err := a.folderOf(def, file)
+		folder, err := l.folderOf(def, file)
 		if err != nil {
 			return nil, err
 		}
@@ -47,9 +47,9 @@ func (a *app) withCompetitions(text []byte, file string, ids []string) ([]byte, 
 
 // folderOf returns the folder that a definition comes from as the pipeline at
 // file names it: relative to its own; "" if it ships with the program.
-func (a *app) folderOf(def *competitions.Definition, file string) (string, error) {
+func (l *library) folderOf(def *competitions.Definition, file string) (string, error) {
 	home := filepath.Dir(absolute(def.FilePath()))
-	for _, f := range a.ownFolders() {
+	for _, f := range l.ownFolders() {
 		if at := absolute(f.Path); at != home && at != filepath.Dir(home) {
 			continue
 		}

@@ -58,7 +58,7 @@ several agents need --agent, and two of them are compared by --against-agent.
   mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
 		Args: takes(0, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			reports, err := a.reportsToRead(o, args)
+			reports, err := reportsToRead(a.terminal, o, args)
 			if err != nil {
 				return usageError{err}
 			}
@@ -92,7 +92,7 @@ several agents need --agent, and two of them are compared by --against-agent.
 }
 
 // reportsToRead returns the reports named by arguments or by an experiment.
-func (a *app) reportsToRead(o leaderboardOptions, args []string) ([]string, error) {
+func reportsToRead(t *terminal, o leaderboardOptions, args []string) ([]string, error) {
 	switch {
 	case o.experiment == "" && len(args) == 0:
 		return nil, errors.New("name the reports, or an experiment with --experiment-id")
@@ -106,7 +106,7 @@ func (a *app) reportsToRead(o leaderboardOptions, args []string) ([]string, erro
 		return nil, err
 	}
 	for _, group := range found.Missing {
-		fmt.Fprintf(a.stderr, "%s %s has no grading report below %s\n", a.errStyle().Warn("Left out:"), view.Text(group), o.runsDir)
+		fmt.Fprintf(t.stderr, "%s %s has no grading report below %s\n", t.errStyle().Warn("Left out:"), view.Text(group), o.runsDir)
 	}
 	return found.Reports, nil
 }
@@ -152,7 +152,7 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 			return usageError{err}
 		}
 	}
-	return a.showLeaderboard(r, o.show)
+	return showLeaderboard(a.terminal, r, o.show)
 }
 
 func (o *leaderboardOptions) check(a *app) error {

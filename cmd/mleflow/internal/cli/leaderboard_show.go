@@ -79,17 +79,17 @@ type comparisonJSON struct {
 	Splits map[string]board.Comparison `json:"splits"`
 }
 
-func (a *app) showLeaderboard(r leaderboardResult, o showOptions) error {
+func showLeaderboard(t *terminal, r leaderboardResult, o showOptions) error {
 	if o.name != "" {
 		r.agents[0].name = o.name
 	}
 	var out bytes.Buffer
-	if err := a.render(&out, r, o); err != nil {
+	if err := renderLeaderboard(t, &out, r, o); err != nil {
 		return err
 	}
-	a.warnLeaderboard(r)
+	warnLeaderboard(t, r)
 	if o.output == "" {
-		_, err := a.stdout.Write(out.Bytes())
+		_, err := t.stdout.Write(out.Bytes())
 		return err
 	}
 	if err := os.WriteFile(o.output, out.Bytes(), 0o666); err != nil {
@@ -98,13 +98,13 @@ func (a *app) showLeaderboard(r leaderboardResult, o showOptions) error {
 	return nil
 }
 
-func (a *app) render(out *bytes.Buffer, r leaderboardResult, o showOptions) error {
+func renderLeaderboard(term *terminal, out *bytes.Buffer, r leaderboardResult, o showOptions) error {
 	switch o.format {
 	case "text":
 		if o.table == "runs" {
-			return a.renderRuns(out, r)
+			return renderRuns(term, out, r)
 		}
-		return a.renderText(out, r)
+		return renderText(term, out, r)
 	case "json":
 		return writeJSON(out, r.json())
 	case "markdown":
@@ -217,12 +217,12 @@ func (r leaderboardResult) runs() []export.Run {
 	return runs
 }
 
-func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
+func renderText(t *terminal, out *bytes.Buffer, r leaderboardResult) error {
 	for _, s := range r.agents {
 		if len(r.agents) > 1 {
-			fmt.Fprintf(out, "%s\n\n", a.outStyle().Bold(view.Text(s.name)))
+			fmt.Fprintf(out, "%s\n\n", t.outStyle().Bold(view.Text(s.name)))
 		}
-		if err := a.renderBoard(out, s, r.splits); err != nil {
+		if err := renderBoard(t, out, s, r.splits); err != nil {
 			return err
 		}
 		if len(r.agents) > 1 {
@@ -230,11 +230,11 @@ func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
 		}
 	}
 	for _, note := range r.notes() {
-		fmt.Fprintf(out, "%s\n", a.outStyle().Warn(view.OneLine(note)))
+		fmt.Fprintf(out, "%s\n", t.outStyle().Warn(view.OneLine(note)))
 	}
 	for _, split := range r.splits {
 		if c, ok := r.comparisons[split.Name]; ok {
-			if err := a.renderComparison(out, r.agents, split.Name, c); err != nil {
+			if err := renderComparison(t, out, r.agents, split.Name, c); err != nil {
 				return err
 			}
 		}
@@ -246,8 +246,8 @@ func (a *app) renderText(out *bytes.Buffer, r leaderboardResult) error {
 	return nil
 }
 
-func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split string, c board.Comparison) error {
-	fmt.Fprintf(out, "%s: %s by %s at %s", a.outStyle().Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
+func renderComparison(term *terminal, out *bytes.Buffer, agents []standing, split string, c board.Comparison) error {
+	fmt.Fprintf(out, "%s: %s by %s at %s", term.outStyle().Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
 	if len(c.Unpaired) > 0 {
 		first, second := 0, 0
 		for _, u := range c.Unpaired {
@@ -262,18 +262,18 @@ func (a *app) renderComparison(out *bytes.Buffer, agents []standing, split strin
 		header[i] = ">" + header[i]
 	}
 	t := view.NewTable(header...)
-	t.Fit(1, a.boardWidth())
+	t.Fit(1, boardWidth(term))
 	for _, row := range rows[1:] {
 		t.Row(row...)
 	}
-	if err := t.Write(out, a.outStyle()); err != nil {
+	if err := t.Write(out, term.outStyle()); err != nil {
 		return err
 	}
 	out.WriteString("\n")
 	return nil
 }
 
-func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []board.SplitIDs) error {
+func renderBoard(term *terminal, out *bytes.Buffer, s standing, splits []board.SplitIDs) error {
 	b := s.board
 	if len(b.Splits) == 0 {
 		out.WriteString("No split is complete.\n")
@@ -290,7 +290,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []board.SplitIDs
 		}
 	}
 	t := view.NewTable(columns...)
-	t.Fit(1, a.boardWidth())
+	t.Fit(1, boardWidth(term))
 	for _, name := range board.PercentageNames() {
 		row := []string{name}
 		for _, split := range shown {
@@ -301,7 +301,7 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []board.SplitIDs
 	}
 	t.Row(isolation...)
 	t.Row(task...)
-	if err := t.Write(out, a.outStyle()); err != nil {
+	if err := t.Write(out, term.outStyle()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
@@ -309,9 +309,9 @@ func (a *app) renderBoard(out *bytes.Buffer, s standing, splits []board.SplitIDs
 }
 
 // renderRuns shows every run with how far it is from the next medal.
-func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
+func renderRuns(term *terminal, out *bytes.Buffer, r leaderboardResult) error {
 	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
-	t.Fit(2, a.boardWidth())
+	t.Fit(2, boardWidth(term))
 	for _, run := range r.runs() {
 		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
@@ -326,13 +326,13 @@ func (a *app) renderRuns(out *bytes.Buffer, r leaderboardResult) error {
 		}
 		t.Row(row...)
 	}
-	return t.Write(out, a.outStyle())
+	return t.Write(out, term.outStyle())
 }
 
 // boardWidth is how wide boards are: as a terminal, and 100 columns at most.
-func (a *app) boardWidth() int {
+func boardWidth(t *terminal) int {
 	const most = 100
-	if width := view.Width(a.stdout); width > 0 {
+	if width := view.Width(t.stdout); width > 0 {
 		return min(width, most)
 	}
 	return most
@@ -353,9 +353,9 @@ func marginText(margins map[grading.Threshold]grading.Margin, name grading.Thres
 }
 
 // warnLeaderboard tells what was left out and what hangs on rounding.
-func (a *app) warnLeaderboard(r leaderboardResult) {
+func warnLeaderboard(t *terminal, r leaderboardResult) {
 	warn := func(title, format string, args ...any) {
-		fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(t.stderr, "%s %s\n", t.errStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range r.agents {
 		for _, split := range r.splits {

@@ -39,7 +39,7 @@ func newLock(a *app) *cobra.Command {
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
-				return a.lock(cmd.Context(), o, b, p)
+				return writeLock(cmd.Context(), a.terminal, o, b, p)
 			})
 		}),
 	}
@@ -56,7 +56,7 @@ func lockPath(pipeline string) string {
 	return strings.TrimSuffix(pipeline, ".hcl") + ".lock.hcl"
 }
 
-func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Program) error {
+func writeLock(ctx context.Context, t *terminal, o lockOptions, b *backend, p *engine.Program) error {
 	if o.file == "" {
 		o.file = lockPath(p.Pipeline.Path)
 	}
@@ -64,7 +64,7 @@ func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Pro
 	if err != nil {
 		return err
 	}
-	old, err := a.oldLock(o.file, len(targets) > 0)
+	old, err := oldLock(o.file, len(targets) > 0)
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Pro
 		}
 	}
 	lock, diags := b.engine.Lock(ctx, p, opts)
-	if err := a.settle(diags, p); err != nil {
+	if err := t.settle(diags, p); err != nil {
 		return err
 	}
 	if len(targets) > 0 {
 		lock = old.Update(lock, func(at addr.Instance) bool { return targeted(targets, at) })
 	}
 	if o.check {
-		return a.checkLock(o.file, old, lock)
+		return checkLock(t, o.file, old, lock)
 	}
 	if err := replaceFile(o.file, lock.Encode()); err != nil {
 		return err
@@ -90,11 +90,11 @@ func (a *app) lock(ctx context.Context, o lockOptions, b *backend, p *engine.Pro
 	if err := pinLock(ctx, b.cache, o.file, lock); err != nil {
 		return err
 	}
-	return a.showLocked(o.file, old, lock)
+	return showLocked(t, o.file, old, lock)
 }
 
 // oldLock reads the lock file that is there; nil if there is none.
-func (a *app) oldLock(path string, needed bool) (*lockfile.File, error) {
+func oldLock(path string, needed bool) (*lockfile.File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !needed {
 		return nil, nil
 	}
@@ -107,9 +107,9 @@ func targeted(targets []addr.Instance, at addr.Instance) bool {
 }
 
 // checkLock fails with a mismatch if the file is not what it would become.
-func (a *app) checkLock(path string, old, lock *lockfile.File) error {
+func checkLock(t *terminal, path string, old, lock *lockfile.File) error {
 	if string(old.Encode()) == string(lock.Encode()) {
-		return a.showLocked(path, old, lock)
+		return showLocked(t, path, old, lock)
 	}
 	list := lockfile.Compare(old, lock)
 	if len(list) == 0 {
@@ -151,17 +151,17 @@ type lockJSON struct {
 	Changes []lockfile.Deviation `json:"changes"`
 }
 
-func (a *app) showLocked(path string, old, lock *lockfile.File) error {
+func showLocked(t *terminal, path string, old, lock *lockfile.File) error {
 	changes := []lockfile.Deviation{}
 	if old != nil {
 		changes = append(changes, lockfile.Compare(old, lock)...)
 	}
-	if a.json {
-		return json.NewEncoder(a.stdout).Encode(lockJSON{path, len(lock.Steps), changes})
+	if t.json {
+		return json.NewEncoder(t.stdout).Encode(lockJSON{path, len(lock.Steps), changes})
 	}
 	for _, d := range changes {
-		fmt.Fprintln(a.stdout, view.OneLine(d.String()))
+		fmt.Fprintln(t.stdout, view.OneLine(d.String()))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s pins %d steps.\n", path, len(lock.Steps))
+	_, err := fmt.Fprintf(t.stdout, "%s pins %d steps.\n", path, len(lock.Steps))
 	return err
 }

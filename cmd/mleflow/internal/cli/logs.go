@@ -30,7 +30,7 @@ func newLogs(a *app) *cobra.Command {
 			case len(args) == 1 && follow:
 				return a.followLogs(cmd.Context(), past, "", 0, raw)
 			case len(args) == 1:
-				return a.allLogs(past, raw)
+				return allLogs(a.terminal, past, raw)
 			}
 			address, err := addr.Parse(args[1])
 			if err != nil {
@@ -39,7 +39,7 @@ func newLogs(a *app) *cobra.Command {
 			if follow {
 				return a.followLogs(cmd.Context(), past, address.String(), attempt, raw)
 			}
-			return a.oneLog(past, address.String(), attempt, raw)
+			return oneLog(a.terminal, past, address.String(), attempt, raw)
 		}),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
@@ -48,7 +48,7 @@ func newLogs(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) error {
+func oneLog(t *terminal, past *ledger.Past, address string, attempt int, raw bool) error {
 	attempts := past.Logs(address)
 	if len(attempts) == 0 {
 		sum, err := past.Summary()
@@ -58,28 +58,28 @@ func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) e
 		if sum.Step(address) == nil {
 			return noSuchStep(past, address)
 		}
-		fmt.Fprintf(a.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
+		fmt.Fprintf(t.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
 	}
 	if attempt == 0 {
 		attempt = attempts[len(attempts)-1]
 	}
-	return a.copyLog(past, address, attempt, raw)
+	return copyLog(t, past, address, attempt, raw)
 }
 
 func noSuchStep(past *ledger.Past, address string) error {
 	return usagef("no step %s in run %s; mleflow show %s -v lists its steps", address, past.Info.ID, past.Info.ID)
 }
 
-func (a *app) allLogs(past *ledger.Past, raw bool) error {
+func allLogs(t *terminal, past *ledger.Past, raw bool) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
 	for _, s := range sum.Steps {
 		for _, attempt := range past.Logs(s.Address) {
-			fmt.Fprintf(a.stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
-			if err := a.copyLog(past, s.Address, attempt, raw); err != nil {
+			fmt.Fprintf(t.stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
+			if err := copyLog(t, past, s.Address, attempt, raw); err != nil {
 				return err
 			}
 		}
@@ -87,13 +87,13 @@ func (a *app) allLogs(past *ledger.Past, raw bool) error {
 	return nil
 }
 
-func (a *app) copyLog(past *ledger.Past, address string, attempt int, raw bool) error {
+func copyLog(t *terminal, past *ledger.Past, address string, attempt int, raw bool) error {
 	r, err := past.OpenLog(address, attempt)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := a.printLog(r, raw); err != nil {
+	if err := printLog(t, r, raw); err != nil {
 		return fmt.Errorf("print log of %s: %w", address, err)
 	}
 	return nil
@@ -101,12 +101,12 @@ func (a *app) copyLog(past *ledger.Past, address string, attempt int, raw bool) 
 
 // printLog prints a log without what would steer a terminal, wherever it goes:
 // a pager or another program may pass it on. As it is it comes with --raw.
-func (a *app) printLog(r io.Reader, raw bool) error {
+func printLog(t *terminal, r io.Reader, raw bool) error {
 	if raw {
-		_, err := io.Copy(a.stdout, r)
+		_, err := io.Copy(t.stdout, r)
 		return err
 	}
-	return printClean(a.stdout, r)
+	return printClean(t.stdout, r)
 }
 
 // printClean prints a text without control characters, line by line; a line

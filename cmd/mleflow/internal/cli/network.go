@@ -34,10 +34,10 @@ func (f *networkFlags) register(cmd *cobra.Command) {
 }
 
 // sources returns the sources that the flags ask for.
-func (a *app) sources() ([]source.Entry, error) {
-	f := &a.network
+func (s *store) sources() ([]source.Entry, error) {
+	f := &s.network
 	var options []source.Option
-	if folder, err := a.cacheFolder(); err == nil {
+	if folder, err := s.cacheFolder(); err == nil {
 		options = append(options, source.Remember(filepath.Join(folder, "sources")))
 	}
 	if f.maxRate != "" {
@@ -53,11 +53,11 @@ func (a *app) sources() ([]source.Entry, error) {
 	case f.connections > 0:
 		options = append(options, source.Connections(f.connections))
 	}
-	return source.With(source.All(options...), source.Places{Offline: f.offline, Mirror: a.mirror(), Open: openObjects}), nil
+	return source.With(source.All(options...), source.Places{Offline: f.offline, Mirror: s.mirror(), Open: openObjects}), nil
 }
 
 // mirror returns the address of the mirror, or "".
-func (a *app) mirror() string { return cmp.Or(a.network.mirror, a.env("MLEFLOW_MIRROR")) }
+func (s *store) mirror() string { return cmp.Or(s.network.mirror, s.env("MLEFLOW_MIRROR")) }
 
 // adopted returns the data directory of the reference to take data from.
 func (f *networkFlags) adopted() (string, error) {

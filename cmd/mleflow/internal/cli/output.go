@@ -39,13 +39,13 @@ func newOutput(a *app) *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return a.showOutputs(sum.ID, sum.Outputs)
+				return showOutputs(a.terminal, sum.ID, sum.Outputs)
 			}
 			o, err := findOutput(sum.ID, sum.Outputs, args[0])
 			if err != nil {
 				return err
 			}
-			return a.showOutput(sum.ID, o, raw)
+			return showOutput(a.terminal, sum.ID, o, raw)
 		}),
 	}
 	cmd.Flags().StringVar(&run, "run", "latest", "the `RUN`: an id, the beginning of one, or latest")
@@ -67,14 +67,14 @@ func findOutput(run string, outputs []event.OutputValue, name string) (event.Out
 	return event.OutputValue{}, usagef("run %s has no output %q; it has %s.%s", run, name, strings.Join(names, ", "), diag.DidYouMean(name, names))
 }
 
-func (a *app) showOutputs(run string, outputs []event.OutputValue) error {
-	if !a.json {
+func showOutputs(t *terminal, run string, outputs []event.OutputValue) error {
+	if !t.json {
 		if len(outputs) == 0 {
-			fmt.Fprintf(a.stderr, "Run %s has no outputs.\n", run)
+			fmt.Fprintf(t.stderr, "Run %s has no outputs.\n", run)
 		}
 		var text bytes.Buffer
-		view.Outputs(&text, run, outputs, a.outStyle())
-		_, err := a.stdout.Write(bytes.TrimLeft(text.Bytes(), "\n"))
+		view.Outputs(&text, run, outputs, t.outStyle())
+		_, err := t.stdout.Write(bytes.TrimLeft(text.Bytes(), "\n"))
 		return err
 	}
 	type value struct {
@@ -85,20 +85,20 @@ func (a *app) showOutputs(run string, outputs []event.OutputValue) error {
 	for _, o := range outputs {
 		all[o.Name] = value{o.JSON(), o.Content}
 	}
-	return writeJSON(a.stdout, all)
+	return writeJSON(t.stdout, all)
 }
 
-func (a *app) showOutput(run string, o event.OutputValue, raw bool) error {
+func showOutput(t *terminal, run string, o event.OutputValue, raw bool) error {
 	switch {
-	case a.json:
-		return writeJSON(a.stdout, o.JSON())
+	case t.json:
+		return writeJSON(t.stdout, o.JSON())
 	case o.Content != nil && o.Content.From != "":
-		fmt.Fprintf(a.stdout, "%s\n%s\n", view.ContentText(*o.Content), view.GetCommand(run, *o.Content))
+		fmt.Fprintf(t.stdout, "%s\n%s\n", view.ContentText(*o.Content), view.GetCommand(run, *o.Content))
 		return nil
 	case raw:
-		_, err := io.WriteString(a.stdout, o.Value)
+		_, err := io.WriteString(t.stdout, o.Value)
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout, strings.TrimSuffix(plain.Fold(view.Text(o.Value), 2, view.Width(a.stdout)), "\n"))
+	_, err := fmt.Fprintln(t.stdout, strings.TrimSuffix(plain.Fold(view.Text(o.Value), 2, view.Width(t.stdout)), "\n"))
 	return err
 }

@@ -75,14 +75,14 @@ func addresses(flag string, texts []string) ([]addr.Instance, error) {
 }
 
 // load reads the pipeline and shows what is only a warning.
-func (a *app) load(e *engine.Engine, path string, in inputFlags) (*engine.Program, error) {
-	p, diags := e.Load(path, config.Inputs{Environ: a.environ, Assignments: in.assignments})
-	return p, a.settle(diags, p)
+func (t *terminal) load(e *engine.Engine, path string, in inputFlags) (*engine.Program, error) {
+	p, diags := e.Load(path, config.Inputs{Environ: t.environ, Assignments: in.assignments})
+	return p, t.settle(diags, p)
 }
 
 // settle returns diagnostics as an error if one of them is, and shows the
 // warnings otherwise.
-func (a *app) settle(diags diag.List, p *engine.Program) error {
+func (t *terminal) settle(diags diag.List, p *engine.Program) error {
 	var files diag.Sources
 	if p != nil && p.Pipeline != nil {
 		files = p.Pipeline.Files
@@ -90,7 +90,7 @@ func (a *app) settle(diags diag.List, p *engine.Program) error {
 	if err := checked(diags, files); err != nil {
 		return err
 	}
-	a.showDiagnostics(diags, files)
+	t.showDiagnostics(diags, files)
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, run
 	if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
 		return err
 	}
-	return errors.Join(run(b, p), a.finishRemote(ctx, b))
+	return errors.Join(run(b, p), finishRemote(ctx, a.terminal, b))
 }
 
 // fewCollections makes garbage collections rarer until the function it returns

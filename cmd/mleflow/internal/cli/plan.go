@@ -37,7 +37,7 @@ func newPlan(a *app) *cobra.Command {
 				if err := a.settle(diags, p); err != nil {
 					return err
 				}
-				return a.showPlan(pl, asked)
+				return showPlan(a.terminal, pl, asked)
 			})
 		}),
 	}
@@ -50,26 +50,26 @@ func newPlan(a *app) *cobra.Command {
 
 // showPlan prints a plan, and what the preflight found if there was one. A
 // preflight that failed makes the command fail.
-func (a *app) showPlan(pl *plan.Plan, asked *view.State) error {
-	if a.json {
-		return a.writePlan(pl, asked)
+func showPlan(t *terminal, pl *plan.Plan, asked *view.State) error {
+	if t.json {
+		return writePlan(t, pl, asked)
 	}
-	view.Plan(a.stdout, pl, a.outStyle(), a.verbose)
+	view.Plan(t.stdout, pl, t.outStyle(), t.verbose)
 	if asked == nil {
 		return nil
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(t.stdout)
 	if len(asked.Preflights) == 0 {
-		fmt.Fprintln(a.stdout, "Preflight: nothing is to be fetched.")
+		fmt.Fprintln(t.stdout, "Preflight: nothing is to be fetched.")
 		return nil
 	}
-	if err := view.Preflights(a.stdout, asked.Preflights, a.outStyle()); err != nil {
+	if err := view.Preflights(t.stdout, asked.Preflights, t.outStyle()); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return preflightOutcome(asked)
 }
 
-func (a *app) writePlan(pl *plan.Plan, asked *view.State) error {
+func writePlan(t *terminal, pl *plan.Plan, asked *view.State) error {
 	for i := range pl.Steps {
 		if pl.Steps[i].Reasons == nil {
 			pl.Steps[i].Reasons = []plan.Reason{}
@@ -85,7 +85,7 @@ func (a *app) writePlan(pl *plan.Plan, asked *view.State) error {
 	if asked != nil {
 		whole.Preflight = asked.Preflights
 	}
-	enc := json.NewEncoder(a.stdout)
+	enc := json.NewEncoder(t.stdout)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(whole); err != nil {
 		return fmt.Errorf("write plan: %w", err)

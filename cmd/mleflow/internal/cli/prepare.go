@@ -320,8 +320,8 @@ func (p *preparation) show(r prepared) {
 }
 
 // competitionSources returns a competition's text, for diagnostics.
-func (a *app) competitionSources(id string) map[string]*hcl.File {
-	catalog, err := a.catalog()
+func (l *library) competitionSources(id string) map[string]*hcl.File {
+	catalog, err := l.catalog()
 	if err != nil {
 		return nil
 	}

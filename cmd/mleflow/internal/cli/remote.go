@@ -18,8 +18,8 @@ import (
 
 // remoteAddress returns the address of the remote cache: the flag, the
 // environment variable, or what the pipeline says; empty or none is no cache.
-func (a *app) remoteAddress(pipeline string) string {
-	for _, address := range []string{a.remoteCache, a.env("MLEFLOW_REMOTE_CACHE"), pipeline} {
+func (s *store) remoteAddress(pipeline string) string {
+	for _, address := range []string{s.remoteCache, s.env("MLEFLOW_REMOTE_CACHE"), pipeline} {
 		if address == "none" {
 			return ""
 		}
@@ -31,8 +31,8 @@ func (a *app) remoteAddress(pipeline string) string {
 }
 
 // remoteLocation is remoteAddress, understood.
-func (a *app) remoteLocation(pipeline string) (remote.Location, error) {
-	address := a.remoteAddress(pipeline)
+func (s *store) remoteLocation(pipeline string) (remote.Location, error) {
+	address := s.remoteAddress(pipeline)
 	if address == "" {
 		return remote.Location{}, nil
 	}
@@ -44,12 +44,12 @@ func (a *app) remoteLocation(pipeline string) (remote.Location, error) {
 }
 
 // attachRemote puts the remote cache, if there is one, behind the local one.
-func (a *app) attachRemote(b *backend, pipeline string) error {
-	loc, err := a.remoteLocation(pipeline)
-	if err != nil || loc.IsZero() || a.network.offline {
+func (s *store) attachRemote(b *backend, pipeline string) error {
+	loc, err := s.remoteLocation(pipeline)
+	if err != nil || loc.IsZero() || s.network.offline {
 		return err
 	}
-	b.remote = remote.New(b.cache, loc, remote.Options{Warn: a.warn})
+	b.remote = remote.New(b.cache, loc, remote.Options{Warn: s.warn})
 	b.options.Cache, b.options.Remote = b.remote, b.remote
 	b.engine = engine.New(b.options)
 	return nil
@@ -64,66 +64,66 @@ type resultCache interface {
 // withResults opens the cache for a command that takes results of a run out.
 // The remote cache that the command line, the environment or the run's
 // pipeline names is behind it, and asked for what is missing here.
-func (a *app) withResults(past *ledger.Past, run func(resultCache) error) error {
+func (s *store) withResults(past *ledger.Past, run func(resultCache) error) error {
 	sources, err := past.Sources()
 	if err != nil {
 		return err
 	}
 	path := past.Info.Pipeline
-	loc, err := a.remoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
+	loc, err := s.remoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
 	if err != nil {
 		return err
 	}
-	return a.withCache(func(c *disk.Cache) error {
+	return s.withCache(func(c *disk.Cache) error {
 		if loc.IsZero() {
 			return run(c)
 		}
-		r := remote.NewReader(c, loc, remote.Options{Warn: a.warn})
+		r := remote.NewReader(c, loc, remote.Options{Warn: s.warn})
 		return errors.Join(run(r), r.Close())
 	})
 }
 
 // readRemote is attachRemote for a command that takes results out: nothing is
 // stored in the remote cache.
-func (a *app) readRemote(b *backend, pipeline string) error {
-	loc, err := a.remoteLocation(pipeline)
+func (s *store) readRemote(b *backend, pipeline string) error {
+	loc, err := s.remoteLocation(pipeline)
 	if err != nil || loc.IsZero() {
 		return err
 	}
-	r := remote.NewReader(b.cache, loc, remote.Options{Warn: a.warn})
+	r := remote.NewReader(b.cache, loc, remote.Options{Warn: s.warn})
 	b.remote, b.options.Cache = r.Tier, r
 	b.engine = engine.New(b.options)
 	return nil
 }
 
 // warn tells the person of something that is not an error.
-func (a *app) warn(text string) { a.say(a.errStyle().Warn("Warning:") + " " + view.OneLine(text)) }
+func (t *terminal) warn(text string) { t.say(t.errStyle().Warn("Warning:") + " " + view.OneLine(text)) }
 
 // remoteWait is how long a run that is over waits for what it stores in the
 // remote cache; MLEFLOW_REMOTE_CACHE_WAIT gives another time.
 const remoteWait = time.Hour
 
 // finishRemote waits for the uploads and says what was done, and what is left.
-func (a *app) finishRemote(ctx context.Context, b *backend) error {
+func finishRemote(ctx context.Context, t *terminal, b *backend) error {
 	if b.remote == nil {
 		return nil
 	}
-	limit, err := a.remoteWait()
+	limit, err := waitForRemote(t)
 	if err != nil {
 		return err
 	}
-	slow := time.AfterFunc(2*time.Second, func() { a.say("Storing results in the remote cache…") })
+	slow := time.AfterFunc(2*time.Second, func() { t.say("Storing results in the remote cache…") })
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	left := b.remote.Finish(ctx)
 	cancel()
 	slow.Stop()
 	s := b.remote.Stats()
-	if a.verbose && s.Requests > 0 {
-		fmt.Fprintf(a.stderr, "remote cache %s: %d found, %d fetched (%s), %d stored (%s), %d requests\n", b.remote.Location(),
+	if t.verbose && s.Requests > 0 {
+		fmt.Fprintf(t.stderr, "remote cache %s: %d found, %d fetched (%s), %d stored (%s), %d requests\n", b.remote.Location(),
 			s.Hits, s.Fetched, view.Bytes(s.BytesIn), s.Pushed, view.Bytes(s.BytesOut), s.Requests)
 	}
 	if left > 0 {
-		a.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.remote.Location()))
+		t.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.remote.Location()))
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ func resultsAre(n int) string {
 	return fmt.Sprintf("%d results are", n)
 }
 
-func (a *app) remoteWait() (time.Duration, error) {
-	text := a.env("MLEFLOW_REMOTE_CACHE_WAIT")
+func waitForRemote(t *terminal) (time.Duration, error) {
+	text := t.env("MLEFLOW_REMOTE_CACHE_WAIT")
 	if text == "" {
 		return remoteWait, nil
 	}
@@ -150,18 +150,18 @@ func (a *app) remoteWait() (time.Duration, error) {
 
 // withRemote opens the cache and the remote one for a command that is about
 // nothing else.
-func (a *app) withRemote(address string, run func(*remote.Tier) error) (err error) {
+func (s *store) withRemote(address string, run func(*remote.Tier) error) (err error) {
 	if address != "" {
-		a.remoteCache = address
+		s.remoteCache = address
 	}
-	loc, err := a.remoteLocation("")
+	loc, err := s.remoteLocation("")
 	if err != nil {
 		return err
 	}
 	if loc.IsZero() {
 		return usagef("no remote cache is named; give --remote-cache URL or set MLEFLOW_REMOTE_CACHE, such as s3://bucket/prefix?region=eu-central-1")
 	}
-	c, err := a.openCache()
+	c, err := s.openCache()
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func newReport(a *app) *cobra.Command {
 				if out == "-" {
 					return report.Write(a.stdout, data)
 				}
-				return a.writeReport(out, data)
+				return writePage(a.terminal, out, data)
 			})
 		}),
 	}
@@ -52,15 +52,15 @@ func (a *app) collect(ctx context.Context, c resultCache, past *ledger.Past) (re
 	return report.Collect(ctx, report.Source{Run: past, Store: c, Index: c, Catalog: catalog, Tail: a.tail})
 }
 
-func (a *app) writeReport(path string, data report.Data) error {
+func writePage(t *terminal, path string, data report.Data) error {
 	err := writeFile(path, func(w io.Writer) error { return report.Write(w, data) })
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return writeJSON(a.stdout, map[string]string{"run": data.Run.ID, "path": path})
+	if t.json {
+		return writeJSON(t.stdout, map[string]string{"run": data.Run.ID, "path": path})
 	}
-	fmt.Fprintf(a.stdout, "Wrote %s (run %s).\n", path, data.Run.ID)
+	fmt.Fprintf(t.stdout, "Wrote %s (run %s).\n", path, data.Run.ID)
 	return nil
 }
 

@@ -58,5 +58,5 @@ func addCommands(root *cobra.Command, a *app) {
 	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a))
 	add(groupMachine, newDoctor(a), newVersion(a), newCompletion(a))
 	root.AddCommand(newGendocs(a))
-	a.complete(root)
+	(&completion{a}).complete(root)
 }

@@ -45,8 +45,8 @@ func pipelineName(e ledger.Entry) string {
 
 // resultsOf says how many attempts of a run finished and how many of its graded
 // submissions have a medal; empty for a run that has none.
-func (a *app) resultsOf(id string) (finished, medals string) {
-	past, err := a.findRun([]string{id})
+func (s *store) resultsOf(id string) (finished, medals string) {
+	past, err := s.findRun([]string{id})
 	if err != nil {
 		return "", ""
 	}
@@ -95,15 +95,15 @@ func givenVariables(argv []string) string {
 	return strings.Join(given, " ")
 }
 
-func (a *app) showRuns(entries []ledger.Entry) error {
-	if a.json {
+func (s *store) showRuns(entries []ledger.Entry) error {
+	if s.json {
 		if entries == nil {
 			entries = []ledger.Entry{}
 		}
-		return writeJSON(a.stdout, map[string]any{"runs": entries})
+		return writeJSON(s.stdout, map[string]any{"runs": entries})
 	}
 	if len(entries) == 0 {
-		fmt.Fprintln(a.stdout, "No runs yet.")
+		fmt.Fprintln(s.stdout, "No runs yet.")
 		return nil
 	}
 	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", ">Medals", "Variables")
@@ -114,8 +114,8 @@ func (a *app) showRuns(entries []ledger.Entry) error {
 		} else {
 			row = append(row, "", "", "", "")
 		}
-		finished, medals := a.resultsOf(e.ID)
+		finished, medals := s.resultsOf(e.ID)
 		t.Row(append(row, finished, medals, view.OneLine(givenVariables(e.Argv)))...)
 	}
-	return t.Write(a.stdout, a.outStyle())
+	return t.Write(s.stdout, s.outStyle())
 }

@@ -35,7 +35,7 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			state := a.underWay(past)
+			state := underWay(past)
 			if a.json {
 				out := showJSON(sum, a.outcomes(sum))
 				if state != nil {
@@ -52,8 +52,8 @@ func newShow(a *app) *cobra.Command {
 }
 
 // findRun opens the run that the first argument names, or the latest.
-func (a *app) findRun(args []string) (*ledger.Past, error) {
-	l, err := a.openLedger()
+func (s *store) findRun(args []string) (*ledger.Past, error) {
+	l, err := s.openLedger()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (a *app) findRun(args []string) (*ledger.Past, error) {
 
 // underWay is the state of a run that goes on, with the last lines that its steps
 // printed; nil of one that has ended.
-func (a *app) underWay(past *ledger.Past) *view.State {
+func underWay(past *ledger.Past) *view.State {
 	if !past.Running() {
 		return nil
 	}
@@ -86,26 +86,26 @@ func (a *app) underWay(past *ledger.Past) *view.State {
 }
 
 // showRun prints a run; now is its state if it goes on.
-func (a *app) showRun(sum *ledger.Summary, now *view.State) error {
-	style := a.outStyle()
-	fmt.Fprintf(a.stdout, "%s\n", style.Bold("Run "+sum.ID))
-	fmt.Fprintf(a.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
+func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
+	style := st.outStyle()
+	fmt.Fprintf(st.stdout, "%s\n", style.Bold("Run "+sum.ID))
+	fmt.Fprintf(st.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
 		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
 	if sum.Resumed != "" {
-		fmt.Fprintf(a.stdout, "continues %s\n", view.OneLine(sum.Resumed))
+		fmt.Fprintf(st.stdout, "continues %s\n", view.OneLine(sum.Resumed))
 	}
 	if now != nil {
-		view.WriteUnderWay(a.stdout, now, style, view.Width(a.stdout), time.Now())
+		view.WriteUnderWay(st.stdout, now, style, view.Width(st.stdout), time.Now())
 	}
-	if err := a.showSteps(sum, style); err != nil {
+	if err := showSteps(st.terminal, sum, style); err != nil {
 		return err
 	}
 	for _, w := range sum.Warnings {
-		fmt.Fprintf(a.stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
+		fmt.Fprintf(st.stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
 	}
 	state := view.NewState()
 	state.Start.Run = sum.ID
-	state.Outcomes = a.outcomes(sum)
+	state.Outcomes = st.outcomes(sum)
 	for _, s := range sum.Steps {
 		state.Attempts.Add(s.Kind, s.Conditions)
 		if s.Status == event.Failed {
@@ -113,26 +113,26 @@ func (a *app) showRun(sum *ledger.Summary, now *view.State) error {
 		}
 	}
 	state.Finish, state.Published = sum.Finish, sum.Published
-	fmt.Fprintln(a.stdout)
-	view.Summary(a.stdout, state, style)
-	view.Outputs(a.stdout, sum.ID, sum.Outputs, style)
+	fmt.Fprintln(st.stdout)
+	view.Summary(st.stdout, state, style)
+	view.Outputs(st.stdout, sum.ID, sum.Outputs, style)
 	return nil
 }
 
 // outcomes are how the attempts of a run ended, the first few with what they
 // printed last.
-func (a *app) outcomes(sum *ledger.Summary) (o view.Outcomes) {
+func (s *store) outcomes(sum *ledger.Summary) (o view.Outcomes) {
 	for i := range sum.Steps {
 		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}
-	o.Tails(a.tail)
+	o.Tails(s.tail)
 	return o
 }
 
 // tail returns the last lines of a step's log in a run; none if that run or its
 // log is gone.
-func (a *app) tail(run, address string, n int) []string {
-	l, err := a.openLedger()
+func (s *store) tail(run, address string, n int) []string {
+	l, err := s.openLedger()
 	if err != nil {
 		return nil
 	}
@@ -143,11 +143,11 @@ func (a *app) tail(run, address string, n int) []string {
 	return past.Tail(address, n)
 }
 
-func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {
+func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 	t := view.NewTable("Step", "Outcome", ">Took", ">Attempts")
 	left := 0
 	for _, s := range sum.Steps {
-		if s.Started.IsZero() && !a.verbose {
+		if s.Started.IsZero() && !term.verbose {
 			left++
 			continue
 		}
@@ -166,13 +166,13 @@ func (a *app) showSteps(sum *ledger.Summary, style view.Style) error {
 		t.Row(row...)
 	}
 	if t.Len() > 0 {
-		fmt.Fprintln(a.stdout)
-		if err := t.Write(a.stdout, style); err != nil {
+		fmt.Fprintln(term.stdout)
+		if err := t.Write(term.stdout, style); err != nil {
 			return err
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(a.stdout, "\n%s not executed (-v lists them).\n", view.Plural(left, "step"))
+		fmt.Fprintf(term.stdout, "\n%s not executed (-v lists them).\n", view.Plural(left, "step"))
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ type statusLine struct {
 	last time.Time
 }
 
-func (a *app) statusLine() *statusLine {
-	if a.json || a.env("TERM") == "dumb" || !view.IsTerminal(a.stderr) {
+func (t *terminal) statusLine() *statusLine {
+	if t.json || t.env("TERM") == "dumb" || !view.IsTerminal(t.stderr) {
 		return &statusLine{}
 	}
-	return &statusLine{out: a.stderr, last: time.Now()}
+	return &statusLine{out: t.stderr, last: time.Now()}
 }
 
 // say shows a text, which is only made when it is time for one.

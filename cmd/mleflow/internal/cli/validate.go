@@ -40,7 +40,7 @@ func runValidate(a *app, path string, in inputFlags) error {
 		diags = append(diags, e.Check(p)...)
 	}
 	if a.json {
-		return a.validity(diags)
+		return validity(a.terminal, diags)
 	}
 	if err := a.settle(diags, p); err != nil {
 		return err
@@ -50,8 +50,8 @@ func runValidate(a *app, path string, in inputFlags) error {
 }
 
 // validity writes the diagnostics as the result of validate --json.
-func (a *app) validity(diags diag.List) error {
-	if err := writeJSON(a.stdout, map[string]any{"valid": !diags.HasErrors(), "diagnostics": diag.ToJSON(diags)}); err != nil {
+func validity(t *terminal, diags diag.List) error {
+	if err := writeJSON(t.stdout, map[string]any{"valid": !diags.HasErrors(), "diagnostics": diag.ToJSON(diags)}); err != nil {
 		return err
 	}
 	if diags.HasErrors() {

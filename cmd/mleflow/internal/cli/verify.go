@@ -71,14 +71,14 @@ func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past)
 	if err != nil {
 		return err
 	}
-	p, err := a.pastProgram(b, o.in, past)
+	p, err := pastProgram(a.terminal, b, o.in, past)
 	if err != nil {
 		return err
 	}
 	if err := a.readRemote(b, p.Pipeline.RemoteCache); err != nil {
 		return err
 	}
-	opts := engine.VerifyOptions{Done: func(v engine.Verified) { a.showVerdict(v) }}
+	opts := engine.VerifyOptions{Done: func(v engine.Verified) { showVerdict(a.terminal, v) }}
 	if o.gradingOnly {
 		opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
 	}
@@ -86,11 +86,11 @@ func (a *app) verifyRun(ctx context.Context, o verifyOptions, past *ledger.Past)
 	if err := a.settle(diags, p); err != nil {
 		return err
 	}
-	return a.showVerification(sum, list)
+	return showVerification(a.terminal, sum, list)
 }
 
 // pastProgram is the pipeline of a run with the variables that it had.
-func (a *app) pastProgram(b *backend, in inputFlags, past *ledger.Past) (*engine.Program, error) {
+func pastProgram(t *terminal, b *backend, in inputFlags, past *ledger.Past) (*engine.Program, error) {
 	sources, err := past.Sources()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (a *app) pastProgram(b *backend, in inputFlags, past *ledger.Past) (*engine
 		return nil, err
 	}
 	p, diags := b.engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.assignments...), Files: sources})
-	return p, a.settle(diags, p)
+	return p, t.settle(diags, p)
 }
 
 // recorded are the variables of a run as assignments.
@@ -121,17 +121,17 @@ func recorded(run string, variables map[string]json.RawMessage) (given []config.
 }
 
 // showVerdict tells of a step at once when it is not as it was.
-func (a *app) showVerdict(v engine.Verified) {
-	if a.json || v.Verdict.Good() && !a.verbose {
+func showVerdict(t *terminal, v engine.Verified) {
+	if t.json || v.Verdict.Good() && !t.verbose {
 		return
 	}
-	style := a.errStyle()
-	fmt.Fprintf(a.stderr, "%s %s\n", style.Bold(string(v.Verdict)), view.OneLine(v.Address))
+	style := t.errStyle()
+	fmt.Fprintf(t.stderr, "%s %s\n", style.Bold(string(v.Verdict)), view.OneLine(v.Address))
 	for _, d := range v.Deviations {
-		fmt.Fprintf(a.stderr, "  %s was %s, is %s\n", view.OneLine(d.Field), view.OneLine(d.Was), view.OneLine(d.Is))
+		fmt.Fprintf(t.stderr, "  %s was %s, is %s\n", view.OneLine(d.Field), view.OneLine(d.Was), view.OneLine(d.Is))
 	}
 	if v.Error != "" {
-		fmt.Fprintf(a.stderr, "  %s\n", view.OneLine(v.Error))
+		fmt.Fprintf(t.stderr, "  %s\n", view.OneLine(v.Error))
 	}
 }
 
@@ -145,7 +145,7 @@ type verifyJSON struct {
 	Steps     []engine.Verified      `json:"steps"`
 }
 
-func (a *app) showVerification(sum *ledger.Summary, list []engine.Verified) error {
+func showVerification(t *terminal, sum *ledger.Summary, list []engine.Verified) error {
 	var attempts conditions.Tally
 	for _, s := range sum.Steps {
 		attempts.Add(s.Kind, s.Conditions)
@@ -155,17 +155,17 @@ func (a *app) showVerification(sum *ledger.Summary, list []engine.Verified) erro
 		counts[v.Verdict]++
 	}
 	err := verificationError(counts)
-	if a.json {
-		return errors.Join(writeJSON(a.stdout, verifyJSON{sum.ID, err == nil, attempts.Shown(), counts, list}), err)
+	if t.json {
+		return errors.Join(writeJSON(t.stdout, verifyJSON{sum.ID, err == nil, attempts.Shown(), counts, list}), err)
 	}
-	fmt.Fprintf(a.stdout, "Run %s: %d steps", sum.ID, len(list))
+	fmt.Fprintf(t.stdout, "Run %s: %d steps", sum.ID, len(list))
 	for _, v := range []engine.Verdict{engine.Same, engine.Intact, engine.Unrun, engine.Differs, engine.Missing, engine.Broken} {
 		if counts[v] > 0 {
-			fmt.Fprintf(a.stdout, ", %d %s", counts[v], v)
+			fmt.Fprintf(t.stdout, ", %d %s", counts[v], v)
 		}
 	}
-	fmt.Fprintln(a.stdout, ".")
-	view.NotIsolated(a.stdout, attempts.NotIsolated("were not isolated"), a.outStyle())
+	fmt.Fprintln(t.stdout, ".")
+	view.NotIsolated(t.stdout, attempts.NotIsolated("were not isolated"), t.outStyle())
 	return err
 }
 

@@ -55,7 +55,7 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 	case o.bundle.dataDir != "" && !o.bundle.regrade:
 		return usagef("--data-dir says where the answers are that --regrade needs; give that, too")
 	}
-	if done, err := a.confined(ctx, o.bundle.regrade); done || err != nil {
+	if done, err := rerunConfined(ctx, a.terminal, o.bundle.regrade); done || err != nil {
 		return err
 	}
 	var key *bundle.PublicKey
@@ -73,7 +73,7 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 	if err != nil {
 		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}
-	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: a.showVerdict}
+	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.terminal, v) }}
 	if o.bundle.regrade {
 		close, err := a.ownData(o, &q)
 		if err != nil {
@@ -85,7 +85,7 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 	if err != nil {
 		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}
-	return a.showExamined(path, verdict{x, report, o.bundle.regrade})
+	return showExamined(a.terminal, path, verdict{x, report, o.bundle.regrade})
 }
 
 // damaged marks what is wrong with a bundle as a mismatch.
@@ -99,8 +99,8 @@ func damaged(err error) error {
 
 // ownData opens what the verifier has of his own: his cache, and with it the
 // data folder.
-func (a *app) ownData(o verifyOptions, q *audit.Request) (func() error, error) {
-	store, err := a.openCache()
+func (s *store) ownData(o verifyOptions, q *audit.Request) (func() error, error) {
+	store, err := s.openCache()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q 
 	q.Options = engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {
-		p, _, err = a.recordedProgram(engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+		p, _, err = recordedProgram(a.terminal, engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
 		return err
 	})
 	if err != nil {

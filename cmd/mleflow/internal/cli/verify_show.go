@@ -156,9 +156,9 @@ func (v verdict) claimedBy() string {
 	return "nobody: it is not signed, and anyone could have made it"
 }
 
-func (a *app) showExamined(path string, v verdict) error {
+func showExamined(t *terminal, path string, v verdict) error {
 	err := v.err()
-	if a.json {
+	if t.json {
 		out := verdictJSON{
 			Examined: v.Examined, OK: err == nil, Status: exitStatus(err), Recomputed: v.recomputed(), Matched: v.matched(),
 			Claimed: v.claimed(), ClaimedBy: v.claimedBy(), Report: v.report,
@@ -166,13 +166,13 @@ func (a *app) showExamined(path string, v verdict) error {
 		if err != nil {
 			out.Error = err.Error()
 		}
-		return errors.Join(writeJSON(a.stdout, out), err)
+		return errors.Join(writeJSON(t.stdout, out), err)
 	}
-	fmt.Fprintf(a.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(string(v.Run.State)))
+	fmt.Fprintf(t.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(string(v.Run.State)))
 	list := func(title string, lines []string) {
-		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle().Bold(title))
+		fmt.Fprintf(t.stdout, "\n%s\n", t.outStyle().Bold(title))
 		for _, l := range lines {
-			fmt.Fprintf(a.stdout, "  %s\n", view.OneLine(l))
+			fmt.Fprintf(t.stdout, "  %s\n", view.OneLine(l))
 		}
 	}
 	list("Recomputed here", v.recomputed())
@@ -181,7 +181,7 @@ func (a *app) showExamined(path string, v verdict) error {
 	if flags := v.flags(); len(flags) > 0 {
 		list("Look at these", flags)
 	}
-	fmt.Fprintf(a.stdout, "\n%s left out, listed in omitted.json: data, answers and what tells of them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
+	fmt.Fprintf(t.stdout, "\n%s left out, listed in omitted.json: data, answers and what tells of them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
 	return err
 }
 

@@ -61,4 +61,23 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %+v, want %s %q", name, c, tt.status, tt.want)
 		}
 	}
+
+	// A containerd of one's own may lie in a folder that only root may enter.
+	daemon := func() Check {
+		env := map[string]string{"CONTAINERD_ADDRESS": d.Options.Socket}
+		return Machine{Root: t.TempDir(), Env: func(name string) string { return env[name] }}.containerd(t.Context())
+	}
+	if c := daemon(); c.Status != OK {
+		t.Errorf("open state: %+v", c)
+	}
+	if err := os.Chmod(d.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(d.Dir, 0o711)
+	if c := look(good, ""); c.Status != Warn {
+		t.Errorf("a container started although its user cannot get to its bundle: %+v", c)
+	}
+	if c := daemon(); c.Status != Warn || !strings.Contains(c.Detail, d.Dir+", which is closed to other users") || !strings.Contains(c.Fix, "chmod o+x "+d.Dir) {
+		t.Errorf("closed state: %+v", c)
+	}
 }

@@ -35,7 +35,13 @@ func (m Machine) containerd(ctx context.Context) Check {
 		c.Fix = "start containerd, or give this user access to its socket"
 		return c
 	}
-	return Check{Name: c.Name, Status: OK, Detail: fmt.Sprintf("version %s at %s", daemon.Version, address)}
+	c = Check{Name: c.Name, Status: OK, Detail: fmt.Sprintf("version %s at %s", daemon.Version, address)}
+	if closed := closedState(address); closed != "" {
+		c.Status = Warn
+		c.Detail += fmt.Sprintf(", but its state lies in %s, which is closed to other users, so no container can start", closed)
+		c.Fix = "containers run as users of their own, who must be able to enter that folder: chmod o+x " + closed
+	}
+	return c
 }
 
 // containerdAddress is the daemon's socket, "" if there is none.
