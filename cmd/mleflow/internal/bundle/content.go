@@ -161,7 +161,7 @@ func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 	case err != nil:
 		return err
 	case absent != p.files[at]:
-		return damage(at, "%d of its files are missing, and %s tells of %d", absent, omittedFile, p.files[at])
+		return damage(at, "%d of its files are missing, and %s names %d", absent, omittedFile, p.files[at])
 	case len(used) != len(pack.spans):
 		return damage(packPath(at, 0), "it holds what the step did not give")
 	}

@@ -94,7 +94,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		return damage(disclosureFile, "%w", err)
 	}
 	if len(said.Attempts) != len(d.Attempts) {
-		return damage(disclosureFile, "it tells of %d attempts, and there are %d", len(said.Attempts), len(d.Attempts))
+		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
 	}
 	d.Earlier = said.Earlier
 	for i := range d.Attempts {

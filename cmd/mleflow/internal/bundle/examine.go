@@ -138,7 +138,7 @@ func (x *Examined) checkFiles(b *Bundle) error {
 func (x *Examined) checkPipeline(b *Bundle) (err error) {
 	path := "pipeline/" + x.Run.Pipeline
 	if x.Run.ID != b.Run {
-		return damage(runFile, "it tells of run %q in place of %q", x.Run.ID, b.Run)
+		return damage(runFile, "it is about run %q, not %q", x.Run.ID, b.Run)
 	}
 	if !b.Has(path) {
 		return damage(path, "it is missing")

@@ -183,7 +183,7 @@ func (b *Bundle) checkPadding(name string, s span) error {
 // checkEnd checks the two empty blocks at the end, and that they are the end.
 func (b *Bundle) checkEnd(at, size int64, entries int) error {
 	if entries < len(order) {
-		return damage("the file", "it lacks %s", order[entries])
+		return damage("the file", "%s is missing", order[entries])
 	}
 	if size != at+2*block {
 		return damage("the end", "there are %d bytes where 1024 empty ones belong", size-at)

@@ -33,7 +33,7 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json one event a line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.",
+		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {

@@ -53,7 +53,7 @@ func valueError(err error) error {
 	want := invalid.GetFlag().Value.Type()
 	switch want {
 	case "int":
-		want = "a whole number"
+		want = "an integer"
 	case "bool":
 		want = "true or false"
 	}

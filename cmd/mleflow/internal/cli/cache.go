@@ -13,7 +13,7 @@ import (
 func newCache(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Look after the cache: info, ls, verify, gc, pin, unpin, push, pull",
+		Short: "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull",
 		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
@@ -34,7 +34,7 @@ func (s *store) withCache(run func(*disk.Cache) error) (err error) {
 func newCacheInfo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
-		Short: "Say where the cache is, what it holds and what it may hold",
+		Short: "Show where the cache is, what it holds and its limits",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error {

@@ -16,7 +16,7 @@ func newCacheVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check what is in the cache and set aside what is damaged",
-		Long:  "Look at every object, read those that were written to since they were stored, and\nfollow every record. With --full every byte is read again from the disk, on all\nprocessors; when that is interrupted, the next --full goes on where it was. What\ndoes not match its name is set aside, and the next apply makes it again. The exit\nstatus is 3 when something was damaged.",
+		Long:  "Check every object, read those that were written to since they were stored, and\nfollow every record. With --full every byte is read again from the disk, on all\nprocessors; when that is interrupted, the next --full continues. What\ndoes not match its name is set aside, and the next apply makes it again. The exit\nstatus is 3 when something was damaged.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error { return verifyCache(cmd.Context(), a.terminal, c, full) })
@@ -74,7 +74,7 @@ func showVerified(t *terminal, r disk.VerifyResult) error {
 		for _, text := range r.Notes {
 			fmt.Fprintln(t.stdout, t.outStyle().Warn("Note:")+" "+view.OneLine(text))
 		}
-		fmt.Fprintf(t.stdout, "%s and %s looked at, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
+		fmt.Fprintf(t.stdout, "%s and %s checked, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
 			view.Plural(r.Records, "record"), view.Bytes(r.HashedBytes), len(r.Damages))
 	}
 	if len(r.Damages) > 0 {

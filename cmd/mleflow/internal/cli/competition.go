@@ -7,7 +7,7 @@ import (
 func newCompetition(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "competition",
-		Short: "Look at and write competitions: list, show, new, lint, test, lock",
+		Short: "Show, write and check competitions: list, show, new, lint, test, lock",
 		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}

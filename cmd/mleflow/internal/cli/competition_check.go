@@ -25,8 +25,8 @@ func newCompetitionTest(a *app) *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
 		Use:   "test [ID]...",
-		Short: "Try competitions' graders on submissions whose outcome is known",
-		Long:  "Try graders on submissions whose outcome is known: gold gets the best score, the\nsample its pinned score, shuffled rows change nothing, broken files are refused.\nData is taken from DIR/<id>/prepared; where that is missing and the data ships with\nthe competition it is prepared for the test. Without an ID every competition that\nhas data is tested. The exit status is 1 when a check fails.",
+		Short: "Test competitions' graders with submissions whose outcome is known",
+		Long:  "Test graders with submissions whose outcome is known: gold gets the best score, the\nsample its pinned score, shuffled rows change nothing, broken files are refused.\nData is taken from DIR/<id>/prepared; where that is missing and the data ships with\nthe competition it is prepared for the test. Without an ID every competition that\nhas data is tested. The exit status is 1 when a check fails.",
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			defs, err := a.definitions(o.folder, args)
 			if err != nil {

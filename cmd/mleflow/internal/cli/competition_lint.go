@@ -77,7 +77,7 @@ func newCompetitionLint(a *app) *cobra.Command {
 	var data dataFlags
 	cmd := &cobra.Command{
 		Use:   "lint [ID]...",
-		Short: "Look for mistakes in competitions",
+		Short: "Find mistakes in competitions",
 		Long:  lintHelp(),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			defs, err := a.definitions(folder, args)
@@ -88,7 +88,7 @@ func newCompetitionLint(a *app) *cobra.Command {
 		}),
 	}
 	folder.register(cmd)
-	cmd.Flags().StringVar(&data.dir, "data-dir", "", "look at what was prepared below `DIR` too")
+	cmd.Flags().StringVar(&data.dir, "data-dir", "", "check the data prepared below `DIR` as well")
 	return cmd
 }
 
@@ -185,6 +185,6 @@ func showFindings(t *terminal, found []findingJSON, n int) error {
 		}
 		fmt.Fprintf(t.stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
 	}
-	fmt.Fprintf(t.stdout, "%s looked at: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
+	fmt.Fprintf(t.stdout, "Checked %s: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
 	return nil
 }

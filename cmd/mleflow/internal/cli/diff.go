@@ -20,7 +20,7 @@ import (
 func newDiff(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff RUN RUN",
-		Short: "Say what differs between two runs",
+		Short: "Show what differs between two runs",
 		Long:  "Compare two runs: variables, pipeline, environment, the inputs of steps (definitions\nand data by digest), outcomes, outputs and scores. The exit status is 0 either way.",
 		Args:  takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {

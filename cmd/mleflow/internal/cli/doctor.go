@@ -13,8 +13,8 @@ import (
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can run and how to get what is missing",
-		Long:  "Look at processors, memory, disk, the cache folder, container runtimes, GPUs and\nKaggle credentials (which are never printed). The exit status is 1 when something\nis missing that every pipeline needs.",
+		Short: "Check what this machine can run, and say how to get what is missing",
+		Long:  "Check processors, memory, disk, the cache folder, container runtimes, GPUs and\nKaggle credentials (which are never printed). The exit status is 1 when something\nis missing that every pipeline needs.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			folder, err := a.cacheFolder()

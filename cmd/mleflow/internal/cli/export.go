@@ -7,7 +7,7 @@ import (
 func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write what a run gave in the form of another tool: run-group",
+		Short: "Write the results of a run in the format of another tool: run-group",
 		Args:  subCommand,
 		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}

@@ -24,8 +24,8 @@ func newGet(a *app) *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
 		Use:   "get RUN [ADDRESS[.OUTPUT]] -o DIR",
-		Short: "Take results of a run out of the cache",
-		Long: `Write what a step gave to DIR: one output, or all of them, each under its name.
+		Short: "Copy results of a run out of the cache",
+		Long: `Write the outputs of a step to DIR: one output, or all of them, each under its name.
 A tree becomes a folder, a value a JSON file. RUN is an id, the beginning of one, or
 "latest".
 

@@ -81,7 +81,7 @@ func showReport(t *terminal, r grading.Report, medals competitions.Medals) error
 	published := func(n grading.Number) string { return medals.Published(float64(n)) }
 	fmt.Fprintf(t.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
 	if r.NonFinite {
-		fmt.Fprintln(t.stdout, t.outStyle().Warn("The score is not finite; look at the submission before trusting a medal."))
+		fmt.Fprintln(t.stdout, t.outStyle().Warn("The score is not finite; check the submission before trusting a medal."))
 	}
 	return nil
 }

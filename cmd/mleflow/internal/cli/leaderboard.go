@@ -33,8 +33,8 @@ func newLeaderboard(a *app) *cobra.Command {
 	o := leaderboardOptions{how: board.DefaultResampling}
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
-		Short: "Aggregate grading reports, one a seed, as the reference does",
-		Long: `Aggregate grading reports of one agent, one report a seed, into the percentages of
+		Short: "Aggregate grading reports, one per seed, as the reference does",
+		Long: `Aggregate grading reports of one agent, one report per seed, into the percentages of
 the leaderboard: mean, standard error of the mean and 95 % interval by split.
 
 A REPORT is a file that grade or the reference wrote, a report or a leaderboard of a

@@ -34,7 +34,7 @@ func newLock(a *app) *cobra.Command {
 	var o lockOptions
 	cmd := &cobra.Command{
 		Use:   "lock [FILE.hcl]",
-		Short: "Pin what went into a pipeline and what came out",
+		Short: "Pin the inputs and outputs of a pipeline's steps",
 		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl lies beside the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache keeps what a lock file names.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {

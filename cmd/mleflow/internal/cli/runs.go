@@ -15,7 +15,7 @@ func newRuns(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List the runs of this cache, newest first",
+		Short: "List the runs in this cache, newest first",
 		Args:  takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
 			l, err := a.openLedger()

@@ -14,7 +14,7 @@ func newValidate(a *app) *cobra.Command {
 	var in inputFlags
 	cmd := &cobra.Command{
 		Use:   "validate [FILE.hcl]",
-		Short: "Check a pipeline without looking at the cache",
+		Short: "Check a pipeline without reading the cache",
 		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see what.\nThe exit status is 2 when it is not valid. With --json the diagnostics are\nprinted as an object.",
 		Args:  oneFile,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {

@@ -47,7 +47,7 @@ func (m Machine) reach(ctx context.Context) Check {
 	nodes, err := m.tryDevice(ctx, address, leased[0])
 	if err != nil {
 		c.Status, c.Detail = Warn, fmt.Sprintf("%s does not reach a container: %v", leased[0], err)
-		c.Fix = "describe the devices anew (for NVIDIA: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml) and see that the driver is loaded (nvidia-smi)"
+		c.Fix = "generate the device specification again (for NVIDIA: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml) and check that the driver is loaded (nvidia-smi)"
 		return c
 	}
 	c.Status, c.Detail = OK, fmt.Sprintf("%s was opened in a container (%s)", leased[0], strings.Join(nodes, ", "))
