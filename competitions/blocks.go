@@ -66,7 +66,7 @@ func (d *decoder) params(blocks []*hclsyntax.Block) {
 		p.Description = d.text(b.Body, "description", false)
 		if v, ok := d.value(b.Body, "default", cty.DynamicPseudoType); ok {
 			if t := v.Type(); t != cty.Number && t != cty.String && t != cty.Bool {
-				d.fail(b.Body.Attributes["default"].Expr.Range(), "Wrong type of parameter", "A parameter is a number, a text or a boolean.")
+				d.fail(b.Body.Attributes["default"].Expr.Range(), "Wrong type of parameter", "A parameter is a number, a string or a boolean.")
 			}
 			p.Default = v
 		} else {

@@ -76,15 +76,15 @@ func TestDiagnostics(t *testing.T) {
 		{"no scores", "scores = [0.9, 0.8, 0.7]", "", "read leaderboard: open leaderboard.txt"},
 		{"broken leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "board.txt"`, `line 2: "0.5 x" is not a score or a score and a count`},
 		{"leaderboard that would fill the memory", "scores = [0.9, 0.8, 0.7]", `leaderboard = "many.txt"`, `line 1: "1 999999999999" is not a score or a score and a count`},
-		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or something in it is."},
-		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins stand in checksums.lock beside the definition"},
+		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or contains a null."},
+		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins are in checksums.lock beside the definition"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
 		{"no version", `errata "v2"`, `errata "../v2"`, "Wrong version ../v2; Versions are named v2, v3, …"},
 		{"no grade", "grade {", "grad {", "Unknown block grad; Did you mean grade?"},
 		{"second local", "unused  = 1", "unused  = 1\n }\n locals {\n base = 2", "Second local base; The first is at line 10."},
 		{"parameter without default", "default = 10", "", "Missing default"},
-		{"another name", `competition "small"`, `competition "tiny"`, `Name differs from folder; The competition lies in folder "small"`},
+		{"another name", `competition "small"`, `competition "tiny"`, `Name differs from folder; The competition is in folder "small"`},
 		{"syntax", "title       =", "title       = =", "Invalid expression"},
 		{"something beside it", "competition \"small\"", "x = 1\ncompetition \"small\"", "Unexpected attribute"},
 	}
@@ -127,8 +127,8 @@ func TestEvalContext(t *testing.T) {
 			t.Errorf("got %v, want %s", diags, name)
 		}
 	}
-	if _, diags := parse(t, `lines("classes.txt")`, "classes").EvalContext(nil); !strings.Contains(diags.Error(), "circle") {
-		t.Errorf("locals in a circle: %v", diags)
+	if _, diags := parse(t, `lines("classes.txt")`, "classes").EvalContext(nil); !strings.Contains(diags.Error(), "cycle") {
+		t.Errorf("locals that form a cycle: %v", diags)
 	}
 }
 

@@ -60,28 +60,28 @@ func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Dia
 	var diags hcl.Diagnostics
 	var found *hclsyntax.Block
 	for _, attr := range InOrder(body) {
-		diags = append(diags, diag.Error(attr.NameRange, "Unexpected attribute", "A competition file holds one competition block and nothing else."))
+		diags = append(diags, diag.Error(attr.NameRange, "Unexpected attribute", "A competition file contains one competition block and nothing else."))
 	}
 	for _, b := range body.Blocks {
 		switch {
 		case b.Type != "competition" || len(b.Labels) != 1:
-			diags = append(diags, diag.Error(b.DefRange(), "Unexpected block", "A competition file holds one block: competition %q { … }.", id))
+			diags = append(diags, diag.Error(b.DefRange(), "Unexpected block", "A competition file contains one block: competition %q { … }.", id))
 		case found != nil:
 			diags = append(diags, diag.Error(b.DefRange(), "Second competition", "The first is at line %d; one file defines one competition.", found.DefRange().Start.Line))
 		case id == "" && validID(b.Labels[0]):
 			found = b
 		case id == "":
-			diags = append(diags, diag.Error(b.LabelRanges[0], "Not an identifier", "An identifier holds letters, digits, dashes and underscores only, such as \"my-competition\"."))
+			diags = append(diags, diag.Error(b.LabelRanges[0], "Not an identifier", "An identifier contains only letters, digits, dashes and underscores, such as \"my-competition\"."))
 			found = b
 		case b.Labels[0] != id:
-			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition lies in folder %q and must have that name.", id))
+			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition is in folder %q and must have that name.", id))
 			found = b
 		default:
 			found = b
 		}
 	}
 	if found == nil && !diags.HasErrors() {
-		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must hold a block competition %q { … }.", cmp.Or(id, "my-competition")))
+		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must contain a block competition %q { … }.", cmp.Or(id, "my-competition")))
 	}
 	return found, diags
 }

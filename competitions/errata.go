@@ -50,7 +50,7 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 		d.check(b.Body, errataSchema)
 		version := b.Labels[0]
 		if slices.Contains(d.def.Versions(), version) {
-			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Name the version that this block makes: v2, v3, …")
+			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Write the name of the version that this block defines: v2, v3, …")
 			continue
 		}
 		if !versionName.MatchString(version) {

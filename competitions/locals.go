@@ -98,8 +98,8 @@ func (e *localEvaluator) resolve(name string, path []string) {
 	}
 	attr := e.attrs[name]
 	if slices.Contains(path, name) {
-		e.diags = append(e.diags, diag.Error(attr.NameRange, "Locals refer to each other in a circle",
-			"%s. Break the circle.", strings.Join(append(path, name), " → ")))
+		e.diags = append(e.diags, diag.Error(attr.NameRange, "Locals form a cycle",
+			"%s. Break the cycle.", strings.Join(append(path, name), " → ")))
 		e.values[name] = cty.DynamicVal
 		return
 	}

@@ -34,7 +34,7 @@ func (d *decoder) lock() {
 	file, diags := hclsyntax.ParseConfig(data, at, hcl.InitialPos)
 	d.def.lockFile = &hcl.File{Bytes: data}
 	if d.diags = append(d.diags, diags...); diags.HasErrors() {
-		d.fail(d.def.label, "Damaged "+LockName, "%s cannot be read. Restore it, or delete it and write it anew with mleflow competition lock %s.", at, d.def.ID)
+		d.fail(d.def.label, "Damaged "+LockName, "%s cannot be read. Restore it, or delete it and write it again with mleflow competition lock %s.", at, d.def.ID)
 		return
 	}
 	body := file.Body.(*hclsyntax.Body)
@@ -77,7 +77,7 @@ func (d *decoder) pinned() {
 	switch {
 	case l.Download == "":
 	case kaggle < 0:
-		d.fail(d.def.label, "No download for its pin", "%s pins a download from Kaggle; there is no block source \"kaggle\".", LockName)
+		d.fail(d.def.label, "Pin without a download", "%s pins a download from Kaggle, but there is no block source \"kaggle\".", LockName)
 	case d.def.Sources[kaggle].MD5 != "":
 		d.fail(d.def.Sources[kaggle].Range, "Download pinned twice", "%s holds its MD5. Delete one of them.", LockName)
 	default:
@@ -110,7 +110,7 @@ func (d *decoder) pinned() {
 	}
 	for _, version := range slices.Sorted(maps.Keys(l.Prepared)) {
 		if !slices.Contains(d.def.Versions(), version) {
-			d.fail(d.def.label, "Pins of no version", "%s pins the files of %s; the competition has %v.", LockName, version, d.def.Versions())
+			d.fail(d.def.label, "Pins of an unknown version", "%s pins the files of %s; the competition has %v.", LockName, version, d.def.Versions())
 		}
 	}
 }
@@ -132,6 +132,6 @@ func (d *Definition) LockMissing() error {
 	if d.lock != nil {
 		return nil
 	}
-	return fmt.Errorf("%s is missing, so there is nothing to check the prepared files of %s against: write it with mleflow competition lock %s, or restore it; an empty file says that nothing is pinned yet",
+	return fmt.Errorf("%s is missing, so the prepared files of %s cannot be checked: write it with mleflow competition lock %s, or restore it; an empty file means that nothing is pinned yet",
 		lockPath(d.path), d.ID, d.ID)
 }

@@ -102,7 +102,7 @@ func (l *ownLoader) folder(f Folder) {
 		}
 	}
 	if !found {
-		l.fail(f, "holds no competition: neither a file %s nor folders with one. Write one with mleflow competition new ID --dir %s.", FileName, f.Path)
+		l.fail(f, "holds no competition: it has neither a file %s nor folders with one. Create one with mleflow competition new ID --dir %s.", FileName, f.Path)
 	}
 }
 
@@ -148,11 +148,11 @@ func (l *ownLoader) add(def *Definition) {
 	there := l.cat.byID[def.ID]
 	switch {
 	case there != nil && there.own != "":
-		l.diags = append(l.diags, diag.Error(def.label, "Competition is there twice", "%s defines %q, too. Give one of them another identifier.", there.own, def.ID))
+		l.diags = append(l.diags, diag.Error(def.label, "Duplicate competition", "%s also defines %q. Rename one of them.", there.own, def.ID))
 		return
 	case there != nil && !def.ReplacesShipped:
 		l.diags = append(l.diags, diag.Error(def.label, "Competition ships with mleflow",
-			"%s has the identifier of a competition that ships with the program (mleflow competition show %s). Give it another one, or write replaces_shipped = true to put it in that one's place.", def.FilePath(), def.ID))
+			"%s has the identifier of a competition that ships with mleflow (mleflow competition show %s). Rename it, or write replaces_shipped = true to replace the shipped one.", def.FilePath(), def.ID))
 		return
 	}
 	e := &entry{complexity: def.Complexity, category: def.Category, own: def.FilePath(), replaces: there != nil}

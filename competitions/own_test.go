@@ -104,11 +104,11 @@ func TestOwnMistakes(t *testing.T) {
 	}{
 		{"missing", "cannot be read", []string{filepath.Join(t.TempDir(), "none")}},
 		{"empty", "holds no competition", []string{t.TempDir()}},
-		{"twice", "defines \"mine\", too", []string{ownFolder(t, "mine", "mine", ""), ownFolder(t, "mine", "mine", "")}},
-		{"shadow", "ships with the program", []string{ownFolder(t, "leaf-classification", "leaf-classification", "")}},
-		{"unwilling shadow", "ships with the program", []string{ownFolder(t, "leaf-classification", "leaf-classification", "  replaces_shipped = false")}},
-		{"other name", "lies in folder", []string{ownFolder(t, "mine", "other", "")}},
-		{"no identifier", "An identifier holds letters", []string{filepath.Join(ownFolder(t, "../mine", "x", ""), "x")}},
+		{"twice", "also defines \"mine\"", []string{ownFolder(t, "mine", "mine", ""), ownFolder(t, "mine", "mine", "")}},
+		{"shadow", "ships with mleflow", []string{ownFolder(t, "leaf-classification", "leaf-classification", "")}},
+		{"unwilling shadow", "ships with mleflow", []string{ownFolder(t, "leaf-classification", "leaf-classification", "  replaces_shipped = false")}},
+		{"other name", "is in folder", []string{ownFolder(t, "mine", "other", "")}},
+		{"no identifier", "An identifier contains only letters", []string{filepath.Join(ownFolder(t, "../mine", "x", ""), "x")}},
 		{"invalid", "Unknown attribute titel", []string{ownFolder(t, "mine", "mine", "  titel = 1")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

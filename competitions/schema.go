@@ -39,7 +39,7 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 		shape, ok := s.blocks[b.Type]
 		switch {
 		case !ok && b.Type == "checksums":
-			d.fail(b.TypeRange, "Unknown block checksums", "Pins stand in %s beside the definition, which mleflow competition lock writes.", LockName)
+			d.fail(b.TypeRange, "Unknown block checksums", "Pins are in %s beside the definition; mleflow competition lock writes it.", LockName)
 		case !ok:
 			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, blockNames))
 		case len(b.Labels) != shape.labels:
@@ -63,7 +63,7 @@ func (d *decoder) value(body *hclsyntax.Body, name string, want cty.Type) (cty.V
 	}
 	v, err := convert.Convert(v, want)
 	if err != nil || holdsNull(v) || !v.IsWhollyKnown() {
-		reason := "it is null, or something in it is"
+		reason := "it is null, or contains a null"
 		if err != nil {
 			reason = err.Error()
 		}

@@ -31,7 +31,7 @@ type ApplyOptions struct {
 	RequireCached bool
 	// Lock, when set, refuses what deviates from it.
 	Lock *lockfile.File
-	// Sink is told what happens; nil is nobody.
+	// Sink receives the events of the run; it may be nil.
 	Sink event.Sink
 	// Args is the command line, for the ledger, which masks the values of
 	// sensitive variables in it.
@@ -129,7 +129,7 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 		if len(s.Reasons) > 0 {
 			why = ": " + s.Reasons[0].Text
 		}
-		diags = append(diags, diag.Failure("Not cached", fmt.Errorf("%s would not come from the cache%s; apply without --require-cached to run it", s.Name, why)))
+		diags = append(diags, diag.Failure("Not cached", fmt.Errorf("%s is not cached%s; to run it, apply without --require-cached", s.Name, why)))
 	}
 	return diags
 }
@@ -181,7 +181,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.announce()
 	r.warnUnfit(tasks)
 	r.preflight(ctx)
-	r.checkRoom(ctx)
+	r.checkSpace(ctx)
 	for t, n := range r.scheduled {
 		tasks[t].Refused = n.refused
 	}
@@ -205,7 +205,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	return r.finish(sum)
 }
 
-// warnUnfit tells at once, block by block, which deferred steps ask for more
+// warnUnfit reports at once, block by block, which deferred steps ask for more
 // than this machine has. They are not refused: their results may turn out to
 // be in the cache.
 func (r *run) warnUnfit(tasks []sched.Task) {
@@ -217,19 +217,19 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 			continue
 		}
 		last = s.Address.Step
-		r.sink.Emit(event.Warning{At: now(), Address: s.Name, Message: unfit.Error() + "; unless its result is in the cache, it will fail"})
+		r.sink.Emit(event.Warning{At: now(), Address: s.Name, Message: unfit.Error() + "; it will fail unless its result is in the cache"})
 	}
 }
 
-// errNoRoom is why a step is not started that needs room which all together
-// cannot have.
-var errNoRoom = errors.New("not started, since there is not enough disk space for all that is to be done (the warning says what is missing); with --keep-going what fits is done")
+// errNoSpace is why a step is not started: the disk has too little space for
+// the whole run.
+var errNoSpace = errors.New("not started: there is not enough disk space for the whole run (see the warning); with --keep-going, the steps that fit are run")
 
-// checkRoom tells at once when the steps may find no room, by what the
-// preflight found out about sizes. What has no room one step after the other
-// either, even in an empty cache, is refused before hours are spent on a part
-// of it, unless the run is to do what it can.
-func (r *run) checkRoom(ctx context.Context) {
+// checkSpace warns at the start if there may be too little disk space, judging
+// by the sizes that the preflight found. If there is too little even for one
+// step after the other in an empty cache, the steps are refused before hours
+// are spent on some of them, unless the run keeps going.
+func (r *run) checkSpace(ctx context.Context) {
 	for _, n := range r.pl.nodes {
 		if n.refused != nil {
 			n.estimate = step.Estimate{}
@@ -239,14 +239,14 @@ func (r *run) checkRoom(ctx context.Context) {
 	if f.Verdict != plan.TooLarge && f.Verdict != plan.Evicts {
 		return
 	}
-	r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk: %s are needed and %s are free: %s",
-		sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.RoomBytes)), f.Warning)})
-	if f.Verdict != plan.TooLarge || r.opts.KeepGoing || f.NeedBytes <= roomEvicting(f.Space) {
+	r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk space: %s needed, %s free: %s",
+		sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.AvailableBytes)), f.Warning)})
+	if f.Verdict != plan.TooLarge || r.opts.KeepGoing || f.NeedBytes <= spaceEvicting(f.Space) {
 		return
 	}
 	for _, n := range r.pl.nodes {
 		if n.plan.Action == plan.Run && n.refused == nil && n.estimate.Bytes() > 0 {
-			n.refused = errNoRoom
+			n.refused = errNoSpace
 		}
 	}
 }

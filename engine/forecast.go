@@ -14,9 +14,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// estimate is the room that an instance needs if it runs; s is nil while its
-// arguments are not known. A step that does not estimate adds next to nothing
-// to the cache, and what it asks for by resources.disk it may hold.
+// estimate returns the disk space that an instance needs if it runs; s is nil
+// while its arguments are not known. A step without an estimate of its own
+// adds next to nothing to the cache, but may use all of resources.disk.
 func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	est := step.Estimate{Known: s != nil}
 	if e, ok := s.(step.Estimator); ok {
@@ -32,8 +32,8 @@ func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	return est
 }
 
-// forecast sums up what the steps of a plan need that are not cached, and
-// notes it in the steps.
+// forecast adds up what the steps that are not cached need, and sets the
+// estimate of each in the plan.
 func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *plan.Forecast {
 	f := &plan.Forecast{Space: plan.Space{FreeBytes: -1, FreeFiles: -1}}
 	if e.opts.Space != nil {
@@ -64,12 +64,12 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 	}
 	f.Parallel = parallelSteps(needs, e.opts.Capacity, parallelism)
 	m.fill(f)
-	f.RoomBytes = room(f.Space)
+	f.AvailableBytes = availableSpace(f.Space)
 	judge(f)
 	return f
 }
 
-// parallelSteps is how many of the steps that need room can run at once.
+// parallelSteps returns how many of the steps that need space can run at once.
 func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	n := len(cpus)
 	if parallelism > 0 {
@@ -88,8 +88,9 @@ func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	return n
 }
 
-// room is what may be added: the lesser of what disk and quota leave.
-func room(s plan.Space) int64 {
+// availableSpace is how many bytes can be added: the lesser of what the disk
+// and the quota leave, or -1 if neither is known.
+func availableSpace(s plan.Space) int64 {
 	left := s.FreeBytes
 	if s.QuotaBytes > 0 {
 		if q := max(0, s.QuotaBytes-s.UsedBytes); left < 0 || q < left {
@@ -99,8 +100,8 @@ func room(s plan.Space) int64 {
 	return left
 }
 
-// roomEvicting is the room when everything in the cache were evicted.
-func roomEvicting(s plan.Space) int64 {
+// spaceEvicting is the available space if the whole cache were evicted.
+func spaceEvicting(s plan.Space) int64 {
 	left := int64(-1)
 	if s.FreeBytes >= 0 {
 		left = s.FreeBytes + s.UsedBytes
@@ -111,35 +112,35 @@ func roomEvicting(s plan.Space) int64 {
 	return left
 }
 
-// judge compares what is needed with the room there is.
+// judge compares the space that is needed with the space there is.
 func judge(f *plan.Forecast) {
-	switch evicting := roomEvicting(f.Space); {
+	switch evicting := spaceEvicting(f.Space); {
 	case f.Space.FreeFiles >= 0 && f.Files > f.Space.FreeFiles:
 		f.Verdict = plan.TooLarge
-		f.Warning = fmt.Sprintf("%d files will be added and the file system has room for %d more; use another disk, or one formatted for more files", f.Files, f.Space.FreeFiles)
-	case f.RoomBytes < 0:
+		f.Warning = fmt.Sprintf("%d files will be added, but the file system can hold only %d more; use another disk, or one formatted with more inodes", f.Files, f.Space.FreeFiles)
+	case f.AvailableBytes < 0:
 		f.Verdict = plan.Unlimited
-	case f.PeakBytes <= f.RoomBytes:
+	case f.PeakBytes <= f.AvailableBytes:
 		f.Verdict = plan.Fits
-	case f.NeedBytes <= f.RoomBytes:
+	case f.NeedBytes <= f.AvailableBytes:
 		f.Verdict = plan.Waits
 		f.Warning = "steps will wait for each other's disk space"
 	case f.NeedBytes <= evicting:
 		f.Verdict = plan.Evicts
-		f.Warning = "older results have to be evicted from the cache; what is pinned or in use stays, so that steps may yet find no room"
+		f.Warning = "older results must be evicted from the cache; pinned results and those in use stay, so there may still be too little space"
 	default:
 		f.Verdict = plan.TooLarge
 		f.Warning = tooLarge(f, evicting)
 	}
 }
 
-// tooLarge says what is missing and how to mend it.
+// tooLarge says how much space is missing and what to do about it.
 func tooLarge(f *plan.Forecast, evicting int64) string {
-	text := fmt.Sprintf("%s are missing even if the cache is emptied: ", sched.Bytes(f.NeedBytes-evicting))
+	text := fmt.Sprintf("%s too little, even with an empty cache: ", sched.Bytes(f.NeedBytes-evicting))
 	if f.Space.QuotaBytes > 0 && evicting == f.Space.QuotaBytes {
-		return text + "raise MLEFLOW_CACHE_QUOTA, or run less at a time with -target"
+		return text + "raise MLEFLOW_CACHE_QUOTA, or run fewer steps at a time with -target"
 	}
-	return text + "put the cache on a larger disk with --cache-dir, or run less at a time with -target"
+	return text + "put the cache on a larger disk with --cache-dir, or run fewer steps at a time with -target"
 }
 
 // model is a graph of steps with what each holds.

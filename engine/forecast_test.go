@@ -232,8 +232,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestRefusesWhatNeverFits starts nothing of what can have no room even in an
-// empty cache, unless it is to do what it can.
+// TestRefusesWhatNeverFits checks that nothing is started for which there is too
+// little space even in an empty cache, unless the run keeps going.
 func TestRefusesWhatNeverFits(t *testing.T) {
 	src := bigStep("a", 100, 50) + bigStep("b", 10, 0)
 	r := newDiskRig(159)
@@ -243,7 +243,7 @@ func TestRefusesWhatNeverFits(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.events, func(ev event.Event) bool {
 		w, ok := ev.(event.Warning)
-		return ok && strings.Contains(w.Message, "are missing even if the cache is emptied")
+		return ok && strings.Contains(w.Message, "too little, even with an empty cache")
 	}) {
 		t.Errorf("no warning says what is missing: %+v", r.events)
 	}

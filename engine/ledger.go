@@ -96,7 +96,7 @@ func (r *run) open() error {
 // with a cache that cannot be written to.
 func (r *run) warnUnrecorded() {
 	if r.unrecorded != nil {
-		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so that runs and show do not know it: %s", r.unrecorded)})
+		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
 	}
 }
 
@@ -130,6 +130,6 @@ func (r *run) remember(n *node, status event.Status) {
 	}
 	if err := r.pl.memory.state.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {
 		r.memoryErr = err
-		r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not explain changes: %s", err)})
+		r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
 	}
 }

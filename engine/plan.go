@@ -156,7 +156,7 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		return
 	case earlier != nil && !n.fresh():
 		s.Action = plan.Cached
-		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same action as %s, which runs first", earlier.plan.Name)}}
+		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same key as %s, which runs first", earlier.plan.Name)}}
 		n.same = earlier
 		return
 	case n.forced:
@@ -242,7 +242,7 @@ func noInstance(p *Program, a addr.Instance) diag.List {
 		_, diags := addresses(p, []addr.Instance{a}, "explain")
 		return diags
 	}
-	return diag.List{diag.General("Address of several steps", "%s has for_each and so %d instances; name one of them, such as '%s'.", a, len(all), p.Instances[all[0]].Addr)}
+	return diag.List{diag.General("Address of several steps", "%s has for_each, so it has %d instances; name one of them, such as '%s'.", a, len(all), p.Instances[all[0]].Addr)}
 }
 
 func nearestAddress(p *Program, a addr.Instance) string {

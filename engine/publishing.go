@@ -71,7 +71,7 @@ func selectedFor(p *Program, pl *planned, pub *config.Publication) bool {
 func placing(state publish.State, known bool, path string) (plan.Placing, string) {
 	switch {
 	case !known && state == publish.Foreign:
-		return plan.Undecided, "something is there that mleflow did not write; it is not replaced"
+		return plan.Undecided, "the path holds something that mleflow did not write; it is not replaced"
 	case !known:
 		return plan.Undecided, ""
 	case state == publish.New:

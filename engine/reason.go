@@ -15,8 +15,8 @@ import (
 const (
 	firstRun  = "first run"
 	forced    = "forced"
-	volatile  = "reads something its arguments do not pin, so it always runs"
-	forgotten = "the inputs changed; the record of the earlier run is gone, so the change cannot be shown"
+	volatile  = "reads something that its arguments do not pin, so it always runs"
+	forgotten = "the inputs changed; the record of the last run is gone, so what changed is not known"
 )
 
 // explainMiss says why an action is not in the cache, given the action that
@@ -33,7 +33,7 @@ func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decis
 		return []plan.Reason{{Text: firstRun}}
 	}
 	if last == d.id {
-		return []plan.Reason{{Text: "its result is gone from the cache"}}
+		return []plan.Reason{{Text: "its result is no longer in the cache"}}
 	}
 	rec, err := e.lookup(ctx, last)
 	if err != nil || rec == nil {
@@ -63,7 +63,7 @@ func diff(before, after []digest.Field) []plan.Reason {
 	}
 	for _, f := range before {
 		if _, gone := old[f.Label]; gone {
-			reasons = append(reasons, plan.Reason{Field: f.Label, From: f.Value, Text: fmt.Sprintf("%s is gone, it was %s", f.Label, short(f.Value))})
+			reasons = append(reasons, plan.Reason{Field: f.Label, From: f.Value, Text: fmt.Sprintf("%s was removed, it was %s", f.Label, short(f.Value))})
 		}
 	}
 	return reasons

@@ -12,41 +12,42 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 )
 
-// roomPoll is how often to ask again for room that another process holds.
-const roomPoll = 2 * time.Second
+// spacePoll is how often to ask again for space that another process holds.
+const spacePoll = 2 * time.Second
 
-// roomQueue lets the steps of a run ask for room one after the other, in the
-// order they came, so that a large request does not starve. A step holds its
-// room while it runs and asks for no more, so whoever is first in the queue
-// gets its room when those that run have ended, or learns that there is none.
-type roomQueue struct {
+// spaceQueue lets the steps of a run reserve disk space one at a time, in the
+// order in which they ask, so that a large request does not starve. A step
+// holds its space while it runs and never asks for more. So the first step in
+// the queue gets its space once the running steps have ended, or learns that
+// there is too little.
+type spaceQueue struct {
 	turn chan struct{}
 
 	mu      sync.Mutex
-	freed   chan struct{} // closed when a step gives room back
-	holders int           // steps that have room
+	freed   chan struct{} // closed when a step releases its space
+	holders int           // steps that hold space
 }
 
-func newRoomQueue() *roomQueue {
-	return &roomQueue{turn: make(chan struct{}, 1), freed: make(chan struct{})}
+func newSpaceQueue() *spaceQueue {
+	return &spaceQueue{turn: make(chan struct{}, 1), freed: make(chan struct{})}
 }
 
-// next returns a channel that is closed when room is given back after now.
-func (q *roomQueue) next() <-chan struct{} {
+// next returns a channel that is closed the next time a step releases space.
+func (q *spaceQueue) next() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.freed
 }
 
-// hold counts a step that has got room, and returns how many had before it.
-func (q *roomQueue) hold(n int) int {
+// hold adds n holders of space and returns how many there were before.
+func (q *spaceQueue) hold(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.holders += n
 	return q.holders - n
 }
 
-func (q *roomQueue) wake() {
+func (q *spaceQueue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.holders--
@@ -54,9 +55,9 @@ func (q *roomQueue) wake() {
 	q.freed = make(chan struct{})
 }
 
-// reserve sets the room aside that a step needs, once the steps before it in
-// the queue have theirs. It waits while room is reserved by work that goes on
-// and fails when there will be none.
+// reserve reserves the disk space that a step needs, once the steps before it
+// in the queue have theirs. It waits while other work holds the space, and
+// fails if there will never be enough.
 func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) {
 	bytes := n.estimate.Bytes()
 	if bytes <= 0 {
@@ -68,7 +69,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	told := false
+	reported := false
 	for {
 		freed := r.queue.next()
 		give, err := r.e.opts.Cache.Reserve(ctx, bytes)
@@ -77,11 +78,11 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 			r.queue.hold(1)
 			return func() { give(); r.queue.wake() }, nil
 		case !errors.Is(err, cache.ErrReserved):
-			return nil, r.noRoom(ctx, n, err)
-		case !told:
-			told = true
+			return nil, r.noSpace(ctx, n, err)
+		case !reported:
+			reported = true
 			r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Bytes: bytes, Holders: r.queue.hold(0),
-				Message: sched.Bytes(bytes) + " of disk space, which steps that run have reserved"})
+				Message: sched.Bytes(bytes) + " of disk space, which running steps have reserved"})
 		}
 		if err := pause(ctx, freed); err != nil {
 			return nil, err
@@ -89,9 +90,9 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	}
 }
 
-// pause waits until room is given back here, or may be in another process.
+// pause waits until this process releases space, or another one may have.
 func pause(ctx context.Context, freed <-chan struct{}) error {
-	timer := time.NewTimer(roomPoll)
+	timer := time.NewTimer(spacePoll)
 	defer timer.Stop()
 	select {
 	case <-freed:
@@ -102,14 +103,14 @@ func pause(ctx context.Context, freed <-chan struct{}) error {
 	return nil
 }
 
-// noRoom says what a step needs, what there is, and how to mend it.
-func (r *run) noRoom(ctx context.Context, n *node, err error) error {
+// noSpace says what a step needs, what there is, and what to do about it.
+func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 	quota, space := errors.Is(err, cache.ErrQuota), errors.Is(err, cache.ErrSpace)
 	if !quota && !space {
 		return fmt.Errorf("reserve disk space: %w", err)
 	}
 	est := n.estimate
-	text := sched.Bytes(est.Bytes()) + " of disk space are needed"
+	text := sched.Bytes(est.Bytes()) + " of disk space needed"
 	if est.PeakBytes > 0 && est.CacheBytes > 0 {
 		text += fmt.Sprintf(" (%s to keep, %s while it runs)", sched.Bytes(est.CacheBytes), sched.Bytes(est.PeakBytes))
 	}
@@ -121,11 +122,11 @@ func (r *run) noRoom(ctx context.Context, n *node, err error) error {
 			text += spaceText(s.QuotaBytes, s.UsedBytes, s.FreeBytes)
 		}
 	}
-	mend := "make room with mleflow cache gc or cache unpin, or put the cache on another disk with --cache-dir"
+	fix := "free space with mleflow cache gc or cache unpin, or put the cache on another disk with --cache-dir"
 	if quota {
-		mend = "raise MLEFLOW_CACHE_QUOTA, make room with mleflow cache unpin, or name another cache with --cache-dir"
+		fix = "raise MLEFLOW_CACHE_QUOTA, free space with mleflow cache unpin, or use another cache with --cache-dir"
 	}
-	return fmt.Errorf("%s: %w; %s", text, err, mend)
+	return fmt.Errorf("%s: %w; %s", text, err, fix)
 }
 
 func spaceText(quota, used, free int64) string {

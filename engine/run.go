@@ -38,13 +38,13 @@ type run struct {
 	// scheduled are the nodes by task.
 	scheduled []*node
 	// queue orders the steps that wait for disk space.
-	queue *roomQueue
+	queue *spaceQueue
 	// expected is when the run will end.
 	expected *expectation
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newRoomQueue()}
+	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue()}
 	r.expected = newExpectation(r)
 	r.sink = opts.Sink
 	if r.sink == nil {
@@ -206,15 +206,15 @@ func checkOutputs(k *step.Kind, outputs cache.Outputs) error {
 		v, ok := outputs[o.Name]
 		switch {
 		case !ok:
-			return fmt.Errorf("step kind %s gave no output %q (this is a bug in the step kind)", k.Name, o.Name)
+			return fmt.Errorf("step kind %s returned no output %q (this is a bug in the step kind)", k.Name, o.Name)
 		case o.Type == step.ArtifactType && v.Ref.IsZero():
-			return fmt.Errorf("step kind %s gave output %q without content (this is a bug in the step kind)", k.Name, o.Name)
+			return fmt.Errorf("step kind %s returned output %q without content (this is a bug in the step kind)", k.Name, o.Name)
 		case o.Type != step.ArtifactType && !json.Valid(v.JSON):
-			return fmt.Errorf("step kind %s gave output %q that is not JSON (this is a bug in the step kind)", k.Name, o.Name)
+			return fmt.Errorf("step kind %s returned output %q, which is not JSON (this is a bug in the step kind)", k.Name, o.Name)
 		}
 	}
 	if len(outputs) != len(k.Outputs) {
-		return fmt.Errorf("step kind %s gave outputs it does not declare (this is a bug in the step kind)", k.Name)
+		return fmt.Errorf("step kind %s returned outputs that it does not declare (this is a bug in the step kind)", k.Name)
 	}
 	return nil
 }

@@ -81,13 +81,13 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 	}
 	switch {
 	case s.Count < 0:
-		return 0, fmt.Errorf("%d is no number of seeds; 0 stands for all", s.Count)
+		return 0, fmt.Errorf("%d is not a valid number of seeds; 0 means all", s.Count)
 	case len(missing) > 0 && !s.PadMissing:
 		return 0, fmt.Errorf("no report for %s", list(missing))
 	case count == 0:
 		return 0, fmt.Errorf("there are no reports")
 	case s.Count > count:
-		return 0, fmt.Errorf("%d seeds are asked for, but there are %d complete ones", s.Count, count)
+		return 0, fmt.Errorf("%d seeds were requested, but only %d are complete", s.Count, count)
 	case s.Count > 0:
 		count = s.Count
 	}

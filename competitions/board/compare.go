@@ -74,7 +74,7 @@ var DefaultResampling = Resampling{Resamples: 10000}
 // is an error.
 func (p Pairing) Compare(r Resampling) (Comparison, error) {
 	if len(p.Pairs) == 0 {
-		return Comparison{}, errors.New("compare agents: there is no competition that both have a report of")
+		return Comparison{}, errors.New("compare agents: no competition has a report of both")
 	}
 	c := Comparison{
 		PairedBy: p.By, Competitions: len(p.Competitions), Unpaired: append([]Unpaired{}, p.Unpaired...),

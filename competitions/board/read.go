@@ -63,7 +63,7 @@ func ReadFile(r io.Reader) (File, error) {
 	case form.ID != "":
 		raw = []json.RawMessage{data}
 	default:
-		return File{}, fmt.Errorf("read grading report: the file holds no competition_reports")
+		return File{}, fmt.Errorf("read grading report: the file has no competition_reports")
 	}
 	f := File{Failures: form.Failures}
 	for i, text := range raw {

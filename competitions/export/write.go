@@ -34,5 +34,5 @@ func Write(w io.Writer, t *table.Table, f Format) error {
 	case Arrow:
 		return table.WriteArrow(w, t)
 	}
-	return fmt.Errorf("write table: there is no format %q", f)
+	return fmt.Errorf("write table: unknown format %q", f)
 }

@@ -13,15 +13,15 @@ type cellForm string
 
 // CellForms are the values of the attribute cells.
 var CellForms = []Choice{
-	{"raw", "As they were read. The default."},
-	{"text", "As Python's str spells them: a missing cell is the text nan, 5 is 5, 1.0 is 1.0, true is True."},
-	{"filled", "Missing cells become the empty text; a column of numbers with such a cell mixes both, which metrics of texts refuse."},
-	{"filled_text", "Missing cells become the empty text, all others are spelled as text does."},
-	{"filled_list", "As filled, then as a Python list becomes an array: with a missing cell the whole column is spelled."},
-	{"list", "As a Python list of mixed cells becomes an array: missing cells in a column of texts are the text nan."},
-	{"first_int", "As int, but of a text only the first word is read, and floats are refused."},
-	{"int", "As Python's int() reads them: floats are cut towards zero, texts are parsed; what int refuses, and numbers beyond 64 bits, make the submission invalid."},
-	{"numeric", "As pandas.to_numeric reads texts; what it refuses makes the submission invalid."},
+	{"raw", "Unchanged. The default."},
+	{"text", "As Python's str converts them: a missing cell is the string nan, 5 is 5, 1.0 is 1.0, true is True."},
+	{"filled", "Missing cells become the empty string; a column of numbers with such a cell then holds both, which metrics of strings refuse."},
+	{"filled_text", "Missing cells become the empty string, all others are converted as by text."},
+	{"filled_list", "As filled, then as numpy converts a Python list to an array: with a missing cell, the whole column becomes strings."},
+	{"list", "As numpy converts a Python list of mixed cells to an array: missing cells in a column of strings are the string nan."},
+	{"first_int", "As int, but only the first word of a string is read, and floats are refused."},
+	{"int", "As Python's int() reads them: floats are truncated towards zero, strings are parsed; what int refuses, and numbers beyond 64 bits, make the submission invalid."},
+	{"numeric", "As pandas.to_numeric reads strings; what it refuses makes the submission invalid."},
 }
 
 func (f cellForm) apply(in *metric.Input) error {

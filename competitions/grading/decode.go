@@ -93,7 +93,7 @@ func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) 
 func (d *decoder) metric(def *competitions.Definition, metrics *metric.Registry) {
 	attr := d.body.Attributes["metric"]
 	if attr == nil {
-		d.fail(d.body.MissingItemRange(), "No metric", "A grade block names its metric: metric = \"accuracy\".")
+		d.fail(d.body.MissingItemRange(), "No metric", "A grade block must name its metric: metric = \"accuracy\".")
 		return
 	}
 	if d.program(def, attr) {
@@ -127,7 +127,7 @@ func (d *decoder) renames() {
 	for _, from := range slices.Sorted(maps.Keys(names)) {
 		to := names[from]
 		if to.IsNull() || to.Type() != cty.String {
-			d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "The new name of %s must be a text.", from)
+			d.fail(d.body.Attributes["rename"].Expr.Range(), "Wrong value for rename", "The new name of %s must be a string.", from)
 			continue
 		}
 		d.plan.rename = append(d.plan.rename, [2]string{from, to.AsString()})

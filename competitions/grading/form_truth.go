@@ -86,7 +86,7 @@ func inTurn(name string, cells []string, n int) *table.Column {
 func (f *Form) spelled() (*table.Table, error) {
 	cells := f.plan.Metric.Stand[""]
 	if cells == nil {
-		return nil, fmt.Errorf("answers are spelled as submissions are")
+		return nil, fmt.Errorf("answers are converted like submissions")
 	}
 	rows, err := f.asked()
 	if err != nil {

@@ -35,9 +35,9 @@ func (p *Plan) ByPosition() bool { return p.align == "position" }
 
 // Roundings are the values of the attribute rounding.
 var Roundings = []Choice{
-	{"metric", "As Python rounds the type of number that the metric's source returns. The default."},
-	{"numpy", "As numpy.round: times 10^5, to the nearest whole number, divided again."},
-	{"python", "As Python's round of a float: to the nearest decimal number of its exact value."},
+	{"metric", "As Python rounds the numeric type that the metric's implementation returns. The default."},
+	{"numpy", "As numpy.round: times 10^5, rounded to the nearest integer, divided by 10^5."},
+	{"python", "As Python's round of a float: to the decimal nearest to its exact value."},
 }
 
 var roundings = map[string]*metric.Rounding{

@@ -119,7 +119,7 @@ var withoutNetwork = sync.OnceValue(func() []string {
 // verdict reads what a program printed.
 func verdict(text []byte) (metric.Score, error) {
 	if len(text) > maxVerdict {
-		return metric.Score{}, fmt.Errorf("run metric: it printed more than %d bytes in place of one object", maxVerdict)
+		return metric.Score{}, fmt.Errorf("run metric: it printed more than %d bytes instead of one object", maxVerdict)
 	}
 	var v struct {
 		Score   *Number `json:"score"`
@@ -135,7 +135,7 @@ func verdict(text []byte) (metric.Score, error) {
 	case err != nil:
 		return metric.Score{}, fmt.Errorf("run metric: it must print one object, {\"score\": number} or {\"invalid\": \"reason\"}: %w; it printed %.200q", err, text)
 	case (v.Score == nil) == (v.Invalid == nil):
-		return metric.Score{}, fmt.Errorf("run metric: it must print either a score or invalid, not both or none; it printed %.200q", text)
+		return metric.Score{}, fmt.Errorf("run metric: it must print either score or invalid, not both or neither; it printed %.200q", text)
 	case v.Invalid != nil:
 		return metric.Score{}, &Invalid{Rule: "command", Reason: *v.Invalid}
 	}

@@ -91,7 +91,7 @@ func (d *decoder) checkProgram(def *competitions.Definition, attr *hclsyntax.Att
 	}
 	for _, name := range p.Files {
 		if _, err := fs.Stat(def.Folder(), name); err != nil || name == "." {
-			d.fail(at, "No such file", "%q is no file or folder of the competition's folder.", name)
+			d.fail(at, "No such file", "The competition's folder has no file or folder %q.", name)
 		}
 	}
 	if d.body.Attributes["params"] != nil {

@@ -8,7 +8,7 @@ import (
 
 var sameIDsRule = Rule{
 	Name: "same_ids", Value: "true",
-	Doc: "Sorted by id, submission and answers have the same ids row by row. Numbers compare by value (1.0 equals 1), texts exactly; a missing id equals nothing.",
+	Doc: "Sorted by id, submission and answers have the same ids row by row. Numbers compare by value (1.0 equals 1), strings exactly; a missing id equals nothing.",
 	build: needsID(func(s *subject) error {
 		pair, err := s.sort()
 		if err != nil {
@@ -46,7 +46,7 @@ var sameIDOrderRule = Rule{
 
 var sameIDSetRule = Rule{
 	Name: "same_id_set", Value: "true",
-	Doc: "Every id of the answers occurs and no other; how often does not matter.",
+	Doc: "Every id of the answers occurs and no others; how often does not matter.",
 	build: needsID(func(s *subject) error {
 		if err := checkKnown(s); err != nil {
 			return err
@@ -57,13 +57,13 @@ var sameIDSetRule = Rule{
 
 var knownIDsRule = Rule{
 	Name: "known_ids", Value: "true",
-	Doc:   "No id occurs that the answers do not have; some may lack.",
+	Doc:   "Every id is one of the answers'; some ids may be missing.",
 	build: needsID(checkKnown),
 }
 
 var allIDsRule = Rule{
 	Name: "all_ids", Value: "true",
-	Doc:   "Every id of the answers occurs; others may.",
+	Doc:   "Every id of the answers occurs; there may be others.",
 	build: needsID(checkAll),
 }
 

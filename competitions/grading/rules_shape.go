@@ -11,7 +11,7 @@ import (
 
 var columnsRule = Rule{
 	Name: "columns", Value: "list of names",
-	Doc: "These columns are there; others may be. The first that is not, in the order of the list, is the reason.",
+	Doc: "The submission has these columns and may have others. The reason names the first missing one, in the order of the list.",
 	build: func(v cty.Value, _ *Plan) (func(*subject) error, error) {
 		names, err := textList(v)
 		return func(s *subject) error {
@@ -27,7 +27,7 @@ var columnsRule = Rule{
 
 var exactColumnsRule = Rule{
 	Name: "exact_columns", Value: "true (id and targets) or a list of names",
-	Doc: "These columns are there and no others, in any order.",
+	Doc: "The submission has these columns and no others, in any order.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		names, on, err := columnsOrTargets(v, p)
 		if err != nil || !on {
@@ -68,7 +68,7 @@ func list(names []string) string {
 
 var columnCountRule = Rule{
 	Name: "column_count", Value: "true (id and targets) or a number",
-	Doc: "There are exactly so many columns.",
+	Doc: "The submission has exactly this number of columns.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		count := len(p.Targets)
 		if p.ID != "" {
@@ -117,7 +117,7 @@ var columnOrderRule = Rule{
 
 var sameRowsRule = Rule{
 	Name: "same_rows", Value: "true",
-	Doc: "There are as many rows as answers.",
+	Doc: "The submission has as many rows as the answers.",
 	build: flag(func(s *subject) error {
 		if have, want := s.submission.Len(), s.answers.Len(); have != want {
 			return invalid("there are %d rows instead of %d", have, want)
@@ -128,7 +128,7 @@ var sameRowsRule = Rule{
 
 var notEmptyRule = Rule{
 	Name: "not_empty", Value: "true",
-	Doc: "There is at least one row and one column.",
+	Doc: "The submission has at least one row and one column.",
 	build: flag(func(s *subject) error {
 		if s.submission.Len() == 0 || len(s.submission.Columns()) == 0 {
 			return invalid("the table is empty")

@@ -35,7 +35,7 @@ func eachColumn(check func(*table.Column) error) func(cty.Value, *Plan) (func(*s
 
 var numericRule = Rule{
 	Name: "numeric", Value: "true (the targets) or a list of names",
-	Doc: "The columns hold numbers, truth values and missing cells only.",
+	Doc: "The columns contain only numbers, booleans and missing cells.",
 	build: eachColumn(func(c *table.Column) error {
 		if c.Kind() != table.Text && c.Kind() != table.Mixed {
 			return nil
@@ -62,7 +62,7 @@ func firstWord(c *table.Column) int {
 
 var numberTypeRule = Rule{
 	Name: "number_type", Value: "true (the targets) or a list of names",
-	Doc: "The columns read as numbers: no texts, no truth values, and at least one row.",
+	Doc: "The columns have a numeric type: no strings, no booleans, and at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() {
 			return invalid("column %q is not one of numbers", c.Name())
@@ -73,7 +73,7 @@ var numberTypeRule = Rule{
 
 var numberOrTruthTypeRule = Rule{
 	Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
-	Doc: "The columns read as numbers, or as truth values without gaps; there is at least one row.",
+	Doc: "The columns have a numeric type, or are boolean without missing cells; there is at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
 			return invalid("column %q is not one of numbers", c.Name())
@@ -84,7 +84,7 @@ var numberOrTruthTypeRule = Rule{
 
 var textRule = Rule{
 	Name: "text", Value: "true (the targets) or a list of names",
-	Doc: "The cells of these columns are texts: none is missing, and a column that reads as numbers or truth values is refused.",
+	Doc: "The cells of these columns are strings: none is missing, and a numeric or boolean column is refused.",
 	build: eachColumn(func(c *table.Column) error {
 		for i := range c.Len() {
 			if v := c.Value(i); v.Kind() != table.Text {
@@ -110,7 +110,7 @@ var noMissingRule = Rule{
 
 var finiteRule = Rule{
 	Name: "finite", Value: "true (the targets) or a list of names",
-	Doc: "The columns hold numbers, none missing and none infinite.",
+	Doc: "The columns contain only finite numbers; none is missing.",
 	build: eachColumn(func(c *table.Column) error {
 		v, err := floats(c)
 		if err != nil {
@@ -150,7 +150,7 @@ func floats(c *table.Column) ([]float64, error) {
 
 var betweenRule = Rule{
 	Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
-	Doc: "Every cell of the targets, or of the columns named, is a number in this range, both ends included. A missing cell is refused unless missing = \"skip\".",
+	Doc: "Every cell of the targets, or of the columns named, is a number in this range, inclusive. A missing cell is refused unless missing = \"skip\".",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		r, err := decodeRange(v, p)
 		if err != nil {
@@ -237,7 +237,7 @@ func (r valueRange) checkColumn(c *table.Column) error {
 
 var rowsSumToRule = Rule{
 	Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
-	Doc: "In every row the targets, or the columns named, add up to value, missing cells counting 0: |sum - value| <= atol + rtol·|value| (numpy.isclose; defaults 1e-6 and 1e-5), or, with decimals, the sum rounded to so many equals value.",
+	Doc: "In every row, the targets, or the columns named, add up to value; missing cells count as 0: |sum - value| <= atol + rtol·|value| (numpy.isclose; defaults 1e-6 and 1e-5), or, with decimals, the sum rounded to that many decimals equals value.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		r, err := decodeRowSum(v, p)
 		if err != nil {

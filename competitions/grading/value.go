@@ -20,12 +20,12 @@ func isObject(v cty.Value) bool { return v.Type().IsObjectType() || v.Type().IsM
 // textList reads a list of texts.
 func textList(v cty.Value) ([]string, error) {
 	if !isList(v) {
-		return nil, fmt.Errorf("expected a list of texts, found a %s", v.Type().FriendlyName())
+		return nil, fmt.Errorf("expected a list of strings, found a %s", v.Type().FriendlyName())
 	}
 	out := make([]string, 0, v.LengthInt())
 	for _, item := range v.AsValueSlice() {
 		if item.IsNull() || item.Type() != cty.String {
-			return nil, fmt.Errorf("expected a list of texts, found a %s in it", item.Type().FriendlyName())
+			return nil, fmt.Errorf("expected a list of strings, found a %s in it", item.Type().FriendlyName())
 		}
 		out = append(out, item.AsString())
 	}

@@ -138,7 +138,7 @@ func TestLint(t *testing.T) {
 		{"answers public", []string{"  description = <<", "  answers = \"public/train.csv\"\n  description = <<"}, "layout", "under public"},
 		{"direction", []string{"0.99, 0.97, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5", "0.1, 0.2, 0.3"}, "direction", "higher is better"},
 		{"not in rank order", []string{"0.99, 0.97, 0.95", "0.99, 0.95, 0.97"}, "direction", "not in rank order"},
-		{"test with labels", []string{"drop(parts.test, target)", `select(parts.test, "id", target)`}, "same-answers", "as the answers are"},
+		{"test with labels", []string{"drop(parts.test, target)", `select(parts.test, "id", target)`}, "same-answers", "has the same value as the answers"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

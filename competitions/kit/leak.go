@@ -84,7 +84,7 @@ func lintReachable(p *preparedLinter) error {
 		}
 	}
 	for _, name := range p.public.large {
-		p.leak(Warning, name, "", "the table is too large to be looked at")
+		p.leak(Warning, name, "", "the table is too large to be checked")
 	}
 	return nil
 }
@@ -391,7 +391,7 @@ func (p *preparedLinter) judgeSample(column string, x, y []string, u, v []float6
 	case equal == len(x) && len(x) > 4:
 		p.leak(Error, file, column, "column %q holds the answers", column)
 	case float64(equal)-expected > float64(spread*deviation):
-		p.leak(Warning, file, column, "column %q agrees with the answers in %d of %d rows, where %.0f are to be expected", column, equal, len(x), expected)
+		p.leak(Warning, file, column, "column %q agrees with the answers in %d of %d rows, where %.0f are expected", column, equal, len(x), expected)
 	case math.Abs(r)*math.Sqrt(float64(len(u))) > spread:
 		p.leak(Warning, file, column, "column %q correlates with the answers by %.2f over %d rows", column, r, len(u))
 	}

@@ -201,10 +201,10 @@ var plantedLeaks = []struct {
 	{"answers in records under another name", "record-answers", kit.Error, "public/test0.tfrec", "target", `1 records of test rows hold a feature "target"`, func(_ *testing.T, d *data) {
 		d.files["public/test0.tfrec"] = tfrecord("5", "target")
 	}},
-	{"a target that is not asked for", "ungraded-columns", kit.Warning, "private/test.csv", "second", "neither the sample submission nor the score has it", func(_ *testing.T, d *data) {
+	{"a target that is not asked for", "ungraded-columns", kit.Warning, "private/test.csv", "second", "it is neither in the sample submission nor graded", func(_ *testing.T, d *data) {
 		d.files["private/test.csv"] = d.table("id,label,second", func(i int) any { return fmt.Sprintf("%d,%d", d.labels[i], (i/3)%2) })
 	}},
-	{"test rows in the training data", "duplicates", kit.Error, "public/test.csv", "", "60 of 60 test rows are rows of public/train.csv but for the id", func(_ *testing.T, d *data) {
+	{"test rows in the training data", "duplicates", kit.Error, "public/test.csv", "", "60 of 60 test rows are also in public/train.csv except for the id", func(_ *testing.T, d *data) {
 		copy(d.train, d.test)
 		copy(d.trainLabels, d.labels)
 	}},

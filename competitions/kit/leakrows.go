@@ -38,7 +38,7 @@ func lintUngraded(p *preparedLinter) error {
 			more = more || c.Text(i) != c.Text(0)
 		}
 		if like && more {
-			p.leak(Warning, p.def.Layout.Answers, c.Name(), "column %q is kept from agents and has the values of a target, but neither the sample submission nor the score has it", c.Name())
+			p.leak(Warning, p.def.Layout.Answers, c.Name(), "column %q is private and has values like a target's, but it is neither in the sample submission nor graded", c.Name())
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 		case got == least && sorted < surely:
 			p.leak(Error, file, column, "%s sorts the answers of column %q", what, truth.Name())
 		case want-got > float64(spread*deviation) && got-least < (want-least)/10:
-			p.leak(Warning, file, column, "%s nearly sorts the answers of column %q: %.0f stretches of equal answers, where %.0f are to be expected", what, truth.Name(), got, want)
+			p.leak(Warning, file, column, "%s nearly sorts the answers of column %q: %.0f stretches of equal answers, where %.0f are expected", what, truth.Name(), got, want)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func lintDuplicates(p *preparedLinter) error {
 		}
 	}
 	if count > 0 {
-		p.leak(Warning, "public", "", "%d contents are both a test file and a training file, such as %s", count, example)
+		p.leak(Warning, "public", "", "%d files are in both the test and the training data, such as %s", count, example)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (p *preparedLinter) judgeTwins(s side, t publicTable) {
 		severity = Error
 	}
 	if 2*agree > twin { // twins with other answers tell nothing
-		p.leak(severity, s.name, "", "%d of %d test rows are rows of %s but for the id, %d of them with the same answer", twin, len(s.rows), t.name, agree)
+		p.leak(severity, s.name, "", "%d of %d test rows are also in %s except for the id, %d of them with the same answer", twin, len(s.rows), t.name, agree)
 	}
 }
 

@@ -58,18 +58,18 @@ func Rules() []Rule {
 	return []Rule{
 		{Name: "blocks", Doc: "The prepare and grade blocks decode.", look: lintBlocks},
 		{Name: "pins", Doc: "Every source and every table on the full data has its checksum.", look: lintPins},
-		{Name: "layout", Doc: "Answers, sample and gold submission are declared outputs; the sample lies under public, the others under private.", look: lintLayout},
-		{Name: "direction", Doc: "The metric's better direction is that of the leaderboard, which is in rank order.", look: lintDirection},
-		{Name: "same-answers", Doc: "No public output is made of the same expression as the answers.", look: lintSameAnswers},
+		{Name: "layout", Doc: "Answers, sample submission and gold submission are declared outputs; the sample is under public, the others are under private.", look: lintLayout},
+		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", look: lintDirection},
+		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", look: lintSameAnswers},
 		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
 		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
-		{Name: "ungraded-columns", Doc: "The answers hold no column of the targets' kind that is neither public nor graded.", lookPrepared: lintUngraded},
+		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", lookPrepared: lintUngraded},
 		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
-		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or gives them away where it is not at its usual value, beyond what chance does.", lookPrepared: lintDetermined},
+		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or gives them away where its value is unusual, more than chance would.", lookPrepared: lintDetermined},
 		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
 		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
-		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature called as a target is, or class, label or target.", lookPrepared: lintRecords},
-		{Name: "duplicates", Doc: "No test row or test file is among the training data, where its answer is known.", lookPrepared: lintDuplicates},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature with the name of a target, or named class, label or target.", lookPrepared: lintRecords},
+		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", lookPrepared: lintDuplicates},
 		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file or member of a public zip file has the bytes of a private file.", lookPrepared: lintPreparedFiles},
 	}
 }
@@ -123,7 +123,7 @@ func lintPins(l *linter) {
 		}
 	}
 	if len(l.def.Sources) == 0 {
-		l.report(Error, nil, "there is no source block: nothing says where the raw data come from")
+		l.report(Error, nil, "there is no source block, so nobody can get the raw data")
 	}
 	if err := l.def.LockMissing(); err != nil {
 		l.report(Error, nil, "%v", err)
@@ -132,7 +132,7 @@ func lintPins(l *linter) {
 	for _, o := range l.outputs() {
 		top := path.Dir(o.Path) == "public" || path.Dir(o.Path) == "private"
 		if _, ok := pinned[o.Path]; !ok && top && (o.Kind == "table" || o.Kind == "json") {
-			l.report(Warning, &o.Range, "%s has no checksum; prepare the full data once and pin it", o.Path)
+			l.report(Warning, &o.Range, "%s has no checksum; prepare the full data and pin it", o.Path)
 		}
 	}
 }
@@ -168,10 +168,10 @@ func lintLayout(l *linter) {
 		}
 	}
 	if competitions.IsPublic(layout.Answers) || competitions.IsPublic(layout.Gold) {
-		l.report(Error, nil, "the answers lie under public, where agents read them")
+		l.report(Error, nil, "the answers are under public, where agents can read them")
 	}
 	if !competitions.IsPublic(layout.Sample) {
-		l.report(Warning, nil, "the sample submission %s lies under private, where agents do not see it", layout.Sample)
+		l.report(Warning, nil, "the sample submission %s is under private, where agents cannot read it", layout.Sample)
 		last := &l.found[len(l.found)-1]
 		last.File = layout.Sample
 		last.Excuse, _ = l.def.Excuse(l.rule, layout.Sample, "")
@@ -209,7 +209,7 @@ func lintSameAnswers(l *linter) {
 		}
 		for _, o := range outputs {
 			if competitions.IsPublic(o.Path) && o.Value == answers.Value {
-				l.report(Error, &o.Range, "%s is made of %s, as the answers are", o.Path, o.Value)
+				l.report(Error, &o.Range, "%s has the same value as the answers: %s", o.Path, o.Value)
 			}
 		}
 	}

@@ -46,9 +46,9 @@ func newOutline(id, from string) (outline, error) {
 	slug, isKaggle := strings.CutPrefix(from, kaggle)
 	switch {
 	case !identifier.MatchString(id):
-		return o, fmt.Errorf("new competition %q: a name holds letters, digits and dashes only, such as my-competition", id)
+		return o, fmt.Errorf("new competition %q: a name contains only letters, digits and dashes, such as my-competition", id)
 	case isKaggle && !identifier.MatchString(slug):
-		return o, fmt.Errorf("new competition from %s: name the competition as its address does, such as kaggle:titanic", from)
+		return o, fmt.Errorf("new competition from %s: the name must be that of the address, such as kaggle:titanic", from)
 	case isKaggle:
 		o.Slug, o.Category, o.Table = slug, "tabular-classification", "train.csv"
 	case from == "image":

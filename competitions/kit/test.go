@@ -193,7 +193,7 @@ func (t *tester) shuffled() error {
 	}
 	switch {
 	case r.Score == nil && t.plan.ByPosition():
-		t.note(name, Odd, "rows are paired by position; the gold submission in another order is refused: %s", r.Reason)
+		t.note(name, Odd, "rows are matched by position; the gold submission in another order is refused: %s", r.Reason)
 	case r.Score == nil:
 		t.note(name, Failed, "the gold submission in another order is refused: %s", r.Reason)
 	case float64(*r.Score) != t.score && !math.IsNaN(t.score):

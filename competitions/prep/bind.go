@@ -211,7 +211,7 @@ func fromGo(v reflect.Value) (cty.Value, error) {
 		}
 		return cty.ObjectVal(attrs), nil
 	}
-	return cty.NilVal, fmt.Errorf("a result of Go type %s has no place in the language", v.Type())
+	return cty.NilVal, fmt.Errorf("a result of Go type %s cannot be represented in the language", v.Type())
 }
 
 // intoGo converts a value of the language into a Go variable.

@@ -38,7 +38,7 @@ func (e *evaluator) call(x *hclsyntax.FunctionCallExpr, s *scope) (cty.Value, hc
 		plain := make([]cty.Value, len(args))
 		for i, a := range args {
 			if plain[i] = a.value; isOpaque(a.value) && a.value.Type() != cellType {
-				return fail(a.at, "Wrong argument", "%s works on plain values, not on %s.", x.Name, describe(a.value))
+				return fail(a.at, "Wrong argument", "%s takes plain values, not %s.", x.Name, describe(a.value))
 			}
 		}
 		return e.plainCall(std, x.Range(), plain...)

@@ -94,7 +94,7 @@ func (e *evaluator) pair(key, val hclsyntax.Expression, s *scope) (pair, hcl.Dia
 	}
 	name, err := convert.Convert(k, cty.String)
 	if err != nil || name.IsNull() {
-		_, diags = fail(key.Range(), "Wrong name", "The name of a member is a text.")
+		_, diags = fail(key.Range(), "Wrong name", "The name of a member must be a string.")
 		return pair{}, diags
 	}
 	return pair{name.AsString(), v, val.Range()}, nil
@@ -119,7 +119,7 @@ func (e *evaluator) each(x *hclsyntax.ForExpr, s *scope, body func(*scope) hcl.D
 		return diags
 	}
 	if coll.IsNull() || !coll.CanIterateElements() {
-		_, diags = fail(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) makes a list of a column.", describe(coll))
+		_, diags = fail(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) turns a column into a list.", describe(coll))
 		return diags
 	}
 	for it := coll.ElementIterator(); it.Next(); {

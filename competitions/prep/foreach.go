@@ -60,11 +60,11 @@ func (x *expander) elements(b *hclsyntax.Block, outer *each) ([]*each, hcl.Diagn
 		return nil, hcl.Diagnostics{diag.Error(attr.Expr.Range(), summary, detail, args...)}
 	}
 	if outer != nil {
-		return wrong("for_each within for_each", "The outputs inside see each.key of the archive; leave one of them out.")
+		return wrong("for_each within for_each", "The outputs inside use each.key of the archive; remove one of the two.")
 	}
 	for _, t := range attr.Expr.Variables() {
 		if _, own := x.locals.own[t.RootName()]; own {
-			return wrong("for_each hangs on data", "%s is a local of the prepare block. Which files there are must be known without data: use locals of the competition, parameters and plain values.", t.RootName())
+			return wrong("for_each depends on data", "%s is a local of the prepare block. The set of files must be known before any data are read: use locals of the competition, parameters and plain values.", t.RootName())
 		}
 	}
 	v, diags := attr.Expr.Value(x.context)

@@ -77,8 +77,8 @@ func TestForEachMistakes(t *testing.T) {
 		{"data", "for_each = all", "all is a local of the prepare block"},
 		{"number", "for_each = 3", "Expected a list of strings or an object, not a number"},
 		{"twice", `for_each = ["a", "a"]`, `"a" is there twice`},
-		{"same destination", `for_each = parts`, "Second output same.csv"},
-		{"without", "", "each.key and each.value are those of an output with for_each"},
+		{"same destination", `for_each = parts`, "Duplicate output same.csv"},
+		{"without", "", "each.key and each.value exist only in an output with for_each"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			label := "{each.key}.csv"

@@ -79,7 +79,7 @@ func (x *expander) outputs(body *hclsyntax.Body, folder string, outer *each) ([]
 				break
 			}
 			if first, ok := seen[it.dest]; ok {
-				diags = append(diags, diag.Error(b.LabelRanges[0], "Second output "+strings.TrimPrefix(it.dest, folder), "The first is at line %d; an output is declared once.", first.Start.Line))
+				diags = append(diags, diag.Error(b.LabelRanges[0], "Duplicate output "+strings.TrimPrefix(it.dest, folder), "It is first declared at line %d.", first.Start.Line))
 				break
 			}
 			seen[it.dest] = b.LabelRanges[0]
@@ -120,7 +120,7 @@ func (x *expander) output(b *hclsyntax.Block, folder string, e *each) (*item, hc
 		return it, append(diags, more...)
 	}
 	for _, inner := range b.Body.Blocks {
-		diags = append(diags, diag.Error(inner.TypeRange, "Unexpected block "+inner.Type, "Output %s holds attributes only.", b.Type))
+		diags = append(diags, diag.Error(inner.TypeRange, "Unexpected block "+inner.Type, "An output of kind %s can contain only attributes.", b.Type))
 	}
 	return it, diags
 }

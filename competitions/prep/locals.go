@@ -45,7 +45,7 @@ func (l *localSet) get(e *evaluator, name string, at hcl.Range) (cty.Value, hcl.
 // suggest says what may be meant by a name that no local has.
 func (l *localSet) suggest(name string, params map[string]cty.Value) string {
 	if name == "each" {
-		return "each.key and each.value are those of an output with for_each."
+		return "each.key and each.value exist only in an output with for_each."
 	}
 	if _, ok := params[name]; ok {
 		return fmt.Sprintf("Write param.%s for the parameter.", name)
@@ -61,7 +61,7 @@ func (l *localSet) suggest(name string, params map[string]cty.Value) string {
 func (l *localSet) declare(body *hclsyntax.Body) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, b := range body.Blocks {
-		diags = append(diags, diag.Error(b.TypeRange, "Unexpected block "+b.Type, "A locals block holds name = value only."))
+		diags = append(diags, diag.Error(b.TypeRange, "Unexpected block "+b.Type, "A locals block can contain only name = value."))
 	}
 	for _, name := range sortedKeys(body.Attributes) {
 		attr := body.Attributes[name]
@@ -79,8 +79,8 @@ func (l *localSet) acyclic() hcl.Diagnostics {
 	done := map[string]bool{}
 	for _, name := range sortedKeys(l.own) {
 		if cycle := l.findCycle(name, nil, done); cycle != nil {
-			return hcl.Diagnostics{diag.Error(l.own[cycle[0]].attr.NameRange, "Locals refer to each other in a circle",
-				"%s. Break the circle.", strings.Join(cycle, " → "))}
+			return hcl.Diagnostics{diag.Error(l.own[cycle[0]].attr.NameRange, "Locals form a cycle",
+				"%s. Break the cycle.", strings.Join(cycle, " → "))}
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ func TestDrawMistakes(t *testing.T) {
 	for expr, want := range map[string]string{
 		`python_sample(csv("a.csv"), 3).rows`:                                               "3 wanted of 2",
 		`python_sample(csv("a.csv"), 1, { repeat = -1 }).rows`:                              "repeat = -1 is negative",
-		`python_shuffle(csv("a.csv"), { random_state = "x" }).rows`:                         "option random_state: expected a seed (a whole number) or the next of an earlier draw, not a string",
+		`python_shuffle(csv("a.csv"), { random_state = "x" }).rows`:                         "option random_state: expected a seed (an integer) or the next of an earlier draw, not a string",
 		`python_shuffle(csv("a.csv"), { random_state = 0.5 }).rows`:                         "expected a seed",
 		`python_shuffle(csv("a.csv"), { random_state = python_shuffle([1, 2]).rows }).rows`: "not a list",
 		`table({ c = python_choice(csv("a.csv"), []).rows })`:                               "the list of options is empty",

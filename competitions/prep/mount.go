@@ -54,7 +54,7 @@ func (b *block) archives() ([]pair, hcl.Diagnostics) {
 	pairs, diags := b.evaluator.pairs(b.extract.Expr, nil)
 	for _, p := range pairs {
 		if p.value.Type() != cty.String || p.value.IsNull() {
-			_, diags = fail(p.at, "Wrong value for extract", "The folder of an archive is a text.")
+			_, diags = fail(p.at, "Wrong value for extract", "The folder of an archive must be a string.")
 		}
 	}
 	return pairs, diags

@@ -18,15 +18,15 @@ import (
 var filesOutput = outputKind{
 	name: "files", attrs: []string{"from", "each", "missing"}, required: 2,
 	doc: "One file for each row of each, copied byte for byte. The destination and from are paths with column names in braces: " +
-		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. A destination that two rows name is copied once and must come from one file. " +
-		"A file that is not there is an error unless missing = \"skip\".",
+		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. If two rows name the same destination, it is copied once, and both must name the same source. " +
+		"A missing file is an error unless missing = \"skip\".",
 	write: writeFiles,
 }
 
 var copyOutput = outputKind{
 	name: "copy", attrs: []string{"from", "each", "except", "missing"}, required: 1, whole: true,
-	doc: "A file or a whole folder of the raw data, copied byte for byte, empty folders included. from may be \".\" for all, and the destination \".\" for the folder itself. " +
-		"except lists patterns of names that are left out. With each, one for each row, with column names in braces as in files.",
+	doc: "A file or a whole folder of the raw data, copied byte for byte, including empty folders. from can be \".\" for all raw data, and the destination \".\" for the folder itself. " +
+		"except lists patterns of names to leave out. With each, there is one copy for each row, with column names in braces as in files.",
 	write: writeCopy,
 }
 

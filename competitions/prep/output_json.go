@@ -13,8 +13,8 @@ import (
 
 var jsonOutput = outputKind{
 	name: "json", attrs: []string{"value", "indent", "sort_keys"}, required: 1,
-	doc: "A JSON file of records or of a value read from JSON, written as Python's json.dump writes it, without a line end at its end. " +
-		"indent is the number of blanks a level (0: one line); sort_keys = true sorts the members of every object by name.",
+	doc: "A JSON file of records or of a value read from JSON, written as Python's json.dump writes it, without a newline at the end. " +
+		"indent is the number of spaces per level (0: one line); sort_keys = true sorts the members of every object by name.",
 	write: writeJSON,
 }
 
@@ -45,7 +45,7 @@ func writeNpy(r *runner, it *item) hcl.Diagnostics {
 	rows := in.rows("rows")
 	array, ok := rows.(*transform.Array)
 	if !ok && !in.failed() {
-		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected an array, as npy(…) gives it"))
+		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected an array, as npy(…) returns it"))
 	}
 	if in.failed() {
 		return in.diags

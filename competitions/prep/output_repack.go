@@ -19,10 +19,10 @@ import (
 
 var repackOutput = outputKind{
 	name: "repack", attrs: []string{"from", "except", "clear"}, required: 1,
-	doc: "An archive of the raw data, packed anew with the archives among its members, in the format that its name says. " +
-		"Members whose name matches a pattern of except are left out. clear = { \"*.mat\" = \"Video.Labels\" } makes a variable, or a field, of the MATLAB files that match empty. " +
-		"Without both it is copied byte for byte. A pattern that matches nothing, a file without the field, or a member that is named as an archive and is none, " +
-		"is an error, so that nothing stays by a slip. Members have no times, so the same members give the same bytes.",
+	doc: "An archive of the raw data, packed again together with the archives among its members, in the format of its suffix. " +
+		"Members whose names match a pattern of except are left out. clear = { \"*.mat\" = \"Video.Labels\" } empties a variable, or a field, of the MATLAB files that match. " +
+		"Without both it is copied byte for byte. It is an error if a pattern matches nothing, a file does not have the field, or a member has the name of an archive but is not one, " +
+		"so that nothing is left in by mistake. Members have no timestamps, so the same members give the same bytes.",
 	write: writeRepack,
 }
 

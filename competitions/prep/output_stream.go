@@ -12,7 +12,7 @@ import (
 var bsonOutput = outputKind{
 	name: "bson", attrs: []string{"rows"}, required: 1,
 	doc: "A BSON file of documents, one after the other, written as pymongo's bson.encode writes what it decoded. " +
-		"They are read again from the raw file, checked on the way, and never held in memory.",
+		"They are read from the raw file again and checked as they are copied, and are never held in memory.",
 	write: writeBSON,
 }
 
@@ -21,7 +21,7 @@ func writeBSON(r *runner, it *item) hcl.Diagnostics {
 	rows := in.rows("rows")
 	documents, ok := rows.(*transform.Documents)
 	if !ok && !in.failed() {
-		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected documents, as bson(…) gives them"))
+		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected documents, as bson(…) returns them"))
 	}
 	if in.failed() {
 		return in.diags
@@ -31,7 +31,7 @@ func writeBSON(r *runner, it *item) hcl.Diagnostics {
 
 var parquetOutput = outputKind{
 	name: "parquet", attrs: []string{"rows"}, required: 1,
-	doc: "A Parquet file of a table, or of rows that stay in a Parquet file: columns of 64-bit whole numbers, doubles, conditions and UTF-8 texts, " +
+	doc: "A Parquet file of a table, or of rows that stay in a Parquet file: columns of 64-bit integers, doubles, booleans and UTF-8 strings, " +
 		"Snappy compression, row groups of 1,048,576 rows. The same table gives the same bytes; pandas with fastparquet or pyarrow writes the same table in other bytes.",
 	write: writeParquet,
 }

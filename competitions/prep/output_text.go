@@ -13,7 +13,7 @@ import (
 
 var textOutput = outputKind{
 	name: "text", attrs: []string{"lines", "header"}, required: 1,
-	doc:   "A text file with the line header first, where it is given, and a line for each cell of a column or member of a list, each ended by \\n. A missing cell is an empty line. The lines of a file (stream_lines) are read again and written as they are, with \\n for their ends; a last one without an end keeps none.",
+	doc:   "A text file with header as its first line, if given, and one line for each cell of a column or element of a list, each ended by \\n. A missing cell is an empty line. The lines of a file (stream_lines) are read from the file again and written unchanged, except that they end in \\n; a last line without a line end keeps none.",
 	write: writeText,
 }
 

@@ -55,7 +55,7 @@ func toCell(v cty.Value) (table.Value, error) {
 	case t == cellType:
 		return *v.EncapsulatedValue().(*table.Value), nil
 	}
-	return table.Value{}, fmt.Errorf("expected a number, a text or a condition, not %s", describe(v))
+	return table.Value{}, fmt.Errorf("expected a number, a string or a condition, not %s", describe(v))
 }
 
 func toNumber(f *big.Float) table.Value {
@@ -215,7 +215,7 @@ func toJSON(v cty.Value) (pyjson.Value, error) {
 			return transform.JSONOf(cell), nil
 		}
 	}
-	return pyjson.Value{}, fmt.Errorf("expected records, a value read from JSON, a list or a single value, not %s; object({ name = value }) makes an object", describe(v))
+	return pyjson.Value{}, fmt.Errorf("expected records, a value read from JSON, a list or a single value, not %s; object({ name = value }) creates an object", describe(v))
 }
 
 func toRecords(v cty.Value) (transform.Records, error) {
@@ -227,7 +227,7 @@ func toRecords(v cty.Value) (transform.Records, error) {
 			return r.Records()
 		}
 	}
-	return nil, fmt.Errorf("expected records, as json(…) gives them, not %s", describe(v))
+	return nil, fmt.Errorf("expected records, as json(…) returns them, not %s", describe(v))
 }
 
 // describe names what a value is, for messages.

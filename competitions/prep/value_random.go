@@ -16,7 +16,7 @@ func toGenerator(v cty.Value) (transform.PythonState, error) {
 	}
 	var seed int64
 	if v.Type() != cty.Number || v.IsNull() || gocty.FromCtyValue(v, &seed) != nil {
-		return transform.PythonState{}, fmt.Errorf("expected a seed (a whole number) or the next of an earlier draw, not %s", describe(v))
+		return transform.PythonState{}, fmt.Errorf("expected a seed (an integer) or the next of an earlier draw, not %s", describe(v))
 	}
 	return transform.SeedPython(seed), nil
 }

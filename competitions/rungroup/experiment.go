@@ -95,7 +95,7 @@ func readExperiments(runs string) ([][]string, error) {
 // AddToExperiment notes that a run group is part of an experiment.
 func AddToExperiment(runs, id, group string) error {
 	if strings.ContainsAny(id, ",\"\r\n") || strings.TrimSpace(id) != id || id == "" {
-		return fmt.Errorf("%q is no name of an experiment: it must not be empty or hold a comma, a quote or a line end", id)
+		return fmt.Errorf("%q is not a valid name of an experiment: it must not be empty or contain a comma, a quote or a newline", id)
 	}
 	rows, err := readExperiments(runs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

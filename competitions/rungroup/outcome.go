@@ -72,7 +72,7 @@ func (r *Run) ended(record Record, log string) {
 	}
 	switch {
 	case record.Success != nil && !*record.Success:
-		r.Outcome, r.Note = MachineFailed, "the metadata say that the run failed around the agent"
+		r.Outcome, r.Note = MachineFailed, "the metadata say that the run failed outside the agent"
 	case slices.Contains(Outcomes(), record.Outcome):
 		r.Outcome = record.Outcome
 	case timedOut.MatchString(log):

@@ -61,7 +61,7 @@ func Find(dir string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder of it", metadataName, dir)
+		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder directly below it", metadataName, dir)
 	}
 	return found, nil
 }
@@ -140,7 +140,7 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds, Conditions: record.Conditions}
 	folder, err := root.OpenRoot(id)
 	if err != nil {
-		run.Outcome, run.Note = MachineFailed, "there is no folder of the run"
+		run.Outcome, run.Note = MachineFailed, "the run's folder is missing"
 		if !errors.Is(err, fs.ErrNotExist) {
 			run.Note = "its folder cannot be read: " + err.Error()
 		}
@@ -159,7 +159,7 @@ func (r *Run) find(folder *os.Root, path string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		r.Refused = "submission/submission.csv is not read: it is a link out of the run's folder, or cannot be opened"
+		r.Refused = "submission/submission.csv is not read: it is a link that leaves the run's folder, or it cannot be opened"
 	case info.Mode().IsRegular():
 		r.Submission = path
 	}

@@ -57,7 +57,7 @@ func ReadManifest(def *competitions.Definition) (*Manifest, error) {
 		return nil, fmt.Errorf("read manifest of %s: %w", def.ID, err)
 	}
 	if m.Format != manifestFormat {
-		return nil, fmt.Errorf("read manifest of %s: it is of format %q, this version reads %q; write it anew with %s", def.ID, m.Format, manifestFormat, lockCommand(def))
+		return nil, fmt.Errorf("read manifest of %s: it has format %q, but this version of mleflow reads %q; write it again with %s", def.ID, m.Format, manifestFormat, lockCommand(def))
 	}
 	return m, nil
 }

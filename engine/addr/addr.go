@@ -73,7 +73,7 @@ func Parse(s string) (Instance, error) {
 	}
 	unquoted, err := strconv.Unquote(quoted)
 	if err != nil {
-		return Instance{}, fmt.Errorf("parse address %q: the key must be a quoted text; in a shell write '%s[\"KEY\"]'", s, head)
+		return Instance{}, fmt.Errorf("parse address %q: the key must be a string in quotes; in a shell, write '%s[\"KEY\"]'", s, head)
 	}
 	i.Key, i.HasKey = unquoted, true
 	return i, nil

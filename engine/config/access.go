@@ -61,7 +61,7 @@ func (a access) text(plain cty.Value) string {
 		if a.of != "" {
 			what = a.of
 		}
-		return fmt.Sprintf("There is no element [%s]: %s has %d, counted from 0.", Text(a.key), what, plain.LengthInt())
+		return fmt.Sprintf("There is no element [%s]: %s has %d elements, counted from 0.", Text(a.key), what, plain.LengthInt())
 	}
 	return ""
 }

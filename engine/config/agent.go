@@ -119,7 +119,7 @@ func checkSecrets(r hcl.Range, secrets cty.Value) (diags diag.List) {
 		}
 		if ref.IsNull() || notReference(ref.AsString()) {
 			diags = append(diags, diag.Error(r, "Secret not by reference",
-				"The secret %s must say where its value is, and not hold it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".", name))
+				"The secret %s must say where its value is, not contain it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".", name))
 		}
 	}
 	return diags

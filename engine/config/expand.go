@@ -345,7 +345,7 @@ func (e *argEval) consumePrivateFile(a *step.Attr, expr hcl.Expression, path pri
 	e.inst.Private = true
 	if e.inst.Step.Kind.Untrusted {
 		e.diags = append(e.diags, diag.Error(expr.Range(), "Private file in an untrusted step",
-			"%s of %s is made from %s, which lies in the cache or among a competition's private files. A step of kind %q runs code that must not see them.",
+			"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",
 			a.Name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
 	}
 }
@@ -357,7 +357,7 @@ func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
 	from := e.g.Instances[m.inst]
 	out := from.Step.Kind.Outputs[m.out].Name
 	here := diag.Error(expr.Range(), "Private output in an untrusted step",
-		"%s of %s refers to output %q of %s (%s), which is private: it holds or was made from answers. A step of kind %q runs code that must not see it. Use a public output instead.",
+		"%s of %s refers to output %q of %s (%s), which is private: it holds answers or was made from them. A step of kind %q runs untrusted code, which cannot have private files. Use a public output instead.",
 		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
 	there := diag.Error(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
 	e.diags = append(e.diags, here, there)
@@ -402,7 +402,7 @@ func (g *Graph) evaluateElements(s *Step) ([]element, diag.List) {
 		return nil, diag.List{unknownForEach(g, r, v, marks)}
 	}
 	if shallow.IsNull() {
-		return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not null. For no instances write toset([]).")}
+		return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not null. For no instances, write toset([]).")}
 	}
 	switch {
 	case ty.IsMapType() || ty.IsObjectType():
@@ -436,11 +436,11 @@ func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 		}
 		text, err := convert.Convert(plain, cty.String)
 		if err != nil || text.IsNull() {
-			return nil, diag.List{diag.Error(r, "Invalid for_each", "The elements must be texts, since they become keys; one is %s. To go over objects use a map: { for x in list : x.name => x }.", plain.Type().FriendlyName())}
+			return nil, diag.List{diag.Error(r, "Invalid for_each", "The elements must be strings, since they become keys; one is %s. To iterate over objects, use a map: { for x in list : x.name => x }.", plain.Type().FriendlyName())}
 		}
 		key := text.AsString()
 		if seen[key] {
-			return nil, diag.List{diag.Error(r, "Duplicate address", "The key %q comes twice, so that two instances would have the same address. Use toset(…) to drop duplicates.", key)}
+			return nil, diag.List{diag.Error(r, "Duplicate address", "The key %q occurs twice, so two instances would have the same address. Use toset(…) to drop duplicates.", key)}
 		}
 		seen[key] = true
 		list = append(list, element{key, text})
@@ -450,7 +450,7 @@ func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 }
 
 func sensitiveForEach(r hcl.Range) *hcl.Diagnostic {
-	return diag.Error(r, "Sensitive value in for_each", "The keys would be part of addresses, which are stored and shown. Go over values that are not sensitive.")
+	return diag.Error(r, "Sensitive value in for_each", "The keys would be part of addresses, which are stored and shown. Iterate over values that are not sensitive.")
 }
 
 func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *hcl.Diagnostic {
@@ -467,5 +467,5 @@ func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *h
 	if len(names) > 0 {
 		from = "outputs of " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 	}
-	return diag.Error(r, "for_each is not known", "The keys depend on %s, known only after it ran. The keys of for_each must be known before: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
+	return diag.Error(r, "for_each is not known", "The keys depend on %s, which is known only after it ran. The keys of for_each must be known before anything runs: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
 }

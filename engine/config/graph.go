@@ -298,7 +298,7 @@ func checkOutput(o *Output, v cty.Value) diag.List {
 }
 
 func sensitiveOutput(o *Output) *hcl.Diagnostic {
-	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q is made from a sensitive variable, and outputs are shown and stored.", o.Name)
+	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q depends on a sensitive variable, and outputs are shown and stored.", o.Name)
 }
 
 // refresh evaluates again, in order, what depends on values that became

@@ -93,7 +93,7 @@ func (p *Pipeline) assignText(all map[string]given, text string) diag.List {
 	name, value, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
 	if !ok {
-		return diag.List{diag.General("Invalid -var", "-var needs NAME=VALUE, and there is no equals sign in what follows it.")}
+		return diag.List{diag.General("Invalid -var", "-var takes NAME=VALUE; the equals sign is missing.")}
 	}
 	if p.Variables[name] == nil {
 		return diag.List{diag.General("Undeclared variable", "-var %s: the pipeline declares no variable %q.%s", name, name, diag.DidYouMean(name, p.variableNames()))}
@@ -183,7 +183,7 @@ func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
 		}
 		ok, err := convert.Convert(ok, cty.Bool)
 		if err != nil || ok.IsNull() || !ok.IsKnown() {
-			diags = append(diags, diag.Error(rule.Condition.Range(), "Truth value expected", "A condition must be true or false."))
+			diags = append(diags, diag.Error(rule.Condition.Range(), "Boolean expected", "A condition must be true or false."))
 			continue
 		}
 		if ok.False() {

@@ -56,7 +56,7 @@ func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string
 	}
 	v = unmark(v, m.marks)
 	if !v.IsWhollyKnown() {
-		m.wrong(name, e, want+", known before anything runs")
+		m.wrong(name, e, want+", and known before anything runs")
 		return cty.NilVal, false
 	}
 	out, err := convert.Convert(v, ty)
@@ -85,13 +85,13 @@ func (m *metaEval) number(name string, e hcl.Expression, above float64, dst *flo
 }
 
 func (m *metaEval) whole(name string, e hcl.Expression, least float64, dst *float64) {
-	v, ok := m.value(name, e, cty.Number, "a whole number")
+	v, ok := m.value(name, e, cty.Number, "an integer")
 	if !ok {
 		return
 	}
 	f, _ := v.AsBigFloat().Float64()
 	if f < least || f != math.Trunc(f) || f > 1e6 {
-		m.wrong(name, e, fmt.Sprintf("a whole number, %g or more", least))
+		m.wrong(name, e, fmt.Sprintf("an integer of at least %g", least))
 		return
 	}
 	*dst = f
@@ -130,7 +130,7 @@ func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 func ParseSize(s string) (int64, error) {
 	n, err := humanize.ParseBytes(s)
 	if err != nil || n > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is not a size; write one such as 500GiB or 2TB", s)
+		return 0, fmt.Errorf("%q is not a size; write a size such as 500GiB or 2TB", s)
 	}
 	return int64(n), nil
 }
@@ -141,7 +141,7 @@ func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || math.IsNaN(n) || math.Abs(n) > 36500 {
-			return 0, fmt.Errorf("parse duration %q: want a number of days before the d", s)
+			return 0, fmt.Errorf("parse duration %q: there must be a number of days before the d", s)
 		}
 		return time.Duration(n * float64(24*time.Hour)), nil
 	}

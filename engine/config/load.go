@@ -133,7 +133,7 @@ func (l *loader) block(b *hcl.Block) diag.List {
 }
 
 func duplicate(what, name string, here, there hcl.Range) *hcl.Diagnostic {
-	return diag.Error(here, "Duplicate "+what, "%s %q is declared already at %s. Give one of them another name.", capital(what), name, place(there))
+	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, place(there))
 }
 
 func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
@@ -144,7 +144,7 @@ func checkName(what, name string, r hcl.Range) diag.List {
 	if hclsyntax.ValidIdentifier(name) {
 		return nil
 	}
-	return diag.List{diag.Error(r, "Invalid "+what+" name", "%q is not a name: it must start with a letter and hold only letters, digits, underscores and hyphens.", name)}
+	return diag.List{diag.Error(r, "Invalid "+what+" name", "%q is not a valid name. A name starts with a letter and contains only letters, digits, underscores and hyphens.", name)}
 }
 
 func (l *loader) locals(b *hcl.Block) diag.List {
@@ -185,7 +185,7 @@ func (l *loader) output(b *hcl.Block) diag.List {
 	}
 	for i, nested := range content.Blocks {
 		if i > 0 {
-			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output has at most one %q block.", nested.Type))
+			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output can have only one %q block.", nested.Type))
 		}
 		inner, more := nested.Body.Content(publishSchema)
 		diags = append(diags, more...)
@@ -210,7 +210,7 @@ func literalString(a *hcl.Attribute) (string, diag.List) {
 		return "", diags
 	}
 	if v.IsNull() || v.Type() != cty.String {
-		return "", diag.List{diag.Error(a.Expr.Range(), "Text expected", "%s must be a text in quotes.", a.Name)}
+		return "", diag.List{diag.Error(a.Expr.Range(), "String expected", "%s must be a string in quotes.", a.Name)}
 	}
 	return v.AsString(), nil
 }

@@ -58,7 +58,7 @@ func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
 	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: s.Addr.Name}, Kind: kind, Range: s.Range,
 		Args: map[string]hcl.Expression{}, Blocks: map[string]map[string]hcl.Expression{}}
 	if old := l.p.byAddr[made.Addr]; old != nil {
-		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which is made where %s is not written, and one is declared at %s. Write %s = %s…, or give that step another name.",
+		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which mleflow adds because %s is not set, but a step of that name is declared at %s. Write %s = %s…, or rename that step.",
 			s.Addr, made.Addr, a.Name, place(old.Range), a.Name, made.Addr)}
 	}
 	all := &combinations{of: s}
@@ -93,7 +93,7 @@ func checkDependsOn(e hcl.Expression) (diags diag.List) {
 	if e == nil {
 		return nil
 	}
-	const want = "depends_on must be a list of step references without quotes, such as [step.prepare.data]."
+	const want = "depends_on must be a list of step references, not in quotes, such as [step.prepare.data]."
 	list, more := hcl.ExprList(e)
 	if more.HasErrors() {
 		return diag.List{diag.Error(e.Range(), "Invalid depends_on", want)}
@@ -134,7 +134,7 @@ func (s *Step) nested(b *hcl.Block) diag.List {
 	}
 	content, diags := b.Body.Content(schema)
 	if s.has(b.Type) {
-		return append(diags, diag.Error(b.DefRange, "Duplicate block", "A step has at most one %q block.", b.Type))
+		return append(diags, diag.Error(b.DefRange, "Duplicate block", "A step can have only one %q block.", b.Type))
 	}
 	got := exprs(content.Attributes)
 	switch b.Type {

@@ -54,7 +54,7 @@ var pathParam = function.Parameter{Name: "path", Type: cty.String}
 
 func fileFunc(files *local.Files) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns a file as content, which goes wherever an output of a step does; where a string is needed, its text (UTF-8, at most 1 MiB). Paths start at the pipeline's folder; keys hold the digest.",
+		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's text (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file.",
 		Params:      []function.Parameter{pathParam},
 		Type:        function.StaticReturnType(step.ArtifactType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -65,7 +65,7 @@ func fileFunc(files *local.Files) function.Function {
 
 func dirFunc(files *local.Files) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns a folder as content, a tree. options is { exclude = […] } with patterns such as \"*.log\" or \"data/**\"; a pattern without a slash is of a name anywhere. .git, __pycache__, *.pyc, .ipynb_checkpoints, .DS_Store and the cache are always left out.",
+		Description: "Returns a folder as content, a tree. options is { exclude = […] } with patterns such as \"*.log\" or \"data/**\"; a pattern without a slash matches a name in any folder. .git, __pycache__, *.pyc, .ipynb_checkpoints, .DS_Store and the cache are always left out.",
 		Params:      []function.Parameter{pathParam},
 		VarParam:    &function.Parameter{Name: "options", Type: cty.DynamicPseudoType},
 		Type:        function.StaticReturnType(step.ArtifactType),

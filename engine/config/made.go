@@ -92,7 +92,7 @@ func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]c
 		text, err := convert.Convert(v, cty.String)
 		switch {
 		case err != nil || !v.IsKnown():
-			diags = append(diags, diag.Error(e.Range(), "Value is not known", "%s must be a text that is known before anything runs.", c.names[i]))
+			diags = append(diags, diag.Error(e.Range(), "Value is not known", "%s must be a string that is known before anything runs.", c.names[i]))
 		case text.IsNull(): // the argument's default is meant
 		default:
 			values[c.names[i]] = text

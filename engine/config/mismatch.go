@@ -41,7 +41,7 @@ func wrongElement(v cty.Value, want cty.Type, name func(key cty.Value, i int) st
 			return name(key, i) + path, text
 		}
 	}
-	return "", "must have elements of one type, " + wanted(want)
+	return "", "must have elements of the same type, " + wanted(want)
 }
 
 func wrongAttribute(v cty.Value, want cty.Type) (path, text string) {
@@ -51,7 +51,7 @@ func wrongAttribute(v cty.Value, want cty.Type) (path, text string) {
 		switch {
 		case !ok && want.AttributeOptional(name):
 		case !ok:
-			return "", fmt.Sprintf("lacks the attribute %q", name)
+			return "", fmt.Sprintf("must have the attribute %q, which is missing", name)
 		default:
 			if _, err := convert.Convert(elem, want.AttributeType(name)); err != nil {
 				path, text = mismatch(elem, want.AttributeType(name))
@@ -66,11 +66,11 @@ func leafMismatch(v cty.Value, want cty.Type) string {
 	ty := v.Type()
 	switch {
 	case ty == step.ArtifactType && want == cty.String:
-		return "must be string, not content, which cannot be written as a text"
+		return "must be string, not content, which cannot be converted to a string"
 	case ty == cty.String && want == cty.Number:
-		return "must be number, and the text given is none"
+		return "must be number, and the given string is not a number"
 	case ty == cty.String && want == cty.Bool:
-		return `must be bool, and the text given is neither "true" nor "false"`
+		return `must be bool, and the given string is neither "true" nor "false"`
 	}
 	return "must be " + wanted(want) + ", not " + got(v)
 }
@@ -79,11 +79,11 @@ func leafMismatch(v cty.Value, want cty.Type) string {
 func wanted(ty cty.Type) string {
 	switch {
 	case ty == step.ArtifactType:
-		return "content (a tree or blob that another step gives)"
+		return "content (a tree or blob, such as an output of another step)"
 	case ty == cty.List(step.ArtifactType):
-		return "a list of content (trees or blobs that other steps give)"
+		return "a list of content (trees or blobs, such as outputs of other steps)"
 	case ty == cty.Map(step.ArtifactType):
-		return "a map of content (trees or blobs that other steps give)"
+		return "a map of content (trees or blobs, such as outputs of other steps)"
 	case ty.IsObjectType() && (holdsContent(ty) || len(ty.AttributeTypes()) > 3):
 		return "an object"
 	default:
@@ -111,11 +111,11 @@ func got(v cty.Value) string {
 	case ty == step.ArtifactType:
 		return "content"
 	case ty == cty.String:
-		return "a text"
+		return "a string"
 	case ty == cty.Number:
 		return "a number"
 	case ty == cty.Bool:
-		return "a truth value"
+		return "a boolean"
 	case ty.IsTupleType(), ty.IsListType():
 		return "a list"
 	case ty.IsSetType():

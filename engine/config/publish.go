@@ -18,10 +18,10 @@ import (
 //
 //	publish { to = "results/${each.key}" }
 var PublishArgs = []ArgDoc{
-	{"to", true, "Path of the file or folder, relative to the pipeline's folder or absolute. Missing folders above it are made."},
-	{"output", false, "In a step, the one output that is laid out at the path. Without it the path is a folder that holds every output under its name, as mleflow get writes them."},
-	{"link", false, "True for read-only hard links into the cache in place of copies, which take no space."},
-	{"private", false, "True to allow content that is private, such as answers. Its folder or file can be read by its owner only, and file(…) and dir(…) treat it as private."},
+	{"to", true, "Path of the file or folder, relative to the pipeline's folder or absolute. Missing parent folders are created."},
+	{"output", false, "In a step, the one output that is written to the path. Without it, the path is a folder that holds every output under its name, as mleflow get writes them."},
+	{"link", false, "True for read-only hard links into the cache instead of copies. They take no space."},
+	{"private", false, "True to allow private content, such as answers. Only the owner can read the file or folder, and file(…) and dir(…) treat it as private."},
 }
 
 var publishSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
@@ -115,7 +115,7 @@ func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx 
 		case err != nil:
 			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s must be a %s.", name, want.FriendlyName())}
 		case !v.IsKnown():
-			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s depends on a result of a step. It must be known before anything runs: use variables, locals and each.", name)}
+			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s depends on the result of a step. It must be known before anything runs: use variables, locals and each.", name)}
 		}
 		diags = append(diags, more...)
 		values[name] = v
@@ -142,7 +142,7 @@ func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx 
 func (p *Publication) place(to, folder string) error {
 	p.To = to
 	if strings.Contains(to, "://") {
-		return fmt.Errorf("%q is an address; only a path on this machine can be published to. Copy from there, or share results by a remote cache", to)
+		return fmt.Errorf("%q is a URL, and results can be published only to a path on this machine. Copy them from there, or share them through a remote cache", to)
 	}
 	clean := filepath.Clean(filepath.FromSlash(to))
 	switch {
@@ -181,7 +181,7 @@ func (g *Graph) checkPublishedStep(inst *Instance, p *Publication, args map[stri
 
 func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
 	if p.Name != "" {
-		return diag.List{diag.Error(p.Range, "Invalid publish", "output chooses among the outputs of a step; what an output block publishes is its value. Leave it out.")}
+		return diag.List{diag.Error(p.Range, "Invalid publish", "output selects one of a step's outputs, but an output block publishes its own value. Remove it.")}
 	}
 	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
 	if diags.HasErrors() {
@@ -223,7 +223,7 @@ func (g *Graph) hidden(m origin) bool {
 }
 
 func privateContent(r hcl.Range, what string) *hcl.Diagnostic {
-	return diag.Error(r, "Private content", "%s is private: it holds or was made from answers. To publish it all the same, where no agent can read it, write private = true.", what)
+	return diag.Error(r, "Private content", "%s is private: it holds answers or was made from them. To publish it anyway, where no agent can read it, write private = true.", what)
 }
 
 // checkPlaces refuses publications that would be written over each other, and

@@ -13,7 +13,7 @@ const maxRange = 10_000_000
 // the common forms range(n) and range(a, b) over whole numbers; anything else
 // goes to the standard function.
 var rangeFunc = function.New(&function.Spec{
-	Description: "Returns the list of numbers from start (default 0) to below limit, by step (default 1).",
+	Description: "Returns the numbers from start (default 0) up to, but not including, limit, in steps of step (default 1).",
 	VarParam:    &function.Parameter{Name: "params", Type: cty.Number},
 	Type:        function.StaticReturnType(cty.List(cty.Number)),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

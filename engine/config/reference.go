@@ -126,10 +126,10 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		}
 		return checkMember(t, "attribute of each", []string{"key", "value"}, "")
 	case "path":
-		return checkMember(t, "attribute of path", []string{"pipeline"}, "Instead of %q write path.pipeline, the folder of the pipeline file.")
+		return checkMember(t, "attribute of path", []string{"pipeline"}, "Instead of %q, write path.pipeline, the folder of the pipeline file.")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
-		"There is nothing called %q here.%s A reference starts with var, local, agent, step, each or path; a text must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
+		"There is nothing called %q here.%s A reference starts with var, local, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
 func checkMember(t hcl.Traversal, what string, names []string, mend string) diag.List {

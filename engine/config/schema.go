@@ -24,41 +24,41 @@ type ArgDoc struct {
 var Blocks = []BlockDoc{
 	{Type: "mleflow", Doc: "Settings of the file itself.", Args: []ArgDoc{
 		{"extends", false, "Another pipeline file, such as \"mlebench.hcl\", that this one adds to; see [extending a file](#extending-a-file)."},
-		{"required_version", false, "Version constraint the running mleflow must meet, such as \">= 0.1\"."},
-		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag -remote-cache and MLEFLOW_REMOTE_CACHE come first."},
-		{"competitions", false, "Folders of competitions of your own, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. Those that the flag --competitions and MLEFLOW_COMPETITIONS name are known as well."},
+		{"required_version", false, "Version constraint that the running mleflow must satisfy, such as \">= 0.1\"."},
+		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag --remote-cache and MLEFLOW_REMOTE_CACHE take precedence."},
+		{"competitions", false, "Folders of your own competitions, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. The folders named by the flag --competitions and by MLEFLOW_COMPETITIONS are added."},
 	}},
-	{Type: "variable", Labels: []string{"name"}, Doc: "A value given from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
-		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type when not given."},
-		{"default", false, "Value when none is given; without it the variable must be given."},
+	{Type: "variable", Labels: []string{"name"}, Doc: "A value set from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
+		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type if omitted."},
+		{"default", false, "Value if none is set. Without a default, the variable is required."},
 		{"description", false, "What the value is for."},
-		{"sensitive", false, "True for a value that must not be stored or shown. Step arguments and outputs may not use it."},
-		{"validation", false, "Block with condition and error_message; the condition may use var.name. May be repeated."},
+		{"sensitive", false, "True for a value that must not be stored or shown. Step arguments and outputs cannot use it."},
+		{"validation", false, "Block with condition and error_message. The condition can use var.name. May be repeated."},
 	}},
 	{Type: "locals", Doc: "Named expressions, used as local.name. May be repeated."},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
-		{"command", true, "Program and leading arguments; \"mleflow\" as the program stands for the running binary."},
+		{"command", true, "Program and leading arguments. The program \"mleflow\" is the running binary."},
 		{"args", false, "Further arguments."},
-		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are laid into AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
-		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. Not used by the process runtime."},
-		{"env", false, "Environment variables, a map of texts. They are part of the key and are stored."},
+		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are copied to AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
+		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The process runtime ignores it."},
+		{"env", false, "Environment variables, a map of strings. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
 	}},
-	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for every element. Its outputs are used as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
-	{Type: "output", Labels: []string{"name"}, Doc: "A value shown when the pipeline was applied.", Args: []ArgDoc{
+	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for each element. Its outputs are referred to as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
+	{Type: "output", Labels: []string{"name"}, Doc: "A value shown after the pipeline was applied.", Args: []ArgDoc{
 		{"value", true, "The value."},
 		{"description", false, "What the value is."},
-		{"publish", false, "Block: content, or the text of any other value, is laid out at a path after the run; see [publishing](#publishing)."},
+		{"publish", false, "Block: after the run, content, or any other value as text, is written to a path; see [publishing](#publishing)."},
 	}},
 }
 
 // metaArgs are the arguments every step block takes besides those of its kind.
 var metaArgs = []ArgDoc{
-	{"for_each", false, "Set, list or map; the step has one instance for each element, with each.key and each.value. Its keys must be known before anything runs."},
-	{"depends_on", false, "List of step references that must be done first, where no argument says so."},
+	{"for_each", false, "Set, list or map. The step has one instance for each element, with each.key and each.value. The keys must be known before anything runs."},
+	{"depends_on", false, "List of references to steps that must run first and that no argument refers to."},
 	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},
-	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). Tried again is what may pass by itself, such as a command that failed or a server that did not answer; not content that is not what a pin says."},
-	{"publish", false, "Block: outputs are laid out at a path after the run; see [publishing](#publishing)."},
+	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). A failure that may be temporary is retried, such as a failed command or a server that did not answer. Content that does not match a pin is not."},
+	{"publish", false, "Block: after the run, outputs are written to a path; see [publishing](#publishing)."},
 	{"resources", false, "Block: cpus (number, default 1), memory (such as \"16GiB\"), gpus (number of devices), disk (such as \"1TiB\")."},
 }
 

@@ -28,7 +28,7 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 	}
 	want, err := version.NewConstraint(text)
 	if err != nil {
-		return append(diags, diag.Error(a.Expr.Range(), "Invalid version constraint", "%q is not a version constraint; write for example \">= 0.1\".", text))
+		return append(diags, diag.Error(a.Expr.Range(), "Invalid version constraint", "%q is not a version constraint; write one such as \">= 0.1\".", text))
 	}
 	have, err := version.NewVersion(l.opts.Version)
 	if err != nil || !want.Check(have.Core()) {
@@ -62,7 +62,7 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 		val, more := a.Expr.Value(nil)
 		diags = append(diags, more...)
 		if val.Type() != cty.Bool || val.IsNull() {
-			diags = append(diags, diag.Error(a.Expr.Range(), "Truth value expected", "sensitive must be true or false."))
+			diags = append(diags, diag.Error(a.Expr.Range(), "Boolean expected", "sensitive must be true or false."))
 		} else {
 			v.Sensitive = val.True()
 		}

@@ -38,9 +38,9 @@ func plain(list List) List {
 func plainDetail(d *hcl.Diagnostic) string {
 	switch {
 	case d.Summary == oneLineBlock:
-		return "A block on one line holds one argument at most. Write each argument on a line of its own, and the closing brace after them."
+		return "A one-line block can hold only one argument. Write each argument on its own line, and the closing brace after them."
 	case d.Summary == unclosedText:
-		return "A text is not closed: its last quotation mark is missing, or the line that ends a text begun with <<."
+		return "A string is not closed: the closing quotation mark is missing, or the line that ends a heredoc (<<)."
 	case panicked(d):
 		call, _, _ := strings.Cut(d.Detail, " failed:")
 		return call + " failed: it has no result for these arguments."

@@ -154,7 +154,7 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 	case len(match) == 1:
 		return l.open(match[0])
 	case len(match) > 1:
-		return nil, fmt.Errorf("find run %q: %d runs begin with it, the newest is %s; write more of the id", ref, len(match), match[0])
+		return nil, fmt.Errorf("find run %q: %d runs start with it, the newest is %s; write more of the id", ref, len(match), match[0])
 	}
 	return nil, fmt.Errorf("find run %q: %w", ref, ErrNoRun)
 }

@@ -168,7 +168,7 @@ func TestFind(t *testing.T) {
 		"latest":                 "20261121T000000Z-0000",
 		"20261121":               "20261121T000000Z-0000",
 		"20261120T000001Z-00ab":  "20261120T000001Z-00ab",
-		"20261120T000001Z-00":    `find run "20261120T000001Z-00": 2 runs begin with it, the newest is 20261120T000001Z-00ab; write more of the id`,
+		"20261120T000001Z-00":    `find run "20261120T000001Z-00": 2 runs start with it, the newest is 20261120T000001Z-00ab; write more of the id`,
 		"2025":                   `find run "2025": no such run`,
 		"20261120T000001Z-00aaa": `find run "20261120T000001Z-00aaa": no such run`,
 	} {

@@ -201,7 +201,7 @@ func IsPrivate(a *step.Artifact) bool {
 
 func (c *content) Text() (string, error) {
 	if c.Op != "file" {
-		return "", fmt.Errorf("%s is a folder, and a string is needed; use file(…) or fileset(…)", c.Path())
+		return "", fmt.Errorf("%s is a folder, but a string is needed; use file(…) or fileset(…)", c.Path())
 	}
 	return c.files.Text(c.Path())
 }

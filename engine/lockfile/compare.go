@@ -26,9 +26,9 @@ func (d Deviation) String() string {
 	case d.Field == "":
 		return fmt.Sprintf("%s is %s", d.Address, d.Is)
 	case d.Was == "":
-		return fmt.Sprintf("%s: %s is %s, and the lock has none", d.Address, d.Field, d.Is)
+		return fmt.Sprintf("%s: %s is %s; it is not in the lock", d.Address, d.Field, d.Is)
 	case d.Is == "":
-		return fmt.Sprintf("%s: %s is gone; the lock has %s", d.Address, d.Field, d.Was)
+		return fmt.Sprintf("%s: %s is missing; the lock has %s", d.Address, d.Field, d.Was)
 	}
 	return fmt.Sprintf("%s: %s is %s; the lock has %s", d.Address, d.Field, d.Is, d.Was)
 }

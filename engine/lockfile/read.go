@@ -34,7 +34,7 @@ type block struct {
 func Read(path string) (*File, diag.List) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxSize {
-		err = fmt.Errorf("%s has %d bytes, which is no lock file", path, info.Size())
+		err = fmt.Errorf("%s has %d bytes, so it is not a lock file", path, info.Size())
 	}
 	if err != nil {
 		return nil, diag.List{diag.Failure("No lock file", fmt.Errorf("%w; write it with: mleflow lock", err))}
@@ -74,7 +74,7 @@ func Parse(path string, src []byte) (*File, diag.List) {
 		f.Steps = append(f.Steps, s)
 	}
 	if heads != 1 {
-		diags = append(diags, diag.Error(body.MissingItemRange(), "Not a lock file", "A lock file has one lock block, this one has %d; write it with mleflow lock.", heads))
+		diags = append(diags, diag.Error(body.MissingItemRange(), "Not a lock file", "A lock file has one lock block; this one has %d. Write it again with mleflow lock.", heads))
 	}
 	f.sort()
 	return f, diags
@@ -83,7 +83,7 @@ func Parse(path string, src []byte) (*File, diag.List) {
 // onlyBlocks refuses what a lock file does not have.
 func onlyBlocks(body *hclsyntax.Body) (diags diag.List) {
 	for _, a := range body.Attributes {
-		diags = append(diags, diag.Error(a.NameRange, "Not in a lock file", "A lock file holds lock and step blocks, no arguments."))
+		diags = append(diags, diag.Error(a.NameRange, "Not in a lock file", "A lock file holds lock and step blocks and no arguments."))
 	}
 	for _, b := range body.Blocks {
 		if b.Type != "lock" && b.Type != "step" {
@@ -100,7 +100,7 @@ func (f *File) readHead(b *hclsyntax.Block) diag.List {
 		return diags
 	}
 	if h.Format != format {
-		return diag.List{diag.Error(b.DefRange(), "Unknown format", "The lock file has format %d, and this program reads %d; write it again with mleflow lock.", h.Format, format)}
+		return diag.List{diag.Error(b.DefRange(), "Unknown format", "The lock file has format %d, but this version of mleflow reads format %d. Write it again with mleflow lock.", h.Format, format)}
 	}
 	f.Version, f.Pipeline = h.Version, h.Pipeline
 	return nil

@@ -1,16 +1,16 @@
 package plan
 
-// Estimate is the room one step is expected to need, in bytes.
+// Estimate is the disk space that one step is expected to need.
 type Estimate struct {
 	// CacheBytes stay in the cache; PeakBytes are held beyond them while the
 	// step runs.
 	CacheBytes int64 `json:"cache_bytes"`
 	PeakBytes  int64 `json:"peak_bytes"`
-	// Files is the number of objects, 0 if it cannot be told.
+	// Files is the number of objects, 0 if it is not known.
 	Files int64 `json:"files,omitempty"`
 	// Basis says where the numbers come from.
 	Basis string `json:"basis,omitempty"`
-	// Unknown says that the step cannot tell and the numbers are too low.
+	// Unknown says that the step has no estimate, so the numbers are too low.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
@@ -19,29 +19,28 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Fits: even in the most wasteful order there is room.
+	// Fits: there is enough space in any order of the steps.
 	Fits Verdict = "fits"
-	// Waits: there is room if steps wait for each other, which they do.
+	// Waits: there is enough space because steps wait for each other.
 	Waits Verdict = "waits"
-	// Evicts: there is room if results that nothing pins are evicted.
+	// Evicts: there is enough space if unpinned results are evicted.
 	Evicts Verdict = "evicts"
-	// TooLarge: some step may find no room.
+	// TooLarge: there may be too little space for some step.
 	TooLarge Verdict = "too large"
-	// Unlimited: nothing is known of the room there is.
+	// Unlimited: how much space there is, is not known.
 	Unlimited Verdict = "unknown"
 )
 
-// Forecast is how much disk the steps that run, and those that may, are
-// expected to need. Deferred steps count as if they ran, and nothing that they
-// share with the cache is taken off, so it is an upper bound as far as the
-// steps' own estimates are.
+// Forecast is the disk space that a run is expected to need. Deferred steps
+// count as if they ran, and content that is already in the cache is not
+// subtracted. So it is an upper bound if the steps' own estimates are.
 type Forecast struct {
-	// Steps is how many are counted, and Unknown how many of them cannot
-	// tell what they need.
+	// Steps is the number of steps counted, and Unknown the number of those
+	// without an estimate.
 	Steps   int `json:"steps"`
 	Unknown int `json:"unknown,omitempty"`
-	// CacheBytes and Files are what is added in the end: the sums over the
-	// steps.
+	// CacheBytes and Files are what the cache holds more at the end: the sums
+	// over the steps.
 	CacheBytes int64 `json:"cache_bytes"`
 	Files      int64 `json:"files"`
 	// PeakBytes is the most that is held at any moment, whatever the order
@@ -50,20 +49,20 @@ type Forecast struct {
 	Parallel  int   `json:"parallel"`
 	// PeakStep is the step that holds most of it beyond the cache.
 	PeakStep string `json:"peak_step,omitempty"`
-	// NeedBytes is what suffices for all of them, in whatever order, when
-	// steps wait for each other as they do where room is short. NeedStep is
-	// the step that needs it.
+	// NeedBytes is enough for all of them, in any order, when steps wait for
+	// each other, as they do where space is short. NeedStep is the step that
+	// needs it.
 	NeedBytes int64  `json:"need_bytes"`
 	NeedStep  string `json:"need_step,omitempty"`
-	// Order are the steps that need room, as the scheduler starts them when
+	// Order lists the steps that need space, as the scheduler starts them when
 	// one runs at a time; at most 1,000.
 	Order []Held `json:"order,omitempty"`
 	Space Space  `json:"space"`
-	// RoomBytes is what may be added at any moment: the lesser of what disk
-	// and quota leave, -1 if neither is known.
-	RoomBytes int64   `json:"room_bytes"`
-	Verdict   Verdict `json:"verdict"`
-	// Warning says what to do, if there is something.
+	// AvailableBytes can be added at any moment: the lesser of what the disk
+	// and the quota leave, -1 if neither is known.
+	AvailableBytes int64   `json:"room_bytes"`
+	Verdict        Verdict `json:"verdict"`
+	// Warning says what is wrong and what to do; empty if nothing is.
 	Warning string `json:"warning,omitempty"`
 }
 

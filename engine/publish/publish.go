@@ -46,7 +46,7 @@ const (
 type ForeignError struct{ Path string }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is there, and is not what mleflow published last: it was written or changed by others and is not replaced. Move or remove it, or publish to another path", e.Path)
+	return fmt.Sprintf("%s exists and is not what mleflow last published: something else wrote or changed it, so it is not replaced. Move it, remove it, or publish to another path", e.Path)
 }
 
 // Places knows what was published from one cache.
@@ -244,7 +244,7 @@ func (t *Target) check(records string) error {
 		return err
 	}
 	if below(real, home) || below(home, real) {
-		return fmt.Errorf("%s lies in the cache or holds it; publish to another path", t.Path)
+		return fmt.Errorf("%s is inside the cache or contains it; publish to another path", t.Path)
 	}
 	if t.Base == "" {
 		return nil

@@ -182,8 +182,8 @@ func TestBounds(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(base, "out", "x"):      "by a symbolic link",
 		filepath.Join(base, "out", "x", "y"): "by a symbolic link",
-		filepath.Join(home, "objects", "x"):  "lies in the cache",
-		filepath.Dir(home):                   "lies in the cache or holds it",
+		filepath.Join(home, "objects", "x"):  "is inside the cache",
+		filepath.Dir(home):                   "is inside the cache or contains it",
 	} {
 		_, err := Open(home).Put(ctx, store, Target{Path: path, Base: base, Ref: ref})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -57,7 +57,7 @@ func ChooseDevices(text string, found []string) ([]string, error) {
 		kind, number, named := strings.Cut(word, "=")
 		switch {
 		case !strings.Contains(kind, "/"), named && !numbered.MatchString(number):
-			return nil, fmt.Errorf("%q is not a device by its number, such as nvidia.com/gpu=0, one of its slices, such as nvidia.com/gpu=0:1, a kind or \"none\"", word)
+			return nil, fmt.Errorf("%q is not a device such as nvidia.com/gpu=0, a slice such as nvidia.com/gpu=0:1, a kind or \"none\"", word)
 		case named:
 			names = append(names, word)
 			continue
@@ -76,7 +76,7 @@ func ChooseDevices(text string, found []string) ([]string, error) {
 	names = slices.Compact(names)
 	for _, name := range names {
 		if whole := wholeOf(name); whole != name && slices.Contains(names, whole) {
-			return nil, fmt.Errorf("%s is a slice of %s; name the whole or its slices", name, whole)
+			return nil, fmt.Errorf("%s is a slice of %s; name either the device or its slices", name, whole)
 		}
 	}
 	return names, nil

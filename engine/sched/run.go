@@ -79,7 +79,7 @@ func order(tasks []Task) (*dag.Graph, error) {
 		after[i] = tasks[i].After
 		for _, j := range after[i] {
 			if j < 0 || j >= len(tasks) {
-				return nil, fmt.Errorf("%s comes after task %d, there are %d", tasks[i].Name, j, len(tasks))
+				return nil, fmt.Errorf("%s depends on task %d, but there are only %d tasks", tasks[i].Name, j, len(tasks))
 			}
 		}
 	}

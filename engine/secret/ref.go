@@ -19,7 +19,7 @@ const (
 	commandWait = 2 * time.Second
 )
 
-var errSize = fmt.Errorf("it has more than %d bytes, which no secret has; is it the right place?", maxSize)
+var errSize = fmt.Errorf("it has more than %d bytes, too many for a secret; is it the right file or command?", maxSize)
 
 // Ref says where the value of a secret is: env:NAME, file:PATH or command:LINE.
 type Ref struct{ source, name string }
@@ -89,7 +89,7 @@ func runCommand(ctx context.Context, line string) ([]byte, error) {
 	case out.full:
 		return nil, fmt.Errorf("run its command: %w", errSize)
 	case errors.Is(err, exec.ErrWaitDelay):
-		return nil, fmt.Errorf("its command left a process behind that holds its output open; let that process print elsewhere: %w", err)
+		return nil, fmt.Errorf("its command left a process running that holds the output open; redirect the output of that process: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("its command failed: %w", err)
 	}

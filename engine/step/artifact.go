@@ -64,7 +64,7 @@ var ArtifactType = cty.CapsuleWithOps("artifact", reflect.TypeFor[Artifact](), &
 
 func textOf(a *Artifact) (cty.Value, error) {
 	if a.Local == nil {
-		return cty.NilVal, errors.New("a string is needed, and the content of a step's output is not known as one")
+		return cty.NilVal, errors.New("a string is needed, but the content of a step's output cannot be read as one here")
 	}
 	text, err := a.Local.Text()
 	if err != nil {

@@ -18,7 +18,7 @@ func CheckFiles(files map[string]*Artifact, taken ...string) error {
 		switch {
 		case name == ".":
 		case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || len(name) > 2 && name[:3] == "../":
-			return fmt.Errorf("%q is not a clean relative path; write for example \"src/train.py\"", name)
+			return fmt.Errorf("%q is not a clean relative path; write one such as \"src/train.py\"", name)
 		case slices.Contains(taken, name):
 			return fmt.Errorf("%q is taken; choose another name", name)
 		}

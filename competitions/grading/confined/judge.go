@@ -112,7 +112,7 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 	case a.Error != "":
 		return grading.Report{}, errors.New(a.Error)
 	case a.Report == nil:
-		return grading.Report{}, fmt.Errorf("grade %s: the process that graded gave no report", def.ID)
+		return grading.Report{}, fmt.Errorf("grade %s: the grading process returned no report", def.ID)
 	}
 	return *a.Report, nil
 }

@@ -195,7 +195,7 @@ func TestOwn(t *testing.T) {
 	if err := os.WriteFile(board, []byte("1\n0.9\n0.6\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := b.Grade(t.Context(), def, q); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	if r, err := b.Grade(t.Context(), def, q); err == nil || !strings.Contains(err.Error(), "changed in the meantime") {
 		t.Errorf("got %v, %v", r.Outcome, err)
 	}
 }

@@ -37,7 +37,7 @@ const maxWorkers = 8
 // input and returns the exit status.
 func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Registry) int {
 	if os.Getenv(variable) == "" {
-		fmt.Fprintln(os.Stderr, "mleflow "+Command+" is started by mleflow itself, never by hand")
+		fmt.Fprintln(os.Stderr, "mleflow "+Command+" is started by mleflow itself, not by users")
 		return 2
 	}
 	in := bufio.NewReader(os.Stdin)
@@ -123,7 +123,7 @@ func (q question) definition(catalog func() (*competitions.Catalog, error)) (*co
 		return nil, nil, diags
 	}
 	if sum != q.Definition {
-		return nil, nil, fmt.Errorf("grade %s: the program that was started for it has another definition: the program or files beside the definition changed meanwhile", q.Competition)
+		return nil, nil, fmt.Errorf("grade %s: the grading process has another definition: mleflow or the files beside the definition were changed in the meantime", q.Competition)
 	}
 	return def, params, nil
 }

@@ -37,7 +37,7 @@ func storyEvents() []event.Event {
 		event.PreflightFinished{At: after(1), OK: 1, Failed: 1, Unknown: 1, Bytes: 12 << 20, NeedBytes: 24 << 20},
 		event.StepFinished{At: after(1), Address: "step.checksum.data", Kind: "checksum", Status: event.Cached},
 		event.StepStarted{At: after(2), Address: raw, Kind: "download", Attempt: 1, CPUs: 1},
-		event.StepWaiting{At: after(3), Address: raw, Bytes: 24 << 20, Message: "24 MiB of disk space, which steps that run have reserved"},
+		event.StepWaiting{At: after(3), Address: raw, Bytes: 24 << 20, Message: "24 MiB of disk space, which running steps have reserved"},
 		event.StepProgress{At: after(500), Address: raw, What: "digits.zip", Done: 1 << 20, Total: 12 << 20, Unit: "bytes"},
 		event.StepProgress{At: after(1500), Address: raw, What: "digits.zip", Done: 3 << 20, Total: 12 << 20, Unit: "bytes"},
 		event.StepRetry{At: after(1600), Address: raw, Attempt: 1, WaitMillis: 2000, Error: "fetch digits.zip: connection\nreset"},
