@@ -82,7 +82,7 @@ func TestForEachMistakes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			label := "{each.key}.csv"
-			if strings.HasPrefix(tt.want, "Second") {
+			if strings.HasPrefix(tt.want, "Duplicate output") {
 				label = "same.csv"
 			}
 			diags := prep.Check(parseForEach(t, "table \""+label+"\" {\n"+tt.public+"\nrows = all[each.key]\n}"))

@@ -159,7 +159,7 @@ func (r *Run) find(folder *os.Root, path string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		r.Refused = "submission/submission.csv is not read: it is a link that leaves the run's folder, or it cannot be opened"
+		r.Refused = "submission/submission.csv is not read: it is a link out of the run's folder, or cannot be opened"
 	case info.Mode().IsRegular():
 		r.Submission = path
 	}
