@@ -139,10 +139,10 @@ func TestExtendsMistakes(t *testing.T) {
 		{"not a string", "mleflow {\n  extends = 1\n}\n", "", "extends must be", "main.hcl:2"},
 		{"broken base", extend("other.hcl"), "variable {", "", "other.hcl:1"},
 		{"mistake in the base", extend("other.hcl"), "\nlocals { a = var.none }\n", "none", "other.hcl:2"},
-		{"local of both", extend("other.hcl") + "locals { both = 1 }\n", base, `is declared already at`, "main.hcl:4"},
+		{"local of both", extend("other.hcl") + "locals { both = 1 }\n", base, `is already declared at`, "main.hcl:4"},
 		{"type", extend("other.hcl") + "variable \"set\" { type = number }\n", base, `default of variable "set"`, "main.hcl:4"},
 		{"default", extend("other.hcl") + "variable \"seeds\" { default = \"many\" }\n", base, `default of variable "seeds"`, "main.hcl:4"},
-		{"variable twice", extend("other.hcl") + "variable \"set\" {}\nvariable \"set\" {}\n", base, "is declared already", "main.hcl:5"},
+		{"variable twice", extend("other.hcl") + "variable \"set\" {}\nvariable \"set\" {}\n", base, "is already declared", "main.hcl:5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, map[string]string{"main.hcl": tt.main, "other.hcl": tt.other})
