@@ -200,7 +200,7 @@ func TestCompareAndLabels(t *testing.T) {
 		"compare": cty.ListVal([]cty.Value{cty.StringVal("Strong One"), cty.StringVal("weak")}), "resamples": cty.NumberIntVal(100),
 	}
 	// The agents have no seed in common, so there is nothing to pair.
-	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "no competition that both") {
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "no competition has a report of both") {
 		t.Errorf("got %v", err)
 	}
 	runs := slices.Clone(exampleRuns)
