@@ -24,13 +24,13 @@ func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool
 			if isDeclared(name, declared) {
 				continue
 			}
-			mend := fmt.Sprintf("Declare it, and use its path where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
+			advice := fmt.Sprintf("Declare it, and use its path where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
 			const why = "Its content is not an input, so the step would not run again after an edit."
 			if filepath.IsAbs(word) || strings.Contains(word, folderOf(g.Pipeline.Path)) || !image && i < 2 && word == name {
-				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s, which is in the pipeline's folder. %s %s", name, mend, why))
+				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s, which is in the pipeline's folder. %s%s", name, advice, why))
 			} else {
 				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",
-					"The command names %q, and the pipeline's folder has a file of that name. If you mean that file: %s%s", name, mend, why))
+					"The command names %q, and the pipeline's folder has a file of that name. If you mean that file: %s%s", name, advice, why))
 			}
 		}
 	}
