@@ -246,8 +246,8 @@ func TestChooseDevices(t *testing.T) {
 		{"other.org/gpu", "other.org/gpu=0"},
 		{"nvidia.com/gpu,nvidia.com/gpu=0", "nvidia.com/gpu=0 nvidia.com/gpu=1:0 nvidia.com/gpu=1:1"},
 		{"nvidia.com/gpu=7", "nvidia.com/gpu=7"},
-		{"nvidia.com/gpu=GPU-1234", "error: not a device by its number"},
-		{"0", "error: not a device by its number"},
+		{"nvidia.com/gpu=GPU-1234", "error: is not a device such as"},
+		{"0", "error: is not a device such as"},
 		{"third.org/gpu", "error: no device of kind"},
 		{"nvidia.com/gpu=1,nvidia.com/gpu=1:0", "error: a slice of"},
 	} {

@@ -327,7 +327,7 @@ func TestImpossibleTasks(t *testing.T) {
 		want  string
 	}{
 		{"cycle", []Task{{Name: "a", After: []int{1}}, {Name: "b", After: []int{0}}}, "schedule tasks: cycle: a → b → a"},
-		{"no such task", []Task{{Name: "a", After: []int{3}}}, "schedule tasks: a comes after task 3, there are 1"},
+		{"no such task", []Task{{Name: "a", After: []int{3}}}, "schedule tasks: a depends on task 3, but there are only 1 tasks"},
 		{"too large", []Task{{Name: "a", Needs: Resources{CPUs: 9}}, {Name: "b", Needs: Resources{GPUs: 1}}, {Name: "c"}},
 			"schedule tasks: a can never run here: it asks for 9 CPUs, this machine has 8\n" +
 				"b can never run here: it asks for 1 GPU, this machine has none"},

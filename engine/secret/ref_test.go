@@ -53,7 +53,7 @@ func TestRefCommandEnds(t *testing.T) {
 	if _, err := resolve(ctx, "command:sleep 60; echo late"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want the interruption", err)
 	}
-	if _, err := resolve(t.Context(), "command:sleep 30 & echo key"); err == nil || !strings.Contains(err.Error(), "left a process behind") {
+	if _, err := resolve(t.Context(), "command:sleep 30 & echo key"); err == nil || !strings.Contains(err.Error(), "left a process running") {
 		t.Errorf("got %v, want the process left behind", err)
 	}
 	if took := time.Since(start); took > 20*time.Second {

@@ -49,24 +49,24 @@ func TestPause(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	want := usage{cpu: 3 * time.Second, peak: 100, oomKills: 2}
-	for _, data := range []any{
+	for data, now := range map[any]int64{
 		&cgroup1.Metrics{
 			CPU:              &cgroup1.CPUStat{Usage: &cgroup1.CPUUsage{Total: 3e9}},
 			Memory:           &cgroup1.MemoryStat{Usage: &cgroup1.MemoryEntry{Max: 100, Usage: 50}},
 			MemoryOomControl: &cgroup1.MemoryOomControl{OomKill: 2},
-		},
+		}: 50,
 		&cgroup2.Metrics{
 			CPU:          &cgroup2.CPUStat{UsageUsec: 3e6},
 			Memory:       &cgroup2.MemoryStat{MaxUsage: 100, Usage: 50},
 			MemoryEvents: &cgroup2.MemoryEvents{OomKill: 2},
-		},
+		}: 50,
 		&cgroup2.Metrics{ // a kernel that does not keep the peak
 			CPU:          &cgroup2.CPUStat{UsageUsec: 3e6},
 			Memory:       &cgroup2.MemoryStat{Usage: 100},
 			MemoryEvents: &cgroup2.MemoryEvents{OomKill: 2},
-		},
+		}: 100,
 	} {
+		want := usage{cpu: 3 * time.Second, peak: 100, now: now, oomKills: 2}
 		if got, err := usageOf(data); err != nil || got != want {
 			t.Errorf("%T: %+v, %v, want %+v", data, got, err, want)
 		}
