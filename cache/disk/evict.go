@@ -214,7 +214,7 @@ func (g *collector) restore(v victim, dropped bool) error {
 	if err != nil {
 		return err
 	}
-	line := frame{kind: frameRecord, id: v.id, address: v.address, millis: v.used, payload: payload}.append(nil)
+	line := frame{kind: frameRecord, id: v.id, address: addressHash(v.rec.Address), millis: v.used, payload: payload}.append(nil)
 	return g.c.records.index.locked(func() error {
 		if rec, _, err := g.c.records.index.get(v.id); rec != nil || err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestIndexFormat(t *testing.T) {
 			"rows": {JSON: []byte(`{"n":1}`)},
 		},
 	}
-	got, err := c.records.latest(t.Context(), `step.prepare.data["a/0"]`)
+	got, err := newest(c, `step.prepare.data["a/0"]`)
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)

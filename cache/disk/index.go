@@ -14,10 +14,9 @@ import (
 
 // entry is what the index keeps in memory of a record.
 type entry struct {
-	at      int64  // of the frame in the log
-	address uint64 // hash of the address
-	used    int64  // last use in Unix milliseconds, as far as it is remembered
-	n       int32  // length of the frame
+	at   int64 // of the frame in the log
+	used int64 // last use in Unix milliseconds, as far as it is remembered
+	n    int32 // length of the frame
 }
 
 // index is the log of records and its summary in memory.
@@ -48,9 +47,6 @@ type summary struct {
 	bad     int // bytes before it that are no frames
 	entries map[digest.ActionID]entry
 	tombs   map[digest.ActionID]cache.Tombstone
-	// latest maps the hash of an address to its newest record; nil until
-	// somebody asks.
-	latest map[uint64]digest.ActionID
 	// live is the bytes of the frames that still matter.
 	live int64
 	// drops counts the dropped records seen.
@@ -125,12 +121,9 @@ func (s *summary) apply(f frame, at, n int) {
 		if old, ok := s.entries[f.id]; ok {
 			s.live -= int64(old.n)
 		}
-		s.entries[f.id] = entry{at: int64(at), address: f.address, used: f.millis, n: int32(n)}
+		s.entries[f.id] = entry{at: int64(at), used: f.millis, n: int32(n)}
 		delete(s.tombs, f.id)
 		s.live += int64(n)
-		if s.latest != nil {
-			s.latest[f.address] = f.id
-		}
 	case frameDrop:
 		if old, ok := s.entries[f.id]; ok {
 			s.live -= int64(old.n)

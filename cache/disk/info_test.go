@@ -48,14 +48,14 @@ func TestListAndInfo(t *testing.T) {
 func TestLatest(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
 	c := openTest(t, dir, Options{}, clk.hooks())
-	_, err := c.records.latest(t.Context(), "step.a.b")
+	_, err := newest(c, "step.a.b")
 	wantErr(t, err, cache.ErrNotFound)
 	for i := range 3 {
 		rec := recordOf(fmt.Sprint(i))
 		rec.Address = "step.a.b"
 		must(t, c.Record(t.Context(), rec))
 		for _, reader := range []*Cache{c, openTest(t, dir, Options{}, clk.hooks())} {
-			got, err := reader.records.latest(t.Context(), "step.a.b")
+			got, err := newest(reader, "step.a.b")
 			must(t, err)
 			if got.Action != rec.Action {
 				t.Errorf("latest is not record %d", i)

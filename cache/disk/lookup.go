@@ -112,37 +112,3 @@ func (c *records) Evicted(_ context.Context, id digest.ActionID) (cache.Tombston
 	}
 	return t, nil
 }
-
-// latest returns the newest record of an address whatever its action, to
-// explain what changed since, or cache.ErrNotFound. Its content may be gone.
-func (c *records) latest(_ context.Context, address string) (*cache.Record, error) {
-	if err := c.index.refresh(); err != nil {
-		return nil, err
-	}
-	rec, err := c.index.newest(address)
-	if err != nil {
-		return nil, fmt.Errorf("find record of %s: %w", address, err)
-	}
-	return rec, nil
-}
-
-func (ix *index) newest(address string) (*cache.Record, error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.latest == nil {
-		ix.latest = make(map[uint64]digest.ActionID, len(ix.entries))
-		for id, e := range ix.entries {
-			if other, ok := ix.latest[e.address]; !ok || ix.entries[other].at < e.at {
-				ix.latest[e.address] = id
-			}
-		}
-	}
-	rec, ok, err := ix.record(ix.latest[addressHash(address)])
-	if err != nil {
-		return nil, err
-	}
-	if !ok || rec.Address != address {
-		return nil, cache.ErrNotFound
-	}
-	return rec, nil
-}

@@ -3,9 +3,9 @@ package board
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/plain"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -83,7 +83,7 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 	case s.Count < 0:
 		return 0, fmt.Errorf("%d is not a valid number of seeds; 0 means all", s.Count)
 	case len(missing) > 0 && !s.PadMissing:
-		return 0, fmt.Errorf("no report for %s", list(missing))
+		return 0, fmt.Errorf("no report for %s", plain.List(missing))
 	case count == 0:
 		return 0, fmt.Errorf("there are no reports")
 	case s.Count > count:
@@ -212,10 +212,3 @@ func count(b bool) int {
 	return 0
 }
 
-// list names at most a dozen competitions.
-func list(ids []string) string {
-	if len(ids) > 12 {
-		return strings.Join(ids[:12], ", ") + fmt.Sprintf(", … (%d)", len(ids))
-	}
-	return strings.Join(ids, ", ")
-}

@@ -1,12 +1,12 @@
 package grading
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/plain"
 )
 
 var columnsRule = Rule{
@@ -52,19 +52,12 @@ func exactly(have, want []string) error {
 	}
 	for _, name := range have {
 		if !known[name] {
-			return invalid("column %q must not be there (expected: %s)", name, list(want))
+			return invalid("column %q must not be there (expected: %s)", name, plain.List(want))
 		}
 	}
 	return nil
 }
 
-// list joins names for a message, the first few of many.
-func list(names []string) string {
-	if len(names) > 12 {
-		return strings.Join(names[:12], ", ") + fmt.Sprintf(", … (%d)", len(names))
-	}
-	return strings.Join(names, ", ")
-}
 
 var columnCountRule = Rule{
 	Name: "column_count", Value: "true (id and targets) or a number",

@@ -61,3 +61,28 @@ func (c *Cache) checkEntry(ctx context.Context, e tree.Entry) error {
 	}
 	return errors.Join(cache.ErrCorrupt, c.objects.quarantine(e.ID, true))
 }
+
+// newest returns the newest record of an address, or cache.ErrNotFound.
+func newest(c *Cache, address string) (*cache.Record, error) {
+	ix := c.records.index
+	if err := ix.refresh(); err != nil {
+		return nil, err
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	var found *cache.Record
+	at := int64(-1)
+	for id, e := range ix.entries {
+		rec, ok, err := ix.record(id)
+		if err != nil {
+			return nil, err
+		}
+		if ok && rec.Address == address && e.at > at {
+			found, at = rec, e.at
+		}
+	}
+	if found == nil {
+		return nil, cache.ErrNotFound
+	}
+	return found, nil
+}

@@ -1,0 +1,18 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// listed is how many names a List has.
+const listed = 12
+
+// List joins names for a message: all of them, or the first dozen and how many
+// there are.
+func List(names []string) string {
+	if len(names) > listed {
+		return fmt.Sprintf("%s, … (%d)", strings.Join(names[:listed], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
+}
