@@ -1,0 +1,151 @@
+package dialect
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Dialect is one provider's protocol. Its methods may be used by several
+// goroutines.
+type Dialect interface {
+	// Name is what pipelines call the provider: "openai", "anthropic", "gemini".
+	Name() string
+	// BaseURL is the provider's public endpoint, as its clients write it.
+	BaseURL() string
+	// Variables are the environment variables by which the provider's clients
+	// find an endpoint and a key. The endpoint is the address that stands for
+	// the root of BaseURL's host; the dialect adds BaseURL's path if its clients
+	// expect it.
+	Variables(endpoint, key string) map[string]string
+	// Read understands a request. The path begins after the endpoint and, like
+	// the query, comes as the client sent it; body is whole and decoded. An error
+	// is a *Refusal.
+	Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error)
+	// Key returns the key that a client presents, "" if none, and SetKey
+	// replaces it wherever the client put it.
+	Key(header http.Header, query url.Values) string
+	SetKey(header http.Header, query url.Values, key string)
+	// Error is a refusal in the form that the provider's clients understand.
+	Error(r Refusal) (status int, header http.Header, body []byte)
+	// Usage returns a meter of the response to a request.
+	Usage(r *Request) Meter
+	// Canonical is the body of a request without what differs between two
+	// identical runs, split into the parts that a conversation consists of: what
+	// stays the same in a conversation first, then each message.
+	Canonical(operation string, body []byte) (Canonical, error)
+}
+
+// Operation names what a request asks for, in the dialect's own words.
+type Operation string
+
+// Request is a request that was understood.
+type Request struct {
+	Operation Operation
+	// Model is the model that is asked for, "" if the operation has none.
+	Model string
+	// Stream says that the response is a stream of server-sent events.
+	Stream bool
+	// Free says that the provider charges nothing for the operation, such as
+	// counting tokens or listing models.
+	Free bool
+	// Body is what is forwarded, Changed what in it is not the client's.
+	Body    []byte
+	Changed []string
+	// InputTokens is an upper bound of the tokens of the input: no tokenizer
+	// makes more of these bytes, what images count included.
+	InputTokens int64
+	// OutputTokens is the limit of the output that the request sets for each of
+	// Choices; 0 if it sets none.
+	OutputTokens int64
+	Choices      int64
+}
+
+// Grants are the provider-side abilities that the pipeline allows.
+type Grants map[Ability]bool
+
+// Ability is something that a provider does beyond running the model.
+type Ability string
+
+// Reason is the class of a refusal; the provider's clients expect another error
+// for each.
+type Reason string
+
+// The reasons of refusals.
+const (
+	// BadKey: the key is missing or wrong (401).
+	BadKey Reason = "bad_key"
+	// BadRequest: the request cannot be understood (400).
+	BadRequest Reason = "bad_request"
+	// NotAllowed: a path, model or ability that the pipeline does not grant (403).
+	NotAllowed Reason = "not_allowed"
+	// TooLarge: the body is larger than the gateway takes (413).
+	TooLarge Reason = "too_large"
+	// RateLimited: too many requests at the moment; the client may retry (429).
+	RateLimited Reason = "rate_limited"
+	// OverBudget: the budget is exhausted; a retry does not help (402 or 429, as
+	// the provider's clients give up on it soonest).
+	OverBudget Reason = "over_budget"
+	// Unreachable: the provider did not answer (502).
+	Unreachable Reason = "unreachable"
+	// NoRecording: a replay has no answer to this request (409).
+	NoRecording Reason = "no_recording"
+)
+
+// Refusal is an error that the client sees.
+type Refusal struct {
+	Reason Reason
+	// Ability is what was not granted, "" if it is not about one.
+	Ability Ability
+	// Text says what was refused and who can change that.
+	Text string
+	// RetryAfter is for RateLimited, in seconds; 0 says nothing.
+	RetryAfter int
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
+
+// Usage is what a response reports of tokens. Input includes CacheRead and
+// CacheWrite, Output includes Reasoning.
+type Usage struct {
+	Input      int64 `json:"input_tokens"`
+	CacheRead  int64 `json:"cache_read_tokens,omitempty"`
+	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
+	// CacheWriteHour are those of CacheWrite that are kept for an hour.
+	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
+	Output         int64 `json:"output_tokens"`
+	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
+}
+
+// Meter reads a response as it passes, decoded (without content encoding), and
+// finds the usage in it. It never fails and holds a bounded amount of memory.
+type Meter interface {
+	io.Writer
+	// Usage returns the final usage; ok is false if the response, as far as it
+	// was seen, reports none.
+	Usage() (u Usage, ok bool)
+	// Done reports whether the response ended as the protocol demands: a whole
+	// JSON value, or a stream with its final event.
+	Done() bool
+	// Failed returns the error that the provider reports within a stream, "" if
+	// none.
+	Failed() string
+}
+
+// Canonical is a request without what differs from run to run.
+type Canonical struct {
+	// Fixed is what a conversation repeats in each request: the model, the
+	// settings, the tools.
+	Fixed []byte
+	// Parts are the messages, in order.
+	Parts []Part
+}
+
+// Part is one message of a conversation.
+type Part struct {
+	// Role is who speaks: system, user, assistant, tool.
+	Role string
+	// Text is the canonical form of the message.
+	Text []byte
+}

@@ -1,0 +1,69 @@
+package transcript
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+)
+
+// Event is one exchange, complete or refused. Durations are in seconds, money in
+// billionths of a US dollar.
+type Event struct {
+	// Sequence counts the exchanges of the attempt from 1, by their arrival.
+	Sequence int       `json:"sequence"`
+	Time     time.Time `json:"time"`
+	// Model is the name of the model block, Provider its dialect, Asked the
+	// model that the request names, Path what was asked for.
+	Model     string            `json:"model"`
+	Provider  string            `json:"provider"`
+	Method    string            `json:"method"`
+	Path      string            `json:"path"`
+	Operation dialect.Operation `json:"operation,omitempty"`
+	Asked     string            `json:"asked,omitempty"`
+	Stream    bool              `json:"stream,omitempty"`
+	Changed   []string          `json:"changed,omitempty"`
+	// Status is what the client got; 0 if it was gone before.
+	Status int `json:"status"`
+	// Refused is why the gateway itself refused, with Ability if it was about one.
+	Refused dialect.Reason  `json:"refused,omitempty"`
+	Ability dialect.Ability `json:"ability,omitempty"`
+	// Failed says what went wrong on the way: the server was gone, the stream cut.
+	Failed string `json:"failed,omitempty"`
+	// Gone says that the client left before the end.
+	Gone bool `json:"gone,omitempty"`
+	// Reported says that Usage is the provider's own; otherwise Cost is the
+	// reservation.
+	Reported bool           `json:"reported,omitempty"`
+	Usage    *dialect.Usage `json:"usage,omitempty"`
+	Cost     int64          `json:"cost_nanodollars,omitempty"`
+	// Seconds is the whole time, FirstByte that to the first byte of the body,
+	// Waited what of it the provider made the agent wait by errors and pauses
+	// before retries.
+	Seconds   float64   `json:"seconds"`
+	FirstByte float64   `json:"first_byte_seconds,omitempty"`
+	Waited    float64   `json:"waited_seconds,omitempty"`
+	Attempts  []Attempt `json:"attempts,omitempty"`
+	// Replayed says that the response came from a recording.
+	Replayed bool `json:"replayed,omitempty"`
+	// Headers are those of the response that its client may need.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Request and Response are the bodies as they passed, by their pieces in
+	// bodies.bin. They are decoded: content encoding is the transport's.
+	Request  Body `json:"request"`
+	Response Body `json:"response"`
+}
+
+// Attempt is one that failed before the one that was passed on.
+type Attempt struct {
+	Status     int     `json:"status,omitempty"`
+	Failed     string  `json:"failed,omitempty"`
+	RetryAfter float64 `json:"retry_after_seconds,omitempty"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// Body is a body by its pieces: pairs of offset and length in bodies.bin.
+// Dropped is how many bytes of it were not kept, at the limit of the transcript.
+type Body struct {
+	Pieces  [][2]int64 `json:"pieces,omitempty"`
+	Dropped int64      `json:"dropped,omitempty"`
+}
