@@ -70,8 +70,7 @@ func (d *decoder) names(body *hclsyntax.Body, attr string) (out []string) {
 }
 
 // Excuse returns why a finding of the lint is no news, if the definition says
-// so: it is allowed, or an errata block names it as what a later version than
-// this one mends.
+// so: it is allowed, or an errata block of a later version fixes its rule.
 func (d *Definition) Excuse(rule, file, column string) (why string, ok bool) {
 	for _, a := range d.Allowed {
 		if a.covers(rule, file, column) {
@@ -81,8 +80,8 @@ func (d *Definition) Excuse(rule, file, column string) (why string, ok bool) {
 	versions := d.Versions()
 	for _, e := range d.Errata {
 		later := slices.Index(versions, e.Version) > slices.Index(versions, d.Version)
-		if later && slices.Contains(e.Mends, rule) {
-			return "mended in " + e.Version + ": " + e.Reference, true
+		if later && slices.Contains(e.Fixes, rule) {
+			return "fixed in " + e.Version + ": " + e.Reference, true
 		}
 	}
 	return "", false

@@ -79,6 +79,7 @@ func TestDiagnostics(t *testing.T) {
 		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or contains a null."},
 		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins are in checksums.lock beside the definition"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
+		{"old attribute of an erratum", `errata "v2" {`, "errata \"v2\" {\n mends = [\"duplicates\"]", "Unknown attribute mends; It is called fixes now."},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
 		{"no version", `errata "v2"`, `errata "../v2"`, "Wrong version ../v2; Versions are named v2, v3, …"},
 		{"no grade", "grade {", "grad {", "Unknown block grad; Did you mean grade?"},

@@ -166,30 +166,29 @@ type Checksums struct {
 }
 
 // ContentPin begins a pin of what a Parquet file holds (table.ParquetContent),
-// whose bytes hang on the library that writes it and its version. With nothing
-// after it, what the file should hold is not known yet.
+// whose bytes depend on the library that writes it and on its version. With
+// nothing after it, the expected content is not known yet.
 const ContentPin = "content:"
 
-// Erratum is a known defect of v1 and how v2 mends it.
+// Erratum is a known defect of v1 and how v2 fixes it.
 type Erratum struct {
 	Version string
 	// Reason says what is wrong in v1 and what the version does.
 	Reason string
-	// Reference is where the defect is told.
+	// Reference is where the defect is described.
 	Reference string
 	Flags     []Flag
-	// Mends are the lint rules whose findings in earlier versions are the
-	// defect.
-	Mends []string
+	// Fixes names the lint rules that find the defect in earlier versions.
+	Fixes []string
 	Range hcl.Range
 }
 
-// Flag is a property of a competition that no other preparation can mend. The
+// Flag is a property of a competition that no other preparation can fix. The
 // reports of a version that has it say so.
 type Flag string
 
 // Crowded says that many teams share the scores around the medals, so that a
-// place and a medal hang on the last digits; see Medals.Crowd.
+// place and a medal depend on the last digits; see Medals.Crowd.
 const Crowded Flag = "crowded"
 
 // flags returns the flags that there are, sorted.

@@ -10,7 +10,7 @@
 //     human leaderboard that gives the medals.
 //   - A parameter is a size fixed for the full data; its default is the
 //     reference's, and --param overrides it for smaller data.
-//   - An erratum makes version v2 of a competition beside v1, mending a defect
+//   - An erratum adds version v2 of a competition, which fixes a defect
 //     of the reference without changing published scores.
 //   - A set is a named list of competitions: low, medium, high, dev, lite, all,
 //     systemcard, demo.

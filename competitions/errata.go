@@ -30,7 +30,7 @@ var versionName = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
 
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
-	attrs:  []string{"reason", "reference", "flags", "mends"},
+	attrs:  []string{"reason", "reference", "flags", "fixes"},
 	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
 }
 
@@ -38,9 +38,9 @@ var errataSchema = bodySchema{
 //
 //	errata "v2" {
 //	  reason    = "what is wrong in v1 and what v2 does"
-//	  reference = "grade.py"    # where the defect is told: an address, or a file of the reference's folder of the competition
-//	  flags     = ["crowded"]   # what reports of this version say of the competition
-//	  mends     = ["record-answers"]   # rules of the lint that find the defect in earlier versions
+//	  reference = "grade.py"    # where the defect is described: a URL, or a file in the reference's folder of the competition
+//	  flags     = ["crowded"]   # what reports of this version say about the competition
+//	  fixes     = ["record-answers"]   # lint rules that find the defect in earlier versions
 //	  locals  { … }             # each replaces the local of that name
 //	  prepare { … }             # replaces the block
 //	  grade   { … }             # replaces the block
@@ -69,16 +69,16 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 			}
 		}
 		d.def.Errata = append(d.def.Errata, Erratum{
-			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.told(b.Body),
-			Flags: c.flags, Mends: d.names(b.Body, "mends"), Range: b.DefRange(),
+			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.defectURL(b.Body),
+			Flags: c.flags, Fixes: d.names(b.Body, "fixes"), Range: b.DefRange(),
 		})
 		d.def.changes = append(d.def.changes, c)
 	}
 }
 
-// told returns the address where a defect is told. One without a scheme is below
-// the competition's folder of the reference.
-func (d *decoder) told(body *hclsyntax.Body) string {
+// defectURL returns the URL that describes a defect. A value without a scheme is
+// a file in the reference's folder of the competition.
+func (d *decoder) defectURL(body *hclsyntax.Body) string {
 	at := d.text(body, "reference", true)
 	if at == "" || strings.Contains(at, "://") {
 		return at

@@ -30,7 +30,11 @@ type blockShape struct {
 func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 	blockNames := slices.Sorted(maps.Keys(s.blocks))
 	for _, attr := range InOrder(body) {
-		if !slices.Contains(s.attrs, attr.Name) {
+		switch {
+		case slices.Contains(s.attrs, attr.Name):
+		case attr.Name == "mends" && slices.Contains(s.attrs, "fixes"):
+			d.fail(attr.NameRange, "Unknown attribute mends", "It is called fixes now.")
+		default:
 			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, s.attrs))
 		}
 	}

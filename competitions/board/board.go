@@ -211,4 +211,3 @@ func count(b bool) int {
 	}
 	return 0
 }
-

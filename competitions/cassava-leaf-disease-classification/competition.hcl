@@ -70,7 +70,7 @@ competition "cassava-leaf-disease-classification" {
   errata "v2" {
     reason    = "The TFRecord files of the test images are training files of the original competition under other names, and each record contains the answer, target. v2 has no TFRecord files of test images; the images are there as JPEG."
     reference = "prepare.py"
-    mends     = ["record-answers"]
+    fixes     = ["record-answers"]
     locals {
       share_test_records = false
     }

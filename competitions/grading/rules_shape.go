@@ -58,7 +58,6 @@ func exactly(have, want []string) error {
 	return nil
 }
 
-
 var columnCountRule = Rule{
 	Name: "column_count", Value: "true (id and targets) or a number",
 	Doc: "The submission has exactly this number of columns.",

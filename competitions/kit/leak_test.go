@@ -293,8 +293,8 @@ func TestExcuses(t *testing.T) {
 		{"another rule", `lint {
   allow "duplicates" { reason = "it is a joke" }
 }`, "v1", ""},
-		{"mended", erratum, "v1", "mended in v2: https://example.org/7"},
-		{"not mended by itself", erratum, "v2", ""},
+		{"fixed", erratum, "v1", "fixed in v2: https://example.org/7"},
+		{"not fixed by itself", erratum, "v2", ""},
 	}
 	d := newData()
 	d.files["public/test.csv"] = d.table("id,width,height,code", func(i int) any { return d.test[i] + "," + []string{"x", "k"}[d.labels[i]] })
@@ -321,7 +321,7 @@ func TestExcuses(t *testing.T) {
 const erratum = `errata "v2" {
   reason    = "it leaks"
   reference = "https://example.org/7"
-  mends     = ["determined-answers"]
+  fixes     = ["determined-answers"]
 }`
 
 // TestRuleNames asks that allowances and errata of shipped competitions name
@@ -346,9 +346,9 @@ func TestRuleNames(t *testing.T) {
 			}
 		}
 		for _, e := range def.Errata {
-			for _, rule := range e.Mends {
+			for _, rule := range e.Fixes {
 				if !rules[rule] {
-					t.Errorf("%s mends %q, which is no rule", id, rule)
+					t.Errorf("%s fixes %q, which is not a rule", id, rule)
 				}
 			}
 		}

@@ -77,7 +77,7 @@ competition "random-acts-of-pizza" {
   errata "v2" {
     reason    = "The name of the giver, giver_username_if_known, is known only where a pizza was given, and so reveals the outcome. v2 removes it from the training and the test records."
     reference = "https://github.com/openai/mle-bench/issues/108"
-    mends     = ["determined-answers"]
+    fixes     = ["determined-answers"]
     locals {
       hidden = ["giver_username_if_known"]
     }

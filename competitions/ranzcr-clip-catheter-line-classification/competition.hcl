@@ -66,7 +66,7 @@ competition "ranzcr-clip-catheter-line-classification" {
   errata "v2" {
     reason    = "Two of the competition's eleven findings, CVC - Normal and Swan Ganz Catheter Present, are missing from the sample submission and the score. v2 requires and grades all eleven."
     reference = "https://github.com/openai/mle-bench/issues/30"
-    mends     = ["ungraded-columns"]
+    fixes     = ["ungraded-columns"]
     locals {
       findings = [
         "ETT - Abnormal", "ETT - Borderline", "ETT - Normal", "NGT - Abnormal", "NGT - Borderline",

@@ -82,7 +82,7 @@ competition "siim-isic-melanoma-classification" {
   errata "v2" {
     reason    = "The TFRecord files of the test images are training files of the original competition under other names, and each record contains the answer, target. v2 has no TFRecord files of test images; the images are there as DICOM and JPEG."
     reference = "prepare.py"
-    mends     = ["record-answers"]
+    fixes     = ["record-answers"]
     locals {
       share_test_records = false
     }
