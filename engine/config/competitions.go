@@ -1,13 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"iter"
 	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
@@ -61,10 +58,8 @@ func settingsOf(path string, src []byte, files map[string][]byte, name string) i
 			return
 		}
 		for _, t := range list {
-			content, _, _ := t.file.Body.PartialContent(fileSchema)
-			for _, b := range content.Blocks.OfType("mleflow") {
-				settings, _, _ := b.Body.PartialContent(settingsSchema)
-				if a := settings.Attributes[name]; a != nil && !yield(a) {
+			for a := range settings(t.file.Body, name) {
+				if !yield(a) {
 					return
 				}
 			}
@@ -76,20 +71,13 @@ func competitionFolders(path string, a *hcl.Attribute) ([]NamedFolder, diag.List
 	if a == nil {
 		return nil, nil
 	}
-	v, diags := a.Expr.Value(nil)
+	list, diags := stringList(a, `Write for example competitions = ["./competitions"].`)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	v, err := convert.Convert(v, cty.List(cty.String))
-	if err != nil || v.IsNull() {
-		return nil, diag.List{diag.Error(a.Expr.Range(), "List of folders expected", "Write for example competitions = [\"./competitions\"].")}
-	}
 	var folders []NamedFolder
-	for i, item := range v.AsValueSlice() {
-		if item.IsNull() || item.AsString() == "" {
-			return nil, diag.List{diag.Error(a.Expr.Range(), "List of folders expected", "%s", fmt.Sprintf("Element %d is empty.", i+1))}
-		}
-		dir := filepath.FromSlash(item.AsString())
+	for _, item := range list {
+		dir := filepath.FromSlash(item)
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(filepath.Dir(path), dir)
 		}

@@ -1,28 +1,34 @@
 package config
 
 import (
+	"fmt"
+	"iter"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
 )
 
 // text is one file of a pipeline: the one that was named, or one that it
-// extends, directly or by way of another.
+// extends or includes, directly or by way of another.
 type text struct {
 	// name is the path relative to the pipeline's folder, path as it is shown.
 	name, path string
 	file       *hcl.File
 }
 
-// texts parses a pipeline's file and those that it extends, the one that
-// extends nothing first. They are read as files of the pipeline's folder, so a
-// run records them with all else that it read there.
+// texts parses a pipeline's file and those that it extends and includes, the one
+// that extends nothing first, and what a file includes before it. They are read
+// as files of the pipeline's folder, so a run records them with all else that it
+// read there.
 func texts(path string, src []byte, from *local.Files) (list []text, diags diag.List) {
 	name := filepath.Base(path)
 	for {
@@ -36,37 +42,117 @@ func texts(path string, src []byte, from *local.Files) (list []text, diags diag.
 		if more.HasErrors() {
 			return list, diags
 		}
+		included, more := included(t, list, from)
+		list, diags = slices.Insert(list, 0, included...), append(diags, more...)
 		base, more := extends(t.file.Body)
 		diags = append(diags, more...)
 		if base == nil || diags.HasErrors() {
 			return list, diags
 		}
-		if name, src, more = readBase(list, base, from); more.HasErrors() {
+		if name, src, more = readBase(t, list, base, from); more.HasErrors() {
 			return list, append(diags, more...)
 		}
 	}
 }
 
+// included parses the files that the mleflow blocks of a file include, except
+// those that are in the list already.
+func included(t text, list []text, from *local.Files) (more []text, diags diag.List) {
+	for a := range settings(t.file.Body, "include") {
+		patterns, bad := stringList(a, `Write for example include = ["agents/*.hcl"].`)
+		if diags = append(diags, bad...); bad.HasErrors() {
+			continue
+		}
+		for _, pattern := range patterns {
+			names, err := from.List(path.Dir(filepath.ToSlash(t.name)), pattern)
+			if err == nil && len(names) == 0 {
+				err = fmt.Errorf("there is no file that matches %q", pattern)
+			}
+			if err != nil {
+				diags = append(diags, diag.Error(a.Expr.Range(), "Files cannot be included", "%s", diag.Sentence(err.Error())))
+				continue
+			}
+			for _, name := range names {
+				name = filepath.Join(filepath.Dir(t.name), filepath.FromSlash(name))
+				if slices.ContainsFunc(slices.Concat(list, more), func(t text) bool { return t.name == name }) {
+					continue
+				}
+				one, bad := readIncluded(a, name, list[len(list)-1], from)
+				more, diags = append(more, one), append(diags, bad...)
+			}
+		}
+	}
+	return more, diags
+}
+
+// readIncluded parses one file that an argument includes. named is the file that
+// the command line names: paths are shown as its.
+func readIncluded(a *hcl.Attribute, name string, named text, from *local.Files) (text, diag.List) {
+	t := text{name: name, path: filepath.Join(filepath.Dir(named.path), name)}
+	src, err := from.Text(name)
+	if err != nil {
+		return t, diag.List{diag.Error(a.Expr.Range(), "Files cannot be included", "%s", diag.Sentence(err.Error()))}
+	}
+	var diags diag.List
+	if t.file, diags = hclsyntax.ParseConfig([]byte(src), t.path, hcl.InitialPos); diags.HasErrors() {
+		return t, diags
+	}
+	for _, name := range []string{"include", "extends"} {
+		for inner := range settings(t.file.Body, name) {
+			diags = append(diags, diag.Error(inner.NameRange, "Included file includes others", "A file that is included, here at %s, cannot include or extend others. Include them in the file that includes this one.", place(a.NameRange)))
+		}
+	}
+	return t, diags
+}
+
+// settings yields an argument of the mleflow blocks of a file.
+func settings(body hcl.Body, name string) iter.Seq[*hcl.Attribute] {
+	return func(yield func(*hcl.Attribute) bool) {
+		content, _, _ := body.PartialContent(fileSchema)
+		for _, b := range content.Blocks.OfType("mleflow") {
+			settings, _, _ := b.Body.PartialContent(settingsSchema)
+			if a := settings.Attributes[name]; a != nil && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// stringList reads a list of strings that are not empty; hint says how to write
+// one.
+func stringList(a *hcl.Attribute, hint string) (list []string, diags diag.List) {
+	v, diags := a.Expr.Value(nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	v, err := convert.Convert(v, cty.List(cty.String))
+	if err != nil || v.IsNull() {
+		return nil, diag.List{diag.Error(a.Expr.Range(), "List of strings expected", "%s", hint)}
+	}
+	for i, item := range v.AsValueSlice() {
+		if item.IsNull() || item.AsString() == "" {
+			return nil, diag.List{diag.Error(a.Expr.Range(), "List of strings expected", "Element %d is empty.", i+1)}
+		}
+		list = append(list, item.AsString())
+	}
+	return list, nil
+}
+
 // extends returns the argument that names the base of a file; nil if it has
 // none.
 func extends(body hcl.Body) (base *hcl.Attribute, diags diag.List) {
-	content, _, _ := body.PartialContent(fileSchema)
-	for _, b := range content.Blocks.OfType("mleflow") {
-		settings, _, _ := b.Body.PartialContent(settingsSchema)
-		a := settings.Attributes["extends"]
-		switch {
-		case a == nil:
-		case base != nil:
+	for a := range settings(body, "extends") {
+		if base != nil {
 			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file extends another already, at %s. A file extends one other, which may extend the next.", place(base.NameRange)))
-		default:
-			base = a
+			continue
 		}
+		base = a
 	}
 	return base, diags
 }
 
-// readBase reads the file that the first of the texts extends.
-func readBase(list []text, a *hcl.Attribute, from *local.Files) (name string, src []byte, diags diag.List) {
+// readBase reads the file that t extends.
+func readBase(t text, list []text, a *hcl.Attribute, from *local.Files) (name string, src []byte, diags diag.List) {
 	written, diags := literalString(a)
 	if diags.HasErrors() {
 		return "", nil, diags
@@ -74,7 +160,7 @@ func readBase(list []text, a *hcl.Attribute, from *local.Files) (name string, sr
 	fail := func(summary, format string, args ...any) (string, []byte, diag.List) {
 		return "", nil, diag.List{diag.Error(a.Expr.Range(), summary, format, args...)}
 	}
-	name = filepath.Join(filepath.Dir(list[0].name), filepath.FromSlash(written))
+	name = filepath.Join(filepath.Dir(t.name), filepath.FromSlash(written))
 	if written == "" || filepath.IsAbs(filepath.FromSlash(written)) || !filepath.IsLocal(name) {
 		return fail("Base outside the folder", "%q is not a file in the pipeline's folder or below it; write a relative path, such as extends = \"base.hcl\".", written)
 	}

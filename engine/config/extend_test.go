@@ -156,3 +156,45 @@ func TestExtendsMistakes(t *testing.T) {
 		})
 	}
 }
+
+func TestInclude(t *testing.T) {
+	path := write(t, map[string]string{
+		"sub/base.hcl":     base + "mleflow {\n  include = [\"more/*.hcl\"]\n}\nlocals { all = [local.one, local.two] }\n",
+		"sub/more/one.hcl": "variable \"extra\" { default = 1 }\nlocals { one = var.extra }\n",
+		"sub/more/two.hcl": "locals { two = 2 }\n",
+		"main.hcl":         "mleflow {\n  extends = \"sub/base.hcl\"\n  include = [\"*.hcl\", \"sub/more/one.hcl\"]\n}\nvariable \"extra\" { default = 7 }\noutput \"all\" { value = \"${local.all[0]}/${local.all[1]}\" }\n",
+	})
+	p, diags := Load(path, noKinds())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	p.Outputs = p.Outputs[1:]
+	if got := valueOf(t, p, Inputs{}); got != "7/2" {
+		t.Errorf("all = %s", got)
+	}
+}
+
+func TestIncludeMistakes(t *testing.T) {
+	for _, tt := range []struct{ name, include, other, want string }{
+		{"nothing matches", `["*.tf"]`, "", `there is no file that matches "*.tf"`},
+		{"above", `["../*.hcl"]`, "", "Files cannot be included"},
+		{"absolute", `["/etc/*.hcl"]`, "", "Files cannot be included"},
+		{"not a list", `1`, "", "List of strings expected"},
+		{"empty", `[""]`, "", "Element 1 is empty"},
+		{"includes others", `["other.hcl"]`, "mleflow {\n  include = [\"main.hcl\"]\n}\n", "cannot include or extend others"},
+		{"extends another", `["other.hcl"]`, "mleflow {\n  extends = \"main.hcl\"\n}\n", "cannot include or extend others"},
+		{"broken", `["other.hcl"]`, "variable {", "other.hcl:1"},
+		{"twice declared", `["other.hcl"]`, "locals { a = 1 }\nlocals { a = 2 }\n", "other.hcl:1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"main.hcl": "mleflow {\n  include = " + tt.include + "\n}\n"}
+			if tt.other != "" {
+				files["other.hcl"] = tt.other
+			}
+			_, diags := Load(write(t, files), noKinds())
+			if !diags.HasErrors() || !strings.Contains(diags.Error(), tt.want) {
+				t.Errorf("got %v, want %q", diags, tt.want)
+			}
+		})
+	}
+}

@@ -24,6 +24,7 @@ type ArgDoc struct {
 var Blocks = []BlockDoc{
 	{Type: "mleflow", Doc: "Settings of the file itself.", Args: []ArgDoc{
 		{"extends", false, "Another pipeline file, such as \"mlebench.hcl\", that this one adds to; see [extending a file](#extending-a-file)."},
+		{"include", false, "Patterns of pipeline files whose blocks are added to those of this one, such as [\"agents/*.hcl\"], relative to this file."},
 		{"required_version", false, "Version constraint that the running mleflow must satisfy, such as \">= 0.1\"."},
 		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag --remote-cache and MLEFLOW_REMOTE_CACHE take precedence."},
 		{"competitions", false, "Folders of your own competitions, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. The folders named by the flag --competitions and by MLEFLOW_COMPETITIONS are added."},
@@ -71,7 +72,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "output", LabelNames: []string{"name"}},
 }}
 
-var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "extends"}, {Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "extends"}, {Name: "include"}, {Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
 
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}},
