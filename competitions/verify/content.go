@@ -83,7 +83,7 @@ func (v *verification) parquet(ctx context.Context, m *Mismatch) string {
 	case got.sum == unreadable:
 		return "it cannot be read as Parquet"
 	case len(m.Want) == 32:
-		return fmt.Sprintf("it holds %s; the bytes of a Parquet file hang on the library that writes it and its version, what it holds does not", got.sum)
+		return fmt.Sprintf("it holds %s; the bytes of a Parquet file depend on the library that writes it and its version, what it holds does not", got.sum)
 	}
 	return "it holds another table"
 }

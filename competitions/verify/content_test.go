@@ -63,7 +63,7 @@ func TestContentPins(t *testing.T) {
 		{"no table", pin("content:" + sum), "PAR1", verify.Differs, "it cannot be read as Parquet"},
 		{"missing", pin("content:" + sum), gone, verify.Differs, "missing"},
 		{"not known", pin("content:"), two, verify.Unpinned, "public/t.parquet holds content:" + sum},
-		{"MD5", pin(strings.Repeat("0", 32)), one, verify.Differs, "it holds content:" + sum + "; the bytes of a Parquet file hang on the library"},
+		{"MD5", pin(strings.Repeat("0", 32)), one, verify.Differs, "it holds content:" + sum + "; the bytes of a Parquet file depend on the library"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data := prepared{"public/t.parquet": tt.file, "private/a.csv": "a"}.with(prepared{})

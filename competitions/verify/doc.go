@@ -11,14 +11,13 @@
 // # What explains
 //
 // A mismatch is explained (package compare) by the first of these there is: a
-// folder that is known to be right; the bytes of the right file, if the cache
-// still holds them; the summary of it in the competition's manifest file.
+// folder that is known to be right; the right files, if the cache still holds
+// them; the summary of the file in the competition's manifest file.
 //
-// The manifest file lies beside the definition under its ManifestName.
-// It holds the tree of each folder, and a summary of each file in folders of at
-// most MaxListed entries. A folder of more entries is known by its tree, with
-// summaries of its tables and archives only, and what is below it not at all, so
-// that the file stays small for millions of images. It holds no sums of parts of
-// private files, from which answers could be guessed. It is written by Lock and never decides: one that is not of the pinned
-// digest is not used, and that is said.
+// The manifest file lies beside the definition under its ManifestName. It holds
+// the tree of each folder, and a summary of each file in folders of at most
+// MaxListed entries. Of a folder with more entries it has only the tree and the
+// tables, so that it stays small for millions of images. It is written by Lock
+// and never decides: one of another digest than the pinned one is not used, and
+// the report says so.
 package verify

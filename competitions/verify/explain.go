@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
@@ -36,43 +37,31 @@ func (v *verification) explain(ctx context.Context) error {
 
 // difference compares a wrong file with the best there is.
 func (v *verification) difference(ctx context.Context, m *Mismatch) (compare.Difference, error) {
-	got := v.Data.folder.open(m.Path)
-	expected, err := v.right1(ctx)
-	if err != nil {
+	right, err := v.right(ctx)
+	if err != nil || right == nil {
 		return compare.Difference{}, err
 	}
-	if expected != nil {
-		d, err := v.withExpected(ctx, m, expected, got)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return d, err
+	got := v.Data.folder.open(m.Path)
+	d, err := v.withBytes(ctx, m, right, got)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cache.ErrNotFound) {
+		return d, err
+	}
+	if v.known != nil {
+		if s, ok := v.known.Files[m.Path]; ok {
+			return compare.WithSummary(ctx, m.Path, s, got)
 		}
-	}
-	if want := v.stored(ctx); want != nil {
-		if n, err := want.identity(ctx, m.Path); err == nil && !n.dir && has(ctx, v.Store, n) {
-			m.WantBytes = n.size
-			return compare.Files(ctx, m.Path, want.open(m.Path), got)
-		}
-	}
-	if v.known == nil {
-		return compare.Difference{Text: ""}, nil
-	}
-	if known := (knownFolder{v.known, v.Store}); known.holds(ctx, m.Path) {
-		return compare.Files(ctx, m.Path, known.open(m.Path), got)
-	}
-	if s, ok := v.known.Files[m.Path]; ok {
-		return compare.WithSummary(ctx, m.Path, s, got)
 	}
 	return compare.Difference{}, nil
 }
 
-// withExpected compares with a file of the expected folder, and says so when
-// that is not the pinned one either.
-func (v *verification) withExpected(ctx context.Context, m *Mismatch, expected folder, got compare.Opener) (compare.Difference, error) {
+// withBytes compares with a file that is at hand, and says so when that is not
+// the pinned one either.
+func (v *verification) withBytes(ctx context.Context, m *Mismatch, right folder, got compare.Opener) (compare.Difference, error) {
 	pin, pinned := v.Definition.Checksums.Pinned()[m.Path]
 	sum := summed{sum: pin}
 	if pinned {
 		var err error
-		if sum, err = sumOf(ctx, expected, m.Path, pin); err != nil {
+		if sum, err = sumOf(ctx, right, m.Path, pin); err != nil {
 			return compare.Difference{}, err
 		}
 		if sum.missing {
@@ -82,7 +71,7 @@ func (v *verification) withExpected(ctx context.Context, m *Mismatch, expected f
 	if sum.sum == m.Got {
 		return compare.Difference{Text: "the file to compare with has these bytes too, so it is not the pinned one"}, nil
 	}
-	d, err := compare.Files(ctx, m.Path, expected.open(m.Path), got)
+	d, err := compare.Files(ctx, m.Path, right.open(m.Path), got)
 	if pinned && sum.sum != pin {
 		d.Text = fmt.Sprintf("the file to compare with is not the pinned one either (%s); %s", sum, d.Text)
 	} else if pinned {

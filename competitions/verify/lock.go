@@ -1,13 +1,11 @@
 package verify
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -103,14 +101,11 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	if l.Manifest, err = manifest.encode(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
-	old, err := fs.ReadFile(def.Folder(), def.ManifestName())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
-	}
+	old, _ := ReadManifest(def) // one that cannot be read is written anew
 	file := def.Lock()
 	file.Prepared[def.Version] = sums
 	l.Pinned = competitions.FormatLock(file)
-	l.Stale = !bytes.Equal(old, l.Manifest) || def.LockMissing() != nil
+	l.Stale = !reflect.DeepEqual(old, manifest) || def.LockMissing() != nil
 	return l, nil
 }
 

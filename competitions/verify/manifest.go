@@ -10,7 +10,6 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/data/compare"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // manifestFormat is the first field of a manifest file.
@@ -79,7 +78,7 @@ func describe(ctx context.Context, data *Data) (*Manifest, error) {
 }
 
 // addFolder adds a folder and what is in it, unless that is too much; of a
-// large folder only the telling files.
+// large folder only the tables.
 func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
 	whole, err := m.fits(ctx, f, dir)
 	if err != nil {
@@ -98,7 +97,7 @@ func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) 
 			if child, err = f.identity(ctx, name); err == nil {
 				err = m.addFolder(ctx, f, name, child)
 			}
-		case !child.dir && (whole || isTelling(name) && m.room() > 0):
+		case !child.dir && (whole || compare.IsTable(name) && m.room() > 0):
 			err = m.addFile(ctx, f, name)
 		}
 		if err != nil {
@@ -127,14 +126,6 @@ func (m *Manifest) fits(ctx context.Context, f folder, dir string) (bool, error)
 
 func (m *Manifest) addFile(ctx context.Context, f folder, name string) error {
 	s, err := compare.Summarise(ctx, name, f.open(name))
-	if !competitions.IsPublic(name) {
-		s = s.WithoutBlocks() // a short block of answers could be guessed
-	}
 	m.Files[name] = s
 	return err
-}
-
-// isTelling reports whether a file is worth a summary in a folder of many.
-func isTelling(name string) bool {
-	return compare.IsTable(name) || archive.FormatOf(name) != ""
 }

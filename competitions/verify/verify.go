@@ -97,8 +97,8 @@ type verification struct {
 	report Report
 	// known is what the manifest file says; nil without one.
 	known *Manifest
-	// expected is Request.Expected, once it was needed.
-	expected *Data
+	// best is what the data are compared with, once it was needed.
+	best folder
 	// seen are the paths that the report has; named says that a comparison of
 	// all files named one.
 	seen  map[string]bool

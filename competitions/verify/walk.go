@@ -68,31 +68,22 @@ func (v *verification) unnamed(want string, root node, right folder) Mismatch {
 // right returns what the files should be, as well as it is known; nil when
 // nothing is.
 func (v *verification) right(ctx context.Context) (folder, error) {
-	if e, err := v.right1(ctx); e != nil || err != nil {
-		return e, err
+	if v.best != nil {
+		return v.best, nil
 	}
-	if f := v.stored(ctx); f != nil {
-		return f, nil
-	}
-	if v.known != nil {
-		return knownFolder{v.known, v.Store}, nil
-	}
-	return nil, nil
-}
-
-// right1 returns the data that are known to be right, if there are any.
-func (v *verification) right1(ctx context.Context) (folder, error) {
-	if v.Expected == nil {
-		return nil, nil
-	}
-	if v.expected == nil {
+	switch stored := v.stored(ctx); {
+	case v.Expected != nil:
 		e, err := v.Expected(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("read the expected files: %w", err)
 		}
-		v.expected = e
+		v.best = e.folder
+	case stored != nil:
+		v.best = stored
+	case v.known != nil:
+		v.best = knownFolder{v.known}
 	}
-	return v.expected.folder, nil
+	return v.best, nil
 }
 
 // stored returns the tree of the pinned digest if the store still has it.
@@ -114,16 +105,15 @@ func (v *verification) stored(ctx context.Context) folder {
 	ref.Size, ref.Files = dec.Totals()
 	f := treeFolder{v.Store, ref}
 	for name := range halves {
-		if n, err := f.identity(ctx, name); err != nil || !has(ctx, v.Store, n) {
+		n, err := f.identity(ctx, name)
+		if err == nil {
+			_, err = v.Store.Has(ctx, n.id)
+		}
+		if err != nil {
 			return nil
 		}
 	}
 	return f
-}
-
-func has(ctx context.Context, store cache.Store, n node) bool {
-	_, err := store.Has(ctx, n.id)
-	return err == nil
 }
 
 // walk compares two folders entry by entry, in the order of their names.
@@ -224,7 +214,7 @@ func (v *verification) unexpected(ctx context.Context, name string, n node) erro
 
 // telling compares those files of a large folder that the manifest lists.
 func (v *verification) telling(ctx context.Context, known knownFolder, dir string) error {
-	for _, name := range slices.Sorted(maps.Keys(known.manifest.Files)) {
+	for _, name := range slices.Sorted(maps.Keys(known.Files)) {
 		if path.Dir(name) != dir {
 			continue
 		}

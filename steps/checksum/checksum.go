@@ -41,7 +41,7 @@ var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "checksum",
-		Version: "2",
+		Version: "3",
 		Doc: "Compares prepared data with the competition's pins and passes it on. A difference fails the run with the exit status " +
 			"of a checksum mismatch, and names every wrong, missing and unexpected file, and for tables the row and column. A lock file without pins is a warning; a missing one is an error.",
 		Args: []step.Attr{

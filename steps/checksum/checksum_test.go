@@ -151,7 +151,7 @@ func TestExplained(t *testing.T) {
 	args := map[string]cty.Value{"competition": cty.StringVal("toy"), "prepared": trees(t, b, "id,x\n1,2\n3,5\n"), "expected": trees(t, b, table)}
 	_, err := b.Run(t, args)
 	if !errors.Is(err, step.ErrMismatch) || !strings.Contains(err.Error(), `the file to compare with is not the pinned one either`) ||
-		!strings.Contains(err.Error(), `row 2, column "x": want "4", got "5"; 1 of 2 rows and 1 of 2 columns differ`) {
+		!strings.Contains(err.Error(), `row 2, column "x": want "4", got "5"; 1 of 2 rows differ; 1 of 2 columns differ: "x"`) {
 		t.Errorf("got %v", err)
 	}
 	dir := t.TempDir()

@@ -1,9 +1,6 @@
 package compare_test
 
 import (
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
@@ -51,127 +47,63 @@ func swapRows(text string, a, b int) string {
 	return strings.Join(lines, "")
 }
 
-func gzipOf(t *testing.T, text string, at time.Time, level int) string {
-	t.Helper()
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, level)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z.ModTime = at
-	if _, err := z.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-func zipOf(t *testing.T, method uint16, at time.Time, nameText ...string) string {
-	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for i := 0; i < len(nameText); i += 2 {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: nameText[i], Method: method, Modified: at})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(nameText[i+1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-var (
-	then  = time.Date(2020, 1, 2, 3, 4, 6, 0, time.UTC)
-	later = time.Date(2021, 1, 2, 3, 4, 6, 0, time.UTC)
-)
+// otherSpelling is what is said when no more is known.
+const otherSpelling = "quoting, layout, or the spelling of numbers or missing values"
 
 // changes are the kinds of differences. The text of a case is what the
 // explanation must hold; bySummary the same where only a summary of the
 // expected file is known, as far as it differs.
-func changes(t *testing.T) []change {
-	t.Helper()
+func changes() []change {
 	noise := strings.Repeat("0123456789abcdef", 20000)
 	return []change{
 		{name: "CRLF", want: small, got: strings.ReplaceAll(small, "\n", "\r\n"), ways: "line ends", text: "want LF, got CRLF"},
-		{name: "CR", want: small, got: strings.ReplaceAll(small, "\n", "\r"), ways: "line ends", text: "want LF, got CR"},
 		{name: "mixed line ends", want: small, got: strings.Replace(small, "\n", "\r\n", 1), ways: "line ends", text: "got mixed"},
 		{name: "no last line end", want: small, got: strings.TrimSuffix(small, "\n"), ways: "the line end of the last line", text: "the last line lacks a line end"},
 		{name: "byte order mark", want: small, got: "\xef\xbb\xbf" + small, ways: "a byte order mark", text: "the file has a byte order mark"},
-		{name: "empty lines", want: small, got: small + "\n\n", ways: "empty lines", text: "want 0 empty lines, got 2"},
-		{name: "quotes", want: small, got: strings.Replace(small, "1.5,a", `"1.5","a"`, 1), ways: "quoting", text: "want 1 field in quotes, got 3"},
-		{name: "quotes and line ends", want: small, got: strings.ReplaceAll(strings.Replace(small, "1.5,a", `"1.5",a`, 1), "\n", "\r\n"), ways: "line ends and quoting"},
-		{name: "2 as 2.0", want: small, got: strings.Replace(small, "2,2,", "2,2.0,", 1), ways: "spelling of numbers"},
-		{name: "2 as 2e0", want: small, got: strings.Replace(small, "2,2,", "2,2e0,", 1), ways: "spelling of numbers"},
-		{name: "1.5 as 15e-1", want: small, got: strings.Replace(small, "1.5", "15e-1", 1), ways: "spelling of numbers"},
-		{name: "0 as -0.0", want: "a\n0\n", got: "a\n-0.0\n", ways: "spelling of numbers"},
-		{name: "digits beyond a double", want: "a\n0.1\n", got: "a\n0.1000000000000000055511151231257827\n", ways: "spelling of numbers"},
-		{name: "nothing as NaN", want: small, got: strings.Replace(small, "3,,", "3,NaN,", 1), ways: "spelling of missing values"},
-		{name: "NaN as nan", want: "a,b\nNaN,1\n", got: "a,b\nnan,1\n", ways: "spelling of missing values"},
-		{name: "short row", want: "a,b\n1,\n", got: "a,b\n1\n", ways: "spelling of missing values"},
+		{name: "empty lines", want: small, got: small + "\n\n", ways: otherSpelling},
+		{name: "quotes", want: small, got: strings.Replace(small, "1.5,a", `"1.5","a"`, 1), ways: otherSpelling},
+		{name: "2 as 2.0", want: small, got: strings.Replace(small, "2,2,", "2,2.0,", 1), ways: otherSpelling},
+		{name: "2 as 2e0", want: small, got: strings.Replace(small, "2,2,", "2,2e0,", 1), ways: otherSpelling},
+		{name: "1.5 as 15e-1", want: small, got: strings.Replace(small, "1.5", "15e-1", 1), ways: otherSpelling},
+		{name: "0 as -0.0", want: "a\n0\n", got: "a\n-0.0\n", ways: otherSpelling},
+		{name: "digits beyond a double", want: "a\n0.1\n", got: "a\n0.1000000000000000055511151231257827\n", ways: otherSpelling},
+		{name: "nothing as NaN", want: small, got: strings.Replace(small, "3,,", "3,NaN,", 1), ways: otherSpelling},
+		{name: "NaN as nan", want: "a,b\nNaN,1\n", got: "a,b\nnan,1\n", ways: otherSpelling},
+		{name: "short row", want: "a,b\n1,\n", got: "a,b\n1\n", ways: otherSpelling},
 		{name: "rows in another order", want: small, got: swapRows(small, 1, 3), ways: "order of rows", text: "order of rows"},
 		{name: "columns in another order", want: "id,x\n1,2\n3,4\n", got: "x,id\n2,1\n4,3\n", ways: "order of columns"},
 		{name: "columns and rows in another order", want: "id,x\n1,2\n3,4\n", got: "x,id\n4,3\n2,1\n", ways: "order of columns and order of rows"},
 		{name: "identifier without its zeros", want: "a\n007\n", got: "a\n7\n", text: `row 1, column "a": want "007", got "7"`, bySummary: `1 of 1 column differ: "a"`},
 		{name: "long identifier", want: "a\n12345678901234567\n", got: "a\n12345678901234568\n", text: `want "12345678901234567", got "12345678901234568"`, bySummary: `1 of 1 column differ: "a"`},
-		{name: "case of a truth value", want: "a\nTrue\n", got: "a\ntrue\n", text: `want "True", got "true"`, bySummary: `1 of 1 column differ: "a"`},
+		{name: "case of a boolean", want: "a\nTrue\n", got: "a\ntrue\n", text: `want "True", got "true"`, bySummary: `1 of 1 column differ: "a"`},
 		{name: "one cell in row 70,000", want: long(71_000, nil), got: long(71_000, at(70_000, func(s string) string { return strings.Replace(s, ".25", ".5", 1) })),
-			text: `row 70,000, column "x": want "993.25", got "993.5"; 1 of 71,000 rows and 1 of 3 columns differ`, bySummary: `1 of 3 columns differ: "x"; the first row that differs is one of 69,633 to 71,000`},
+			text: `row 70,000, column "x": want "993.25", got "993.5"; 1 of 71,000 rows differ; 1 of 3 columns differ: "x"`, bySummary: `1 of 3 columns differ: "x"`},
 		{name: "rounding", want: "a\n0.1\n", got: "a\n0.10000000000000002\n", text: "equal but for rounding, by at most 1.4e-16 of their size", bySummary: `differ: "a"`},
-		{name: "last row missing", want: long(3000, nil), got: long(2999, nil), text: "the last 1 row missing; want 3,000 rows, got 2,999", bySummary: "one of 2,049 to 3,000; want 3,000 rows, got 2,999"},
-		{name: "rows too many at the end", want: long(2048, nil), got: long(2050, nil), text: "2 rows too many at the end; want 2,048 rows, got 2,050", bySummary: "one of 2,049 to 2,050; want 2,048 rows, got 2,050"},
-		{name: "more rows than blocks of the same length", want: long(65_000, nil), got: long(66_000, nil), text: "1,000 rows too many at the end; want 65,000 rows, got 66,000", bySummary: "one of 63,489 to 65,536; want 65,000 rows, got 66,000"},
+		{name: "last row missing", want: long(3000, nil), got: long(2999, nil), text: "1 row missing at the end; want 3,000 rows, got 2,999", bySummary: "want 3,000 rows, got 2,999"},
+		{name: "extra rows at the end", want: long(2048, nil), got: long(2050, nil), text: "2 extra rows at the end; want 2,048 rows, got 2,050", bySummary: "want 2,048 rows, got 2,050"},
 		{name: "row missing in the middle", want: long(3000, nil), got: long(3000, at(1500, func(string) string { return "" })),
-			text: "1 row is missing from the table, at row 1,500; all others are equal (want 3,000 rows, got 2,999)", bySummary: "one of 1,025 to 2,048; want 3,000 rows, got 2,999"},
+			text: `row 1,500, column "id": want "1499", got "1500"; want 3,000 rows, got 2,999`, bySummary: "want 3,000 rows, got 2,999"},
 		{name: "rows repeated in the middle", want: long(3000, nil), got: long(3000, at(1500, func(s string) string { return s + s + s })),
-			text: "2 rows are too many in the table, at row 1,501; all others are equal", bySummary: "one of 1,025 to 2,048"},
-		{name: "row missing and cell changed", want: long(3000, nil), got: long(3000, func(row int, s string) string {
-			switch row {
-			case 1500:
-				return ""
-			case 2000:
-				return strings.Replace(s, ".25", ".5", 1)
-			}
-			return s
-		}), text: `row 1,500, column "id"`, bySummary: "one of 1,025 to 2,048"},
-		{name: "column too many", want: "a,b\n1,2\n", got: "a,b,c\n1,2,3\n", text: `1 column too many: "c"`},
+			text: `row 1,501, column "id": want "1500", got "1499"; want 3,000 rows, got 3,002`, bySummary: "want 3,000 rows, got 3,002"},
+		{name: "extra column", want: "a,b\n1,2\n", got: "a,b,c\n1,2,3\n", text: `1 extra column: "c"`},
 		{name: "column missing", want: "a,b\n1,2\n", got: "b\n2\n", text: `1 column missing: "a"`},
-		{name: "column renamed", want: "a,b\n1,2\n", got: "a,B\n1,2\n", text: `1 column missing: "b"; 1 column too many: "B"`},
-		{name: "header twice", want: "a,b\n1,2\n3,4\n", got: "a,b\na,b\n1,2\n3,4\n", text: "1 row is too many in the table, at row 1; all others are equal", bySummary: "one of 1 to 3; want 2 rows, got 3"},
-		{name: "column renamed, no rows", want: "a,b\n", got: "a,B\n", text: `1 column missing: "b"; 1 column too many: "B"`},
-		{name: "column twice", want: "a,b\n1,2\n", got: "a,a\n1,2\n", text: `1 column missing: "b"; 1 column too many: "a (2)"`},
-		{name: "row too long", want: "a,b\n1,2\n", got: "a,b\n1,2,3\n", text: `1 column too many: "(column 3)"`},
+		{name: "column renamed", want: "a,b\n1,2\n", got: "a,B\n1,2\n", text: `1 column missing: "b"; 1 extra column: "B"`},
+		{name: "header twice", want: "a,b\n1,2\n3,4\n", got: "a,b\na,b\n1,2\n3,4\n", text: `row 1, column "a": want "1", got "a"; want 2 rows, got 3`, bySummary: "want 2 rows, got 3"},
+		{name: "column renamed, no rows", want: "a,b\n", got: "a,B\n", text: `1 column missing: "b"; 1 extra column: "B"`},
+		{name: "column twice", want: "a,b\n1,2\n", got: "a,a\n1,2\n", text: `1 column missing: "b"; 1 extra column: "a (2)"`},
+		{name: "row too long", want: "a,b\n1,2\n", got: "a,b\n1,2,3\n", text: `1 extra column: "(column 3)"`},
 		{name: "empty", want: small, got: "", text: `3 columns missing: "id", "x" and "name"`},
-		{name: "tabs", file: "f.tsv", want: "a\tb\n1\t2\n", got: "a\tb\n1\t2.0\n", ways: "spelling of numbers"},
+		{name: "tabs", file: "f.tsv", want: "a\tb\n1\t2\n", got: "a\tb\n1\t2.0\n", ways: otherSpelling},
 		{name: "JSON lines", file: "f.jsonl", want: `{"a":1,"b":"x"}` + "\n" + `{"a":2}` + "\n", got: `{"a":1,"b":"x"}` + "\n" + `{"a":3}` + "\n",
 			text: `row 2, column "a": want "2", got "3"`, bySummary: `1 of 2 columns differ: "a"`},
-		{name: "JSON lines, layout", file: "f.jsonl", want: `{"a":1,"b":[1,{"x":2}]}` + "\n", got: `{"b": [1, {"x": 2}], "a": 1}` + "\n", ways: "layout"},
+		{name: "JSON lines, layout", file: "f.jsonl", want: `{"a":1,"b":[1,{"x":2}]}` + "\n", got: `{"b": [1, {"x": 2}], "a": 1}` + "\n", ways: otherSpelling},
 		{name: "JSON text for number", file: "f.jsonl", want: `{"a":1}` + "\n", got: `{"a":"1"}` + "\n", text: `want "1", got "\"1\""`, bySummary: `differ: "a"`},
 		{name: "JSON", file: "f.json", want: `[{"a":1},{"a":2}]`, got: `[{"a":1},{"a":5}]`, text: `row 2, column "a"`, bySummary: `differ: "a"`},
-		{name: "JSON, layout", file: "f.json", want: `[{"a":1},{"a":2}]`, got: "[\n {\"a\": 1},\n {\"a\": 2}\n]", ways: "layout"},
-		{name: "JSON that is no table", file: "f.json", want: `{"a":1}`, got: `{"a":2}`, text: "offset 5: want 0x31, got 0x32", bySummary: "between offsets 0 and 7"},
-		{name: "gzip header", file: "f.csv.gz", want: gzipOf(t, small, then, 6), got: gzipOf(t, small, later, 6), ways: "times of members"},
-		{name: "gzip level", file: "f.csv.gz", want: gzipOf(t, small, then, 6), got: gzipOf(t, small, then, 0), ways: "compression"},
-		{name: "gzip content", file: "f.csv.gz", want: gzipOf(t, small, then, 6), got: gzipOf(t, strings.Replace(small, "1.5", "1.6", 1), then, 6),
-			text: `unpacked: row 1, column "x": want "1.5", got "1.6"`, bySummary: `unpacked: 1 of 3 columns differ: "x"`},
-		{name: "gzip of CRLF", file: "f.csv.gz", want: gzipOf(t, small, then, 6), got: gzipOf(t, strings.ReplaceAll(small, "\n", "\r\n"), then, 6), ways: "line ends"},
-		{name: "zip times", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b", "2"), got: zipOf(t, zip.Deflate, later, "a", "1", "b", "2"), ways: "times of members"},
-		{name: "zip order", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b", "2"), got: zipOf(t, zip.Deflate, then, "b", "2", "a", "1"), ways: "order of members"},
-		{name: "zip compression", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b", "2"), got: zipOf(t, zip.Store, then, "a", "1", "b", "2"), ways: "compression"},
-		{name: "zip order and times", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b", "2"), got: zipOf(t, zip.Deflate, later, "b", "2", "a", "1"), ways: "order of members and times of members"},
-		{name: "zip member", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b.csv", "x\n1\n"), got: zipOf(t, zip.Deflate, then, "a", "1", "b.csv", "x\n2\n"),
-			text: `1 member changed: "b.csv"; "b.csv": 1 of 1 column differ: "x"`, bySummary: `1 member changed: "b.csv"`},
-		{name: "zip member missing", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1", "b", "2"), got: zipOf(t, zip.Deflate, then, "a", "1", "c", "2"), text: `1 member missing: "b"; 1 member too many: "c"`},
-		{name: "no zip", file: "f.zip", want: zipOf(t, zip.Deflate, then, "a", "1"), got: "PK nothing", text: "offset 2: want 0x03, got 0x20", bySummary: "cannot be read as what its name says"},
-		{name: "bytes", file: "f.bin", want: noise, got: noise[:200000] + "!" + noise[200001:], text: "offset 200,000: want 0x30, got 0x21", bySummary: "between offsets 196,608 and 262,144"},
-		{name: "bytes cut", file: "f.bin", want: noise, got: noise[:100], text: "ends too early, at offset 100", bySummary: "between offsets 0 and 65,536"},
-		{name: "bytes appended", file: "f.bin", want: noise, got: noise + "x", text: "bytes follow after offset 320,000", bySummary: "between offsets 262,144 and 320,001"},
+		{name: "JSON, layout", file: "f.json", want: `[{"a":1},{"a":2}]`, got: "[\n {\"a\": 1},\n {\"a\": 2}\n]", ways: otherSpelling},
+		{name: "JSON that is no table", file: "f.json", want: `{"a":1}`, got: `{"a":2}`, text: "offset 5: want 0x31, got 0x32", bySummary: "where they differ is not known"},
+		{name: "bytes", file: "f.bin", want: noise, got: noise[:200000] + "!" + noise[200001:], text: "offset 200,000: want 0x30, got 0x21", bySummary: "where they differ is not known"},
+		{name: "bytes cut", file: "f.bin", want: noise, got: noise[:100], text: "ends too early, at offset 100", bySummary: "where they differ is not known"},
+		{name: "bytes appended", file: "f.bin", want: noise, got: noise + "x", text: "bytes follow after offset 320,000", bySummary: "where they differ is not known"},
 	}
 }
 
@@ -201,7 +133,7 @@ func (c change) check(t *testing.T, d compare.Difference, text string) {
 	if d.Same != (c.ways != "") {
 		t.Errorf("same = %v: %s", d.Same, d.Text)
 	}
-	ways, _, _ := strings.Cut(strings.TrimPrefix(d.Text, "unpacked: "), " (")
+	ways, _, _ := strings.Cut(d.Text, " (")
 	if want := "the content is equal, the bytes differ in " + c.ways; d.Same && ways != want {
 		t.Errorf("text %q\nwant %q", ways, want)
 	}
@@ -211,7 +143,7 @@ func (c change) check(t *testing.T, d compare.Difference, text string) {
 }
 
 func TestFiles(t *testing.T) {
-	for _, c := range changes(t) {
+	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := compare.Files(t.Context(), c.path(), opener(c.want), opener(c.got))
 			if err != nil {
@@ -223,7 +155,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestWithSummary(t *testing.T) {
-	for _, c := range changes(t) {
+	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
 			want, err := compare.Summarise(t.Context(), c.path(), opener(c.want))
 			if err != nil {

@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +25,12 @@ func TestHostile(t *testing.T) {
 		"NUL":                  {"f.csv", "a\n1\n", "a\n\x00\n", `got "\x00"`},
 		"not UTF-8":            {"f.csv", "a\n1\n", "a\n\xff\xfe\n", `got "\xff\xfe"`},
 		"only line ends":       {"f.csv", "\n\n", "\r\n\r\n", "line ends"},
-		"no bytes":             {"f.csv", "", "a\n", "1 column too many"},
-		"long line":            {"f.csv", "a\n" + strings.Repeat("x", compare.MaxRecord+1), "a\n" + strings.Repeat("x", compare.MaxRecord+2), "bytes follow after offset"},
+		"no bytes":             {"f.csv", "", "a\n", "1 extra column"},
+		"long line":            {"f.csv", "a\n" + strings.Repeat("x", compare.MaxRecord+1<<20), "a\n" + strings.Repeat("x", compare.MaxRecord+2<<20), "bytes follow after offset"},
 		"many columns":         {"f.csv", strings.Repeat(",", compare.MaxColumns), strings.Repeat(",", compare.MaxColumns+1), "bytes follow after offset"},
 		"deep JSON":            {"f.json", "[{\"a\":" + strings.Repeat("[", 20000), "[]", "the first byte that differs"},
 		"JSON cut off":         {"f.jsonl", "{\"a\":1}\n{\"a\":", "{\"a\":1}\n", "ends too early"},
 		"long JSON":            {"f.jsonl", "{\"a\":\"" + strings.Repeat("x", compare.MaxRecord+1<<20) + "\"}", "{}", "the first byte that differs"},
-		"gzip cut off":         {"f.csv.gz", gzipOf(t, small, then, 6)[:30], gzipOf(t, small, then, 6), "bytes follow after offset 30"},
-		"zip with bad names":   {"f.zip", zipOf(t, zip.Store, then, "../a", "1"), zipOf(t, zip.Store, then, "../a", "2"), "the first byte that differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := compare.Files(t.Context(), c.file, opener(c.want), opener(c.got))
@@ -62,7 +59,7 @@ func TestReadErrors(t *testing.T) {
 		f, err := fstest.MapFS{"f": {Data: []byte(small)}}.Open("f")
 		return failing{f, broken}, err
 	}
-	for _, name := range []string{"f.csv", "f.json", "f.jsonl", "f.bin", "f.csv.gz"} {
+	for _, name := range []string{"f.csv", "f.json", "f.jsonl", "f.bin"} {
 		if _, err := compare.Files(t.Context(), name, opener(small), bad); !errors.Is(err, broken) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -96,6 +93,7 @@ type generator struct {
 	fs.File
 	n, changed, row int
 	rest            []byte
+	each            func() // called every 20,000 rows, if set
 }
 
 func (g *generator) Read(p []byte) (int, error) {
@@ -110,7 +108,9 @@ func (g *generator) Read(p []byte) (int, error) {
 			g.rest = append(strconv.AppendInt(g.rest, int64(g.row%977), 10), ".5,"...)
 			g.rest = append(strconv.AppendInt(g.rest, int64(g.row%31), 10), ",some text of a row\n"...)
 		}
-		g.row++
+		if g.row++; g.each != nil && g.row%20_000 == 0 {
+			g.each()
+		}
 	}
 	if len(g.rest) == 0 {
 		return 0, io.EOF
@@ -122,18 +122,25 @@ func (g *generator) Read(p []byte) (int, error) {
 
 // TestMemory compares tables of 4 MB and sees that memory stays flat.
 func TestMemory(t *testing.T) {
-	var before, after runtime.MemStats
+	inUse := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
 	const rows = 100_000
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	d, err := compare.Files(t.Context(), "f.csv", generated(rows, 0), generated(rows, 70_000))
-	runtime.ReadMemStats(&after)
+	before, most := inUse(), uint64(0)
+	got := func(ctx context.Context) (fs.File, error) {
+		f, err := generated(rows, 70_000)(ctx)
+		f.(*generator).each = func() { most = max(most, inUse()) }
+		return f, err
+	}
+	d, err := compare.Files(t.Context(), "f.csv", generated(rows, 0), got)
 	if err != nil || !strings.HasPrefix(d.Text, `row 70,000, column "y"`) || !strings.Contains(d.Text, "1 of 100,000 rows") {
 		t.Errorf("%v, %+v", err, d)
 	}
-	// What is allocated is not what is in use, and bounds it.
-	if n := after.TotalAlloc - before.TotalAlloc; n > 2<<20 {
-		t.Errorf("%d bytes allocated for %d rows", n, rows)
+	if most > before+2<<20 {
+		t.Errorf("%d bytes in use for %d rows", most-before, rows)
 	}
 }
 

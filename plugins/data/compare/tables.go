@@ -1,319 +1,241 @@
 package compare
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// tables compares two tables row by row.
-func tables(ctx context.Context, format string, want, got Opener) (Difference, error) {
-	c, err := walkTables(ctx, format, want, got, lag{})
-	if err != nil {
-		return Difference{}, err
+// against says how two summarised tables differ.
+func (t *Table) against(got *Table) Difference {
+	changed, missing, extra := t.columns(got)
+	sameNames := slices.EqualFunc(t.Columns, got.Columns, func(a, b Column) bool { return a.Name == b.Name })
+	if t.Unordered != got.Unordered || t.Rows != got.Rows || t.Count != got.Count || len(missing)+len(extra) > 0 {
+		return Difference{Text: strings.Join(tableNews(t, got), "; ")}
 	}
-	if c.equalRows() {
-		return c.same(), nil
+	var ways, details []string
+	note := func(differ bool, way, detail string) {
+		if differ {
+			ways, details = append(ways, way), append(details, detail)
+		}
 	}
-	if len(c.missing)+len(c.extra) > 0 || c.first == 0 {
-		return c.difference(), nil
+	a, b := t.Form, got.Form
+	note(a.LineEnds != b.LineEnds && a.LineEnds != "" && b.LineEnds != "", "line ends", "want "+a.LineEnds+", got "+b.LineEnds)
+	note(a.Unterminated != b.Unterminated, "the line end of the last line", "the last line "+hasLacks(a.Unterminated)+" a line end")
+	note(a.BOM != b.BOM, "a byte order mark", "the file "+hasLacks(b.BOM)+" a byte order mark")
+	if !sameNames {
+		ways = append(ways, "order of columns")
 	}
-	if c.wantRows == c.gotRows && c.differing == 1 { // one row cannot change its place
-		return c.difference(), nil
+	if len(changed) > 0 {
+		ways = append(ways, "order of rows")
 	}
-	if c.wantRows == c.gotRows {
-		return c.orElse(ctx, format, want, got)
+	if len(ways) == 0 {
+		ways = append(ways, "quoting, layout, or the spelling of numbers or missing values")
 	}
-	return c.shifted(ctx, format, want, got)
+	text := "the content is equal, the bytes differ in " + listed(ways)
+	if len(details) > 0 {
+		text += " (" + strings.Join(details, "; ") + ")"
+	}
+	return Difference{Same: true, Text: text}
 }
 
-// lag is a number of rows of one table that are passed over.
-type lag struct {
-	row         int64 // the first, from 1
-	inWant, got int64 // how many
+func hasLacks(has bool) string {
+	if has {
+		return "has"
+	}
+	return "lacks"
 }
 
-// tableWalk is what is found while two tables are read.
+// columns pairs the columns of two tables by name.
+func (t *Table) columns(got *Table) (changed, missing, extra []string) {
+	sums := map[string]string{}
+	for _, c := range got.Columns {
+		sums[c.Name] = c.Sum
+	}
+	for _, c := range t.Columns {
+		sum, ok := sums[c.Name]
+		switch delete(sums, c.Name); {
+		case !ok:
+			missing = append(missing, c.Name)
+		case sum != c.Sum:
+			changed = append(changed, c.Name)
+		}
+	}
+	for _, c := range got.Columns {
+		if _, left := sums[c.Name]; left {
+			extra = append(extra, c.Name)
+		}
+	}
+	return changed, missing, extra
+}
+
+// tableNews says which columns differ, and how many rows there are.
+func tableNews(want, got *Table) (parts []string) {
+	changed, missing, extra := want.columns(got)
+	if len(missing) > 0 {
+		parts = append(parts, count(int64(len(missing)), "column")+" missing: "+some(missing))
+	}
+	if len(extra) > 0 {
+		parts = append(parts, count(int64(len(extra)), "extra column")+": "+some(extra))
+	}
+	if want.Rows != got.Rows {
+		parts = append(parts, fmt.Sprintf("want %s, got %s", count(want.Rows, "row"), Thousands(got.Rows)))
+	} else if len(changed) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s differ: %s", len(changed), count(int64(want.Count), "column"), some(changed)))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "the tables differ in columns that are not listed")
+	}
+	return parts
+}
+
+// tableWalk is what is found while two tables are read row by row.
 type tableWalk struct {
-	want, got      records
-	json           bool
-	wantNames      []string // as of the last alignment
-	gotNames       []string
-	place          []int // of want's columns in got, -1 when missing
-	missing, extra []string
-
-	wantRows, gotRows   int64
-	first               int64 // row that differs
-	firstColumn         int
-	firstWant, firstGot string
-	differing           int64 // rows that differ
-	columns             map[int]bool
-	spelledMissing      bool
-	spelledNumber       bool
-	numbersOnly         bool
-	largest             float64 // relative difference of two numbers
+	place       []int // of want's columns in got, -1 when missing
+	known       int   // columns of got when place was made
+	rows        int64 // that both have
+	first       int64 // row that differs
+	text        string
+	differing   int64 // rows that differ
+	numbersOnly bool
+	largest     float64 // relative difference of two numbers
 }
 
-func walkTables(ctx context.Context, format string, want, got Opener, l lag) (*tableWalk, error) {
-	c := &tableWalk{json: strings.HasPrefix(format, "json"), columns: map[int]bool{}, numbersOnly: true}
-	err := pair(ctx, want, got, func(w, g io.Reader) (err error) {
-		if c.want, err = newRecords(format, w); err != nil {
-			return err
-		}
-		if c.got, err = newRecords(format, g); err != nil {
-			return err
-		}
-		return c.walk(l)
-	})
-	return c, err
-}
-
-func (c *tableWalk) walk(l lag) error {
-	c.align()
-	for {
-		if c.wantRows+1 == l.row {
-			if err := skip(c.want, l.inWant); err != nil {
-				return err
-			}
-			if err := skip(c.got, l.got); err != nil {
-				return err
-			}
-		}
-		w, wErr := c.want.next()
-		g, gErr := c.got.next()
-		if wErr == io.EOF || gErr == io.EOF {
-			return c.rest(wErr, gErr)
-		}
-		if err := firstError(wErr, gErr); err != nil {
-			return err
-		}
-		c.wantRows++
-		c.gotRows++
-		c.align()
-		c.row(w, g)
-	}
-}
-
-func skip(r records, n int64) error {
-	for range n {
-		if _, err := r.next(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rest counts the rows of the longer table.
-func (c *tableWalk) rest(wErr, gErr error) error {
-	count := func(r records, err error, rows *int64) error {
-		for err == nil {
-			*rows++
-			_, err = r.next()
-		}
-		if err == io.EOF {
-			return nil
-		}
-		return err
-	}
-	if err := count(c.want, wErr, &c.wantRows); err != nil {
-		return err
-	}
-	err := count(c.got, gErr, &c.gotRows)
-	c.align()
-	return err
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
+// walkTables compares two tables row by row.
+func walkTables(ctx context.Context, format string, want, got Opener) (*tableWalk, error) {
+	c := &tableWalk{numbersOnly: true}
+	return c, pair(ctx, want, got, func(w, g io.Reader) error {
+		a, err := newRows(format, w)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// align pairs the columns by name. It does so again when a row brought some.
-func (c *tableWalk) align() {
-	if len(c.wantNames) == len(c.want.names()) && len(c.gotNames) == len(c.got.names()) && c.place != nil {
-		return
-	}
-	c.wantNames, c.gotNames = c.want.names(), c.got.names()
-	at := make(map[string]int, len(c.gotNames))
-	for i, name := range c.gotNames {
-		at[name] = i
-	}
-	c.place, c.missing, c.extra = make([]int, len(c.wantNames)), nil, nil
-	known := map[string]bool{}
-	for i, name := range c.wantNames {
-		j, ok := at[name]
-		if !ok {
-			j = -1
-			c.missing = append(c.missing, name)
+		b, err := newRows(format, g)
+		if err != nil {
+			return err
 		}
-		c.place[i], known[name] = j, true
-	}
-	for _, name := range c.gotNames {
-		if !known[name] {
-			c.extra = append(c.extra, name)
+		for {
+			x, wErr := a.next()
+			y, gErr := b.next()
+			if err := errors.Join(wErr, gErr); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			c.row(a.names, b.names, x, y)
 		}
-	}
+	})
 }
 
 // row compares two rows.
-func (c *tableWalk) row(w, g [][]byte) {
+func (c *tableWalk) row(names, others, want, got []string) {
+	if len(c.place) != len(names) || c.known != len(others) {
+		c.place, c.known = c.place[:0], len(others)
+		for _, name := range names {
+			c.place = append(c.place, slices.Index(others, name))
+		}
+	}
+	c.rows++
 	differs := false
-	for i, cell := range w {
-		j := c.place[i]
-		if j < 0 || j < len(g) && bytes.Equal(cell, g[j]) && (cell == nil) == (g[j] == nil) {
+	for i, cell := range want {
+		at := c.place[i]
+		if at < 0 || cell == got[at] || c.equal(cell, got[at]) {
 			continue
 		}
-		var other []byte
-		if j < len(g) {
-			other = g[j]
+		if differs = true; c.first == 0 {
+			c.first = c.rows
+			c.text = fmt.Sprintf("row %s, column %s: want %s, got %s", Thousands(c.rows), show(names[i]), show(cell), show(got[at]))
 		}
-		if c.spelling(cell, other) {
-			continue
-		}
-		if c.first == 0 {
-			c.first, c.firstColumn = c.wantRows, i
-			c.firstWant, c.firstGot = show(cell), show(other)
-		}
-		c.columns[i], differs = true, true
 	}
 	if differs {
 		c.differing++
 	}
 }
 
-// spelling reports whether two cells have one value, and notes how far apart
+// equal reports whether two cells have one value, and notes how far apart
 // numbers are.
-func (c *tableWalk) spelling(w, g []byte) bool {
-	if isMissing(w) && isMissing(g) {
-		c.spelledMissing = true
+func (c *tableWalk) equal(want, got string) bool {
+	if isMissing(want) && isMissing(got) {
 		return true
 	}
-	x, ok := number(w)
-	y, too := number(g)
+	x, ok := number(want)
+	y, too := number(got)
 	if !ok || !too {
 		c.numbersOnly = false
 		return false
 	}
-	if x == y {
-		c.spelledNumber = true
-		return true
+	if x != y {
+		c.largest = max(c.largest, math.Abs(x-y)/max(math.Abs(x), math.Abs(y)))
 	}
-	c.largest = max(c.largest, math.Abs(x-y)/max(math.Abs(x), math.Abs(y)))
-	return false
+	return x == y
 }
 
-func (c *tableWalk) equalRows() bool {
-	return c.first == 0 && c.wantRows == c.gotRows && len(c.missing)+len(c.extra) == 0
-}
-
-// same describes tables of equal content.
-func (c *tableWalk) same(more ...string) Difference {
-	ways, details := formWays(c.want.form(), c.got.form())
-	if c.spelledMissing {
-		ways = append(ways, missingSpell)
-	}
-	if c.spelledNumber {
-		ways = append(ways, numberSpell)
-	}
-	if !c.json && !slices.Equal(c.wantNames, c.gotNames) {
-		ways = append(ways, columnOrder)
-	}
-	if ways = append(ways, more...); len(ways) == 0 {
-		ways = append(ways, layout)
-	}
-	return same(ways...).because(details...)
-}
-
-// orElse tells rows in another order from rows that differ.
-func (c *tableWalk) orElse(ctx context.Context, format string, want, got Opener) (Difference, error) {
-	sums := [2]string{}
-	for i, open := range []Opener{want, got} {
-		s, err := summariseBytes(ctx, "x."+format, open)
-		if err != nil || s.Table == nil {
-			return c.difference(), err
+// news says where tables of so many rows differ.
+func (c *tableWalk) news(want, got int64) (parts []string) {
+	switch {
+	case c.first > 0:
+		parts = append(parts, c.text)
+		if want == got {
+			parts = append(parts, fmt.Sprintf("%s of %s differ", Thousands(c.differing), count(want, "row")))
 		}
-		sums[i] = s.Table.Unordered
-	}
-	if sums[0] != sums[1] {
-		return c.difference(), nil
-	}
-	return c.same(rowOrder).because(fmt.Sprintf("first in row %s", Thousands(c.first))), nil
-}
-
-// shifted tells rows that are missing or too many in the middle from rows that
-// differ.
-func (c *tableWalk) shifted(ctx context.Context, format string, want, got Opener) (Difference, error) {
-	l := lag{row: c.first, inWant: max(0, c.wantRows-c.gotRows), got: max(0, c.gotRows-c.wantRows)}
-	again, err := walkTables(ctx, format, want, got, l)
-	if err != nil || !again.equalShifted() {
-		return c.difference(), err
-	}
-	n, what := l.inWant, "missing from"
-	if l.got > 0 {
-		n, what = l.got, "too many in"
-	}
-	text := fmt.Sprintf("%s %s the table, at row %s; all others are equal (%s)", count(n, "row"), isAre(n)+what, Thousands(c.first), c.lengths())
-	return Difference{Text: text}, nil
-}
-
-func isAre(n int64) string {
-	if n == 1 {
-		return "is "
-	}
-	return "are "
-}
-
-// equalShifted reports whether all rows but those passed over are equal.
-func (c *tableWalk) equalShifted() bool { return c.first == 0 && c.wantRows == c.gotRows }
-
-func (c *tableWalk) lengths() string {
-	return fmt.Sprintf("want %s, got %s", count(c.wantRows, "row"), Thousands(c.gotRows))
-}
-
-// difference describes tables that differ.
-func (c *tableWalk) difference() Difference {
-	var parts []string
-	if c.first > 0 {
-		parts = append(parts, fmt.Sprintf("row %s, column %s: want %s, got %s", Thousands(c.first), show([]byte(c.wantNames[c.firstColumn])), c.firstWant, c.firstGot),
-			fmt.Sprintf("%s of %s and %d of %s differ", Thousands(c.differing), count(min(c.wantRows, c.gotRows), "row"), len(c.columns), count(int64(len(c.wantNames)), "column")))
-		if c.numbersOnly && c.largest < 1e-6 {
+		if want == got && c.numbersOnly && c.largest < 1e-6 {
 			parts = append(parts, fmt.Sprintf("all are numbers that are equal but for rounding, by at most %.1e of their size", c.largest))
 		}
-	}
-	parts = append(parts, columnNews(c.missing, c.extra)...)
-	parts = append(parts, rowNews(c.wantRows, c.gotRows, c.first == 0)...)
-	return Difference{Text: strings.Join(parts, "; ")}
-}
-
-func columnNews(missing, extra []string) (parts []string) {
-	if len(missing) > 0 {
-		parts = append(parts, count(int64(len(missing)), "column")+" missing: "+some(missing))
-	}
-	if len(extra) > 0 {
-		parts = append(parts, count(int64(len(extra)), "column")+" too many: "+some(extra))
+	case want > got:
+		parts = append(parts, count(want-got, "row")+" missing at the end")
+	case want < got:
+		parts = append(parts, count(got-want, "extra row")+" at the end")
 	}
 	return parts
 }
 
-// rowNews tells of different numbers of rows; atEnd says that the rows both
-// tables have are equal.
-func rowNews(want, got int64, atEnd bool) []string {
-	lengths := fmt.Sprintf("want %s, got %s", count(want, "row"), Thousands(got))
-	switch {
-	case want == got:
-		return nil
-	case !atEnd:
-		return []string{lengths}
-	case want > got:
-		return []string{"the last " + count(want-got, "row") + " missing; " + lengths}
+// listed writes a list as people do: a, b and c.
+func listed(items []string) string {
+	if n := len(items); n > 1 {
+		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
 	}
-	return []string{count(got-want, "row") + " too many at the end; " + lengths}
+	return strings.Join(items, "")
+}
+
+// some lists the first names and says how many more there are.
+func some(names []string) string {
+	const most = 5
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, show(name))
+	}
+	if len(names) > most {
+		quoted = append(quoted, fmt.Sprintf("%d more", len(names)-most))
+	}
+	return listed(quoted)
+}
+
+// show quotes a cell, cut to what fits a line.
+func show(cell string) string {
+	const longest = 60
+	if len(cell) > longest {
+		return strconv.Quote(cell[:longest]) + "…"
+	}
+	return strconv.Quote(cell)
+}
+
+// count writes a number with its noun.
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Thousands(n) + " " + noun
+}
+
+// Thousands writes a number with commas.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
