@@ -217,12 +217,11 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	codes, _ := rowCodes(right.Len()+left.Len(), true, func(k, i int) table.Value {
-		if i < right.Len() {
-			return rc.Columns()[k].Value(i)
-		}
-		return lc.Columns()[k].Value(i - right.Len())
-	}, len(columns))
+	both := make([]stacked, len(columns))
+	for k := range both {
+		both[k] = stacked{rc.Columns()[k], lc.Columns()[k]}
+	}
+	codes, _ := codesOf(true, both...)
 	partners := map[int][]int{}
 	for i, code := range codes[:right.Len()] {
 		partners[code] = append(partners[code], i)
@@ -249,6 +248,18 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 	return left.Take(rowsLeft).With(rest.Take(rowsRight).Columns()...)
 }
 
+// stacked are two columns, one below the other.
+type stacked struct{ upper, lower *table.Column }
+
+func (s stacked) Len() int { return s.upper.Len() + s.lower.Len() }
+
+func (s stacked) Value(i int) table.Value {
+	if n := s.upper.Len(); i >= n {
+		return s.lower.Value(i - n)
+	}
+	return s.upper.Value(i)
+}
+
 // sequenceOptions are the options of sequence.
 type sequenceOptions struct {
 	Start int `verb:"start"`
@@ -272,30 +283,15 @@ var numberGroupsVerb = Verb{
 	Detail:  "sort = false numbers the groups in order of first appearance. All missing cells are one group, which comes last when groups are sorted.",
 	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
 	Func: func(c *table.Column, o *groupOptions) *table.Column {
-		number := map[key]int64{}
-		var first []int // by number, the row of its first cell
+		groups := rowsByCode(codesOf(true, c))
+		if !isFalse(o.Sort) {
+			slices.SortFunc(groups, func(a, b []int) int { return compareValues(c.Value(a[0]), c.Value(b[0])) })
+		}
 		out := make([]int64, c.Len())
-		for i := range out {
-			k := keyOf(c.Value(i))
-			n, ok := number[k]
-			if !ok {
-				n = int64(len(first))
-				number[k] = n
-				first = append(first, i)
+		for n, rows := range groups {
+			for _, i := range rows {
+				out[i] = int64(n)
 			}
-			out[i] = n
-		}
-		if isFalse(o.Sort) {
-			return table.FromInts(c.Name(), out)
-		}
-		order := span(0, len(first))
-		slices.SortFunc(order, func(a, b int) int { return compareValues(c.Value(first[a]), c.Value(first[b])) })
-		rank := make([]int64, len(first))
-		for r, n := range order {
-			rank[n] = int64(r)
-		}
-		for i, n := range out {
-			out[i] = rank[n]
 		}
 		return table.FromInts(c.Name(), out)
 	},
@@ -306,12 +302,12 @@ var countWithinVerb = Verb{
 	Summary: "A column that counts, for each row, the earlier rows with the same cell, starting at 0 or at start.",
 	Source:  "pandas.Series.groupby.cumcount",
 	Func: func(c *table.Column, o *sequenceOptions) *table.Column {
-		seen := map[key]int64{}
+		codes, count := codesOf(true, c)
+		next := make([]int64, count)
 		out := make([]int64, c.Len())
-		for i := range out {
-			k := keyOf(c.Value(i))
-			out[i] = int64(o.Start) + seen[k]
-			seen[k]++
+		for i, code := range codes {
+			out[i] = int64(o.Start) + next[code]
+			next[code]++
 		}
 		return table.FromInts(c.Name(), out)
 	},

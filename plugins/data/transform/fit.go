@@ -15,7 +15,8 @@ var firstFitVerb = Verb{
 		if size < 0 {
 			return nil, fmt.Errorf("first_fit: size %d is negative", size)
 		}
-		keys, count := groupsOf(c)
+		keys, n := codesOf(true, c)
+		count := sizes(keys, n)
 		fits := make([]bool, len(count))
 		for k, n := range count {
 			if fits[k] = n <= size; fits[k] {
@@ -28,23 +29,4 @@ var firstFitVerb = Verb{
 		}
 		return table.FromBools(c.Name(), taken, nil), nil
 	},
-}
-
-// groupsOf numbers the groups of equal cells in order of first appearance and
-// returns each row's number and each group's size.
-func groupsOf(c *table.Column) (number, count []int) {
-	seen := map[key]int{}
-	number = make([]int, c.Len())
-	for i := range number {
-		k := keyOf(c.Value(i))
-		n, ok := seen[k]
-		if !ok {
-			n = len(count)
-			seen[k] = n
-			count = append(count, 0)
-		}
-		number[i] = n
-		count[n]++
-	}
-	return number, count
 }

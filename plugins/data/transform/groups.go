@@ -104,13 +104,7 @@ var groupJoinVerb = Verb{
 // the table, without the rows that miss a key. Groups come sorted by their
 // keys, or in order of first appearance.
 func groupRows(keys *table.Table, sorted bool) [][]int {
-	codes, n := rowCodes(keys.Len(), false, func(k, i int) table.Value { return keys.Columns()[k].Value(i) }, len(keys.Columns()))
-	groups := make([][]int, n)
-	for i, code := range codes {
-		if code >= 0 {
-			groups[code] = append(groups[code], i)
-		}
-	}
+	groups := rowsByCode(codesOf(false, keys.Columns()...))
 	if sorted {
 		slices.SortStableFunc(groups, func(a, b []int) int {
 			for _, c := range keys.Columns() {
@@ -124,19 +118,27 @@ func groupRows(keys *table.Table, sorted bool) [][]int {
 	return groups
 }
 
-// rowCodes numbers the combinations of the cells of some columns in order of
-// first appearance. A row with a missing cell has the code -1, unless missing
-// cells count as equal.
-func rowCodes(rows int, missing bool, cell func(column, row int) table.Value, columns int) (codes []int, count int) {
+// cells are a column, or stacked ones.
+type cells interface {
+	Len() int
+	Value(i int) table.Value
+}
+
+// codesOf numbers the combinations of the cells of columns of one length in
+// order of first appearance. A row with a missing cell has the code -1, unless
+// missing cells count as equal.
+func codesOf[C cells](missing bool, columns ...C) (codes []int, count int) {
 	type pair struct {
 		before int
 		cell   key
 	}
-	codes = make([]int, rows)
-	for k := range columns {
+	for k, c := range columns {
+		if k == 0 {
+			codes = make([]int, c.Len())
+		}
 		seen := map[pair]int{}
 		for i := range codes {
-			v := cell(k, i)
+			v := c.Value(i)
 			if codes[i] < 0 || !missing && v.IsMissing() {
 				codes[i] = -1
 				continue
@@ -154,19 +156,45 @@ func rowCodes(rows int, missing bool, cell func(column, row int) table.Value, co
 	return codes, count
 }
 
+// sizes returns how many rows have each code.
+func sizes(codes []int, count int) []int {
+	out := make([]int, count)
+	for _, code := range codes {
+		if code >= 0 {
+			out[code]++
+		}
+	}
+	return out
+}
+
+// rowsByCode returns the rows of each code, in their order. All share one
+// backing array.
+func rowsByCode(codes []int, count int) [][]int {
+	all, out := make([]int, len(codes)), make([][]int, count)
+	start := 0
+	for code, n := range sizes(codes, count) {
+		out[code] = all[start : start : start+n]
+		start += n
+	}
+	for i, code := range codes {
+		if code >= 0 {
+			out[code] = append(out[code], i)
+		}
+	}
+	return out
+}
+
 var groupSizeVerb = Verb{
 	Name: "group_size", Params: []string{"column"},
 	Summary: "A column with the size of each row's group, where a group is all rows with the same cell.",
 	Detail:  "All missing cells are one group.",
 	Source:  "column.groupby(column, dropna=False).transform(\"size\")",
 	Func: func(c *table.Column) *table.Column {
-		size := map[key]int64{}
-		for i := range c.Len() {
-			size[keyOf(c.Value(i))]++
-		}
+		codes, count := codesOf(true, c)
+		size := sizes(codes, count)
 		out := make([]int64, c.Len())
-		for i := range out {
-			out[i] = size[keyOf(c.Value(i))]
+		for i, code := range codes {
+			out[i] = int64(size[code])
 		}
 		return table.FromInts(c.Name(), out)
 	},

@@ -180,13 +180,7 @@ var uniqueVerb = Verb{
 	Detail:  "All missing cells count as one value.",
 	Source:  "pandas.Series.unique",
 	Func: func(c *table.Column) *table.Column {
-		seen := map[key]bool{}
-		return takeColumn(c, where(c.Len(), func(i int) bool {
-			k := keyOf(c.Value(i))
-			first := !seen[k]
-			seen[k] = true
-			return first
-		}))
+		return takeColumn(c, firstOf(rowsByCode(codesOf(true, c))))
 	},
 }
 
@@ -364,10 +358,10 @@ var takeGroupsVerb = Verb{
 		if err != nil {
 			return nil, err
 		}
-		groups := map[key][]int{}
-		for i := range c.Len() {
-			k := keyOf(c.Value(i))
-			groups[k] = append(groups[k], i)
+		rows := rowsByCode(codesOf(true, c))
+		groups := make(map[key][]int, len(rows))
+		for _, group := range rows {
+			groups[keyOf(c.Value(group[0]))] = group
 		}
 		var at []int
 		for _, v := range keys {

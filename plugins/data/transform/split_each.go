@@ -30,9 +30,8 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (p
 	if o.TestSize == nil || !(*o.TestSize > 0 && *o.TestSize < 1) {
 		return parts{}, fmt.Errorf("train_test_split_each: test_size must be a share between 0 and 1")
 	}
-	codes, count := rowCodes(groups.Len(), true, func(_, i int) table.Value { return groups.Value(i) }, 1)
 	var train, test []int
-	for _, members := range rowsByCode(codes, count) {
+	for _, members := range rowsByCode(codesOf(true, groups)) {
 		first, second, err := o.split(len(members))
 		if err != nil {
 			return parts{}, fmt.Errorf("train_test_split_each: group %s: %w", groups.Text(members[0]), err)
@@ -45,28 +44,6 @@ func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (p
 		}
 	}
 	return parts{Train: rows.Take(train), Test: rows.Take(test)}, nil
-}
-
-// rowsByCode returns the rows of each code, in their order. All share one
-// backing array.
-func rowsByCode(codes []int, count int) [][]int {
-	ends := make([]int, count)
-	for _, code := range codes {
-		ends[code]++
-	}
-	for g := 1; g < count; g++ {
-		ends[g] += ends[g-1]
-	}
-	all, out := make([]int, len(codes)), make([][]int, count)
-	start := 0
-	for g, end := range ends {
-		out[g] = all[start:start:end]
-		start = end
-	}
-	for i, code := range codes {
-		out[code] = append(out[code], i)
-	}
-	return out
 }
 
 // split divides the rows of one group.
