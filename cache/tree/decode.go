@@ -99,22 +99,6 @@ func (d *Decoder) readLine() ([]byte, error) {
 	return nil, err
 }
 
-// decode reads a whole encoding.
-func decode(data []byte) ([]Entry, error) {
-	entries := make([]Entry, 0, max(0, bytes.Count(data, []byte{'\n'})-1))
-	d := NewDecoder(bytes.NewReader(data))
-	for {
-		e, err := d.Next()
-		if errors.Is(err, io.EOF) {
-			return entries, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
-	}
-}
-
 func parseEntry(line []byte) (Entry, error) {
 	var e Entry
 	if len(line) < 2 || line[1] != ' ' {

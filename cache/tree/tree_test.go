@@ -184,3 +184,19 @@ func TestRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// decode reads a whole encoding.
+func decode(data []byte) ([]Entry, error) {
+	entries := make([]Entry, 0, max(0, bytes.Count(data, []byte{'\n'})-1))
+	d := NewDecoder(bytes.NewReader(data))
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+}

@@ -55,9 +55,6 @@ func useLedger(l *Ledger) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if _, err := l.prune(retention{Newest: 5}); err != nil {
-			return err
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,9 +140,6 @@ func TestUnreadableRun(t *testing.T) {
 	got, err := l.List()
 	if err != nil || len(got) != 2 || got[0].ID != newer || got[0].State != Unreadable || got[0].Started.Day() != 21 || got[1].ID != older {
 		t.Errorf("List: %+v, %v", got, err)
-	}
-	if removed, err := l.prune(retention{}); err != nil || slices.Contains(removed, newer) {
-		t.Errorf("Prune removed %v, %v; want the unreadable run kept", removed, err)
 	}
 }
 
@@ -381,50 +377,5 @@ func TestBeginFails(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "runs")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-func TestPrune(t *testing.T) {
-	l := New(t.TempDir())
-	ids := make([]string, 6)
-	for i := range ids {
-		path := pipeline
-		if i == 1 {
-			path = "/home/me/other.hcl"
-		}
-		r := begin(t, l, Opening{Info: Info{Pipeline: path, Started: at(i).Time}})
-		ids[i] = r.ID()
-		if i != 2 { // which goes on running
-			r.Close()
-		}
-	}
-	got, err := l.prune(retention{Newest: 1, Since: at(4).Time, Keep: func(e Entry) bool { return e.ID == ids[0] }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{ids[3]}, got); d != "" {
-		t.Errorf("removed (-want +got):\n%s", d)
-	}
-	old := filepath.Join(l.runs(), ".new-1")
-	for _, dir := range []string{".new-1", ".new-2", ".gone-x"} {
-		if err := os.MkdirAll(filepath.Join(l.runs(), dir, "logs"), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(old, at(0).Time, time.Now().Add(-2*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = l.prune(retention{}); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{ids[5], ids[4], ids[1], ids[0]}, got); d != "" {
-		t.Errorf("removed (-want +got):\n%s", d)
-	}
-	left, err := os.ReadDir(l.runs())
-	if err != nil || len(left) != 2 || left[0].Name() != ".new-2" || left[1].Name() != ids[2] {
-		t.Errorf("left: %v, %v", left, err)
-	}
-	if _, err := New(filepath.Join(l.dir, "none")).prune(retention{}); err != nil {
-		t.Errorf("empty ledger: %v", err)
 	}
 }

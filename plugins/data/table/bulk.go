@@ -28,11 +28,6 @@ func intAsFloat(c *Column, i int) float64 {
 	return float64(v.ints[r])
 }
 
-// bools returns all cells as Bool does.
-func (c *Column) bools() []bool {
-	return bulk(c, Bool, nil, false, (*Column).Bool)
-}
-
 // Texts returns all cells as Text does; the texts of a Text column share its
 // memory.
 func (c *Column) Texts() []string {

@@ -169,7 +169,6 @@ func TestBulk(t *testing.T) {
 		{tb.Take([]int{4, -1}).cols[0].Texts(), []string{"5.0", ""}},
 		{f.MissingCount(), 1},
 		{s.MissingCount(), 1},
-		{n.bools(), []bool{true, true, true, true, true}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got, cmp.Comparer(func(a, b float64) bool { return a == b || a != a && b != b })); diff != "" {
 			t.Errorf("-want +got\n%s", diff)

@@ -83,8 +83,8 @@ func TestChanges(t *testing.T) {
 		name, want string
 		got        Value
 	}{
-		{"with in place", `{"a": 1, "b": null, "c": [2]}`, v.with("b", Value{})},
-		{"with at the end", `{"a": 1, "b": "x", "c": [2], "d": 3}`, v.with("d", OfInt(3))},
+		{"with in place", `{"a": 1, "b": null, "c": [2]}`, v.WithAll(Member{"b", Value{}})},
+		{"with at the end", `{"a": 1, "b": "x", "c": [2], "d": 3}`, v.WithAll(Member{"d", OfInt(3)})},
 		{"with all", `{"a": 4, "b": "x", "c": [2], "d": 6}`, v.WithAll(Member{"d", OfInt(3)}, Member{"a", OfInt(4)}, Member{"d", OfInt(6)})},
 		{"with all of a new one", `{"x": 2, "y": 3}`, OfObject(Member{"x", OfInt(1)}, Member{"y", OfInt(3)}, Member{"x", OfInt(2)})},
 		{"select", `{"c": [2], "a": 1}`, v.Select("c", "none", "a", "c")},

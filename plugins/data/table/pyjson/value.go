@@ -183,12 +183,9 @@ func (v Value) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// with returns the object with the member set: in its place if there is one
-// of that name, else at the end.
-func (v Value) with(name string, x Value) Value { return v.WithAll(Member{name, x}) }
-
-// WithAll returns the object with the members set one after the other as With
-// does. A value that is no object counts as an empty one.
+// WithAll returns the object with the members set one after the other: in its
+// place if there is one of that name, else at the end. A value that is no object
+// counts as an empty one.
 func (v Value) WithAll(members ...Member) Value {
 	if v.kind != Object {
 		v = OfObject()
