@@ -18,6 +18,7 @@ import (
 //	agent "baseline" {
 //	  command = ["mleflow", "agent", "baseline"]
 //	  secrets = { API_KEY = "env:API_KEY" }
+//	  models  = [model.main]
 //	}
 //
 // The image may be the output of another step, which then is done first.
@@ -92,6 +93,9 @@ func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl
 	out, err := convert.Convert(v, want)
 	if err != nil {
 		path, text := mismatch(v, want)
+		if name == "models" {
+			text = "must be a model block, such as model.NAME, in a list: models = [model.NAME]"
+		}
 		return v, diag.List{diag.Error(e.Range(), "Wrong type of argument", "%s%s of an agent %s.", name, path, text)}
 	}
 	switch plain, marks := out.Unmark(); {
@@ -101,6 +105,8 @@ func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl
 		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
 	case name == "secrets":
 		diags = checkSecrets(e.Range(), plain)
+	case name == "models":
+		diags = checkModels(e.Range(), plain)
 	}
 	return out, diags
 }
@@ -125,6 +131,26 @@ func checkSecrets(r hcl.Range, secrets cty.Value) (diags diag.List) {
 	return diags
 }
 
+// checkModels refuses the same block twice.
+func checkModels(r hcl.Range, models cty.Value) diag.List {
+	if !models.IsKnown() {
+		return nil
+	}
+	seen := map[string]bool{}
+	for it := models.ElementIterator(); it.Next(); {
+		_, m := it.Element()
+		if m, _ = m.Unmark(); !m.IsKnown() || m.IsNull() {
+			continue
+		}
+		name, _ := m.GetAttr("name").Unmark()
+		if seen[name.AsString()] {
+			return diag.List{diag.Error(r, "Duplicate model", "The model %q is in the list of the agent's models twice. Remove one of them.", name.AsString())}
+		}
+		seen[name.AsString()] = true
+	}
+	return nil
+}
+
 func notReference(s string) bool {
 	_, err := secret.ParseRef(s)
 	return err != nil
@@ -136,6 +162,10 @@ func emptyOf(ty cty.Type) cty.Value {
 		return cty.ListValEmpty(ty.ElementType())
 	case ty.IsMapType():
 		return cty.MapValEmpty(ty.ElementType())
+	case ty == cty.Number:
+		return cty.Zero
+	case ty == cty.Bool:
+		return cty.False
 	default:
 		return cty.StringVal("")
 	}

@@ -334,6 +334,8 @@ func (g *Graph) private(m origin) bool {
 		return true
 	case step.Public:
 		return false
+	case step.Withheld:
+		return !m.replayed
 	default:
 		return from.Private
 	}

@@ -30,6 +30,7 @@ type Graph struct {
 
 	mu     sync.Mutex
 	locals map[string]cty.Value
+	models map[string]cty.Value
 	agents map[string]cty.Value
 	blocks map[*Step]*block
 	// stale nodes must be evaluated again because a small value they depend
@@ -78,7 +79,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	g := &Graph{
 		Pipeline: p, vars: values,
 		byAddr: map[addr.Instance]int{},
-		locals: map[string]cty.Value{}, agents: map[string]cty.Value{},
+		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}
 	var diags diag.List
@@ -102,6 +103,8 @@ func (g *Graph) expandNode(n node) (diags diag.List) {
 	switch {
 	case n.local != nil:
 		g.locals[n.local.Name], diags = g.evaluate(n.local.Expr, g.scope(n.expressions()))
+	case n.model != nil:
+		g.models[n.model.Name], diags = g.modelValue(n.model)
 	case n.agent != nil:
 		g.agents[n.agent.Name], diags = g.agentValue(n.agent)
 	default:
@@ -317,11 +320,7 @@ func (g *Graph) refresh() {
 		case g.dependsOnStale(n):
 			// Diagnostics were reported by Expand; a value that now fails
 			// stays unknown and fails where it is used.
-			if n.local != nil {
-				g.locals[n.local.Name], _ = g.evaluate(n.local.Expr, g.scope(n.expressions()))
-			} else {
-				g.agents[n.agent.Name], _ = g.agentValue(n.agent)
-			}
+			_ = g.expandNode(n)
 			g.stale[name] = true
 		}
 	}
@@ -346,6 +345,8 @@ func (g *Graph) isStale(t hcl.Traversal) bool {
 		return s != nil && g.stale[s.Addr.String()]
 	case "local":
 		return g.anyStale(memberNodes(t, "local.", slices.Collect(maps.Keys(g.locals))))
+	case "model":
+		return g.anyStale(memberNodes(t, "model.", slices.Collect(maps.Keys(g.models))))
 	case "agent":
 		return g.anyStale(memberNodes(t, "agent.", slices.Collect(maps.Keys(g.agents))))
 	}

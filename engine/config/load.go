@@ -68,10 +68,11 @@ func newPipeline(path string, opts Options) *Pipeline {
 	p := &Pipeline{
 		Path:      path,
 		Files:     diag.Sources{},
-		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Agents: map[string]*Agent{},
+		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Models: map[string]*Model{}, Agents: map[string]*Agent{},
 		byAddr: map[addr.Step]*Step{},
 		funcs:  functions(opts.Functions),
 	}
+	p.kinds = opts.Kinds
 	p.local = local.Folder(folderOf(path), opts.Private)
 	return p
 }
@@ -94,7 +95,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, agent, step and output blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step and output blocks.")
 		}
 	}
 	return diags
@@ -123,6 +124,8 @@ func (l *loader) block(b *hcl.Block) diag.List {
 		return l.variable(b)
 	case "locals":
 		return l.locals(b)
+	case "model":
+		return l.model(b)
 	case "agent":
 		return l.agent(b)
 	case "step":

@@ -11,6 +11,8 @@ import (
 type origin struct {
 	// inst indexes Graph.Instances, out the outputs of its kind.
 	inst, out int
+	// replayed says that the output is a recording that a model block replays.
+	replayed bool
 }
 
 type sensitiveMark string

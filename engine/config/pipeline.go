@@ -29,12 +29,14 @@ type Pipeline struct {
 
 	Variables map[string]*Variable
 	Locals    map[string]*Local
+	Models    map[string]*Model
 	Agents    map[string]*Agent
 	// Steps are in the order of the file, after those of the file it extends.
 	Steps []*Step
 	// Outputs are in the same order.
 	Outputs []*Output
 
+	kinds  *step.Registry
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
 	local  *local.Files

@@ -165,7 +165,7 @@ func (g *Graph) checkPublishedStep(inst *Instance, p *Publication, args map[stri
 	for o := range inst.Step.Kind.Outputs {
 		name := inst.Step.Kind.Outputs[o].Name
 		names = append(names, name)
-		if (p.Name == "" || p.Name == name) && g.hidden(origin{inst.index, o}) {
+		if (p.Name == "" || p.Name == name) && g.hidden(origin{inst: inst.index, out: o}) {
 			private = append(private, name)
 		}
 	}
@@ -219,6 +219,9 @@ func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
 // is made from them by a step whose results are not known to be scores.
 func (g *Graph) hidden(m origin) bool {
 	kind := g.Instances[m.inst].Step.Kind
+	if kind.Outputs[m.out].Secrecy == step.Withheld {
+		return false
+	}
 	return g.private(m) && (kind.Outputs[m.out].Secrecy == step.Private || !kind.Results)
 }
 

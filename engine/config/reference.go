@@ -15,10 +15,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// node is something that is evaluated once per pipeline: a local, an agent or
-// a step block. Exactly one field is set.
+// node is something that is evaluated once per pipeline: a local, a model, an
+// agent or a step block. Exactly one field is set.
 type node struct {
 	local *Local
+	model *Model
 	agent *Agent
 	step  *Step
 }
@@ -27,6 +28,8 @@ func (n node) String() string {
 	switch {
 	case n.local != nil:
 		return "local." + n.local.Name
+	case n.model != nil:
+		return "model." + n.model.Name
 	case n.agent != nil:
 		return "agent." + n.agent.Name
 	default:
@@ -39,6 +42,8 @@ func (n node) expressions() []hcl.Expression {
 	switch {
 	case n.local != nil:
 		return []hcl.Expression{n.local.Expr}
+	case n.model != nil:
+		return n.model.expressions()
 	case n.agent != nil:
 		return sortedExprs(n.agent.Attrs)
 	default:
@@ -69,11 +74,14 @@ func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
 	return list
 }
 
-// nodes lists all nodes: locals and agents by name, steps as in the file.
+// nodes lists all nodes: locals, models and agents by name, steps as in the file.
 func (p *Pipeline) nodes() []node {
 	var all []node
 	for _, name := range slices.Sorted(maps.Keys(p.Locals)) {
 		all = append(all, node{local: p.Locals[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Models)) {
+		all = append(all, node{model: p.Models[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
 		all = append(all, node{agent: p.Agents[name]})
@@ -106,7 +114,7 @@ func (p *Pipeline) checkExpr(e hcl.Expression, each bool) (diags diag.List) {
 	return append(diags, p.checkOutputNames(e)...)
 }
 
-var roots = []string{"var", "local", "agent", "step", "each", "path"}
+var roots = []string{"var", "local", "model", "agent", "step", "each", "path"}
 
 func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	r := t.SourceRange()
@@ -115,6 +123,8 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return checkMember(t, "variable", p.variableNames(), "Declare it with: variable %q { … }")
 	case "local":
 		return checkMember(t, "local value", slices.Sorted(maps.Keys(p.Locals)), "Declare %q in a locals block.")
+	case "model":
+		return checkMember(t, "model", slices.Sorted(maps.Keys(p.Models)), "Declare it with: model %q { … }")
 	case "agent":
 		return checkMember(t, "agent", slices.Sorted(maps.Keys(p.Agents)), "Declare it with: agent %q { … }")
 	case "step":
@@ -129,7 +139,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return checkMember(t, "attribute of path", []string{"pipeline"}, "Instead of %q, write path.pipeline, the folder of the pipeline file.")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
-		"There is nothing called %q here.%s A reference starts with var, local, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
+		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
 func checkMember(t hcl.Traversal, what string, names []string, mend string) diag.List {
@@ -254,7 +264,7 @@ func outputNames(k *step.Kind) []string {
 	return names
 }
 
-// dependencies lists the nodes that n refers to; all agents when the agent is
+// dependencies lists the nodes that n refers to; all agents or models when one is
 // chosen by an expression.
 func (p *Pipeline) dependencies(n node, index map[string]int) []int {
 	var deps []int
@@ -276,6 +286,8 @@ func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
 		}
 	case "local":
 		names = memberNodes(t, "local.", slices.Sorted(maps.Keys(p.Locals)))
+	case "model":
+		names = memberNodes(t, "model.", slices.Sorted(maps.Keys(p.Models)))
 	case "agent":
 		names = memberNodes(t, "agent.", slices.Sorted(maps.Keys(p.Agents)))
 	}

@@ -37,11 +37,26 @@ var Blocks = []BlockDoc{
 		{"validation", false, "Block with condition and error_message. The condition can use var.name. May be repeated."},
 	}},
 	{Type: "locals", Doc: "Named expressions, used as local.name. May be repeated."},
+	{Type: "model", Labels: []string{"name"}, Doc: "A provider of language models, and what an agent may ask of it: see [models](models.md). Used as model.name or model[expression]. The provider's key stays outside the agent's sandbox.", Args: []ArgDoc{
+		{"provider", true, "The protocol: \"openai\", also that of compatible servers, \"anthropic\" or \"gemini\"."},
+		{"base_url", false, "Address of the server, such as \"http://10.0.0.5:8000/v1\". By default the provider's own."},
+		{"key", false, "The provider's key by reference: \"env:NAME\", \"file:PATH\" or \"command:LINE\". It is read when the agent starts and is never stored. Not in the key of the step."},
+		{"models", true, "List of the models that the agent may ask for. A * in a name stands for any characters."},
+		{"tools", false, "List of the provider's own abilities that the agent may use, such as \"web_search\"; none by default. See [what is refused](models.md#what-is-refused)."},
+		{"budget", false, "Block with the limits of one attempt: cost (such as \"20 USD\"), tokens, requests, per_minute (requests) and concurrent (requests at once)."},
+		{"run_budget", false, "Block with the limits of all attempts of one apply together, with the same arguments."},
+		{"price", false, "Block with a label, the name of a model or a pattern, and the price of a million tokens: input, output, cache_read, cache_write, cache_write_hour (such as \"1.25 USD\"), and max_output (the most tokens that one response has). It takes precedence over the table of prices. May be repeated."},
+		{"retry", false, "Block: attempts (how often a request is sent at most) and longest (the longest wait between two, such as \"60s\"). By default every failure is passed on to the agent."},
+		{"pause_clock", false, "True to extend the time limit of an attempt by the time that the provider made the agent wait. The result says so."},
+		{"replay", false, "A recording that answers in place of the provider: the path of a folder, the output transcript of a step, or a list of those. Without network and without key."},
+		{"on_miss", false, "What happens to a request that the recording has no answer to: \"fail\", the default, or \"live\", which asks the provider from there on."},
+	}},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
 		{"command", true, "Program and leading arguments. The program \"mleflow\" is the running binary."},
 		{"args", false, "Further arguments."},
 		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are copied to AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
 		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The process runtime ignores it."},
+		{"models", false, "List of the model blocks whose models it may use, the main one first, such as [model.main]. The variables that clients of the provider read (OPENAI_BASE_URL, OPENAI_API_KEY and so on) name a gateway and a key that is valid only there, in this attempt."},
 		{"env", false, "Environment variables, a map of strings. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
 	}},
@@ -67,6 +82,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "mleflow"},
 	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "locals"},
+	{Type: "model", LabelNames: []string{"name"}},
 	{Type: "agent", LabelNames: []string{"name"}},
 	{Type: "step", LabelNames: []string{"kind", "name"}},
 	{Type: "output", LabelNames: []string{"name"}},
@@ -84,8 +100,30 @@ var validationSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 }}
 
 var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "env"}, {Name: "secrets"},
+	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "models"}, {Name: "env"}, {Name: "secrets"},
 }}
+
+var modelSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "provider", Required: true}, {Name: "base_url"}, {Name: "key"}, {Name: "models", Required: true}, {Name: "tools"},
+		{Name: "pause_clock"}, {Name: "replay"}, {Name: "on_miss"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "budget"}, {Type: "run_budget"}, {Type: "price", LabelNames: []string{"pattern"}}, {Type: "retry"}},
+}
+
+var modelBudgetSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "cost"}, {Name: "tokens"}, {Name: "requests"}, {Name: "per_minute"}, {Name: "concurrent"},
+}}
+
+// modelBlocks are the schemas of the nested blocks of a model block.
+var modelBlocks = map[string]*hcl.BodySchema{
+	"budget": modelBudgetSchema, "run_budget": modelBudgetSchema,
+	"price": {Attributes: []hcl.AttributeSchema{
+		{Name: "input", Required: true}, {Name: "output", Required: true},
+		{Name: "cache_read"}, {Name: "cache_write"}, {Name: "cache_write_hour"}, {Name: "max_output"},
+	}},
+	"retry": {Attributes: []hcl.AttributeSchema{{Name: "attempts"}, {Name: "longest"}}},
+}
 
 var outputSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "value", Required: true}, {Name: "description"}},

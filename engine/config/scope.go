@@ -25,6 +25,8 @@ func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
 				ctx.Variables["var"] = cty.ObjectVal(g.vars)
 			case "agent":
 				ctx.Variables["agent"] = cty.ObjectVal(g.agents)
+			case "model":
+				ctx.Variables["model"] = cty.ObjectVal(g.models)
 			case "local":
 				for _, name := range memberNodes(t, "", slices.Collect(maps.Keys(g.locals))) {
 					if v, ok := g.locals[name]; ok {
@@ -103,7 +105,7 @@ func (g *Graph) instanceValue(inst *Instance) cty.Value {
 		} else if inst.outputs != nil {
 			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
 		}
-		attrs[outs[o].Name] = v.Mark(origin{inst.index, o})
+		attrs[outs[o].Name] = v.Mark(origin{inst: inst.index, out: o})
 	}
 	return cty.ObjectVal(attrs)
 }

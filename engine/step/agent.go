@@ -21,6 +21,8 @@ type Agent struct {
 	Files map[string]*Artifact `cty:"files"`
 	// Env is the environment, by name.
 	Env map[string]string `cty:"env"`
+	// Models are the model blocks whose models it may use, the main one first.
+	Models []Model `cty:"models"`
 	// Secrets maps names of environment variables to where their values
 	// come from: "env:NAME", "file:PATH" or "command:LINE".
 	Secrets map[string]string `cty:"secrets"`
@@ -35,5 +37,6 @@ var AgentType = cty.Object(map[string]cty.Type{
 	"args":    cty.List(cty.String),
 	"files":   cty.Map(ArtifactType),
 	"env":     cty.Map(cty.String),
+	"models":  cty.List(ModelType),
 	"secrets": cty.Map(cty.String),
 })

@@ -20,7 +20,8 @@
 //
 // An Output is Private, Public or inherits: private if anything the instance
 // consumed is private. An Untrusted kind may not consume a private value; the
-// engine refuses such a pipeline before anything runs.
+// engine refuses such a pipeline before anything runs. What is Withheld is for
+// people and as private to untrusted kinds; a model block may replay it.
 //
 // # Conditions
 //

@@ -69,7 +69,8 @@ func hashLimits(h *digest.Hasher, l Limits) {
 
 // hashValue adds v under label: a collection that holds content as one field
 // an element, anything else as one field. plain is true where the schema says
-// that v is a text, which then needs no quotes.
+// that v is a text, which then needs no quotes. A reference to a secret adds
+// nothing: where it is changes no result.
 func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 	ty := v.Type()
 	switch {
@@ -84,6 +85,7 @@ func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 		if a.Local != nil && a.Local.Executable() {
 			h.Bool(label+" executable", true)
 		}
+	case ty == SecretRefType:
 	case plain:
 		h.String(label, v.AsString())
 	case holdsContent(ty):

@@ -44,6 +44,10 @@ type Kind struct {
 	Blocks []Block
 	// Outputs are what an instance gives, sorted by name.
 	Outputs []Output
+	// CheckModel, for a kind that runs agents, checks what only it knows of a
+	// model block: providers, abilities, amounts. It does no I/O. The error joins
+	// one WrongArg a mistake, whose Arg is that of the block ("budget.cost").
+	CheckModel func(Model) error
 	// New decodes arguments into a step. It does no I/O. An error is shown
 	// to the person who wrote the block.
 	New func(Args) (Step, error)
@@ -123,6 +127,10 @@ const (
 	Private
 	// Public outputs may be seen by anyone, whatever they were made from.
 	Public
+	// Withheld outputs are for people: they may be published, but no untrusted
+	// step may consume them, or what is made from them. Only a model block may
+	// replay them.
+	Withheld
 )
 
 // Output is one named result of a kind.

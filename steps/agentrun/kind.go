@@ -81,7 +81,7 @@ func Kind(deps Deps) step.Kind {
 	tidied, memo := &sync.Once{}, &sync.Map{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
-		Version: "5",
+		Version: "6",
 		Doc: "Runs an agent on a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,

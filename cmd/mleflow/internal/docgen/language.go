@@ -32,7 +32,7 @@ func Language(added map[string]function.Function) []byte {
 	p.heading(2, "Names")
 	p.table([]string{"Name", "Meaning"}, [][]string{
 		{"`var.NAME`", "The value of a variable."}, {"`local.NAME`", "A named expression."},
-		{"`agent.NAME`, `agent[TEXT]`", "An agent block."}, {"`each.key`, `each.value`", "The element of `for_each`."},
+		{"`model.NAME`, `model[TEXT]`", "A model block."}, {"`agent.NAME`, `agent[TEXT]`", "An agent block."}, {"`each.key`, `each.value`", "The element of `for_each`."},
 		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path; what Terraform calls `path.module`. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
 		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`."},
 	})

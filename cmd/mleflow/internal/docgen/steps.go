@@ -54,6 +54,8 @@ func secrecyText(s step.Secrecy) string {
 		return "never"
 	case step.Public:
 		return "yes"
+	case step.Withheld:
+		return "never; a model block may replay it"
 	default:
 		return "if its inputs are"
 	}

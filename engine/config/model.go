@@ -1,0 +1,285 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Model is a model block.
+type Model struct {
+	Name  string
+	Attrs map[string]hcl.Expression
+	// Blocks are the expressions of its nested blocks by their type, Prices
+	// those of its price blocks by their label.
+	Blocks, Prices map[string]map[string]hcl.Expression
+	Range          hcl.Range
+}
+
+func (m *Model) expressions() []hcl.Expression {
+	all := sortedExprs(m.Attrs)
+	for _, blocks := range []map[string]map[string]hcl.Expression{m.Blocks, m.Prices} {
+		for _, name := range slices.Sorted(maps.Keys(blocks)) {
+			all = append(all, sortedExprs(blocks[name])...)
+		}
+	}
+	return all
+}
+
+// rangeOf returns the place of an argument as Kind.CheckModel names it: an
+// argument, BLOCK.ARGUMENT or price.LABEL.ARGUMENT; the header for others.
+func (m *Model) rangeOf(arg string) hcl.Range {
+	places := map[string]hcl.Expression{}
+	add := func(prefix string, exprs map[string]hcl.Expression) {
+		for name, e := range exprs {
+			places[prefix+name] = e
+		}
+	}
+	add("", m.Attrs)
+	for name, exprs := range m.Blocks {
+		add(name+".", exprs)
+	}
+	for label, exprs := range m.Prices {
+		add("price."+label+".", exprs)
+	}
+	if e := places[arg]; e != nil {
+		return e.Range()
+	}
+	return m.Range
+}
+
+func (l *loader) model(b *hcl.Block) diag.List {
+	name := b.Labels[0]
+	diags := checkName("model", name, b.LabelRanges[0])
+	content, more := b.Body.Content(modelSchema)
+	diags = append(diags, more...)
+	if old := l.p.Models[name]; old != nil {
+		return append(diags, duplicate("model", name, b.LabelRanges[0], old.Range))
+	}
+	m := &Model{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange,
+		Blocks: map[string]map[string]hcl.Expression{}, Prices: map[string]map[string]hcl.Expression{}}
+	for _, nested := range content.Blocks {
+		schema, into, label := modelBlocks[nested.Type], m.Blocks, nested.Type
+		if nested.Type == "price" {
+			into, label = m.Prices, nested.Labels[0]
+		}
+		inner, more := nested.Body.Content(schema)
+		diags = append(diags, more...)
+		if into[label] != nil {
+			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "The model %q has a block %s already. Remove one of them.", name, describeBlock(nested)))
+			continue
+		}
+		into[label] = exprs(inner.Attributes)
+	}
+	l.p.Models[name] = m
+	return diags
+}
+
+func describeBlock(b *hcl.Block) string {
+	if len(b.Labels) > 0 {
+		return fmt.Sprintf("%s %q", b.Type, b.Labels[0])
+	}
+	return b.Type
+}
+
+// modelValue evaluates a model block:
+//
+//	model "main" {
+//	  provider = "openai"
+//	  key      = "env:OPENAI_API_KEY"
+//	  models   = ["gpt-5.5", "text-embedding-*"]
+//	  budget { cost = "20 USD" }
+//	  price "my-*" {
+//	    input  = "1.25 USD"
+//	    output = "10 USD"
+//	  }
+//	}
+//
+// A recording to replay may be the output of another step, which then is done
+// first.
+func (g *Graph) modelValue(m *Model) (cty.Value, diag.List) {
+	e := modelEval{g: g, ctx: g.scope(m.expressions())}
+	attrs := map[string]cty.Value{"name": cty.StringVal(m.Name)}
+	for _, name := range []string{"provider", "base_url", "models", "tools", "pause_clock", "on_miss"} {
+		attrs[name] = e.attr(name, m.Attrs[name], step.ModelType.AttributeType(name))
+	}
+	attrs["key"], attrs["replay"] = e.key(m.Attrs["key"]), e.replay(m.Attrs["replay"])
+	for name, ty := range map[string]cty.Type{"budget": step.ModelBudgetType, "run_budget": step.ModelBudgetType, "retry": step.ModelRetryType} {
+		attrs[name] = e.object(m.Blocks[name], ty)
+	}
+	prices := map[string]cty.Value{}
+	for label, exprs := range m.Prices {
+		prices[label] = e.object(exprs, step.ModelPriceType)
+	}
+	if attrs["prices"] = cty.MapValEmpty(step.ModelPriceType); len(prices) > 0 {
+		attrs["prices"] = cty.MapVal(prices)
+	}
+	v := cty.ObjectVal(attrs)
+	if e.diags.HasErrors() {
+		return cty.UnknownVal(step.ModelType), e.diags
+	}
+	return v, append(e.diags, g.checkModel(m, v)...)
+}
+
+// checkModel asks the kinds that know models what is wrong with one.
+func (g *Graph) checkModel(m *Model, v cty.Value) (diags diag.List) {
+	v, _ = v.UnmarkDeep()
+	if !v.IsWhollyKnown() {
+		return nil
+	}
+	var plain step.Model
+	if err := (step.Args{Value: v}).Decode(&plain); err != nil {
+		return diag.List{diag.Error(m.Range, "Invalid model", "%s", diag.Sentence(err.Error()))}
+	}
+	for _, name := range g.Pipeline.kinds.Names() {
+		check := g.Pipeline.kinds.Kind(name).CheckModel
+		if check == nil {
+			continue
+		}
+		err := check(plain)
+		if err == nil {
+			continue
+		}
+		for _, mistake := range step.Mistakes(err) {
+			at := m.Range
+			if wrong := (*step.ArgError)(nil); errors.As(mistake, &wrong) {
+				at = m.rangeOf(wrong.Arg)
+			}
+			diags = append(diags, diag.Error(at, "Invalid model", "%s", diag.Sentence(mistake.Error())))
+		}
+	}
+	return diags
+}
+
+// modelEval evaluates the arguments of one model block.
+type modelEval struct {
+	g     *Graph
+	ctx   *hcl.EvalContext
+	diags diag.List
+}
+
+// object evaluates the arguments of a nested block; those that are not written
+// are empty, and numbers are integers above 0.
+func (e *modelEval) object(exprs map[string]hcl.Expression, ty cty.Type) cty.Value {
+	attrs := map[string]cty.Value{}
+	for name, want := range ty.AttributeTypes() {
+		attrs[name] = e.attr(name, exprs[name], want)
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func (e *modelEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Value {
+	if expr == nil {
+		return emptyOf(want)
+	}
+	v, diags := e.g.evaluate(expr, e.ctx)
+	if e.diags = append(e.diags, diags...); diags.HasErrors() {
+		return emptyOf(want)
+	}
+	out, err := convert.Convert(v, want)
+	if err != nil {
+		path, text := mismatch(v, want)
+		if want.IsListType() && v.Type() == cty.String && v.IsKnown() && !v.IsMarked() && !v.IsNull() {
+			text += fmt.Sprintf("; write [%q]", v.AsString())
+		}
+		e.fail(expr, "Wrong type of argument", "%s%s of a model %s.", name, path, text)
+		return emptyOf(want)
+	}
+	plain, marks := out.Unmark()
+	switch {
+	case plain.IsNull():
+		return emptyOf(want).WithMarks(marks) // as if it were not written
+	case want == cty.Number && plain.IsKnown():
+		if n := plain.AsBigFloat(); !n.IsInt() || n.Sign() <= 0 || n.MantExp(nil) > 53 {
+			e.fail(expr, "Invalid "+name, "%s must be an integer of at least 1.", name)
+			return emptyOf(want)
+		}
+	}
+	return out
+}
+
+// key evaluates a reference to a secret. What is none is not repeated.
+func (e *modelEval) key(expr hcl.Expression) cty.Value {
+	v := e.attr("key", expr, cty.String)
+	plain, marks := v.Unmark()
+	if !plain.IsKnown() {
+		return cty.UnknownVal(step.SecretRefType).WithMarks(marks)
+	}
+	text := plain.AsString()
+	if text != "" && notReference(text) {
+		e.fail(expr, "Secret not by reference", "The key of a model must say where its value is, not contain it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".")
+		text = ""
+	}
+	return cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: text}).WithMarks(marks)
+}
+
+// replay evaluates recordings: the paths of folders of the pipeline, or outputs
+// of steps, one or a list.
+func (e *modelEval) replay(expr hcl.Expression) cty.Value {
+	none := cty.ListValEmpty(step.ArtifactType)
+	if expr == nil {
+		return none
+	}
+	v, diags := e.g.evaluate(expr, e.ctx)
+	if e.diags = append(e.diags, diags...); diags.HasErrors() {
+		return none
+	}
+	plain, marks := v.UnmarkDeep()
+	switch {
+	case plain.IsNull():
+		return none.WithMarks(marks)
+	case !plain.IsWhollyKnown():
+		return cty.UnknownVal(none.Type()).WithMarks(marks)
+	case !plain.Type().IsTupleType() && !plain.Type().IsListType():
+		plain = cty.TupleVal([]cty.Value{plain})
+	}
+	var list []cty.Value
+	for it := plain.ElementIterator(); it.Next(); {
+		_, one := it.Element()
+		if one.Type() == cty.String && !one.IsNull() {
+			content, err := artifactValue(e.g.Pipeline.local.Any(one.AsString()))
+			if err != nil {
+				e.fail(expr, "Invalid replay", "%s", diag.Sentence(err.Error()))
+				return none
+			}
+			var found cty.ValueMarks
+			one, found = content.Unmark()
+			marks = cty.NewValueMarks(append(slices.Collect(maps.Keys(marks)), slices.Collect(maps.Keys(found))...)...)
+		}
+		if one.Type() != step.ArtifactType || one.IsNull() {
+			e.fail(expr, "Invalid replay", "replay must be the path of a folder with a recording, or the output transcript of a step, or a list of those, not %s.", got(one))
+			return none
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 {
+		return none.WithMarks(marks)
+	}
+	return cty.ListVal(list).WithMarks(replayed(marks))
+}
+
+// replayed marks outputs as those of recordings that are replayed: an agent
+// never sees them as content.
+func replayed(marks cty.ValueMarks) cty.ValueMarks {
+	all := cty.ValueMarks{}
+	for m := range marks {
+		if o, ok := m.(origin); ok {
+			o.replayed = true
+			m = o
+		}
+		all[m] = struct{}{}
+	}
+	return all
+}
+
+func (e *modelEval) fail(expr hcl.Expression, summary, format string, args ...any) {
+	e.diags = append(e.diags, diag.Error(expr.Range(), summary, format, args...))
+}
