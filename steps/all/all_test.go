@@ -169,6 +169,8 @@ func sample(t *testing.T, b *steptest.Bench, ty cty.Type) cty.Value {
 	switch {
 	case ty == step.ArtifactType:
 		return b.Blob(t, "x")
+	case ty == step.SecretRefType:
+		return cty.CapsuleVal(ty, &step.SecretRef{Ref: "env:X"})
 	case ty == cty.String:
 		return cty.StringVal("x")
 	case ty == cty.Number:
