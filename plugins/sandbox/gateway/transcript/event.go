@@ -43,12 +43,20 @@ type Event struct {
 	FirstByte float64   `json:"first_byte_seconds,omitempty"`
 	Waited    float64   `json:"waited_seconds,omitempty"`
 	Attempts  []Attempt `json:"attempts,omitempty"`
-	// Replayed says that the response came from a recording.
-	Replayed bool `json:"replayed,omitempty"`
+	// Replayed says that the response came from a recording: the exchange
+	// Recording of the recorded transcript. Normalised says that the requests
+	// were equal only without times, durations and the like; see Player.
+	Replayed   bool `json:"replayed,omitempty"`
+	Recording  int  `json:"recording,omitempty"`
+	Normalised bool `json:"normalised,omitempty"`
+	// Diverged says, where a replay goes on live, why this request had no
+	// recording.
+	Diverged string `json:"diverged,omitempty"`
 	// Headers are those of the response that its client may need.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Request and Response are the bodies as they passed, by their pieces in
-	// bodies.bin. They are decoded: content encoding is the transport's.
+	// Request and Response are the bodies as they passed, by their ranges in
+	// requests.bin and responses.bin. They are decoded: content encoding is the
+	// transport's.
 	Request  Body `json:"request"`
 	Response Body `json:"response"`
 }
@@ -61,9 +69,18 @@ type Attempt struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// Body is a body by its pieces: pairs of offset and length in bodies.bin.
-// Dropped is how many bytes of it were not kept, at the limit of the transcript.
+// Body is a body by the ranges of its file that it consists of: pairs of offset
+// and length. Dropped is how many bytes of it were not kept.
 type Body struct {
 	Pieces  [][2]int64 `json:"pieces,omitempty"`
 	Dropped int64      `json:"dropped,omitempty"`
+}
+
+// Size is the length of what was kept.
+func (b Body) Size() int64 {
+	var sum int64
+	for _, p := range b.Pieces {
+		sum += p[1]
+	}
+	return sum
 }

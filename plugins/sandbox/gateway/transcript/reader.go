@@ -1,0 +1,298 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+// Reader reads a transcript, which may be one that is being written. It may be
+// used by several goroutines.
+type Reader struct {
+	events, requests, responses *bodies
+}
+
+// bodies is a file that is read.
+type bodies struct {
+	io.ReaderAt
+	close func() error
+	size  int64
+}
+
+// OpenReader opens the transcript in a folder. Files of the folder have to be
+// io.ReaderAt.
+func OpenReader(folder fs.FS) (*Reader, error) {
+	r := &Reader{}
+	if err := r.open(folder); err != nil {
+		return nil, errors.Join(fmt.Errorf("open transcript: %w", err), r.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) open(folder fs.FS) error {
+	if err := checkFormat(folder); err != nil {
+		return err
+	}
+	var err error
+	// The events first: what they name is there then.
+	for _, f := range []struct {
+		to   **bodies
+		name string
+	}{{&r.events, eventsName}, {&r.requests, requestsName}, {&r.responses, responsesName}} {
+		if *f.to, err = openBodies(folder, f.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFormat refuses a folder that is no transcript of this format.
+func checkFormat(folder fs.FS) error {
+	f, err := folder.Open(formatName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64))
+	if err == nil && string(text) != formatText {
+		err = fmt.Errorf("its format is %.40q, not %q; another version of mleflow wrote it", text, formatText)
+	}
+	return err
+}
+
+func openBodies(folder fs.FS, name string) (*bodies, error) {
+	f, err := folder.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	at, ok := f.(io.ReaderAt)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s cannot be read at an offset", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &bodies{at, f.Close, info.Size()}, nil
+}
+
+// Close closes the files.
+func (r *Reader) Close() error {
+	var all error
+	for _, b := range []*bodies{r.events, r.requests, r.responses} {
+		if b != nil {
+			all = errors.Join(all, b.close())
+		}
+	}
+	return all
+}
+
+// Events are the exchanges in the order in which they ended. A line at the end
+// that is not whole is left out; any other that cannot be read ends the events
+// with an error.
+func (r *Reader) Events() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		for e, err := range r.entries() {
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader) entries() iter.Seq2[entry, error] {
+	return entries(io.NewSectionReader(r.events, 0, r.events.size))
+}
+
+// entry is an event and where its line is.
+type entry struct {
+	*Event
+	span
+}
+
+// entries reads events.
+func entries(f io.Reader) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		lines := bufio.NewReaderSize(f, 64<<10)
+		e := entry{}
+		for n := 1; ; n++ {
+			line, err := readLine(lines)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			e.Event, e.length = &Event{}, int64(len(line))
+			if err == nil {
+				if failed := json.Unmarshal(line, e.Event); failed != nil {
+					err = fmt.Errorf("%w: %w", errDamaged, failed)
+				}
+			}
+			if err != nil {
+				yield(entry{}, fmt.Errorf("read transcript: %s:%d: %w", eventsName, n, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+			e.offset += e.length
+		}
+	}
+}
+
+var (
+	errDamaged = errors.New("the line is damaged")
+	errLine    = fmt.Errorf("%w: it is longer than %d bytes", errDamaged, maxLine)
+)
+
+// readLine reads a line with its end; what has none is io.EOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	long := bytes.Clone(line)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = r.ReadSlice('\n')
+		if long = append(long, line...); len(long) > maxLine {
+			return nil, errLine
+		}
+	}
+	return long, err
+}
+
+// span is where the line of an event is.
+type span struct{ offset, length int64 }
+
+// at reads an event again.
+func (r *Reader) at(s span) (*Event, error) {
+	line, err := readBody(r.events, r.events.size, Body{Pieces: [][2]int64{{s.offset, s.length}}})
+	e := &Event{}
+	if err == nil {
+		err = json.Unmarshal(line, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read event at %d of %s: %w", s.offset, eventsName, err)
+	}
+	return e, nil
+}
+
+// Request returns the body of a request.
+func (r *Reader) Request(e *Event) ([]byte, error) {
+	body, err := readBody(r.requests, r.requests.size, e.Request)
+	if err != nil {
+		return nil, fmt.Errorf("read request %d: %w", e.Sequence, err)
+	}
+	return body, nil
+}
+
+// Response returns the body of a response.
+func (r *Reader) Response(e *Event) ([]byte, error) {
+	body, err := readBody(r.responses, r.responses.size, e.Response)
+	if err != nil {
+		return nil, fmt.Errorf("read response %d: %w", e.Sequence, err)
+	}
+	return body, nil
+}
+
+// OpenResponse returns the body of a response as a stream.
+func (r *Reader) OpenResponse(e *Event) (io.Reader, error) {
+	if err := check(r.responses.size, e.Response); err != nil {
+		return nil, fmt.Errorf("read response %d: %w", e.Sequence, err)
+	}
+	parts := make([]io.Reader, len(e.Response.Pieces))
+	for i, p := range e.Response.Pieces {
+		parts[i] = io.NewSectionReader(r.responses, p[0], p[1])
+	}
+	return io.MultiReader(parts...), nil
+}
+
+// check refuses ranges that are not in a file of a size, or are too many bytes
+// together.
+func check(size int64, b Body) error {
+	left := int64(MaxBody)
+	for _, p := range b.Pieces {
+		switch {
+		case p[0] < 0 || p[1] < 0 || p[1] > size || p[0] > size-p[1]:
+			return fmt.Errorf("its range of %d bytes at %d is not in the file of %d bytes", p[1], p[0], size)
+		case p[1] > left:
+			return fmt.Errorf("it has more than %d bytes", MaxBody)
+		}
+		left -= p[1]
+	}
+	return nil
+}
+
+func readBody(f io.ReaderAt, size int64, b Body) ([]byte, error) {
+	if err := check(size, b); err != nil {
+		return nil, err
+	}
+	body, at := make([]byte, b.Size()), int64(0)
+	for _, p := range b.Pieces {
+		if n, err := f.ReadAt(body[at:at+p[1]], p[0]); int64(n) < p[1] {
+			return nil, fmt.Errorf("read %d bytes at %d: %w", p[1], p[0], err)
+		}
+		at += p[1]
+	}
+	return body, nil
+}
+
+// kept is what of a transcript stays when it is opened again.
+type kept struct {
+	events, requests, responses int64
+	sequence                    int
+	last                        []Body
+}
+
+// survey reads what events there are in dir, and how much of the other files
+// they name. Of a transcript that is missing nothing is kept, and nothing after
+// a line that is damaged.
+func survey(dir string, limit int64) (kept, error) {
+	var k kept
+	err := checkFormat(os.DirFS(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	f, err := os.Open(filepath.Join(dir, eventsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	defer f.Close()
+	for e, err := range entries(f) {
+		if errors.Is(err, errDamaged) {
+			break
+		}
+		if err != nil {
+			return k, err
+		}
+		if check(limit, e.Request) != nil || check(limit, e.Response) != nil {
+			break
+		}
+		k.events, k.sequence = e.offset+e.length, max(k.sequence, e.Sequence)
+		k.requests, k.responses = max(k.requests, end(e.Request)), max(k.responses, end(e.Response))
+		if k.last = append(k.last, e.Request); len(k.last) > recent {
+			k.last = k.last[1:]
+		}
+	}
+	return k, nil
+}
+
+// end is where the last of a body's ranges ends.
+func end(b Body) int64 {
+	var last int64
+	for _, p := range b.Pieces {
+		last = max(last, p[0]+p[1])
+	}
+	return last
+}

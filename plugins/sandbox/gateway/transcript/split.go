@@ -1,0 +1,93 @@
+package transcript
+
+import "slices"
+
+// longString is the length from which a string is a piece of its own, so that a
+// message that changes around it (a marker of a cache, say) costs little.
+const longString = 1 << 10
+
+// growing are the arrays that hold the messages of a conversation.
+var growing = []string{"messages", "input", "contents"}
+
+// cut is a piece of a body: body[start:end]. Grows says that it is part of the
+// conversation, and not of what each request repeats around it.
+type cut struct {
+	start, end int
+	grows      bool
+}
+
+// split divides a body where requests of a conversation have something in
+// common: at each element of the arrays of a JSON object, and around long
+// strings. The pieces are the body, without gaps. What is not JSON is split
+// somewhere or not at all; nothing depends on it but the size.
+func split(body []byte) []cut {
+	s := splitter{body: body}
+	for s.at < len(body) {
+		switch c := body[s.at]; c {
+		case '"':
+			s.text()
+			continue
+		case '{', '[':
+			s.depth++
+			if c == '[' && s.depth == 2 {
+				s.end(s.at+1, false)
+				s.array, s.grows = true, slices.Contains(growing, s.key)
+			}
+		case '}', ']':
+			if s.array && s.depth == 2 {
+				s.end(s.at, s.grows)
+				s.array, s.grows = false, false
+			}
+			s.depth--
+		case ',':
+			if s.array && s.depth == 2 {
+				s.end(s.at, s.grows)
+			}
+		}
+		s.at++
+	}
+	if s.last < len(body) {
+		s.cuts = append(s.cuts, cut{s.last, len(body), s.grows})
+	}
+	return s.cuts
+}
+
+// splitter is how far a body has been divided.
+type splitter struct {
+	body  []byte
+	at    int
+	depth int
+	// key is the last string at the top level; the name of an array is the last
+	// one before it.
+	key string
+	// array says that the position is in an array of the top level.
+	array, grows bool
+	cuts         []cut
+	last         int
+}
+
+// end ends a piece at a position, unless there are too many already.
+func (s *splitter) end(at int, grows bool) {
+	if at > s.last && len(s.cuts) < mostRanges {
+		s.cuts = append(s.cuts, cut{s.last, at, grows})
+		s.last = at
+	}
+}
+
+// text passes a string.
+func (s *splitter) text() {
+	start := s.at
+	for s.at++; s.at < len(s.body) && s.body[s.at] != '"'; s.at++ {
+		if s.body[s.at] == '\\' {
+			s.at++
+		}
+	}
+	s.at = min(s.at+1, len(s.body))
+	if s.depth == 1 {
+		s.key = string(s.body[start+1 : max(start+1, min(s.at-1, start+32))])
+	}
+	if s.at-start >= longString {
+		s.end(start, s.grows)
+		s.end(s.at, s.grows)
+	}
+}
