@@ -37,6 +37,9 @@ const (
 	verifyName     = "verify"
 )
 
+// sandboxName is a folder that the runtime sandbox keeps beside those of the cache.
+const sandboxName = "sandbox"
+
 var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName}
 
 // folder is the cache folder, as all parts of a cache know it: where things are,
@@ -108,7 +111,7 @@ func initialise(dir string) error {
 		return err
 	}
 	for _, d := range list {
-		if !slices.Contains(folderNames, d.Name()) && !strings.HasPrefix(d.Name(), formatName) {
+		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) {
 			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it holds %q): choose an empty folder", d.Name())
 		}
 	}

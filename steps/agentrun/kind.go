@@ -96,7 +96,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "The texts that the agent gets: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short text. Compare scores with published ones only if the task is the same."},
 			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task that provides the texts; by default one is added. Not in the key, because the digests of the texts are."},
-			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "How the agent is started. The runtime \"process\" does not isolate it."},
+			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "How the agent is started. The runtime \"process\" does not isolate it; \"sandbox\" isolates it without root or a daemon, and \"containerd\" needs both."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, in addition to those of the agent block, which they override."},
 			{Name: "handler", Type: cty.String, Doc: "The OCI runtime that runs the container: runc (the default), runsc, nvidia or another one that is installed. Isolating runtimes only."},
 			{Name: "user", Type: cty.String, Doc: "Numeric user and group ID, \"1000:1000\" by default. Isolating runtimes only."},

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/all"
 )
@@ -46,6 +48,7 @@ func (a *app) concretes() (*parts, error) {
 		return nil, err
 	}
 	containers := containerd.New(containerd.Options{Self: self})
+	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")})
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
@@ -53,7 +56,7 @@ func (a *app) concretes() (*parts, error) {
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
-			Runtimes: executor.NewRegistry(process.Runtime(self), containers.Runtime()),
+			Runtimes: executor.NewRegistry(process.Runtime(self), sandboxes.Runtime(), containers.Runtime()),
 			Builds:   containers.Machine(),
 			Private:  []string{folder},
 			Commands: process.New(self),

@@ -112,6 +112,13 @@ func archiveDigest(path string) (string, error) {
 	}
 }
 
+// Open reads the image at a path: an OCI layout or archive, or a root file system.
+// What has to be unpacked for it goes to dir, maxBytes at most, and stays there while
+// the image is used.
+func Open(path, dir string, maxBytes int64) (v1.Image, error) {
+	return fileImage(path, dir, newQuota(maxBytes))
+}
+
 // fileImage reads the image at a path. What has to be unpacked goes to dir.
 func fileImage(path, dir string, quota *quota) (v1.Image, error) {
 	kind, err := lookAt(path)

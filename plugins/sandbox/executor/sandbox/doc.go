@@ -1,0 +1,2 @@
+// Package sandbox is the runtime that isolates agents for any user.
+package sandbox

@@ -1,0 +1,284 @@
+package sandbox
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/v2/pkg/archive"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// unpacked is an image in the cache: a folder by its digest.
+type unpacked struct {
+	root   string
+	config ocispec.ImageConfig
+	// lock is shared by all who use the image, for as long as they do.
+	lock *os.File
+}
+
+// The names in the folder of an image.
+const (
+	rootName   = "root"
+	configName = "config.json"
+	lockName   = "lock"
+)
+
+// image returns the image, unpacked. The caller closes it when nothing uses it
+// any more.
+func (e *Executor) image(ctx context.Context, name string) (*unpacked, error) {
+	found, err := e.obtain(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("unpack image %s: %w", name, err)
+	}
+	return found, nil
+}
+
+func (e *Executor) obtain(ctx context.Context, name string) (*unpacked, error) {
+	digest, err := ResolveImage(name)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(e.opts.Dir, "images", strings.ReplaceAll(digest, ":", "-"))
+	for {
+		u, err := use(dir)
+		if u != nil || err != nil {
+			return u, err
+		}
+		if err := e.unpack(ctx, name, digest, dir); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// use opens an image that is there, and returns nothing when it is not.
+func use(dir string) (*unpacked, error) {
+	lock, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	u := &unpacked{root: filepath.Join(dir, rootName), lock: lock}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	text, err := os.ReadFile(filepath.Join(dir, configName))
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		return nil, lock.Close()
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &u.config)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	now := time.Now()
+	_ = os.Chtimes(dir, now, now) // it is in use; Sweep looks at the time
+	return u, nil
+}
+
+func (u *unpacked) close() {
+	if u != nil {
+		_ = u.lock.Close()
+	}
+}
+
+// unpack makes the folder of an image, whole or not at all. Several processes may
+// do so at once: one wins, with the same content.
+func (e *Executor) unpack(ctx context.Context, name, digest, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	guard, err := os.OpenFile(dir+".making", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer guard.Close()
+	if err := unix.Flock(int(guard.Fd()), unix.LOCK_EX); err != nil { // others wait, and find it done
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, configName)); err == nil {
+		return nil
+	}
+	work, err := os.MkdirTemp(filepath.Dir(dir), ".work-*")
+	if err != nil {
+		return err
+	}
+	defer removeAll(work)
+	img, err := e.open(ctx, name, digest, filepath.Join(work, "layout"))
+	if err != nil {
+		return err
+	}
+	made := filepath.Join(work, "image")
+	if err := os.MkdirAll(filepath.Join(made, rootName), 0o755); err != nil {
+		return err
+	}
+	if err := e.layers(ctx, img, filepath.Join(made, rootName)); err != nil {
+		return err
+	}
+	if err := describe(img, made); err != nil {
+		return err
+	}
+	removeAll(dir)
+	return os.Rename(made, dir)
+}
+
+// describe writes what is known of the image beside its files.
+func describe(img v1.Image, dir string) error {
+	text, err := img.RawConfigFile()
+	if err != nil {
+		return err
+	}
+	var config ocispec.Image
+	if err := json.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	if text, err = json.Marshal(config.Config); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, lockName), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, configName), text, 0o600))
+}
+
+// layers unpacks the image's layers one over the other, each checked by its
+// digest.
+func (e *Executor) layers(ctx context.Context, img v1.Image, root string) error {
+	config, err := checkedConfig(img)
+	if err != nil {
+		return err
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	if len(layers) != len(config.RootFS.DiffIDs) {
+		return fmt.Errorf("it has %d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
+	}
+	left := e.opts.ImageBytes
+	for i, layer := range layers {
+		n, err := applyLayer(ctx, layer, config.RootFS.DiffIDs[i], root, left)
+		if err != nil {
+			return fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+// checkedConfig returns the configuration that the manifest names by its digest.
+func checkedConfig(img v1.Image) (*v1.ConfigFile, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	text, err := img.RawConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if got := sha256.Sum256(text); hex.EncodeToString(got[:]) != manifest.Config.Digest.Hex {
+		return nil, fmt.Errorf("the configuration does not match its digest %s", manifest.Config.Digest)
+	}
+	return img.ConfigFile()
+}
+
+// applyLayer unpacks one layer, of which at most so many bytes are taken.
+func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, most int64) (int64, error) {
+	in, err := layer.Uncompressed()
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	counted := &meter{in: in, sum: sha256.New(), left: most}
+	var files int64
+	// Nothing but files, folders and links is made, and all of it is the
+	// user's, to read and to remove; containerd's code keeps names and links
+	// below the root.
+	mine := func(h *tar.Header) (bool, error) {
+		switch h.Typeflag {
+		case tar.TypeReg:
+			if files += h.Size; files > most {
+				return false, image.ErrTooLarge
+			}
+			h.Mode = h.Mode&0o777 | 0o600
+		case tar.TypeDir:
+			h.Mode = h.Mode&0o777 | 0o700
+		case tar.TypeLink, tar.TypeSymlink:
+		default:
+			return false, nil
+		}
+		for key := range h.PAXRecords {
+			if strings.HasPrefix(key, "SCHILY.xattr.") {
+				delete(h.PAXRecords, key)
+			}
+		}
+		return true, nil
+	}
+	_, err = archive.Apply(ctx, root, counted, archive.WithNoSameOwner(), archive.WithFilter(mine))
+	if err == nil {
+		_, err = io.Copy(io.Discard, counted) // what follows the end of the archive counts too
+	}
+	if errors.Is(err, image.ErrTooLarge) {
+		return 0, fmt.Errorf("%w: it takes more than its limit unpacked; MLEFLOW_IMAGE_LIMIT sets another", image.ErrTooLarge)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if got := hex.EncodeToString(counted.sum.Sum(nil)); got != want.Hex {
+		return 0, fmt.Errorf("its content has the digest %s, and %s was promised", got, want.Hex)
+	}
+	return max(files, most-counted.left), nil
+}
+
+// meter hashes what is read and stops at a limit.
+type meter struct {
+	in   io.Reader
+	sum  hash.Hash
+	left int64
+}
+
+// Read implements io.Reader.
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.in.Read(p)
+	m.sum.Write(p[:n])
+	if m.left -= int64(n); m.left < 0 {
+		return n, image.ErrTooLarge
+	}
+	return n, err
+}
+
+// removeAll removes a folder whose folders may be protected from it.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// open returns the image that the name leads to. What has to be unpacked for it
+// goes to dir.
+func (e *Executor) open(ctx context.Context, name, digest, dir string) (v1.Image, error) {
+	return image.Open(name, dir, e.opts.ImageBytes)
+}

@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// initVariable is set in the first process's own environment, so that a program
+// that does not know InitCommand cannot start itself for ever.
+const initVariable = "MLEFLOW_SANDBOX"
+
+// Init is the first process of a sandbox: it makes the guest's world from inside,
+// starts the command, reaps what ends, keeps the limits, and when it ends, the
+// kernel ends everything else in the sandbox. It returns the exit status. The
+// hidden sub-command InitCommand calls it and nothing else.
+func Init() int {
+	if os.Getenv(initVariable) == "" || os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, "mleflow "+InitCommand+" is started by mleflow itself, never by hand")
+		return 2
+	}
+	os.Clearenv()
+	unix.CloseRange(controlFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	// Whatever is sent to the first process is no reason to end.
+	signal.Notify(make(chan os.Signal, 1))
+	unix.SetNonblock(controlFD, true)
+	owner := conn{os.NewFile(controlFD, "owner")}
+	s := &sandbox{owner: owner}
+	if err := s.prepare(); err != nil {
+		_ = owner.send(message{Failed: err.Error(), Start: errors.Is(err, executor.ErrStart)})
+		return 1
+	}
+	s.supervise()
+	return 0
+}
+
+// sandbox is the life of one command, as its first process sees it.
+type sandbox struct {
+	plan      plan
+	owner     conn
+	listeners []*os.File
+	ready     ready
+
+	supervision
+}
+
+// prepare makes the guest's world and starts the command in it.
+func (s *sandbox) prepare() error {
+	if err := readPlan(&s.plan); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	unix.Umask(0o022)
+	if err := s.listen(); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(s.plan.Hostname)); err != nil {
+		return os.NewSyscallError("sethostname", err)
+	}
+	w := &world{plan: &s.plan, held: map[string]string{}}
+	if err := w.make(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
+		return os.NewSyscallError("prctl", err)
+	}
+	s.tmpfs, s.ready.Held = w.memory, w.held
+	if err := s.start(); err != nil {
+		return err
+	}
+	fds := make([]int, 0, len(s.listeners))
+	for _, l := range s.listeners {
+		fds = append(fds, int(l.Fd()))
+	}
+	if err := s.owner.send(message{Ready: &s.ready}, fds...); err != nil && !s.plan.Resume {
+		return err
+	}
+	if !s.plan.Resume {
+		for _, l := range s.listeners {
+			l.Close()
+		}
+	}
+	return nil
+}
+
+func readPlan(p *plan) error {
+	f := os.NewFile(planFD, "plan")
+	defer f.Close()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return json.NewDecoder(f).Decode(p)
+}
+
+// listen makes the services' listeners, in the guest's network namespace.
+func (s *sandbox) listen() error {
+	if !s.plan.HostNetwork {
+		if err := loopbackUp(); err != nil {
+			return fmt.Errorf("bring up the loopback interface: %w", err)
+		}
+	}
+	for _, service := range s.plan.Services {
+		port := service.Port
+		if s.plan.HostNetwork {
+			port = 0
+		}
+		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return fmt.Errorf("listen for service %s: %w", service.Name, err)
+		}
+		file, err := l.(*net.TCPListener).File()
+		if err != nil {
+			return fmt.Errorf("listen for service %s: %w", service.Name, err)
+		}
+		port = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, port)
+		if service.Env != "" {
+			s.plan.Env = append(s.plan.Env, []byte(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
+		}
+	}
+	return nil
+}
+
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+}
+
+// start starts the command.
+func (s *sandbox) start() error {
+	env := make([]string, len(s.plan.Env))
+	for i, v := range s.plan.Env {
+		env[i] = string(v)
+	}
+	env = withHome(env, s.plan.User)
+	path, err := lookPath(s.plan.Command[0], env, s.plan.Dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", executor.ErrStart, err)
+	}
+	if err := s.openOutput(); err != nil {
+		return err
+	}
+	s.own = ownUsage()
+	s.ready.Started = time.Now()
+	type result struct {
+		pid int
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		// What is given up here is given up by this thread, and by the command
+		// that it starts; the thread ends with the goroutine.
+		runtime.LockOSThread()
+		pid, err := s.confined(path, env)
+		done <- result{pid, err}
+	}()
+	r := <-done
+	if r.err != nil {
+		return r.err
+	}
+	s.pid = r.pid
+	s.letGoOfStreams()
+	return nil
+}

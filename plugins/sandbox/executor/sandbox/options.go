@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// InitCommand is the sub-command of the binary that runs Init.
+const InitCommand = "sandbox-init"
+
+// Options are where the runtime finds its parts. The zero value is right on an
+// ordinary machine.
+type Options struct {
+	// Dir is where the runtime keeps unpacked images and the folders of runs;
+	// empty is the folder "mleflow/sandbox" of the user's caches. Processes that
+	// should see each other's runs share it.
+	Dir string
+	// Self is the program that serves InitCommand; empty is the running one.
+	Self string
+	// CDIDirs are searched for descriptions of devices; empty is CDI's
+	// default, /etc/cdi and /var/run/cdi.
+	CDIDirs []string
+	// ImageBytes is the most that an image may take unpacked; 0 is
+	// MLEFLOW_IMAGE_LIMIT, in bytes, else image.DefaultMaxBytes.
+	ImageBytes int64
+	// ImageAge is after how long without use Sweep removes an image; 0 is
+	// a week.
+	ImageAge time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Dir == "" {
+		caches, err := os.UserCacheDir()
+		if err != nil {
+			caches = os.TempDir()
+		}
+		o.Dir = filepath.Join(caches, "mleflow", "sandbox")
+	}
+	if dir, err := filepath.Abs(o.Dir); err == nil {
+		o.Dir = dir
+	}
+	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
+	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
+	o.ImageAge = cmp.Or(o.ImageAge, 7*24*time.Hour)
+	o.Self = cmp.Or(o.Self, "/proc/self/exe")
+	return o
+}

@@ -1,0 +1,40 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+var errPlatform = errors.New("the sandbox runtime needs Linux")
+
+// Executor refuses: namespaces are Linux's.
+type Executor struct{}
+
+// New returns an Executor that refuses to run.
+func New(Options) *Executor { return &Executor{} }
+
+// Runtime returns the runtime "sandbox", which refuses to run.
+func (e *Executor) Runtime() executor.Runtime {
+	return executor.Runtime{
+		Name: "sandbox", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
+		Executor: e, ResolveImage: ResolveImage,
+	}
+}
+
+// Run implements executor.Executor.
+func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
+	return executor.Exit{}, errPlatform
+}
+
+// Init returns 2.
+func Init() int {
+	fmt.Fprintln(os.Stderr, errPlatform)
+	return 2
+}

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// The descriptors of the first process besides the command's standard streams.
+const (
+	controlFD = 3 // a socket to the owner
+	planFD    = 4 // a file with the plan
+	listenFD  = 5 // of a run that may be resumed: where another owner comes in,
+	outputFD  = 6 // where the output goes,
+	endFD     = 7 // and where the report is written down
+)
+
+// plan is what the first process is told to do.
+type plan struct {
+	// Root is the image's root file system on the host, Base an empty folder
+	// of the host that the first process may mount over.
+	Root, Base string
+	// Masked and ReadOnly are paths of the guest that it does not see, or may not
+	// change.
+	Masked, ReadOnly []string
+	// User and Group are the command's.
+	User, Group int
+
+	Mounts  []mountPlan
+	Tmpfs   []tmpfsPlan
+	Devices []devicePlan
+	// Files are texts that lie over the image's, by their paths.
+	Files    map[string]string
+	Hostname string
+	// HostNetwork says that the guest shares the host's network.
+	HostNetwork bool
+	Services    []servicePlan
+
+	Command []string
+	// Env is bytes, not texts: values need not be UTF-8, which JSON is.
+	Env [][]byte
+	Dir string
+	// Capabilities are the numbers of those that the command has.
+	Capabilities []int
+	// Seccomp and Unknown are the filters of system calls; see compile and
+	// unknownCalls.
+	Seccomp, Unknown []instruction
+	Limits           limitPlan
+	// Resume says that the command goes on without its owner.
+	Resume bool
+	// TellMemory says that the owner wants to know what is held.
+	TellMemory bool
+}
+
+type mountPlan struct {
+	Host, Guest string
+	ReadOnly    bool
+}
+
+// tmpfsPlan is a file system in memory.
+type tmpfsPlan struct {
+	Guest   string
+	Bytes   int64
+	Options string
+	NoExec  bool
+}
+
+type devicePlan struct{ Host, Guest string }
+
+type servicePlan struct {
+	Name string
+	Port int
+	Env  string
+}
+
+type limitPlan struct {
+	Timeout, Grace         time.Duration
+	MemoryBytes, FileBytes int64
+	Processes              int
+	LogBytes               int64
+	CPUs                   []int
+}
+
+// instruction is one of the kernel's filter language.
+type instruction struct {
+	Code   uint16
+	Jt, Jf uint8
+	K      uint32
+}
+
+// message is what the first process and its owner tell each other.
+type message struct {
+	// Ready says that the guest's world is made: the descriptors of the
+	// services' listeners come along, their ports are in order.
+	Ready *ready `json:"ready,omitempty"`
+	// Failed is why the command could not be started; Start, that the command
+	// itself is to blame.
+	Failed string `json:"failed,omitempty"`
+	Start  bool   `json:"start,omitempty"`
+	// Memory is what the command holds.
+	Memory int64 `json:"memory,omitempty"`
+	// Report is the last word.
+	Report *report `json:"report,omitempty"`
+	// Cancel is the owner's: stop the command as at its time limit.
+	Cancel bool `json:"cancel,omitempty"`
+}
+
+type ready struct {
+	Started time.Time         `json:"started"`
+	Ports   []int             `json:"ports"`
+	Held    map[string]string `json:"held,omitempty"`
+}
+
+// report is what is said at the end.
+type report struct {
+	Exit executor.Exit `json:"exit"`
+	// Cancelled says that the owner asked for the end.
+	Cancelled bool `json:"cancelled,omitempty"`
+	// Stuck is how many processes could not be killed.
+	Stuck int `json:"stuck,omitempty"`
+}

@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"fmt"
+
+	seccompbpf "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// x32Calls is the first number of a call in the x32 ABI.
+const x32Calls = 0x4000_0000
+
+// compile makes a filter of a list of system calls. Calls that this machine's
+// processor does not have are left out, and those of its other ABIs are refused
+// like any that the list does not allow.
+func compile(list *specs.LinuxSeccomp) ([]instruction, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, err
+	}
+	policy := seccompbpf.Policy{}
+	if policy.DefaultAction, err = action(list.DefaultAction, list.DefaultErrnoRet); err != nil {
+		return nil, err
+	}
+	always := map[string]bool{}
+	for _, rule := range list.Syscalls {
+		if len(rule.Args) == 0 && rule.Action == specs.ActAllow {
+			for _, name := range rule.Names {
+				always[name] = true
+			}
+		}
+	}
+	done := map[string]bool{}
+	groups := map[seccompbpf.Action]*seccompbpf.SyscallGroup{}
+	var order []seccompbpf.Action
+	for _, rule := range list.Syscalls {
+		does, err := action(rule.Action, rule.ErrnoRet)
+		if err != nil {
+			return nil, err
+		}
+		if groups[does] == nil {
+			groups[does] = &seccompbpf.SyscallGroup{Action: does}
+			order = append(order, does)
+		}
+		for _, name := range rule.Names {
+			_, known := info.SyscallNames[name]
+			switch {
+			case !known, done[name], always[name] && len(rule.Args) > 0:
+			case len(rule.Args) == 0:
+				groups[does].Names = append(groups[does].Names, name)
+				done[name] = true
+			default:
+				conditions, err := conditions(rule.Args)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+				groups[does].NamesWithCondtions = append(groups[does].NamesWithCondtions, seccompbpf.NameWithConditions{Name: name, Conditions: conditions})
+			}
+		}
+	}
+	for _, does := range order {
+		policy.Syscalls = append(policy.Syscalls, *groups[does])
+	}
+	program, err := policy.Assemble()
+	if err != nil {
+		return nil, err
+	}
+	return raw(program)
+}
+
+// raw assembles a program.
+func raw(program []bpf.Instruction) ([]instruction, error) {
+	assembled, err := bpf.Assemble(program)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]instruction, len(assembled))
+	for i, in := range assembled {
+		out[i] = instruction{in.Op, in.Jt, in.Jf, in.K}
+	}
+	return out, nil
+}
+
+// unknownCalls is the filter that says of calls which are newer than the list
+// that there are none, as runc does: a library then takes an older one.
+func unknownCalls() ([]instruction, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, err
+	}
+	newest := 0
+	for number := range info.SyscallNumbers {
+		newest = max(newest, number)
+	}
+	return raw([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 4, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipFalse: 3},
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Calls, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: uint32(newest), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(seccompbpf.ActionAllow)},
+		bpf.RetConstant{Val: uint32(seccompbpf.ActionErrno) | uint32(unix.ENOSYS)},
+	})
+}
+
+func action(does specs.LinuxSeccompAction, errno *uint) (seccompbpf.Action, error) {
+	switch does {
+	case specs.ActAllow:
+		return seccompbpf.ActionAllow, nil
+	case specs.ActErrno:
+		number := uint(unix.EPERM)
+		if errno != nil {
+			number = *errno
+		}
+		if number == uint(unix.EPERM) {
+			return seccompbpf.ActionErrno, nil
+		}
+		return seccompbpf.ActionErrno | seccompbpf.Action(number), nil
+	}
+	return 0, fmt.Errorf("unknown action %q", does)
+}
+
+// operations are the comparisons of a list in the words of the library.
+var operations = map[specs.LinuxSeccompOperator]seccompbpf.Operation{
+	specs.OpEqualTo: seccompbpf.Equal, specs.OpNotEqual: seccompbpf.NotEqual,
+	specs.OpLessThan: seccompbpf.LessThan, specs.OpLessEqual: seccompbpf.LessOrEqual,
+	specs.OpGreaterThan: seccompbpf.GreaterThan, specs.OpGreaterEqual: seccompbpf.GreaterOrEqual,
+	specs.OpMaskedEqual: seccompbpf.BitsNotSet,
+}
+
+func conditions(args []specs.LinuxSeccompArg) (list seccompbpf.ArgumentConditions, err error) {
+	for _, arg := range args {
+		does, known := operations[arg.Op]
+		if !known || arg.Op == specs.OpMaskedEqual && arg.ValueTwo != 0 {
+			return nil, fmt.Errorf("a condition that cannot be expressed: %s %d", arg.Op, arg.ValueTwo)
+		}
+		list = append(list, seccompbpf.Condition{Argument: uint32(arg.Index), Operation: does, Value: arg.Value})
+	}
+	return list, nil
+}

@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/containerd/containerd/v2/contrib/seccomp"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/pkg/cap"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/pkg/oci"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+const (
+	hostname = "mleflow"
+	// tmpBytes is the size of /tmp when the Spec neither mounts it nor has a
+	// disk limit, runBytes that of /run.
+	tmpBytes = 256 << 20
+	runBytes = 16 << 20
+)
+
+// check refuses what the runtime cannot do.
+func check(spec executor.Spec) error {
+	switch {
+	case os.Getenv(initVariable) != "":
+		return errors.New("run command: this program was started as the first process of a sandbox and does not serve it; call sandbox.Init in main")
+	case spec.ID == "":
+		return errors.New("run command: no ID given")
+	case spec.Image == "":
+		return errors.New("run command: the sandbox runtime needs an image, and none is given")
+	case len(spec.Command) == 0:
+		return fmt.Errorf("%w: no command given", executor.ErrStart)
+	case spec.Resume && (spec.Stdin != nil || spec.Stdout != nil):
+		return errors.New("run command: one that can be resumed has neither standard input nor output of its own")
+	case spec.Sandbox.Handler != "":
+		return fmt.Errorf("run command: the sandbox runtime has no handlers, and %q is asked for", spec.Sandbox.Handler)
+	}
+	for _, m := range spec.Mounts {
+		guest := path.Clean(m.Guest)
+		if !path.IsAbs(m.Guest) || guest == "/" || !filepath.IsAbs(m.Host) {
+			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
+		}
+		if first, _, _ := strings.Cut(guest[1:], "/"); first == "proc" || first == "sys" || first == "dev" {
+			return fmt.Errorf("run command: mount %s at %s: the kernel's own files are there", m.Host, m.Guest)
+		}
+	}
+	_, _, err := parseUser(spec.Sandbox.User)
+	return err
+}
+
+// parseUser reads "UID:GID".
+func parseUser(text string) (uid, gid int, err error) {
+	u, g, ok := strings.Cut(cmp.Or(text, executor.DefaultUser), ":")
+	first, uErr := strconv.ParseUint(u, 10, 31)
+	second, gErr := strconv.ParseUint(g, 10, 31)
+	if !ok || uErr != nil || gErr != nil {
+		return 0, 0, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
+	}
+	return int(first), int(second), nil
+}
+
+// plan is what the first process is told.
+func (e *Executor) plan(spec executor.Spec, img *unpacked, base string) (*plan, error) {
+	uid, gid, err := parseUser(spec.Sandbox.User)
+	if err != nil {
+		return nil, err
+	}
+	held, err := numbers(spec.Sandbox.Capabilities)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := rulesFor(strings.Join(spec.Sandbox.Capabilities, " "))
+	if err != nil {
+		return nil, fmt.Errorf("make the list of system calls: %w", err)
+	}
+	p := &plan{
+		Root: img.root, Base: base, User: uid, Group: gid, Hostname: hostname, HostNetwork: spec.Network.Open,
+		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
+		Command: spec.Command, Dir: workingDir(spec, img.config.WorkingDir), Capabilities: held,
+		Resume: spec.Resume, TellMemory: spec.OnMemory != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
+	}
+	declared := map[string]string{}
+	for _, v := range img.config.Env {
+		name, value, _ := strings.Cut(v, "=")
+		declared[name] = value
+	}
+	for name, value := range spec.Environment(declared) {
+		p.Env = append(p.Env, []byte(name+"="+value))
+	}
+	slices.SortFunc(p.Env, slices.Compare[[]byte])
+	for _, s := range spec.Services {
+		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
+	}
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		p.Devices = append(p.Devices, devicePlan{"/dev/" + name, "/dev/" + name})
+	}
+	p.files(spec)
+	return p, nil
+}
+
+// files are the mounts and the file systems in memory that none of them hides.
+func (p *plan) files(spec executor.Spec) {
+	taken := map[string]bool{}
+	for i, m := range spec.Mounts {
+		guest := path.Clean(m.Guest)
+		hidden := slices.ContainsFunc(spec.Mounts[i+1:], func(later executor.Mount) bool { return path.Clean(later.Guest) == guest })
+		if taken[guest] = true; !hidden {
+			p.Mounts = append(p.Mounts, mountPlan{m.Host, guest, m.ReadOnly})
+			delete(p.Files, guest)
+		}
+	}
+	for _, t := range []tmpfsPlan{
+		{"/dev/shm", cmp.Or(spec.Sandbox.ShmBytes, executor.DefaultShmBytes), "mode=1777", true},
+		{"/run", runBytes, "mode=1777", false},
+		{"/tmp", cmp.Or(spec.Limits.DiskBytes, tmpBytes), "mode=1777", false},
+	} {
+		if !taken[t.Guest] {
+			p.Tmpfs = append(p.Tmpfs, t)
+		}
+	}
+}
+
+// texts say who the guest is and whom it can reach.
+func texts(open bool) map[string]string {
+	files := map[string]string{
+		"/etc/hosts":       "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
+		"/etc/hostname":    hostname + "\n",
+		"/etc/resolv.conf": "# There is no name service here.\n",
+	}
+	if open {
+		text, _ := os.ReadFile("/etc/resolv.conf")
+		files["/etc/resolv.conf"] = string(text)
+	}
+	return files
+}
+
+func limitsOf(l executor.Limits) limitPlan {
+	return limitPlan{
+		Timeout: l.Timeout, Grace: cmp.Or(l.Grace, executor.DefaultGrace), MemoryBytes: l.MemoryBytes,
+		FileBytes: l.FileBytes, Processes: l.Processes, LogBytes: l.LogBytes,
+	}
+}
+
+// workingDir is where the command starts in an image with this working
+// directory.
+func workingDir(spec executor.Spec, image string) string {
+	below := spec.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(spec.Dir)+"/")
+	if spec.Dir == "" || below {
+		return cmp.Or(image, "/")
+	}
+	return spec.Dir
+}
+
+// numbers are those of capabilities.
+func numbers(names []string) (list []int, err error) {
+	for _, name := range names {
+		n := 0
+		for n <= unix.CAP_LAST_CAP && cap.FromNumber(n) != name {
+			n++
+		}
+		if n > unix.CAP_LAST_CAP {
+			return nil, fmt.Errorf("run command: unknown capability %q", name)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// rules are what containerd's default container hides and filters.
+type rules struct {
+	masked, readOnly []string
+	allowed, unknown []instruction
+}
+
+var knownRules sync.Map // capabilities → rules
+
+// rulesFor are the rules for a command with these capabilities.
+func rulesFor(capabilities string) (rules, error) {
+	if r, ok := knownRules.Load(capabilities); ok {
+		return r.(rules), nil
+	}
+	ctx := namespaces.WithNamespace(context.Background(), "mleflow")
+	s, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: "sandbox"})
+	if err != nil {
+		return rules{}, err
+	}
+	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: strings.Fields(capabilities)}
+	r := rules{readOnly: s.Linux.ReadonlyPaths}
+	// The files behind loop devices are named there: the host's folders.
+	r.masked = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
+	if r.allowed, err = compile(seccomp.DefaultProfile(s)); err != nil {
+		return rules{}, err
+	}
+	if r.unknown, err = unknownCalls(); err != nil {
+		return rules{}, err
+	}
+	knownRules.Store(capabilities, r)
+	return r, nil
+}
+
+func encodePlan(p *plan) ([]byte, error) { return json.Marshal(p) }

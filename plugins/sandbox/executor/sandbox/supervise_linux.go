@@ -1,0 +1,331 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// How the first process watches.
+const (
+	sampleEvery = 100 * time.Millisecond
+	tellEvery   = 2 * time.Second
+	// killEvery is the pause between two passes that kill what is left.
+	killEvery = 10 * time.Millisecond
+	// killPatience is after how long a process that does not die counts as
+	// stuck, in the kernel for instance.
+	killPatience = 10 * time.Second
+)
+
+// supervision is the command while it runs.
+type supervision struct {
+	pid          int
+	outFD, errFD uintptr
+	// output copies what a command prints that may be resumed.
+	output  *executor.Output
+	pipe    *os.File
+	copying sync.WaitGroup
+	// tmpfs are the file systems in memory, which count as memory.
+	tmpfs []string
+	// own is what the first process had used when it started the command.
+	own     unix.Rusage
+	peak    int64
+	stopped executor.Reason // why the command was stopped, "" when it was not
+	status  syscall.WaitStatus
+	report  report
+}
+
+// ended is one process that ended; none says that nothing is left.
+type ended struct {
+	pid    int
+	status syscall.WaitStatus
+	none   bool
+}
+
+// openOutput decides where the command's streams go: to its owner, or to a file
+// where they outlive that.
+func (s *sandbox) openOutput() error {
+	s.outFD, s.errFD = 1, 2
+	if !s.plan.Resume {
+		return nil
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.pipe = write
+	s.outFD, s.errFD = write.Fd(), write.Fd()
+	s.output = executor.NewOutput(s.plan.Limits.LogBytes)
+	file := os.NewFile(outputFD, "output")
+	s.copying.Go(func() { _, _ = io.Copy(s.output.Writer(file), read) })
+	return nil
+}
+
+// letGoOfStreams leaves the standard streams to the command alone, so that their
+// end is its end.
+func (s *sandbox) letGoOfStreams() {
+	if s.pipe != nil {
+		s.pipe.Close()
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer null.Close()
+	for fd := range 3 {
+		_ = unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)
+	}
+}
+
+// reap collects everything that ends, orphans included, until nothing is left.
+func reap(out chan<- ended) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			out <- ended{none: true}
+			return
+		default:
+			out <- ended{pid: pid, status: status}
+		}
+	}
+}
+
+// supervise watches until nothing is left and tells the owner how it was.
+func (s *sandbox) supervise() {
+	s.watch()
+	s.finish()
+	if s.output != nil {
+		s.copying.Wait()
+		s.report.Exit.LogDropped = s.output.Dropped()
+		if text, err := json.Marshal(s.report); err == nil {
+			end := os.NewFile(endFD, "end")
+			_, _ = end.Write(append(text, '\n'))
+			_ = end.Sync()
+		}
+	}
+	_ = s.owner.send(message{Report: &s.report})
+}
+
+func (s *sandbox) watch() {
+	ends := make(chan ended)
+	go reap(ends)
+	asked := s.follow()
+	var timeout, kill <-chan time.Time
+	if s.plan.Limits.Timeout > 0 {
+		timeout = time.After(s.plan.Limits.Timeout)
+	}
+	sample, tell := time.NewTimer(sampleEvery/10), time.NewTicker(tellEvery)
+	defer tell.Stop()
+	var since time.Time
+	startKilling := func() {
+		if since.IsZero() {
+			since, kill = time.Now(), time.After(0)
+		}
+	}
+	for {
+		select {
+		case e := <-ends:
+			if e.none {
+				return
+			}
+			if e.pid == s.pid {
+				s.status = e.status
+				s.report.Exit.Wall = time.Since(s.ready.Started)
+				s.report.Exit.Leftover = len(alive())
+				startKilling()
+			}
+		case a := <-asked:
+			switch {
+			case a.gone && s.plan.Resume:
+				continue
+			case a.gone:
+				startKilling()
+			case !s.report.Cancelled:
+				timeout = s.soften()
+			}
+			s.report.Cancelled = true
+		case <-timeout:
+			if s.stopped == "" && !s.report.Cancelled {
+				s.stopped = executor.TimedOut
+				timeout = s.soften()
+				continue
+			}
+			startKilling()
+		case <-sample.C:
+			if s.sample() && s.stopped == "" {
+				s.stopped = executor.OutOfMemory
+				s.report.Exit.OOMKills++
+				startKilling()
+			}
+			sample.Reset(sampleEvery)
+		case <-tell.C:
+			if s.plan.TellMemory {
+				_ = s.owner.send(message{Memory: s.memory()})
+			}
+		case <-kill:
+			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process
+			if left := alive(); len(left) > 0 && time.Since(since) > killPatience {
+				s.report.Stuck = len(left)
+				return
+			}
+			kill = time.After(killEvery)
+		}
+	}
+}
+
+// soften asks everything to end and returns when the grace is over.
+func (s *sandbox) soften() <-chan time.Time {
+	_ = unix.Kill(-1, unix.SIGTERM)
+	return time.After(s.plan.Limits.Grace)
+}
+
+// order is what the owner wants; gone says that it died.
+type order struct{ gone bool }
+
+// follow passes on what the owner says.
+func (s *sandbox) follow() <-chan order {
+	orders := make(chan order, 1)
+	go func() {
+		for {
+			m, files, err := s.owner.receive()
+			for _, f := range files {
+				f.Close()
+			}
+			if err != nil {
+				orders <- order{gone: true}
+				return
+			}
+			if m.Cancel {
+				orders <- order{}
+			}
+		}
+	}()
+	return orders
+}
+
+// alive lists the processes in the sandbox besides the first that have not ended.
+func alive() (pids []int) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == 1 {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		// The name, in brackets, may hold anything.
+		rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
+		if state := strings.Fields(rest); len(state) > 0 && state[0] != "Z" && state[0] != "X" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// sample measures what the command holds and reports whether it is over the
+// limit.
+func (s *sandbox) sample() bool {
+	held, limit := s.memory(), s.plan.Limits.MemoryBytes
+	if limit > 0 && held > limit {
+		held = s.exactMemory(held)
+	}
+	s.peak = max(s.peak, held)
+	return limit > 0 && held > limit
+}
+
+// memory is what the command holds that the kernel cannot give up: the memory of
+// its processes without files, and the files in memory. What processes share
+// counts for each of them.
+func (s *sandbox) memory() (total int64) {
+	for _, pid := range alive() {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		if fields := strings.Fields(string(text)); err == nil && len(fields) > 2 {
+			resident, _ := strconv.ParseInt(fields[1], 10, 64)
+			shared, _ := strconv.ParseInt(fields[2], 10, 64)
+			total += (resident - shared) * int64(os.Getpagesize())
+		}
+	}
+	return total + s.files()
+}
+
+// files is what the file systems in memory hold.
+func (s *sandbox) files() (total int64) {
+	for _, dir := range s.tmpfs {
+		var st unix.Statfs_t
+		if unix.Statfs(dir, &st) == nil {
+			total += int64(st.Blocks-st.Bfree) * st.Bsize
+		}
+	}
+	return total
+}
+
+// exactMemory counts what processes share once. Where the kernel does not say, it
+// returns fallback.
+func (s *sandbox) exactMemory(fallback int64) int64 {
+	var private, shared int64
+	for _, pid := range alive() {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+		if os.IsPermission(err) || len(text) > 0 && !strings.Contains(string(text), "Pss_Anon:") {
+			return fallback
+		}
+		for line := range strings.Lines(string(text)) {
+			name, rest, _ := strings.Cut(line, ":")
+			if name != "Pss_Anon" && name != "Pss_Shmem" {
+				continue
+			}
+			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if name == "Pss_Anon" {
+				private += kib * 1024
+			} else {
+				shared += kib * 1024
+			}
+		}
+	}
+	return private + max(shared, s.files()) // what is mapped of the files is in both
+}
+
+func ownUsage() (u unix.Rusage) {
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return u
+}
+
+func (s *sandbox) finish() {
+	exit := &s.report.Exit
+	var children unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_CHILDREN, &children) == nil {
+		exit.CPU = time.Duration(children.Utime.Nano() + children.Stime.Nano())
+	}
+	exit.PeakMemoryBytes = s.peak
+	// A command too short to be sampled has at most what the kernel says; it
+	// counts this process's memory until the command has replaced the program.
+	if most := children.Maxrss * 1024; children.Maxrss > s.own.Maxrss || s.peak == 0 {
+		exit.PeakMemoryBytes = max(s.peak, most)
+	}
+	exit.Reason, exit.Code = executor.Exited, s.status.ExitStatus()
+	if s.status.Signaled() {
+		exit.Reason, exit.Signal = executor.Signalled, int(s.status.Signal())
+		exit.Code = 128 + exit.Signal
+	}
+	if s.stopped != "" {
+		exit.Reason = s.stopped
+	}
+}

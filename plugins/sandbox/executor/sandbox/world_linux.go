@@ -1,0 +1,408 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// world is the guest's file system while it is made, in the mount namespace of the
+// first process.
+type world struct {
+	plan *plan
+	// held says how parts of it were done.
+	held map[string]string
+	// sources are what is mounted from the host, opened before anything of it can
+	// be hidden.
+	sources map[string]*os.File
+	// empty is an empty folder: the second layer that a view needs.
+	empty *os.File
+	// memory are the places of file systems in memory.
+	memory []string
+}
+
+const (
+	plainFlags = unix.MS_NOSUID | unix.MS_NODEV
+	// baseBytes is what there may be besides the image's files: mount points, and
+	// texts that are mounted over the image's.
+	baseBytes = 16 << 20
+)
+
+// make makes the world and moves this process into it.
+func (w *world) make() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("have mounts of its own: %w", err)
+	}
+	if err := w.openSources(); err != nil {
+		return err
+	}
+	old, err := os.Open("/")
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	if err := w.enter(); err != nil {
+		return err
+	}
+	for _, step := range []func() error{w.kernel, w.devices, w.temporary, w.texts, w.mounts, w.settle} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(old.Chdir(), unix.Unmount(".", unix.MNT_DETACH), unix.Chdir("/")); err != nil {
+		return fmt.Errorf("leave the host's files: %w", err)
+	}
+	for _, f := range w.sources {
+		f.Close()
+	}
+	return w.empty.Close()
+}
+
+// openSources opens what is mounted from the host.
+func (w *world) openSources() error {
+	w.sources = map[string]*os.File{}
+	names := []string{w.plan.Root}
+	for _, m := range w.plan.Mounts {
+		names = append(names, m.Host)
+	}
+	for _, d := range w.plan.Devices {
+		names = append(names, d.Host)
+	}
+	for _, name := range names {
+		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return &os.PathError{Op: "open", Path: name, Err: err}
+		}
+		w.sources[name] = os.NewFile(uintptr(fd), name)
+	}
+	return nil
+}
+
+// name is a path that leads to an open file, whatever is mounted over its name.
+func name(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+// enter makes the root: the image's files below a layer in memory for mount points
+// or, where the kernel lets no user have an overlay, a folder in memory into
+// which the image's entries are mounted.
+func (w *world) enter() error {
+	base := w.plan.Base
+	if err := mountTmpfs(base, baseBytes, "mode=755", false); err != nil {
+		return err
+	}
+	for _, dir := range []string{"upper", "work", "root", "empty"} {
+		if err := os.Mkdir(path.Join(base, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.empty, err = openPath(unix.AT_FDCWD, path.Join(base, "empty")); err != nil {
+		return err
+	}
+	root := path.Join(base, "root")
+	layers := "userxattr,lowerdir=" + name(w.sources[w.plan.Root]) + ",upperdir=" + path.Join(base, "upper") + ",workdir=" + path.Join(base, "work")
+	w.held["root"] = "overlay"
+	if err := unix.Mount("overlay", root, "overlay", plainFlags, layers); err != nil {
+		w.held["root"] = "binds"
+		if err := errors.Join(mountTmpfs(root, baseBytes, "mode=755", false), w.spread(w.sources[w.plan.Root], root)); err != nil {
+			return fmt.Errorf("mount the image: %w", err)
+		}
+	}
+	if err := errors.Join(unix.Chdir(root), unix.PivotRoot(".", "."), unix.Chdir("/")); err != nil {
+		return fmt.Errorf("enter the image: %w", err)
+	}
+	return nil
+}
+
+// spread mounts each entry of a folder at the same name in another, read-only;
+// links are copied.
+func (w *world) spread(from *os.File, to string) error {
+	entries, err := os.ReadDir(name(from))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at, source := path.Join(to, e.Name()), path.Join(name(from), e.Name())
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(source)
+			if err := errors.Join(err, os.Symlink(target, at)); err != nil {
+				return err
+			}
+			continue
+		case e.IsDir():
+			err = os.Mkdir(at, 0o755)
+		default:
+			err = os.WriteFile(at, nil, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		f, err := openPath(unix.AT_FDCWD, source)
+		if err != nil {
+			return err
+		}
+		err = bind(f, at, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func openPath(at int, name string) (*os.File, error) {
+	fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// bind mounts an open file or folder of the host.
+func bind(source *os.File, at string, readOnly bool, attributes uint64) error {
+	if err := unix.Mount(name(source), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return &os.PathError{Op: "mount", Path: source.Name(), Err: err}
+	}
+	if readOnly {
+		attributes |= unix.MOUNT_ATTR_RDONLY
+	}
+	return protect(at, unix.AT_RECURSIVE, attributes)
+}
+
+// protect sets attributes of a mount; with unix.AT_RECURSIVE, of those below it
+// too.
+func protect(at string, recursive uint, attributes uint64) error {
+	err := unix.MountSetattr(unix.AT_FDCWD, at, recursive, &unix.MountAttr{Attr_set: attributes})
+	if err == unix.ENOSYS { // before Linux 5.12: this mount alone, with the attributes that it may not lose
+		var st unix.Statfs_t
+		if err = unix.Statfs(at, &st); err == nil {
+			const kept = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME
+			err = unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|uintptr(attributes)|uintptr(st.Flags)&kept, "")
+		}
+	}
+	if err != nil {
+		return &os.PathError{Op: "protect mount", Path: at, Err: err}
+	}
+	return nil
+}
+
+func mountTmpfs(at string, size int64, options string, noExec bool) error {
+	flags := uintptr(plainFlags)
+	if noExec {
+		flags |= unix.MS_NOEXEC
+	}
+	if err := unix.Mount("tmpfs", at, "tmpfs", flags, options+",size="+strconv.FormatInt(size, 10)); err != nil {
+		return &os.PathError{Op: "mount tmpfs", Path: at, Err: err}
+	}
+	return nil
+}
+
+// kernel mounts the kernel's own file systems.
+func (w *world) kernel() error {
+	// Before anything else: the names of descriptors are there. A link of the
+	// image's in its place is not followed.
+	at, err := w.first("proc")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", at, "proc", plainFlags|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w (in a container whose /proc is masked this is refused: procMount: Unmasked with hostUsers: false in Kubernetes, --security-opt systempaths=unconfined in Docker)", err)
+	}
+	sys, err := w.place("/sys", true)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	err = unix.Mount("sysfs", name(sys), "sysfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	if err != nil { // with the host's network, or a masked /sys: what there is of it stays out
+		w.held["sys"] = "none"
+	}
+	return nil
+}
+
+// first makes the folder of that name at the root, where nothing is mounted yet.
+func (w *world) first(name string) (string, error) {
+	at := "/" + name
+	if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(at)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("the image has no folder at %s, but something else", at)
+	}
+	return at, err
+}
+
+// devices mounts a /dev with what any program needs, and the leased devices.
+func (w *world) devices() error {
+	dev, err := w.place("/dev", true)
+	if err != nil {
+		return err
+	}
+	err = mountTmpfs(name(dev), 1<<20, "mode=755", false)
+	dev.Close()
+	if err != nil {
+		return err
+	}
+	for _, d := range w.plan.Devices {
+		if err := w.mountAt(w.sources[d.Host], d.Guest, false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
+	}
+	for _, link := range [][2]string{
+		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
+		{"/proc/self/fd/2", "/dev/stderr"}, {"pts/ptmx", "/dev/ptmx"},
+	} {
+		if err := os.Symlink(link[0], link[1]); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/mqueue"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	// Terminals and message queues of its own are nothing to fail for.
+	_ = unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	_ = unix.Mount("mqueue", "/dev/mqueue", "mqueue", plainFlags|unix.MS_NOEXEC, "")
+	return nil
+}
+
+// temporary mounts the file systems in memory that the guest may write to.
+func (w *world) temporary() error {
+	for _, t := range w.plan.Tmpfs {
+		at, err := w.place(t.Guest, true)
+		if err != nil {
+			return err
+		}
+		err = mountTmpfs(name(at), t.Bytes, t.Options, t.NoExec)
+		at.Close()
+		if err != nil {
+			return err
+		}
+		w.memory = append(w.memory, t.Guest)
+	}
+	return nil
+}
+
+// texts lays texts over the image's files.
+func (w *world) texts() error {
+	if err := os.Mkdir("/dev/texts", 0o755); err != nil {
+		return err
+	}
+	for i, guest := range slices.Sorted(maps.Keys(w.plan.Files)) {
+		at := path.Join("/dev/texts", strconv.Itoa(i))
+		if err := os.WriteFile(at, []byte(w.plan.Files[guest]), 0o644); err != nil {
+			return err
+		}
+		f, err := openPath(unix.AT_FDCWD, at)
+		if err != nil {
+			return err
+		}
+		err = w.mountAt(f, guest, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll("/dev/texts")
+}
+
+// mounts mounts what the step gives.
+func (w *world) mounts() error {
+	w.held["views"] = "overlay"
+	for _, m := range w.plan.Mounts {
+		source := w.sources[m.Host]
+		if m.ReadOnly && !isFile(source) {
+			err := w.view(source, m.Guest)
+			if err == nil {
+				continue
+			}
+			w.held["views"] = "binds"
+		}
+		if err := w.mountAt(source, m.Guest, m.ReadOnly, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view mounts a folder that is only read as inodes of the guest's own, so that locks
+// on its files reach no other guest with the same.
+func (w *world) view(source *os.File, guest string) error {
+	at, err := w.place(guest, true)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return unix.Mount("overlay", name(at), "overlay", plainFlags|unix.MS_RDONLY, "userxattr,lowerdir="+name(source)+":"+name(w.empty))
+}
+
+func isFile(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && !info.IsDir()
+}
+
+// mountAt mounts an open file or folder of the host where the guest sees it.
+func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes uint64) error {
+	at, err := w.place(guest, !isFile(source))
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if err := bind(source, name(at), false, 0); err != nil {
+		return err
+	}
+	// The descriptor is of what lies below the mount.
+	top, err := w.place(guest, !isFile(source))
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if readOnly {
+		attributes |= unix.MOUNT_ATTR_RDONLY
+	}
+	return protect(name(top), unix.AT_RECURSIVE, attributes)
+}
+
+// settle hides what is not the guest's business and closes what is done.
+func (w *world) settle() error {
+	// Counted in each user namespace: the guest cannot have one of its own.
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		w.held["user_namespaces"] = "filtered only"
+	}
+	for _, at := range w.plan.Masked {
+		info, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if info.IsDir() {
+			err = unix.Mount("tmpfs", at, "tmpfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "size=0,nr_inodes=1,mode=555")
+		} else {
+			err = unix.Mount("/dev/null", at, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return &os.PathError{Op: "mask", Path: at, Err: err}
+		}
+	}
+	for _, at := range w.plan.ReadOnly {
+		if _, err := os.Stat(at); err != nil {
+			continue
+		}
+		err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, "")
+		if err == nil {
+			err = protect(at, unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+		}
+		if err != nil {
+			return &os.PathError{Op: "protect", Path: at, Err: err}
+		}
+	}
+	return errors.Join(protect("/dev", 0, unix.MOUNT_ATTR_RDONLY), protect("/", 0, unix.MOUNT_ATTR_RDONLY))
+}
