@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestConformance(t *testing.T) {
+	needNamespaces(t)
 	e := sandbox.New(sandbox.Options{Dir: t.TempDir()})
 	executortest.Run(t, executortest.Target{
 		Runtime: e.Runtime(), Program: containerdtest.Program, Image: containerdtest.Image(t), Extra: []string{"HOME"},
