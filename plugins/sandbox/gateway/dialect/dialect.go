@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 // Dialect is one provider's protocol. Its methods may be used by several
@@ -23,17 +24,35 @@ type Dialect interface {
 	// is a *Refusal.
 	Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error)
 	// Key returns the key that a client presents, "" if none, and SetKey
-	// replaces it wherever the client put it.
+	// puts it where the provider expects it and nowhere else. A client that
+	// presents two different keys presents none.
 	Key(header http.Header, query url.Values) string
 	SetKey(header http.Header, query url.Values, key string)
 	// Error is a refusal in the form that the provider's clients understand.
 	Error(r Refusal) (status int, header http.Header, body []byte)
+	// KeyPrefix is what the provider's keys begin with, for clients that check it.
+	KeyPrefix() string
 	// Usage returns a meter of the response to a request.
 	Usage(r *Request) Meter
 	// Canonical is the body of a request without what differs between two
 	// identical runs, split into the parts that a conversation consists of: what
 	// stays the same in a conversation first, then each message.
 	Canonical(operation string, body []byte) (Canonical, error)
+}
+
+var dialects = []Dialect{newOpenAI(), newAnthropic(), newGemini()}
+
+// All returns the dialects.
+func All() []Dialect { return slices.Clone(dialects) }
+
+// Named returns the dialect of that name, nil if there is none.
+func Named(name string) Dialect {
+	for _, d := range dialects {
+		if d.Name() == name {
+			return d
+		}
+	}
+	return nil
 }
 
 // Operation names what a request asks for, in the dialect's own words.
@@ -49,6 +68,10 @@ type Request struct {
 	// Free says that the provider charges nothing for the operation, such as
 	// counting tokens or listing models.
 	Free bool
+	// Header and Query are those of the client that are forwarded: the ones whose
+	// meaning is known, and no key.
+	Header http.Header
+	Query  url.Values
 	// Body is what is forwarded, Changed what in it is not the client's.
 	Body    []byte
 	Changed []string
@@ -59,13 +82,17 @@ type Request struct {
 	// Choices; 0 if it sets none.
 	OutputTokens int64
 	Choices      int64
+	// Hidden says that the input may have more tokens than InputTokens: what an
+	// ability that is granted finds, or what a PDF, an audio file or a video
+	// holds. Then only the model's context window is a bound.
+	Hidden bool
+	// Unmetered says that no response to the request tells what it costs, as
+	// with batches and training.
+	Unmetered bool
 }
 
 // Grants are the provider-side abilities that the pipeline allows.
 type Grants map[Ability]bool
-
-// Ability is something that a provider does beyond running the model.
-type Ability string
 
 // Reason is the class of a refusal; the provider's clients expect another error
 // for each.

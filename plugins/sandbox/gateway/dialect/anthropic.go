@@ -1,0 +1,232 @@
+package dialect
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Anthropic's operations.
+const (
+	Messages    Operation = "messages"
+	CountTokens Operation = "count_tokens"
+)
+
+// anthropicEndpoints are the paths that pass, and anthropicBehind those that
+// take an ability, by their beginnings. Source of these tables: the types of
+// Anthropic's client library for Python 2.12, beta features included.
+var (
+	anthropicEndpoints = map[string]endpoint{
+		"POST /v1/messages":              {operation: Messages, body: anthropicMessages, query: []string{"beta"}},
+		"POST /v1/messages/count_tokens": {operation: CountTokens, body: anthropicMessages, query: []string{"beta"}, free: true},
+		"GET /v1/models":                 {operation: Models, free: true, query: []string{"beta", "limit", "after_id", "before_id"}},
+	}
+	anthropicBehind = map[string]endpoint{
+		"/v1/messages/batches": {ability: Batch, unmetered: true},
+		"/v1/files":            {ability: Files, free: true},
+		"/v1/skills":           {ability: CodeInterpreter, free: true},
+	}
+)
+
+var anthropicMessages = fields{
+	"model": scalar, "max_tokens": scalar, "messages": list(anthropicMessage), "system": textOr(list(anthropicBlock)),
+	"metadata": anything, "stop_sequences": scalars, "stream": scalar, "temperature": scalar, "top_k": scalar, "top_p": scalar,
+	"thinking":      fields{"type": scalar, "budget_tokens": scalar, "display": scalar, "block_binding": anything},
+	"output_config": fields{"effort": scalar, "format": anything, "task_budget": anything}, "output_format": anything,
+	"tool_choice": anything, "tools": list(anthropicTool), "cache_control": anything,
+	"service_tier": words(Premium, "auto", "standard_only"), "speed": words(Premium, "standard"),
+	"inference_geo": needs(Premium),
+	"context_management": fields{"edits": list(kinds{
+		"clear_tool_uses_*": anything, "clear_thinking_*": anything, "compact_*": needs(Compaction),
+	})},
+	// what the provider does beyond the model
+	"mcp_servers": needs(MCP), "container": needs(CodeInterpreter), "compaction": needs(Compaction), "fallbacks": needs(OtherModels),
+	"thread": needs(ServerState), "diagnostics": needs(ServerState),
+}
+
+var anthropicTool = kinds{
+	"": anthropicClientTool, "custom": anthropicClientTool,
+	// run by the client, by their documentation
+	"bash_*": anthropicClientTool, "text_editor_*": anthropicClientTool, "memory_*": anthropicClientTool, "computer_2*": anthropicClientTool,
+	// what the provider does beyond the model
+	"web_search_*": needs(WebSearch), "web_fetch_*": needs(WebFetch), "code_execution_*": needs(CodeInterpreter), "mcp_toolset": needs(MCP),
+	"tool_search_tool_*": needs(ToolSearch), "advisor_*": needs(OtherModels),
+	"browser_toolset_*": needs(ComputerUse), "computer_toolset_*": needs(ComputerUse),
+}
+
+var anthropicClientTool = fields{
+	"type": scalar, "name": scalar, "description": scalar, "input_schema": anything, "input_examples": anything, "cache_control": anything,
+	"allowed_callers": scalars, "defer_loading": scalar, "eager_input_streaming": scalar, "strict": scalar,
+	"display_width_px": scalar, "display_height_px": scalar, "display_number": scalar, "enable_zoom": scalar, "max_characters": scalar,
+}
+
+var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar}}
+
+// anthropicBlocks is set below, since results of tools have blocks within
+// blocks.
+var anthropicBlocks = &lists{}
+
+var anthropicBlock = kinds{
+	"text":              fields{"type": scalar, "text": scalar, "cache_control": anything, "citations": anything},
+	"thinking":          fields{"type": scalar, "thinking": scalar, "signature": scalar},
+	"redacted_thinking": fields{"type": scalar, "data": scalar},
+	"tool_use":          fields{"type": scalar, "id": scalar, "name": scalar, "input": anything, "cache_control": anything, "caller": anything, "toolset_name": scalar},
+	"tool_result":       fields{"type": scalar, "tool_use_id": scalar, "content": textOr(anthropicBlocks), "is_error": scalar, "cache_control": anything, "toolset_name": scalar},
+	"tool_reference":    fields{"type": scalar, "tool_name": scalar, "cache_control": anything},
+	"search_result":     fields{"type": scalar, "source": scalar, "title": scalar, "content": anthropicBlocks, "citations": anything, "cache_control": anything},
+	"image": fields{"type": scalar, "cache_control": anything, "transformations": anything, "source": kinds{
+		"base64": fields{"type": scalar, "media_type": scalar, "data": image},
+		"url":    needs(RemoteFiles), "file": needs(Files),
+	}},
+	"document": fields{"type": scalar, "title": scalar, "context": scalar, "citations": anything, "cache_control": anything, "source": kinds{
+		"base64":  fields{"type": scalar, "media_type": scalar, "data": otherMedia},
+		"text":    fields{"type": scalar, "media_type": scalar, "data": scalar},
+		"content": fields{"type": scalar, "content": textOr(anthropicBlocks)},
+		"url":     needs(RemoteFiles), "file": needs(Files),
+	}},
+	"tool_addition": fields{"type": scalar, "cache_control": anything, "tool": kinds{
+		"tool_reference":  anything,
+		"tool_definition": fields{"type": scalar, "definition": anthropicTool},
+		"mcp_*":           needs(MCP),
+	}},
+	"tool_removal": anything,
+	"compaction":   hiding{fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}},
+	// what the provider did beyond the model, or knows
+	"server_tool_use": serverUse{}, "web_search_tool_result": needs(WebSearch), "web_fetch_tool_result": needs(WebFetch),
+	"code_execution_tool_result": needs(CodeInterpreter), "bash_code_execution_tool_result": needs(CodeInterpreter),
+	"text_editor_code_execution_tool_result": needs(CodeInterpreter), "container_upload": needs(Files),
+	"mcp_*": needs(MCP), "tool_search_tool_result": needs(ToolSearch), "advisor_tool_result": needs(OtherModels), "fallback": needs(OtherModels),
+}
+
+// anthropicServerUses are the abilities of the tools that server_tool_use names.
+var anthropicServerUses = map[string]Ability{
+	"web_search": WebSearch, "web_fetch": WebFetch, "code_execution": CodeInterpreter, "bash_code_execution": CodeInterpreter,
+	"text_editor_code_execution": CodeInterpreter, "tool_search_tool_regex": ToolSearch, "tool_search_tool_bm25": ToolSearch, "advisor": OtherModels,
+}
+
+// serverUse is a call of a provider's tool in the history.
+type serverUse struct{}
+
+func (serverUse) check(c *check, i int) *Refusal {
+	name := ""
+	if n, ok := c.find(i, "name"); ok {
+		name = c.text(n)
+	}
+	a, ok := anthropicServerUses[name]
+	if !ok {
+		a = UnknownFields
+	}
+	return needs(a).check(c, i)
+}
+
+// anthropic is Anthropic's dialect.
+type anthropic struct{ rules }
+
+func newAnthropic() *anthropic {
+	anthropicBlocks.of = anthropicBlock
+	return &anthropic{rules{
+		headers: []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "Idempotency-Key", "X-Stainless-*"},
+		// An image is made smaller until it counts at most 4,784 tokens (1,568 with
+		// older models), says the documentation of vision.
+		imageTokens: 5000,
+		// Tools add a text of at most 1,000 tokens, computer use and editing a few
+		// hundred for each tool, says the documentation of tool use.
+		extraTokens: 4000,
+	}}
+}
+
+// Name implements Dialect.
+func (*anthropic) Name() string { return "anthropic" }
+
+// BaseURL implements Dialect.
+func (*anthropic) BaseURL() string { return "https://api.anthropic.com" }
+
+// KeyPrefix implements Dialect.
+func (*anthropic) KeyPrefix() string { return "sk-ant-" }
+
+// Variables implements Dialect.
+func (*anthropic) Variables(endpoint, key string) map[string]string {
+	return map[string]string{"ANTHROPIC_BASE_URL": endpoint, "ANTHROPIC_API_KEY": key}
+}
+
+// Key implements Dialect.
+func (*anthropic) Key(header http.Header, _ url.Values) string {
+	if len(header.Values("X-Api-Key")) > 1 || len(header.Values("Authorization")) > 1 {
+		return ""
+	}
+	return oneKey(header.Get("X-Api-Key"), bearer(header.Get("Authorization")))
+}
+
+// SetKey implements Dialect. A token of OAuth goes where those go.
+func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
+	dropKeys(header, query)
+	if strings.HasPrefix(key, "sk-ant-oat") {
+		header.Set("Authorization", "Bearer "+key)
+		return
+	}
+	header.Set("X-Api-Key", key)
+}
+
+// Read implements Dialect.
+func (a *anthropic) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
+	e, model, err := a.endpoint(method, path)
+	if err != nil {
+		return nil, err
+	}
+	c, r, err := a.read(e, query, header, body, grants)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = model
+	if c == nil {
+		return r, nil
+	}
+	if r.Model, err = c.model(); err != nil {
+		return nil, err
+	}
+	if r.Stream, err = c.flag(0, "stream"); err != nil {
+		return nil, err
+	}
+	// max_tokens bounds one response, what is thought included; a larger budget
+	// of thinking is that of several responses.
+	if r.OutputTokens, err = c.limit(0, "max_tokens"); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (*anthropic) endpoint(method, path string) (*endpoint, string, error) {
+	if !plainPath(path) {
+		return nil, "", noEndpoint(method, path)
+	}
+	if e, ok := anthropicEndpoints[method+" "+path]; ok {
+		e.method = method
+		return &e, "", nil
+	}
+	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
+		return &endpoint{method: method, operation: Models, free: true, query: []string{"beta"}}, model, nil
+	}
+	return behind(anthropicBehind, method, path)
+}
+
+// Error implements Dialect.
+func (*anthropic) Error(r Refusal) (int, http.Header, []byte) {
+	status, kind := http.StatusBadRequest, "invalid_request_error"
+	switch r.Reason {
+	case BadKey:
+		status, kind = http.StatusUnauthorized, "authentication_error"
+	case NotAllowed:
+		status, kind = http.StatusForbidden, "permission_error"
+	case TooLarge:
+		status, kind = http.StatusRequestEntityTooLarge, "request_too_large"
+	case RateLimited:
+		status, kind = http.StatusTooManyRequests, "rate_limit_error"
+	case OverBudget:
+		status, kind = http.StatusPaymentRequired, "billing_error"
+	case Unreachable:
+		status, kind = http.StatusBadGateway, "api_error"
+	case NoRecording:
+		status, kind = http.StatusConflict, "conflict_error"
+	}
+	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(kind), `,"message":`, quote(r.Text), `}}`)
+}

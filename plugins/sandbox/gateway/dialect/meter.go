@@ -1,0 +1,325 @@
+package dialect
+
+import (
+	"strconv"
+)
+
+// report is what one operation's responses say, and where. The paths are those
+// of a scanner, for a whole response and for the events of a stream alike.
+type report struct {
+	// paths are those that read wants to see; read gets the values that one
+	// JSON text or event has at them.
+	paths []string
+	read  func(m *meter, got map[string]string)
+	// closing is the data of the event that ends a stream, "" if it is no such.
+	closing string
+}
+
+// meter implements Meter for all dialects.
+type meter struct {
+	report *report
+	stream bool
+
+	form   form
+	events events
+	json   scanner
+	// got is what the event that is being read said so far, head its first bytes.
+	got  map[string]string
+	head []byte
+
+	usage Usage
+	// seen says that a usage was reported, stopped that the model ended its
+	// answer, final that the usage is the last one, done that the stream ended as
+	// it should.
+	seen, stopped, final, done bool
+
+	failed string
+}
+
+// form is how the response is written; a stream can be a plain JSON text, too:
+// an error.
+type form uint8
+
+const (
+	unknownForm form = iota
+	jsonForm
+	eventForm
+)
+
+func newMeter(r *report, stream bool) *meter {
+	m := &meter{report: r, stream: stream, got: map[string]string{}}
+	wanted := map[string]bool{"error": true, "error.message": true, "error.type": true, "error.code": true, "error.status": true}
+	for _, p := range r.paths {
+		wanted[p] = true
+	}
+	m.json = scanner{wanted: wanted, found: func(path, value string) { m.got[path] = value }}
+	m.json.reset()
+	m.events = events{data: m.data, done: m.event}
+	return m
+}
+
+// Write implements io.Writer.
+func (m *meter) Write(p []byte) (int, error) {
+	n := len(p)
+	for m.form == unknownForm && len(p) > 0 {
+		switch c := p[0]; {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			p = p[1:]
+		case !m.stream || c == '{' || c == '[':
+			m.form = jsonForm
+		default:
+			m.form = eventForm
+		}
+	}
+	if m.form == eventForm {
+		_, _ = m.events.Write(p)
+		return n, nil
+	}
+	_, _ = m.json.Write(p)
+	return n, nil
+}
+
+// data reads data of an event.
+func (m *meter) data(p []byte) {
+	m.head = append(m.head, p[:min(len(p), 16-len(m.head))]...)
+	_, _ = m.json.Write(p)
+}
+
+// event ends an event.
+func (m *meter) event() {
+	m.settle()
+	m.json.reset()
+	clear(m.got)
+	m.head = m.head[:0]
+}
+
+// settle believes what the JSON text says that was read, if it is whole. To
+// believe it twice makes no difference.
+func (m *meter) settle() {
+	if m.report.closing != "" && string(m.head) == m.report.closing {
+		m.final, m.done = true, true
+	}
+	if !m.json.whole() {
+		return
+	}
+	if text := m.got["error.message"]; text != "" {
+		m.failed = text
+	} else if text := firstOf(m.got, "error", "error.type", "error.code", "error.status"); text != "" {
+		m.failed = text
+	}
+	m.report.read(m, m.got)
+}
+
+// Usage implements Meter.
+func (m *meter) Usage() (Usage, bool) {
+	m.settle()
+	return m.usage, m.seen && (m.final || m.form == jsonForm && m.json.whole())
+}
+
+// Done implements Meter.
+func (m *meter) Done() bool {
+	m.settle()
+	if m.form == jsonForm {
+		return m.json.whole()
+	}
+	return m.done
+}
+
+// Failed implements Meter.
+func (m *meter) Failed() string {
+	m.settle()
+	return m.failed
+}
+
+// firstOf is the first value that there is.
+func firstOf(got map[string]string, paths ...string) string {
+	for _, p := range paths {
+		if got[p] != "" {
+			return got[p]
+		}
+	}
+	return ""
+}
+
+// count is a number of tokens; ok is false if there is none. A number with a
+// fraction rounds up.
+func count(got map[string]string, path string) (n int64, ok bool) {
+	text, ok := got[path]
+	if !ok {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return max(n, 0), true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f < 0 || f > 1e15 {
+		return 0, false
+	}
+	n = int64(f)
+	if float64(n) < f {
+		n++
+	}
+	return n, true
+}
+
+// counts is the sum of these numbers.
+func counts(got map[string]string, paths ...string) (sum int64) {
+	for _, p := range paths {
+		n, _ := count(got, p)
+		sum += n
+	}
+	return sum
+}
+
+// chatReport is that of chat completions, completions and embeddings. Some
+// servers send the usage so far with every event, so the last one of a stream is
+// that which comes with or after the end of the answer.
+var chatReport = &report{
+	closing: "[DONE]",
+	paths: []string{
+		"usage.prompt_tokens", "usage.completion_tokens", "usage.total_tokens", "usage.prompt_tokens_details.cached_tokens",
+		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
+		"choices.[].finish_reason",
+	},
+	read: func(m *meter, got map[string]string) {
+		input, ok := count(got, "usage.prompt_tokens")
+		m.stopped = m.stopped || got["choices.[].finish_reason"] != ""
+		if !ok {
+			return
+		}
+		m.seen, m.final = true, m.final || m.stopped
+		output := counts(got, "usage.completion_tokens")
+		m.usage = Usage{
+			Input: input, Output: max(output, counts(got, "usage.total_tokens")-input),
+			CacheRead:  min(input, max(counts(got, "usage.prompt_tokens_details.cached_tokens"), counts(got, "usage.prompt_cache_hit_tokens"))),
+			CacheWrite: counts(got, "usage.prompt_tokens_details.cache_write_tokens"),
+			Reasoning:  counts(got, "usage.completion_tokens_details.reasoning_tokens"),
+		}
+	},
+}
+
+// responsesReport is that of responses.
+var responsesReport = &report{
+	paths: []string{
+		"type", "message", "code", "response.error.message", "response.incomplete_details.reason",
+		"usage.input_tokens", "usage.output_tokens", "usage.input_tokens_details.cached_tokens", "usage.input_tokens_details.cache_write_tokens", "usage.output_tokens_details.reasoning_tokens",
+		"response.usage.input_tokens", "response.usage.output_tokens", "response.usage.input_tokens_details.cached_tokens",
+		"response.usage.input_tokens_details.cache_write_tokens", "response.usage.output_tokens_details.reasoning_tokens",
+	},
+	read: func(m *meter, got map[string]string) {
+		at := "usage."
+		switch kind := got["type"]; kind {
+		case "response.completed", "response.incomplete", "response.failed":
+			m.final, m.done, at = true, true, "response.usage."
+			if text := got["response.error.message"]; text != "" {
+				m.failed = text
+			}
+		case "error":
+			m.failed = firstOf(got, "error.message", "message", "code", "type")
+			return
+		default:
+			if m.form == eventForm {
+				return
+			}
+		}
+		input, ok := count(got, at+"input_tokens")
+		if !ok {
+			return
+		}
+		m.seen = true
+		m.usage = Usage{
+			Input: input, Output: counts(got, at+"output_tokens"),
+			CacheRead:  min(input, counts(got, at+"input_tokens_details.cached_tokens")),
+			CacheWrite: counts(got, at+"input_tokens_details.cache_write_tokens"),
+			Reasoning:  counts(got, at+"output_tokens_details.reasoning_tokens"),
+		}
+	},
+}
+
+// Usage implements Dialect.
+func (*openAI) Usage(r *Request) Meter {
+	if r.Operation == Responses || r.Operation == Compact {
+		return newMeter(responsesReport, r.Stream)
+	}
+	return newMeter(chatReport, r.Stream)
+}
+
+// messagesReport is that of messages. A stream reports the input at its
+// beginning and the output near its end, where it may correct the input.
+var messagesReport = &report{
+	paths: append(append([]string{"type", "delta.stop_reason"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
+	read: func(m *meter, got map[string]string) {
+		at := "usage."
+		switch got["type"] {
+		case "message_start":
+			at = "message.usage."
+		case "message_stop":
+			m.done = true
+			return
+		case "message_delta", "message":
+			if got["usage.output_tokens"] != "" {
+				m.seen, m.final = true, true
+			}
+		default:
+			if m.form == eventForm {
+				return
+			}
+		}
+		u := &m.usage
+		plain := u.Input - u.CacheRead - u.CacheWrite
+		set := func(to *int64, name string) {
+			if n, ok := count(got, at+name); ok {
+				*to = n
+			}
+		}
+		set(&plain, "input_tokens")
+		set(&u.CacheRead, "cache_read_input_tokens")
+		set(&u.CacheWrite, "cache_creation_input_tokens")
+		set(&u.CacheWriteHour, "cache_creation.ephemeral_1h_input_tokens")
+		set(&u.Output, "output_tokens")
+		set(&u.Reasoning, "output_tokens_details.thinking_tokens")
+		u.Input = plain + u.CacheRead + u.CacheWrite
+	},
+}
+
+func anthropicUsage(at string) []string {
+	var paths []string
+	for _, name := range []string{
+		"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+		"cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
+	} {
+		paths = append(paths, at+name)
+	}
+	return paths
+}
+
+// Usage implements Dialect.
+func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r.Stream) }
+
+// generateReport is that of Gemini. Each event of a stream has the usage so far;
+// the last one says why the model stopped.
+var generateReport = &report{
+	paths: []string{
+		"usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount", "usageMetadata.totalTokenCount",
+		"usageMetadata.toolUsePromptTokenCount", "usageMetadata.cachedContentTokenCount", "candidates.[].finishReason", "promptFeedback.blockReason",
+	},
+	read: func(m *meter, got map[string]string) {
+		if firstOf(got, "candidates.[].finishReason", "promptFeedback.blockReason") != "" {
+			m.final, m.done = true, true
+		}
+		if _, ok := count(got, "usageMetadata.promptTokenCount"); !ok {
+			return
+		}
+		m.seen = true
+		input := counts(got, "usageMetadata.promptTokenCount", "usageMetadata.toolUsePromptTokenCount")
+		output := counts(got, "usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount")
+		m.usage = Usage{
+			Input: input, Output: max(output, counts(got, "usageMetadata.totalTokenCount")-input),
+			CacheRead: min(input, counts(got, "usageMetadata.cachedContentTokenCount")),
+			Reasoning: counts(got, "usageMetadata.thoughtsTokenCount"),
+		}
+	},
+}
+
+// Usage implements Dialect.
+func (*gemini) Usage(r *Request) Meter { return newMeter(generateReport, r.Stream) }

@@ -1,0 +1,404 @@
+package dialect
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// OpenAI's operations.
+const (
+	ChatCompletions Operation = "chat.completions"
+	Completions     Operation = "completions"
+	Responses       Operation = "responses"
+	ResponseTokens  Operation = "responses.input_tokens"
+	Compact         Operation = "responses.compact"
+	Embeddings      Operation = "embeddings"
+	Models          Operation = "models"
+	Raw             Operation = "raw"
+)
+
+// openAIEndpoints are the paths that pass, and openAIBehind those that take an
+// ability, by their beginnings. Sources of these tables: the types of OpenAI's
+// client library for Python 3.54, which are made from its OpenAPI document, and
+// the documentation of vLLM, llama.cpp, OpenRouter and LiteLLM for the fields
+// that servers compatible with it add.
+var (
+	openAIEndpoints = map[string]endpoint{
+		"POST /v1/chat/completions":       {operation: ChatCompletions, body: openAIChat},
+		"POST /v1/completions":            {operation: Completions, body: openAICompletion},
+		"POST /v1/responses":              {operation: Responses, body: openAIResponse},
+		"POST /v1/responses/input_tokens": {operation: ResponseTokens, body: openAIResponse, free: true},
+		"POST /v1/responses/compact":      {operation: Compact, body: openAIResponse},
+		"POST /v1/embeddings":             {operation: Embeddings, body: openAIEmbedding},
+		"GET /v1/models":                  {operation: Models, free: true, query: []string{"client_version"}},
+	}
+	openAIBehind = map[string]endpoint{
+		"/v1/files":         {ability: Files, free: true},
+		"/v1/uploads":       {ability: Files, free: true},
+		"/v1/batches":       {ability: Batch, unmetered: true},
+		"/v1/fine_tuning":   {ability: FineTuning, unmetered: true},
+		"/v1/vector_stores": {ability: FileSearch, unmetered: true},
+		"/v1/containers":    {ability: CodeInterpreter, unmetered: true},
+		"/v1/responses":     {ability: ServerState, free: true},
+		"/v1/conversations": {ability: ServerState, free: true},
+	}
+)
+
+// openAIModels are the models that search the web without being asked to.
+var openAIModels = []string{"search-preview", "search-api", "deep-research", ":online", "sonar", "compound"}
+
+// openAISampling are the settings of sampling, of whatever server.
+var openAISampling = fields{
+	"model": scalar, "stream": scalar, "temperature": scalar, "top_p": scalar, "frequency_penalty": scalar,
+	"presence_penalty": scalar, "seed": scalar, "stop": scalars, "logit_bias": anything, "n": scalar,
+	"best_of": scalar, "max_tokens": scalar, "user": scalar, "store": scalar, "metadata": anything,
+	"service_tier": words(Premium, "auto", "default", "flex", "scale"), "safety_identifier": scalar,
+	"prompt_cache_key": scalar, "prompt_cache_retention": scalar,
+	"prompt_cache_options": fields{"mode": scalar, "ttl": scalar},
+	"stream_options":       fields{"include_usage": scalar, "include_obfuscation": scalar},
+	"verbosity":            scalar,
+	// vLLM, llama.cpp and others
+	"top_k": scalar, "min_p": scalar, "top_a": scalar, "typical_p": scalar, "repetition_penalty": scalar,
+	"repeat_penalty": scalar, "length_penalty": scalar, "min_tokens": scalar, "ignore_eos": scalar,
+	"stop_token_ids": scalars, "skip_special_tokens": scalar, "spaces_between_special_tokens": scalar,
+	"chat_template_kwargs": anything, "enable_thinking": scalar, "cache_prompt": scalar,
+	"thinking": fields{"type": scalar},
+}
+
+var openAIChat = openAISampling.and(fields{
+	"messages":              list(openAIMessage),
+	"max_completion_tokens": scalar, "logprobs": scalar, "top_logprobs": scalar, "parallel_tool_calls": scalar,
+	"reasoning_effort": scalar, "reasoning": fields{"effort": scalar, "max_tokens": scalar, "exclude": scalar, "enabled": scalar, "summary": scalar},
+	"include_reasoning": scalar,
+	"prediction":        fields{"type": scalar, "content": textOr(list(openAIPart))},
+	"response_format":   kinds{"text": anything, "json_object": anything, "json_schema": anything},
+	"tools":             list(openAIChatTool),
+	"tool_choice":       textOr(kinds{"function": anything, "custom": anything, "allowed_tools": anything}),
+	"functions":         list(fields{"name": scalar, "description": scalar, "parameters": anything}),
+	"function_call":     textOr(fields{"name": scalar}),
+	// what the provider does beyond the model
+	"web_search_options": needs(WebSearch),
+	"modalities":         list(words(Audio, "text")),
+	"audio":              needs(Audio),
+	"moderation":         needs(OtherModels),
+})
+
+var openAIChatTool = kinds{
+	"function": fields{"type": scalar, "function": fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}, "cache_control": anything},
+	"custom":   fields{"type": scalar, "custom": fields{"name": scalar, "description": scalar, "format": anything}},
+}
+
+var openAIMessage = fields{
+	"role": scalar, "name": scalar, "content": textOr(list(openAIPart)), "refusal": scalar, "tool_call_id": scalar,
+	"tool_calls": list(kinds{
+		"":         openAICall,
+		"function": openAICall,
+		"custom":   fields{"id": scalar, "type": scalar, "index": scalar, "custom": fields{"name": scalar, "input": scalar}},
+	}),
+	"function_call": fields{"name": scalar, "arguments": scalar},
+	"audio":         needs(ServerState),
+	// what clients send back of a response
+	"annotations": anything, "reasoning": scalar, "reasoning_content": scalar, "reasoning_details": anything, "prefix": scalar, "cache_control": anything,
+}
+
+var openAICall = fields{"id": scalar, "type": scalar, "index": scalar, "function": fields{"name": scalar, "arguments": scalar}, "extra_content": anything}
+
+var openAIPart = kinds{
+	"text":        fields{"type": scalar, "text": scalar, "prompt_cache_breakpoint": anything, "cache_control": anything},
+	"refusal":     fields{"type": scalar, "refusal": scalar},
+	"image_url":   fields{"type": scalar, "image_url": fields{"url": link, "detail": scalar}, "prompt_cache_breakpoint": anything, "cache_control": anything},
+	"input_audio": needs(Audio),
+	"file":        fields{"type": scalar, "file": fields{"file_data": filedata, "file_id": needs(Files), "filename": scalar}, "prompt_cache_breakpoint": anything},
+}
+
+var openAICompletion = openAISampling.and(fields{
+	"prompt": oneOrList(scalars), "suffix": scalar, "echo": scalar, "logprobs": scalar,
+})
+
+var openAIEmbedding = fields{
+	"model": scalar, "input": oneOrList(scalars), "dimensions": scalar, "encoding_format": scalar, "user": scalar,
+	"truncate_prompt_tokens": scalar, "input_type": scalar,
+}
+
+var openAIResponse = fields{
+	"model": scalar, "stream": scalar, "input": textOr(list(openAIItem)), "instructions": scalar, "max_output_tokens": scalar,
+	"max_tool_calls": scalar, "metadata": anything, "client_metadata": anything, "parallel_tool_calls": scalar,
+	"prompt_cache_key": scalar, "prompt_cache_retention": scalar, "prompt_cache_options": fields{"mode": scalar, "ttl": scalar},
+	"reasoning":         fields{"context": scalar, "effort": scalar, "generate_summary": scalar, "summary": scalar, "mode": words(Premium, "standard")},
+	"safety_identifier": scalar, "service_tier": words(Premium, "auto", "default", "flex", "scale"), "store": scalar,
+	"stream_options": fields{"include_obfuscation": scalar}, "temperature": scalar, "top_p": scalar, "top_logprobs": scalar,
+	"text": fields{"format": kinds{"text": anything, "json_object": anything, "json_schema": anything}, "verbosity": scalar},
+	"tool_choice": textOr(kinds{
+		"function": anything, "custom": anything, "allowed_tools": anything, "apply_patch": anything, "shell": anything,
+		"computer": anything, "computer_use": anything, "computer_use_preview": anything, "local_shell": anything,
+		"web_search*": needs(WebSearch), "file_search": needs(FileSearch), "code_interpreter": needs(CodeInterpreter),
+		"mcp": needs(MCP), "image_generation": needs(ImageGeneration), "programmatic_tool_calling": needs(CodeInterpreter),
+	}),
+	"tools": list(openAITool), "truncation": scalar, "user": scalar, "include": scalars, "image": fields{"context_compression": scalar},
+	// what the provider does beyond the model
+	"background": needs(ServerState), "background_options": needs(ServerState), "conversation": needs(ServerState),
+	"previous_response_id": needs(ServerState), "prompt": needs(ServerState), "context_management": needs(Compaction),
+	"moderation": needs(OtherModels),
+}
+
+var openAITool = kinds{
+	"function": openAIFunction, "custom": openAIFunction, "local_shell": openAIFunction, "apply_patch": openAIFunction,
+	"computer":             fields{"type": scalar},
+	"computer_use_preview": fields{"type": scalar, "display_width": scalar, "display_height": scalar, "environment": scalar},
+	"namespace":            fields{"type": scalar, "name": scalar, "description": scalar, "tools": list(kinds{"function": openAIFunction, "custom": openAIFunction})},
+	"shell":                fields{"type": scalar, "allowed_callers": anything, "environment": openAIShell},
+	"tool_search":          fields{"type": scalar, "description": scalar, "parameters": anything, "execution": words(ToolSearch, "client")},
+	// what the provider does beyond the model
+	"web_search*": needs(WebSearch), "file_search": needs(FileSearch), "code_interpreter": needs(CodeInterpreter),
+	"mcp": needs(MCP), "image_generation": needs(ImageGeneration), "programmatic_tool_calling": needs(CodeInterpreter),
+}
+
+var openAIShell = kinds{
+	"local":               fields{"type": scalar, "skills": anything},
+	"container_auto":      needs(CodeInterpreter),
+	"container_reference": needs(CodeInterpreter),
+}
+
+// openAIFunction is a tool that the client itself runs.
+var openAIFunction = fields{
+	"type": scalar, "name": scalar, "description": scalar, "parameters": anything, "strict": scalar, "format": anything,
+	"allowed_callers": scalars, "async": scalar, "defer_loading": scalar, "output_schema": anything,
+}
+
+var openAIContent = kinds{
+	"input_text":  fields{"type": scalar, "text": scalar, "prompt_cache_breakpoint": anything},
+	"output_text": fields{"type": scalar, "text": scalar, "annotations": anything, "logprobs": anything},
+	"text":        fields{"type": scalar, "text": scalar},
+	"refusal":     fields{"type": scalar, "refusal": scalar},
+	"input_image": fields{"type": scalar, "detail": scalar, "image_url": link, "file_id": needs(Files), "prompt_cache_breakpoint": anything},
+	"input_file":  fields{"type": scalar, "detail": scalar, "file_data": filedata, "file_url": needs(RemoteFiles), "file_id": needs(Files), "filename": scalar, "prompt_cache_breakpoint": anything},
+	"input_audio": needs(Audio),
+}
+
+// openAIClientCall is a call of a tool that the client ran.
+var openAIClientCall = fields{
+	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "arguments": scalar, "async": scalar,
+	"input": scalar, "caller": anything, "action": anything, "actions": anything, "operation": anything, "pending_safety_checks": anything,
+}
+
+// openAIOpaque is an earlier conversation that only the provider can read.
+var openAIOpaque = hiding{fields{"type": scalar, "id": scalar, "encrypted_content": scalar}}
+
+var openAIOutput = fields{
+	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "caller": anything,
+	"output": textOr(list(openAIContent)),
+}
+
+var openAISay = fields{"type": scalar, "id": scalar, "role": scalar, "status": scalar, "phase": scalar, "content": textOr(list(openAIContent))}
+
+var openAIItem = kinds{
+	"": openAISay, "message": openAISay,
+	"reasoning":               fields{"type": scalar, "id": scalar, "status": scalar, "summary": anything, "content": anything, "encrypted_content": scalar},
+	"function_call":           openAIClientCall,
+	"custom_tool_call":        openAIClientCall,
+	"local_shell_call":        openAIClientCall,
+	"apply_patch_call":        openAIClientCall,
+	"computer_call":           openAIClientCall,
+	"shell_call":              fields{"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "action": anything, "caller": anything, "environment": openAIShell},
+	"function_call_output":    openAIOutput,
+	"custom_tool_call_output": openAIOutput,
+	"local_shell_call_output": openAIOutput,
+	"apply_patch_call_output": openAIOutput,
+	"shell_call_output":       fields{"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "caller": anything, "max_output_length": scalar, "output": anything},
+	"computer_call_output":    fields{"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "acknowledged_safety_checks": anything, "output": fields{"type": scalar, "image_url": link, "file_id": needs(Files)}},
+	"tool_search_call":        fields{"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "arguments": anything, "execution": words(ToolSearch, "client")},
+	"tool_search_output":      fields{"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "tools": list(openAITool), "execution": words(ToolSearch, "client")},
+	"additional_tools":        fields{"type": scalar, "id": scalar, "role": scalar, "tools": list(openAITool)},
+	"configuration_update":    fields{"type": scalar, "id": scalar, "reasoning": fields{"effort": scalar}, "text": fields{"format": anything}},
+	"compaction":              openAIOpaque,
+	"compaction_summary":      openAIOpaque,
+	// what the provider did beyond the model, or knows
+	"web_search_call": needs(WebSearch), "file_search_call": needs(FileSearch), "code_interpreter_call": needs(CodeInterpreter),
+	"image_generation_call": needs(ImageGeneration), "mcp_*": needs(MCP), "item_reference": needs(ServerState),
+	"compaction_trigger": needs(Compaction), "program": needs(CodeInterpreter), "program_output": needs(CodeInterpreter),
+}
+
+// openAI is OpenAI's dialect, and that of servers compatible with it.
+type openAI struct{ rules }
+
+func newOpenAI() *openAI {
+	return &openAI{rules{
+		headers: []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
+		// The dearest image that the documentation knows is one of 2048 by 768
+		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
+		imageTokens: 50000,
+		// Nothing on record is added beyond a few tokens a message and tool, which
+		// are fewer than the bytes of their JSON.
+		extraTokens: 1000,
+	}}
+}
+
+// Name implements Dialect.
+func (*openAI) Name() string { return "openai" }
+
+// BaseURL implements Dialect.
+func (*openAI) BaseURL() string { return "https://api.openai.com/v1" }
+
+// KeyPrefix implements Dialect.
+func (*openAI) KeyPrefix() string { return "sk-" }
+
+// Variables implements Dialect.
+func (*openAI) Variables(endpoint, key string) map[string]string {
+	return map[string]string{"OPENAI_BASE_URL": endpoint + "/v1", "OPENAI_API_BASE": endpoint + "/v1", "OPENAI_API_KEY": key}
+}
+
+// Key implements Dialect.
+func (*openAI) Key(header http.Header, _ url.Values) string {
+	if len(header.Values("Authorization")) != 1 {
+		return ""
+	}
+	return bearer(header.Get("Authorization"))
+}
+
+// SetKey implements Dialect.
+func (*openAI) SetKey(header http.Header, query url.Values, key string) {
+	dropKeys(header, query)
+	header.Set("Authorization", "Bearer "+key)
+}
+
+// Read implements Dialect.
+func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
+	e, model, err := o.endpoint(method, path, grants)
+	if err != nil {
+		return nil, err
+	}
+	c, r, err := o.read(e, query, header, body, grants)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = model
+	if c == nil {
+		return r, nil
+	}
+	if r.Model, err = c.model(); err != nil {
+		return nil, err
+	}
+	for _, part := range openAIModels {
+		if strings.Contains(strings.ToLower(r.Model), part) {
+			r.Hidden = true
+			if !grants[WebSearch] {
+				return nil, lacks(WebSearch, "the model "+r.Model)
+			}
+		}
+	}
+	if err := o.bounds(c, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (o *openAI) endpoint(method, path string, grants Grants) (*endpoint, string, error) {
+	if !plainPath(path) {
+		return nil, "", noEndpoint(method, path)
+	}
+	if e, ok := openAIEndpoints[method+" "+path]; ok {
+		e.method = method
+		return &e, "", nil
+	}
+	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
+		return &endpoint{method: method, operation: Models, free: true}, model, nil
+	}
+	return behind(openAIBehind, method, path)
+}
+
+// behind finds an endpoint that takes an ability.
+func behind(table map[string]endpoint, method, path string) (*endpoint, string, error) {
+	for prefix, e := range table {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			e.method, e.operation = method, Raw
+			return &e, "", nil
+		}
+	}
+	return nil, "", noEndpoint(method, path)
+}
+
+// bounds fills in how much a request may cost, and asks for the usage where the
+// response would have none.
+func (*openAI) bounds(c *check, r *Request) (err error) {
+	if r.Stream, err = c.flag(0, "stream"); err != nil {
+		return err
+	}
+	if r.OutputTokens, err = c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens"); err != nil {
+		return err
+	}
+	choices, err := c.limits(0, "n", "best_of")
+	if err != nil {
+		return err
+	}
+	r.Choices = max(1, choices)
+	if p, ok := c.find(0, "prediction"); ok && r.OutputTokens > 0 {
+		r.OutputTokens += int64(c.nodes[p].end - c.nodes[p].start)
+	}
+	if r.Operation == Embeddings {
+		r.OutputTokens, r.Choices = 0, 0
+	}
+	if r.Stream && (r.Operation == ChatCompletions || r.Operation == Completions) {
+		return c.includeUsage(r)
+	}
+	return nil
+}
+
+// includeUsage asks for the usage at the end of a stream.
+func (c *check) includeUsage(r *Request) error {
+	const set = `"include_usage":true`
+	options, given := -1, false
+	for m := range c.children(0) {
+		if c.name(m) == "stream_options" {
+			options, given = m, true
+		}
+	}
+	switch {
+	case !given:
+		r.Body = splice(c.raw, c.nodes[0].start+1, c.nodes[0].start+1, `"stream_options":{`+set+`},`)
+	case c.nodes[options].kind == null:
+		r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
+	default:
+		flag := -1
+		for m := range c.children(options) {
+			if c.name(m) == "include_usage" {
+				flag = m
+			}
+		}
+		switch {
+		case flag >= 0 && string(c.bytes(flag)) == "true":
+			return nil
+		case flag >= 0:
+			r.Body = splice(c.raw, c.nodes[flag].start, c.nodes[flag].end, "true")
+		case int(c.nodes[options].next) == options+1:
+			r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
+		default:
+			r.Body = splice(c.raw, c.nodes[options].start+1, c.nodes[options].start+1, set+",")
+		}
+	}
+	r.Changed = append(r.Changed, "stream_options.include_usage")
+	return nil
+}
+
+// Error implements Dialect.
+func (*openAI) Error(r Refusal) (int, http.Header, []byte) {
+	status, kind, code := http.StatusBadRequest, "invalid_request_error", string(r.Reason)
+	switch r.Reason {
+	case BadKey:
+		status, code = http.StatusUnauthorized, "invalid_api_key"
+	case NotAllowed:
+		status = http.StatusForbidden
+	case TooLarge:
+		status = http.StatusRequestEntityTooLarge
+	case RateLimited:
+		status, kind, code = http.StatusTooManyRequests, "requests", "rate_limit_exceeded"
+	case OverBudget:
+		status, kind, code = http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"
+	case Unreachable:
+		status, kind = http.StatusBadGateway, "server_error"
+	case NoRecording:
+		status = http.StatusConflict
+	}
+	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(code), `}}`)
+	return status, errorHeader(r), body
+}

@@ -1,0 +1,253 @@
+package dialect
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// endpoint is one path of a provider.
+type endpoint struct {
+	method    string
+	operation Operation
+	// body is the shape of the body, nil if there is none.
+	body shape
+	// query are the parameters that may be given.
+	query []string
+	free  bool
+	// ability is what it takes to use the endpoint at all. Its bodies pass as
+	// they are: they may be files.
+	ability   Ability
+	unmetered bool
+}
+
+// rules are how a dialect's requests are read.
+type rules struct {
+	// headers are forwarded; a name that ends in * stands for all with that
+	// beginning.
+	headers []string
+	// keyQuery is the parameter that holds the key, "" if none does.
+	keyQuery string
+	camel    bool
+	// imageTokens are the most that one image counts, and extraTokens the most
+	// that the provider adds to any request, such as the text that explains tools.
+	imageTokens, extraTokens int64
+}
+
+// read checks a request of an endpoint that was found.
+func (u *rules) read(e *endpoint, query url.Values, header http.Header, body []byte, grants Grants) (*check, *Request, error) {
+	r := &Request{Operation: e.operation, Free: e.free, Unmetered: e.unmetered, Body: body, Choices: 1, Query: url.Values{}}
+	if e.ability != "" && !grants[e.ability] {
+		return nil, nil, lacks(e.ability, "This endpoint")
+	}
+	for name, values := range query {
+		switch {
+		case name == u.keyQuery:
+		case e.ability == "" && !slices.Contains(e.query, name):
+			return nil, nil, lacks(UnknownFields, fmt.Sprintf("the query parameter %.100q", name))
+		case len(values) != 1:
+			return nil, nil, badRequest("the query parameter %.100q is given %d times", name, len(values))
+		default:
+			r.Query[name] = values
+		}
+	}
+	r.Header = u.forwarded(header)
+	if e.ability != "" {
+		r.Hidden = true
+		if t := header.Get("Content-Type"); t != "" {
+			r.Header.Set("Content-Type", t)
+		}
+		return nil, r, nil
+	}
+	if e.body == nil {
+		if len(body) > 0 {
+			return nil, nil, badRequest("a %s request has no body", e.method)
+		}
+		return nil, r, nil
+	}
+	if err := jsonOnly(header); err != nil {
+		return nil, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	doc, err := parse(body)
+	if err != nil {
+		return nil, nil, badRequest("the body cannot be read as JSON: %v", err)
+	}
+	c := &check{document: doc, grants: grants, camel: u.camel}
+	if doc.nodes[0].kind != object {
+		return nil, nil, c.bad("no object")
+	}
+	if refused := e.body.check(c, 0); refused != nil {
+		return nil, nil, refused
+	}
+	r.Hidden = c.hidden
+	r.InputTokens = int64(len(body)) - c.mediaBytes + c.images*u.imageTokens + u.extraTokens
+	return c, r, nil
+}
+
+// forwarded are the headers that pass.
+func (u *rules) forwarded(header http.Header) http.Header {
+	out := http.Header{}
+	for name, values := range header {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		for _, known := range u.headers {
+			prefix, open := strings.CutSuffix(known, "*")
+			if name == known || open && strings.HasPrefix(name, prefix) {
+				out[name] = append(out[name], values...)
+			}
+		}
+	}
+	return out
+}
+
+// jsonOnly refuses bodies that the provider may take for something else than
+// JSON in UTF-8.
+func jsonOnly(header http.Header) error {
+	values := header.Values("Content-Type")
+	if len(values) == 0 {
+		return nil
+	}
+	kind, parameters, err := mime.ParseMediaType(values[0])
+	charset, given := parameters["charset"]
+	if len(values) > 1 || err != nil || kind != "application/json" || given && !strings.EqualFold(charset, "utf-8") {
+		return badRequest("the Content-Type is %.200q; it must be application/json", values)
+	}
+	return nil
+}
+
+func badRequest(format string, args ...any) *Refusal {
+	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf(format, args...)}
+}
+
+// plainPath says that no reader can take a path for another one: it has no
+// escapes and no empty or dotted segments.
+func plainPath(path string) bool {
+	if !strings.HasPrefix(path, "/") {
+		return false
+	}
+	for segment := range strings.SplitSeq(path[1:], "/") {
+		if strings.Trim(segment, ".") == "" {
+			return false
+		}
+	}
+	for i := range len(path) {
+		c := path[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("/-_.~:@", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// noEndpoint is the refusal of a path that no table has.
+func noEndpoint(method, path string) *Refusal {
+	return &Refusal{Reason: NotAllowed, Ability: UnknownFields, Text: fmt.Sprintf("%.20s %.200s is no endpoint that the gateway passes on", method, path)}
+}
+
+// limit is the value of a member that limits something, 0 if there is none: no
+// limit is what providers take null, 0 and less for.
+func (c *check) limit(i int, name string) (int64, error) {
+	m, ok := c.find(i, name)
+	if !ok {
+		return 0, nil
+	}
+	raw := string(c.bytes(m))
+	n, err := strconv.ParseInt(raw, 10, 48)
+	if c.nodes[m].kind != number || err != nil {
+		return 0, badRequest("%s is %.50s; it must be an integer", name, raw)
+	}
+	return max(n, 0), nil
+}
+
+// limits is the largest value of these members.
+func (c *check) limits(i int, names ...string) (most int64, err error) {
+	for _, name := range names {
+		n, err := c.limit(i, name)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	return most, nil
+}
+
+// flag is the value of a member that is a boolean; null is false.
+func (c *check) flag(i int, name string) (bool, error) {
+	m, ok := c.find(i, name)
+	if !ok {
+		return false, nil
+	}
+	if c.nodes[m].kind != boolean {
+		return false, badRequest("%s is %.50s; it must be true or false", name, c.bytes(m))
+	}
+	return c.raw[c.nodes[m].start] == 't', nil
+}
+
+// model is the model that a body names.
+func (c *check) model() (string, error) {
+	m, ok := c.find(0, "model")
+	name := ""
+	if ok {
+		name = c.text(m)
+	}
+	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", badRequest("model must be the name of a model")
+	}
+	return name, nil
+}
+
+// splice puts text in place of the bytes from start to end.
+func splice(body []byte, start, end int32, insert string) []byte {
+	return slices.Concat(body[:start], []byte(insert), body[end:])
+}
+
+// bearer is the key of an Authorization header.
+func bearer(value string) string {
+	scheme, key, ok := strings.Cut(value, " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// oneKey is the key that all of these places agree on, "" if they do not.
+func oneKey(keys ...string) string {
+	key := ""
+	for _, k := range keys {
+		if k == "" {
+			continue
+		}
+		if key != "" && k != key {
+			return ""
+		}
+		key = k
+	}
+	return key
+}
+
+// dropKeys removes what could hold a key.
+func dropKeys(header http.Header, query url.Values) {
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"} {
+		header.Del(name)
+	}
+	for _, name := range []string{"key", "access_token", "oauth_token", "api_key"} {
+		delete(query, name)
+	}
+}
+
+// compact is a JSON text for an error. It does not fail.
+func compact(pieces ...string) []byte {
+	var b bytes.Buffer
+	for _, p := range pieces {
+		b.WriteString(p)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}

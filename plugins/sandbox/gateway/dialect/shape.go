@@ -1,0 +1,360 @@
+package dialect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// shape says what a value of a request may be. The tables of the dialects
+// consist of shapes: what they do not name is refused.
+type shape interface {
+	// check returns nil if the value at i has the shape.
+	check(c *check, i int) *Refusal
+}
+
+// check is one reading of a request: what is granted, where the reading is, and
+// what was found that bounds the tokens of the input.
+type check struct {
+	*document
+	grants Grants
+	// camel says that names are read as protocol buffers are: both in camel case
+	// and with underscores.
+	camel bool
+	path  []string
+	// images are the images in the body and mediaBytes their size in it; hidden
+	// says that the input has more than what the body shows.
+	images, mediaBytes int64
+	hidden             bool
+}
+
+// The shapes without parameters.
+var (
+	// anything is whatever the model itself reads: schemas, arguments, metadata.
+	anything shape = free{}
+	// scalar is a string, a number or a boolean.
+	scalar shape = single{}
+	// scalars is one or a list of them.
+	scalars shape = single{list: true}
+)
+
+type free struct{}
+
+func (free) check(*check, int) *Refusal { return nil }
+
+type single struct{ list bool }
+
+func (s single) check(c *check, i int) *Refusal {
+	switch c.nodes[i].kind {
+	case object:
+		return c.bad("an object where none is known")
+	case array:
+		if !s.list {
+			return c.bad("an array where none is known")
+		}
+		for item := range c.children(i) {
+			if k := c.nodes[item].kind; k == object || k == array {
+				return c.bad("an array of more than strings and numbers")
+			}
+		}
+	}
+	return nil
+}
+
+// fields is an object of these members.
+type fields map[string]shape
+
+func (f fields) check(c *check, i int) *Refusal {
+	switch c.nodes[i].kind {
+	case null:
+		return nil
+	case object:
+	default:
+		return c.bad("no object")
+	}
+	var seen map[string]bool
+	if c.camel {
+		seen = map[string]bool{}
+	}
+	for m := range c.children(i) {
+		name := c.key(m)
+		if c.camel {
+			if seen[name] {
+				return c.bad(fmt.Sprintf("the name %q twice", name))
+			}
+			seen[name] = true
+		}
+		s, known := f[name]
+		c.path = append(c.path, name)
+		if !known {
+			if r := c.need(UnknownFields, ""); r != nil {
+				return r
+			}
+		} else if c.nodes[m].kind != null {
+			if r := s.check(c, m); r != nil {
+				return r
+			}
+		}
+		c.path = c.path[:len(c.path)-1]
+	}
+	return nil
+}
+
+// key is a member's name as the dialect's provider reads it.
+func (c *check) key(i int) string {
+	name := c.name(i)
+	if !c.camel || !strings.Contains(name, "_") {
+		return name
+	}
+	words := strings.Split(name, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// find is the member of that name, as key reads names; ok is false if there is
+// none or it is null.
+func (c *check) find(i int, name string) (at int, ok bool) {
+	for m := range c.children(i) {
+		if c.nodes[i].kind == object && c.nodes[m].kind != null && c.key(m) == name {
+			return m, true
+		}
+	}
+	return 0, false
+}
+
+// and returns the fields and those of others.
+func (f fields) and(others ...fields) fields {
+	all := fields{}
+	for _, o := range append(others, f) {
+		for name, s := range o {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+// list is an array of values of a shape. Null is none.
+func list(of shape) shape { return &lists{of: of} }
+
+// lists is what list returns; its shape may be set later, where shapes contain
+// themselves.
+type lists struct{ of shape }
+
+func (l *lists) check(c *check, i int) *Refusal {
+	switch c.nodes[i].kind {
+	case null:
+		return nil
+	case array:
+	default:
+		return c.bad("no array")
+	}
+	n := 0
+	for item := range c.children(i) {
+		c.path = append(c.path, strconv.Itoa(n))
+		if r := l.of.check(c, item); r != nil {
+			return r
+		}
+		c.path = c.path[:len(c.path)-1]
+		n++
+	}
+	return nil
+}
+
+// textOr is a string, or the shape.
+func textOr(s shape) shape { return orText{s} }
+
+type orText struct{ shape }
+
+func (o orText) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind == text {
+		return nil
+	}
+	return o.shape.check(c, i)
+}
+
+// oneOrList is a value of the shape or an array of them.
+func oneOrList(s shape) shape { return orList{s} }
+
+type orList struct{ shape }
+
+func (o orList) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind == array {
+		return list(o.shape).check(c, i)
+	}
+	return o.shape.check(c, i)
+}
+
+// kinds is an object whose member "type" says what it is. A name that ends in *
+// stands for all with that beginning; "" is an object without a type.
+type kinds map[string]shape
+
+func (k kinds) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind != object {
+		return c.bad("no object")
+	}
+	name := ""
+	if t, ok := c.find(i, "type"); ok {
+		if c.nodes[t].kind != text || c.text(t) == "" {
+			return c.bad("a type that is no string")
+		}
+		name = c.text(t)
+	}
+	s, ok := k.lookup(name)
+	if !ok {
+		return c.need(UnknownFields, fmt.Sprintf("type %q", name))
+	}
+	return s.check(c, i)
+}
+
+func (k kinds) lookup(name string) (shape, bool) {
+	if s, ok := k[name]; ok {
+		return s, true
+	}
+	for pattern, s := range k {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(name, prefix) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// needs is a value that takes an ability. False and an empty array ask for
+// nothing. The provider may add what such a request finds to its input.
+func needs(a Ability) shape { return need{a} }
+
+type need struct{ ability Ability }
+
+func (n need) check(c *check, i int) *Refusal {
+	raw := string(c.bytes(i))
+	if raw == "false" || c.nodes[i].kind == array && c.nodes[i].next == int32(i+1) {
+		return nil
+	}
+	what := ""
+	if t, ok := c.find(i, "type"); ok {
+		what = fmt.Sprintf("type %.100s", c.bytes(t))
+	}
+	c.hidden = true
+	return c.need(n.ability, what)
+}
+
+// words are the strings that may be used freely; others take the ability.
+func words(a Ability, free ...string) shape { return word{a, free} }
+
+type word struct {
+	ability Ability
+	free    []string
+}
+
+func (w word) check(c *check, i int) *Refusal {
+	for _, f := range w.free {
+		if c.text(i) == f {
+			return nil
+		}
+	}
+	return c.need(w.ability, fmt.Sprintf("%.100s", c.bytes(i)))
+}
+
+// link is the address of an image or of another medium: its data, or a place
+// from which the provider would fetch it.
+var link shape = media{}
+
+type media struct{}
+
+func (media) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind != text {
+		return c.bad("no address")
+	}
+	raw := c.bytes(i)[1:]
+	if !strings.HasPrefix(string(raw[:min(5, len(raw))]), "data:") {
+		c.hidden = true
+		return c.need(RemoteFiles, "")
+	}
+	c.medium(i, strings.HasPrefix(string(raw[:min(11, len(raw))]), "data:image/"))
+	return nil
+}
+
+// medium counts a medium whose data are in the body. What an image costs has a
+// limit; what is in other media, nobody can tell from their size.
+func (c *check) medium(i int, image bool) {
+	if !image {
+		c.hidden = true
+		return
+	}
+	c.images++
+	c.mediaBytes += int64(c.nodes[i].end - c.nodes[i].start)
+}
+
+// where is the place of the reading, as people write it.
+func (c *check) where() string {
+	var b strings.Builder
+	for i, p := range c.path {
+		if _, err := strconv.Atoi(p); err == nil {
+			fmt.Fprintf(&b, "[%s]", p)
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(p)
+	}
+	if b.Len() == 0 {
+		return "the body"
+	}
+	return b.String()
+}
+
+// need is nil where the ability is granted, and otherwise a refusal of what is
+// read. The text says what it is beyond its place, such as its type.
+func (c *check) need(a Ability, what string) *Refusal {
+	if c.grants[a] {
+		return nil
+	}
+	if what != "" {
+		what = " (" + what + ")"
+	}
+	return lacks(a, c.where()+what)
+}
+
+// lacks is the refusal of an ability that a part of a request takes.
+func lacks(a Ability, part string) *Refusal {
+	does := "asks the provider to " + a.says()
+	if a == UnknownFields {
+		does = "is not known to mleflow, and could ask the provider to do more than run the model"
+	}
+	return &Refusal{Reason: NotAllowed, Ability: a, Text: fmt.Sprintf("%s %s. The pipeline does not grant it; %q in the tools of its model block would.", part, does, string(a))}
+}
+
+func (c *check) bad(what string) *Refusal {
+	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf("%s is %s", c.where(), what)}
+}
+
+// The shapes of media.
+var (
+	// filedata is a file in the body, as a data address or as plain base64.
+	filedata shape = hiding{single{}}
+	// image and document are base64.
+	image      shape = base64{image: true}
+	otherMedia shape = base64{}
+)
+
+// hiding is a value that may count more than its bytes.
+type hiding struct{ shape }
+
+func (h hiding) check(c *check, i int) *Refusal {
+	c.hidden = true
+	return h.shape.check(c, i)
+}
+
+type base64 struct{ image bool }
+
+func (b base64) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind != text {
+		return c.bad("no base64")
+	}
+	c.medium(i, b.image)
+	return nil
+}

@@ -1,0 +1,123 @@
+package dialect
+
+import "bytes"
+
+// events reads a stream of server-sent events, in pieces of any size, as the
+// HTML standard says: lines end in CR, LF or both, a blank line ends an event,
+// lines of data are joined by LF. It keeps nothing but the name of a field.
+type events struct {
+	// data gets the data of the event that is being read, done is called at its
+	// end with its name.
+	data func(p []byte)
+	done func()
+
+	state lineState
+	// field is the name of the line's field, as far as it was read.
+	field []byte
+	// lines is the number of lines of data of the event; cr says that the last
+	// byte was a CR, begun that the stream has begun.
+	lines     int
+	cr, begun bool
+}
+
+type lineState uint8
+
+const (
+	inName  lineState = iota // in the name of a field
+	atValue                  // after the colon, where one space is dropped
+	inData                   // in the value of data
+	inOther                  // in the value of anything else
+)
+
+// The longest name of a field that is of interest.
+const maxField = 5
+
+// Write implements io.Writer.
+func (e *events) Write(p []byte) (int, error) {
+	n := len(p)
+	if n > 0 && !e.begun {
+		p = e.skipMark(p)
+	}
+	for len(p) > 0 {
+		if e.cr && p[0] == '\n' {
+			p, e.cr = p[1:], false
+			continue
+		}
+		e.cr = false
+		end := bytes.IndexAny(p, "\r\n")
+		if end < 0 {
+			e.part(p)
+			break
+		}
+		e.part(p[:end])
+		e.line()
+		e.cr = p[end] == '\r'
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+// skipMark drops a byte order mark at the beginning.
+func (e *events) skipMark(p []byte) []byte {
+	const mark = "\xef\xbb\xbf"
+	for len(p) > 0 && len(e.field) < len(mark) && p[0] == mark[len(e.field)] {
+		e.field, p = append(e.field, p[0]), p[1:]
+	}
+	switch {
+	case len(e.field) == len(mark):
+		e.field, e.begun = e.field[:0], true
+	case len(p) > 0:
+		e.begun = true
+	}
+	return p
+}
+
+// part reads a piece of a line.
+func (e *events) part(p []byte) {
+	if e.state == inName {
+		colon := bytes.IndexByte(p, ':')
+		name := p
+		if colon >= 0 {
+			name = p[:colon]
+		}
+		e.field = append(e.field, name[:min(len(name), maxField-len(e.field))]...)
+		if colon < 0 {
+			return
+		}
+		e.state, p = inOther, p[colon+1:]
+		if string(e.field) == "data" {
+			e.state = atValue
+			e.begin()
+		}
+	}
+	if e.state == atValue && len(p) > 0 {
+		e.state = inData
+		if p[0] == ' ' {
+			p = p[1:]
+		}
+	}
+	if e.state == inData && len(p) > 0 {
+		e.data(p)
+	}
+}
+
+// begin begins a line of data.
+func (e *events) begin() {
+	if e.lines > 0 {
+		e.data([]byte("\n"))
+	}
+	e.lines++
+}
+
+// line ends a line.
+func (e *events) line() {
+	blank := e.state == inName && len(e.field) == 0
+	if e.state == inName && string(e.field) == "data" {
+		e.begin() // a field without a colon has an empty value
+	}
+	e.state, e.field = inName, e.field[:0]
+	if blank && e.lines > 0 {
+		e.lines = 0
+		e.done()
+	}
+}
