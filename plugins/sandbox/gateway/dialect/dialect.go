@@ -141,8 +141,10 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
 	// CacheWriteHour are those of CacheWrite that are kept for an hour.
 	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
-	Output         int64 `json:"output_tokens"`
-	Reasoning      int64 `json:"reasoning_tokens,omitempty"`
+	// Audio are those of Input, but not of CacheRead, that are sound.
+	Audio     int64 `json:"audio_tokens,omitempty"`
+	Output    int64 `json:"output_tokens"`
+	Reasoning int64 `json:"reasoning_tokens,omitempty"`
 }
 
 // Meter reads a response as it passes, decoded (without content encoding), and

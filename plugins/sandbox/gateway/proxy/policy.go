@@ -57,7 +57,7 @@ func parsePlace(text string) (place, error) {
 	if p.below && !strings.Contains(p.host, ".") {
 		return place{}, fmt.Errorf("that is too much of the network; write at least \"*.example.com:443\", or open the network and say so")
 	}
-	p.private = privateName(p.host)
+	p.private = PrivateName(p.host)
 	return p, nil
 }
 
@@ -93,8 +93,8 @@ func canonical(host string) (string, error) {
 	return name, nil
 }
 
-// privateName says whether a name is one of private networks by its form.
-func privateName(name string) bool {
+// PrivateName says whether a name is one of private networks by its form.
+func PrivateName(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
 	}

@@ -1,0 +1,229 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// exchange is one request and what becomes of it.
+type exchange struct {
+	*block
+	gateway *Gateway
+	w       http.ResponseWriter
+	r       *http.Request
+	start   time.Time
+	event   transcript.Event
+	record  Exchange
+	// body is the bytes of the request that are held.
+	body  int64
+	price Price
+	// held is the reservation id, if there is one.
+	held   *Amount
+	id     int64
+	limit  string // of the budget that refused
+	waited time.Duration
+	meter  dialect.Meter
+	// begun says that the client got the status.
+	begun bool
+}
+
+func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, b *block, path string) {
+	now := time.Now()
+	x := &exchange{block: b, gateway: g, w: w, r: r, start: now, event: transcript.Event{
+		Time: now.UTC(), Model: b.Name, Provider: b.Dialect.Name(), Method: r.Method, Path: b.Secrets.Mask(path),
+	}}
+	err := x.try(path)
+	var no *dialect.Refusal
+	if errors.As(err, &no) && !x.begun {
+		x.refuse(no)
+		err = nil
+	}
+	x.end(err)
+	if err != nil && x.begun {
+		// Whatever the client has is not all; its connection must tell.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// try answers the request. A panic on the way is a failure of this request only:
+// the bytes come from someone who may look for one.
+func (x *exchange) try(path string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.event.Failed = x.Secrets.Mask(fmt.Sprintf("panic: %v", p))
+			err = &dialect.Refusal{Reason: dialect.BadRequest, Text: "The model gateway cannot handle this request."}
+		}
+	}()
+	call, err := x.admit(path)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(x.r.Context())
+	defer cancel()
+	answer, err := x.Upstream.Do(ctx, call)
+	if err != nil {
+		return x.failed(err)
+	}
+	defer answer.Body.Close()
+	x.event.Attempts = answer.Attempts
+	if rec := answer.Recorded; rec != nil {
+		x.event.Replayed, x.event.Refused = true, rec.Refused
+		x.event.Cost = int64(rec.Cost)
+		x.held = &Amount{rec.Cost, rec.Tokens, 1}
+	}
+	x.meter = x.Dialect.Usage(call.Request)
+	return x.pass(answer)
+}
+
+// admit applies the rules.
+func (x *exchange) admit(path string) (*Call, error) {
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	key := ""
+	if err == nil {
+		key = x.Dialect.Key(x.r.Header, query)
+	}
+	if !sameKey(key, x.Virtual) {
+		x.record = x.gateway.begin(nil)
+		return nil, &dialect.Refusal{Reason: dialect.BadKey, Text: "Wrong API key. Use the one that the environment of this agent has for model " + x.Name + "."}
+	}
+	body, err := x.read()
+	x.record = x.gateway.begin(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := plainPath(path); err != nil {
+		return nil, err
+	}
+	asked, err := x.Dialect.Read(x.r.Method, path, query, x.r.Header, body, x.Grants)
+	if err != nil {
+		return nil, err
+	}
+	x.event.Operation, x.event.Asked, x.event.Stream = asked.Operation, asked.Model, asked.Stream
+	x.event.Changed = append(x.event.Changed, asked.Changed...)
+	if x.price, err = x.priceOf(asked); err != nil {
+		return nil, err
+	}
+	most, err := x.most(asked)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{
+		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Query: query, Header: outgoing(x.r.Header),
+		Reserve: func() error { return x.reserve(most) },
+		Wait: func(from time.Time) func() {
+			end := x.gateway.waits.begin(from)
+			return func() { x.waited += end() }
+		},
+	}, nil
+}
+
+// priceOf checks that the model may be asked for and finds its price.
+func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
+	if asked.Model == "" {
+		if asked.Free {
+			return Price{}, nil
+		}
+		return Price{}, &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request names no model."}
+	}
+	allowed := false
+	for _, pattern := range x.Models {
+		allowed = allowed || matches(pattern, asked.Model)
+	}
+	if !allowed {
+		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("Model %q is not allowed: the pipeline's model %q lists %q in models.", asked.Model, x.Name, x.Models)}
+	}
+	if asked.Free {
+		return Price{}, nil
+	}
+	price, ok := PriceOf(&x.Model, asked.Model)
+	if !ok {
+		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("The price of model %q is not known, so the budget cannot hold: the pipeline's model %q must give it in a price block.", asked.Model, x.Name)}
+	}
+	return price, nil
+}
+
+// most is the worst case of a request.
+func (x *exchange) most(asked *dialect.Request) (Amount, error) {
+	a := Amount{Requests: 1}
+	if asked.Free {
+		return a, nil
+	}
+	output := asked.OutputTokens
+	if output <= 0 {
+		output = x.price.MaxOutput
+	}
+	if output <= 0 && x.price.Output > 0 {
+		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
+	}
+	output = times(max(output, 0), max(asked.Choices, 1))
+	a.Tokens = plus(asked.InputTokens, output)
+	a.Cost = x.price.Most(asked.InputTokens, output)
+	return a, nil
+}
+
+// failed records why an answer did not come, and refuses in the provider's
+// place.
+func (x *exchange) failed(err error) error {
+	var no *dialect.Refusal
+	if errors.As(err, &no) {
+		return err
+	}
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		failure = &Failure{Err: err, Sent: true}
+	}
+	x.event.Attempts = failure.Attempts
+	x.event.Failed = x.Secrets.Mask(failure.Error())
+	if x.r.Context().Err() != nil {
+		x.event.Gone, x.event.Failed = true, ""
+	}
+	if !failure.Sent {
+		x.settle(Amount{}, nil)
+	}
+	return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The provider of model " + x.Name + " did not answer."}
+}
+
+// refuse replies with an error of the gateway.
+func (x *exchange) refuse(no *dialect.Refusal) {
+	if x.record == nil {
+		x.record = unrecorded{}
+	}
+	x.event.Refused, x.event.Ability = no.Reason, no.Ability
+	x.gateway.ledger.note(entry{Kind: refused, Model: x.Name, Reason: no.Reason, Limit: x.limit})
+	status, header, body := x.Dialect.Error(*no)
+	for name, values := range header {
+		x.w.Header()[name] = values
+	}
+	x.event.Status, x.event.Headers = status, keptHeaders(x.w.Header())
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client has gone
+	_, _ = x.record.Write(body)
+}
+
+// end settles what is still open and records the exchange.
+func (x *exchange) end(err error) {
+	var usage *dialect.Usage
+	if x.meter != nil {
+		if u, ok := x.meter.Usage(); ok {
+			usage = &u
+		}
+		if x.event.Failed == "" {
+			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
+		}
+	}
+	if err != nil && !x.event.Gone {
+		x.event.Failed = x.Secrets.Mask(err.Error())
+	}
+	x.settle(x.spent(usage), usage)
+	x.event.Seconds = time.Since(x.start).Seconds()
+	x.event.Waited = x.waited.Seconds()
+	x.record.End(x.event)
+	x.gateway.bodies.Release(x.body)
+}

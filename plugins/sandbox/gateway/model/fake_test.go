@@ -1,0 +1,198 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// toy is a dialect of one operation, so that the gateway is tested by itself.
+// The input of a request is bounded by the bytes of its body; a response says in
+// its last line what it used.
+type toy struct{}
+
+type toyRequest struct {
+	Model  string `json:"model"`
+	Max    int64  `json:"max"`
+	N      int64  `json:"n"`
+	Search bool   `json:"search"`
+	Text   string `json:"text"`
+}
+
+func (toy) Name() string    { return "toy" }
+func (toy) BaseURL() string { return "https://api.toy.test/v1" }
+
+func (toy) Variables(endpoint, key string) map[string]string {
+	return map[string]string{"TOY_URL": endpoint + "/v1", "TOY_KEY": key}
+}
+
+func (toy) Read(method, path string, _ url.Values, _ http.Header, body []byte, grants dialect.Grants) (*dialect.Request, error) {
+	switch {
+	case method == http.MethodGet && path == "/v1/models":
+		return &dialect.Request{Operation: "models", Free: true}, nil
+	case method != http.MethodPost || path != "/v1/ask":
+		return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "no such path"}
+	}
+	var r toyRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: err.Error()}
+	}
+	if r.Text == "panic" {
+		panic("toy")
+	}
+	if r.Search && !grants["web_search"] {
+		return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Ability: "web_search", Text: "no search"}
+	}
+	return &dialect.Request{
+		Operation: "ask", Model: r.Model, Stream: true, Body: body, InputTokens: int64(len(body)), OutputTokens: r.Max, Choices: r.N,
+	}, nil
+}
+
+func (toy) Key(h http.Header, q url.Values) string {
+	if k := q.Get("key"); k != "" {
+		return k
+	}
+	return strings.TrimPrefix(h.Get("Authorization"), "Bearer ")
+}
+
+func (toy) SetKey(h http.Header, q url.Values, key string) {
+	q.Del("key")
+	h.Set("Authorization", "Bearer "+key)
+}
+
+func (toy) Error(r dialect.Refusal) (int, http.Header, []byte) {
+	status := map[dialect.Reason]int{
+		dialect.BadKey: 401, dialect.BadRequest: 400, dialect.NotAllowed: 403, dialect.TooLarge: 413, dialect.RateLimited: 429,
+		dialect.OverBudget: 402, dialect.Unreachable: 502, dialect.NoRecording: 409,
+	}[r.Reason]
+	h := http.Header{"Content-Type": {"application/json"}}
+	if r.RetryAfter > 0 {
+		h.Set("Retry-After", fmt.Sprint(r.RetryAfter))
+	}
+	body, _ := json.Marshal(map[string]string{"error": r.Text, "reason": string(r.Reason)})
+	return status, h, body
+}
+
+func (toy) Usage(*dialect.Request) dialect.Meter { return &toyMeter{} }
+
+func (toy) Canonical(string, []byte) (dialect.Canonical, error) { return dialect.Canonical{}, nil }
+
+type toyMeter struct{ bytes.Buffer }
+
+// last is the line "usage INPUT OUTPUT" at the end of a response.
+func (m *toyMeter) Usage() (u dialect.Usage, ok bool) {
+	for line := range strings.Lines(m.String()) {
+		if n, _ := fmt.Sscanf(line, "usage %d %d\n", &u.Input, &u.Output); n == 2 && strings.HasSuffix(line, "\n") {
+			ok = true
+		}
+	}
+	return u, ok
+}
+
+func (m *toyMeter) Done() bool     { _, ok := m.Usage(); return ok }
+func (m *toyMeter) Failed() string { return "" }
+
+// tape keeps events in memory.
+type tape struct {
+	mu     sync.Mutex
+	events []transcript.Event
+	bodies []string
+}
+
+func (t *tape) begin(request []byte) Exchange { return &taped{tape: t} }
+
+func (t *tape) all() []transcript.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.events
+}
+
+type taped struct {
+	tape *tape
+	bytes.Buffer
+}
+
+func (x *taped) End(e transcript.Event) {
+	x.tape.mu.Lock()
+	defer x.tape.mu.Unlock()
+	x.tape.events = append(x.tape.events, e)
+	x.tape.bodies = append(x.tape.bodies, x.String())
+}
+
+const (
+	realKey    = "toy-real-0123456789abcdef"
+	virtualKey = "mleflow-virtual"
+)
+
+// bench is a gateway in front of a server of the test.
+type bench struct {
+	*Gateway
+	tape *tape
+	url  string
+	t    testing.TB
+}
+
+// toyModel is the model block of most tests: a dollar per thousand tokens of
+// input, two of output.
+func toyModel() Model {
+	return Model{
+		Name: "main", Provider: "toy", Models: []string{"small", "big-*"},
+		Prices: map[string]Price{"*": {Rates: Rates{Input: 1000 * Dollar, Output: 2000 * Dollar}, MaxOutput: 100}},
+	}
+}
+
+// start serves a gateway for one block whose provider is h.
+func start(t testing.TB, m Model, run *Pool, h http.Handler) *bench {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	m.BaseURL = server.URL + "/api/v1"
+	return startAt(t, t.TempDir(), m, run)
+}
+
+func startAt(t testing.TB, dir string, m Model, run *Pool) *bench {
+	t.Helper()
+	up, err := NewProvider(&m, toy{}, realKey, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &tape{}
+	g, err := New(Options{Dir: dir, Begin: rec.begin, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: realKey, Upstream: up, Run: run}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(g)
+	t.Cleanup(func() { front.Close(); g.busy.Wait(); _ = g.Close() })
+	return &bench{Gateway: g, tape: rec, url: front.URL, t: t}
+}
+
+// ask sends a request and returns status and body.
+func (b *bench) ask(r toyRequest, edit ...func(*http.Request)) (*http.Response, string) {
+	b.t.Helper()
+	body, _ := json.Marshal(r)
+	req, _ := http.NewRequest(http.MethodPost, b.url+"/main/v1/ask", bytes.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+virtualKey)
+	for _, e := range edit {
+		e(req)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var text bytes.Buffer
+	_, err = text.ReadFrom(resp.Body)
+	if err != nil {
+		return resp, text.String() + "!" + err.Error()
+	}
+	return resp, text.String()
+}

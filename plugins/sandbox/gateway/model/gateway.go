@@ -1,0 +1,179 @@
+package model
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// Options are what a Gateway needs.
+type Options struct {
+	Blocks []Block
+	// Dir is a folder that no agent sees, for budget.jsonl.
+	Dir string
+	// Begin begins the record of an exchange; nil records nothing.
+	Begin func(request []byte) Exchange
+}
+
+// Exchange is the record of one exchange: the decoded response is written to it
+// as it passes.
+type Exchange interface {
+	Write(p []byte) (int, error)
+	End(transcript.Event)
+}
+
+// Block is a model block as one attempt uses it.
+type Block struct {
+	Model
+	Dialect dialect.Dialect
+	// Virtual is the key that the agent presents.
+	Virtual string
+	// Upstream answers: a provider, or a recording.
+	Upstream Upstream
+	// Real is the provider's key, "" if there is none. It is masked in what passes
+	// to the agent and in the record.
+	Real string
+	// Run is the budget that all attempts share; nil if there is none.
+	Run *Pool
+}
+
+// NewKey returns a virtual key: random, and of no use anywhere else.
+func NewKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "mleflow-" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Gateway serves one attempt.
+type Gateway struct {
+	blocks map[string]*block
+	names  []string
+	ledger *ledger
+	begin  func(request []byte) Exchange
+	waits  waits
+	// bodies bounds the bytes of the requests that are held at once.
+	bodies *semaphore.Weighted
+	// busy are the exchanges in progress.
+	busy sync.WaitGroup
+}
+
+// block is a Block with its budget.
+type block struct {
+	Block
+	Secrets *secret.Set
+	pool    *Pool
+}
+
+const (
+	// maxBody is the greatest body of a request, maxBodies that of all together.
+	maxBody   = 64 << 20
+	maxBodies = 256 << 20
+	// maxConnections is how many an agent may have open at once.
+	maxConnections = 256
+	// bodyTime is how long a body may take to arrive.
+	bodyTime = 10 * time.Minute
+)
+
+// New returns a gateway. What the attempt spent before, by budget.jsonl, is
+// spent; it is charged to the run's budget, too.
+func New(o Options) (*Gateway, error) {
+	l, err := openLedger(filepath.Join(o.Dir, "budget.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{blocks: map[string]*block{}, ledger: l, begin: o.Begin, bodies: semaphore.NewWeighted(maxBodies)}
+	if g.begin == nil {
+		g.begin = func([]byte) Exchange { return unrecorded{} }
+	}
+	for _, b := range o.Blocks {
+		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
+			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
+		}
+		one := &block{Block: b, Secrets: secret.New(b.Real), pool: NewPool(b.Budget)}
+		before := l.of(b.Name)
+		one.pool.charge(before.spent)
+		if b.Run != nil {
+			b.Run.charge(before.live)
+		}
+		g.blocks[b.Name] = one
+		g.names = append(g.names, b.Name)
+	}
+	return g, nil
+}
+
+// Serve serves on l until ctx ends, and returns when every exchange is recorded.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	err := gateway.Serve(ctx, l, g, gateway.Limits{
+		Connections: maxConnections, Header: 30 * time.Second, HeaderBytes: 64 << 10, Idle: 5 * time.Minute,
+	})
+	g.busy.Wait()
+	return err
+}
+
+// Close closes the ledger. It is called after Serve has returned.
+func (g *Gateway) Close() error { return g.ledger.close() }
+
+// Summary is what the attempt did with each model block, in their order.
+func (g *Gateway) Summary() []Summary {
+	out := make([]Summary, 0, len(g.names))
+	for _, name := range g.names {
+		out = append(out, g.ledger.summary(name))
+	}
+	return out
+}
+
+// Paused is the time in which at least one request waited for a provider that
+// failed, up to now: what pause_clock gives back. It counts from this gateway's
+// beginning.
+func (g *Gateway) Paused() time.Duration { return g.waits.total() }
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.busy.Add(1)
+	defer g.busy.Done()
+	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	if name == "budget" && rest == "" && r.Method == http.MethodGet {
+		reply(w, http.StatusOK, g.budgets())
+		return
+	}
+	b := g.blocks[name]
+	switch {
+	case b == nil:
+		reply(w, http.StatusNotFound, map[string]string{"error": "no such model; the addresses are /NAME/… of the agent's models, and /budget"})
+	case rest == "budget" && r.Method == http.MethodGet:
+		reply(w, http.StatusOK, b.budget(g.ledger.summary(name)))
+	default:
+		g.exchange(w, r, b, "/"+rest)
+	}
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client has gone
+}
+
+// unrecorded is an exchange that nobody keeps.
+type unrecorded struct{}
+
+// Write implements Exchange.
+func (unrecorded) Write(p []byte) (int, error) { return len(p), nil }
+
+// End implements Exchange.
+func (unrecorded) End(transcript.Event) {}

@@ -1,0 +1,133 @@
+package model
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+)
+
+// Amount is what a request takes from a budget, or what a budget has.
+type Amount struct {
+	Cost     Dollars `json:"cost"`
+	Tokens   int64   `json:"tokens"`
+	Requests int64   `json:"requests"`
+}
+
+func (a Amount) plus(b Amount) Amount {
+	return Amount{plus(a.Cost, b.Cost), plus(a.Tokens, b.Tokens), plus(a.Requests, b.Requests)}
+}
+
+func (a Amount) minus(b Amount) Amount {
+	return Amount{a.Cost - b.Cost, a.Tokens - b.Tokens, a.Requests - b.Requests}
+}
+
+// Pool is a budget that several requests, and several attempts, take from at
+// once. What is held and what is spent never pass its limits together.
+type Pool struct {
+	limits Limits
+	now    func() time.Time
+
+	mu          sync.Mutex
+	spent, held Amount
+	running     int
+	// starts are the times of the requests of the last minute, the oldest first.
+	starts []time.Time
+}
+
+// NewPool returns an unspent budget.
+func NewPool(limits Limits) *Pool { return &Pool{limits: limits, now: time.Now} }
+
+// Limits are the limits of the pool.
+func (p *Pool) Limits() Limits { return p.limits }
+
+// Spent is what was spent, and what requests in progress hold.
+func (p *Pool) Spent() (spent, held Amount) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent, p.held
+}
+
+// charge adds what was spent before.
+func (p *Pool) charge(a Amount) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spent = p.spent.plus(a)
+}
+
+// retryHeld is after how many seconds a client may retry what fits into the
+// budget only when requests in progress are settled below their reservations, or
+// when there are fewer of them.
+const retryHeld = 2
+
+// reserve holds an amount for one request, or says why not. Refused by the rate,
+// nothing is lost.
+func (p *Pool) reserve(a Amount) *shortage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if name := p.limits.passed(p.spent.plus(a)); name != "" {
+		return &shortage{limit: name, reason: dialect.OverBudget}
+	}
+	if name := p.limits.passed(p.spent.plus(p.held).plus(a)); name != "" {
+		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld}
+	}
+	if p.limits.Concurrent > 0 && p.running >= p.limits.Concurrent {
+		return &shortage{limit: "concurrent", reason: dialect.RateLimited, retry: retryHeld}
+	}
+	if n := p.limits.PerMinute; n > 0 {
+		now := p.now()
+		for len(p.starts) > 0 && now.Sub(p.starts[0]) >= time.Minute {
+			p.starts = p.starts[1:]
+		}
+		if len(p.starts) >= n {
+			wait := time.Minute - now.Sub(p.starts[len(p.starts)-n])
+			return &shortage{limit: "per_minute", reason: dialect.RateLimited, retry: seconds(wait)}
+		}
+		p.starts = append(p.starts, now)
+	}
+	p.running++
+	p.held = p.held.plus(a)
+	return nil
+}
+
+// settle ends a reservation by what was spent.
+func (p *Pool) settle(held, spent Amount) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+	p.held = p.held.minus(held)
+	p.spent = p.spent.plus(spent)
+}
+
+// cancel ends a reservation for a request that was never sent.
+func (p *Pool) cancel(held Amount) {
+	p.mu.Lock()
+	if n := len(p.starts); p.limits.PerMinute > 0 && n > 0 {
+		p.starts = p.starts[:n-1]
+	}
+	p.mu.Unlock()
+	p.settle(held, Amount{})
+}
+
+// passed names the limit that an amount passes, "" if none.
+func (l Limits) passed(a Amount) string {
+	switch {
+	case l.Cost > 0 && a.Cost > l.Cost:
+		return "cost"
+	case l.Tokens > 0 && a.Tokens > l.Tokens:
+		return "tokens"
+	case l.Requests > 0 && a.Requests > l.Requests:
+		return "requests"
+	}
+	return ""
+}
+
+// shortage is why a budget has no room for a request.
+type shortage struct {
+	limit  string
+	reason dialect.Reason
+	retry  int
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// provider is the model's provider on the network.
+type provider struct {
+	base   *url.URL
+	prefix string // the path of the dialect's own endpoint, which base's replaces
+	key    string
+	secret *secret.Set
+	retry  Retry
+	send   http.RoundTripper
+}
+
+// NewProvider returns the provider of a model, which gets key with each
+// request. send reaches the network; nil is NewTransport.
+func NewProvider(m *Model, d dialect.Dialect, key string, send http.RoundTripper) (Upstream, error) {
+	if strings.TrimSpace(key) != key || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return nil, errors.New("the key holds spaces or other characters that no key has")
+	}
+	own, err := url.Parse(d.BaseURL())
+	if err != nil {
+		return nil, fmt.Errorf("endpoint of %s: %w", d.Name(), err)
+	}
+	base := own
+	if m.BaseURL != "" {
+		if base, err = parseBaseURL(m.BaseURL); err != nil {
+			return nil, err
+		}
+	}
+	if send == nil {
+		send = NewTransport()
+	}
+	return &provider{base: base, prefix: strings.TrimRight(own.Path, "/"), key: key, secret: secret.New(key), retry: m.Retry, send: send}, nil
+}
+
+// NewTransport returns a transport for providers: HTTP/2 where the provider has
+// it, the proxy of the environment, no content decoding, and no limit of the
+// time that a model thinks.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    30 * time.Second,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 30 * time.Second},
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// Do implements Upstream.
+func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
+	if err := call.Reserve(); err != nil {
+		return nil, err
+	}
+	var failed []transcript.Attempt
+	for {
+		start := time.Now()
+		resp, sent, err := p.attempt(ctx, call)
+		pause, again := p.again(len(failed)+1, resp, sent, err)
+		if ctx.Err() != nil || !again {
+			if ctx.Err() == nil && (err != nil || transient(resp)) {
+				call.Wait(start)()
+			}
+			return p.reply(resp, sent, err, failed)
+		}
+		end := call.Wait(start)
+		one := transcript.Attempt{Seconds: time.Since(start).Seconds()}
+		if err != nil {
+			one.Failed = p.secret.Mask(err.Error())
+		} else {
+			one.Status = resp.StatusCode
+			if asked, ok := retryAfter(resp.Header); ok {
+				one.RetryAfter = asked.Seconds()
+			}
+			discard(resp.Body)
+		}
+		err = sleep(ctx, pause)
+		end()
+		failed = append(failed, one)
+		if err != nil {
+			return nil, &Failure{Err: err, Attempts: failed}
+		}
+	}
+}
+
+// reply is what remains after the last attempt. A redirect is a failure: where
+// it leads to, nobody declared.
+func (p *provider) reply(resp *http.Response, sent bool, err error, failed []transcript.Attempt) (*Reply, error) {
+	if err == nil && resp.StatusCode/100 == 3 && resp.StatusCode != http.StatusNotModified {
+		place := p.secret.Mask(resp.Header.Get("Location"))
+		discard(resp.Body)
+		err, sent = fmt.Errorf("redirected (%d) to %q, which is not followed; correct base_url", resp.StatusCode, place), false
+	}
+	if err != nil {
+		return nil, &Failure{Err: p.secret.Error(err), Sent: sent, Attempts: failed}
+	}
+	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: resp.Body, Attempts: failed}, nil
+}
+
+// attempt sends the request once. sent says that the provider may have got it.
+func (p *provider) attempt(ctx context.Context, call *Call) (resp *http.Response, sent bool, err error) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	req, err := p.request(ctx, call)
+	if err != nil {
+		return nil, false, err
+	}
+	resp, err = p.send.RoundTrip(req)
+	return resp, sent, err
+}
+
+func (p *provider) request(ctx context.Context, call *Call) (*http.Request, error) {
+	header, query := call.Header.Clone(), url.Values{}
+	for name, values := range call.Query {
+		query[name] = values
+	}
+	call.Dialect.SetKey(header, query, p.key)
+	for name, values := range header {
+		if carriesKey(name) && !strings.Contains(strings.Join(values, " "), p.key) {
+			delete(header, name)
+		}
+	}
+	u := *p.base
+	u.Path += strings.TrimPrefix(call.Path, p.prefix)
+	u.RawQuery = query.Encode()
+	// The body is no type that net/http can rewind: it would send a request a
+	// second time by itself, which only one reservation covers.
+	req, err := http.NewRequestWithContext(ctx, call.Method, u.String(), io.NopCloser(bytes.NewReader(call.Request.Body)))
+	if err != nil {
+		return nil, fmt.Errorf("address of the request: %w", errors.Unwrap(err))
+	}
+	req.Header = header
+	if req.ContentLength = int64(len(call.Request.Body)); req.ContentLength == 0 {
+		req.Body = nil
+	}
+	if _, ok := header["User-Agent"]; !ok {
+		header["User-Agent"] = nil // none is added either
+	}
+	return req, nil
+}
+
+// carriesKey says whether a header may hold a credential. Those that the dialect
+// did not set itself are the agent's own and are not passed on.
+func carriesKey(name string) bool {
+	switch name {
+	case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-User-Project", "Cookie":
+		return true
+	}
+	return false
+}
+
+// discard reads the little that is left of an error, so that its connection can
+// be used again.
+func discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	_ = body.Close()
+}

@@ -1,0 +1,131 @@
+package model
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+)
+
+// sameKey compares in a time that tells nothing.
+func sameKey(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// plainPath refuses paths that two readers could understand differently.
+func plainPath(path string) error {
+	for segment := range strings.SplitSeq(path[1:], "/") {
+		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, `%\;`) {
+			return &dialect.Refusal{Reason: dialect.NotAllowed, Text: "The path must have no escapes, no empty part and no dots as a part."}
+		}
+	}
+	return nil
+}
+
+// read reads the body, whole and decoded. What is held of it counts against the
+// memory of all requests.
+func (x *exchange) read() ([]byte, error) {
+	size := x.r.ContentLength
+	if size > maxBody {
+		return nil, tooLarge()
+	}
+	if size < 0 || x.r.Header.Get("Content-Encoding") != "" {
+		size = maxBody
+	}
+	if err := x.gateway.bodies.Acquire(x.r.Context(), size); err != nil {
+		x.event.Gone = true
+		return nil, unread(err)
+	}
+	x.body = size
+	control := http.NewResponseController(x.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	body, err := x.decode(http.MaxBytesReader(nil, x.r.Body, maxBody))
+	if spare := x.body - int64(len(body)); spare > 0 {
+		x.gateway.bodies.Release(spare)
+		x.body -= spare
+	}
+	return body, err
+}
+
+func (x *exchange) decode(src io.Reader) ([]byte, error) {
+	switch encoding := strings.ToLower(strings.TrimSpace(strings.Join(x.r.Header["Content-Encoding"], ","))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, unread(err)
+		}
+		src = io.LimitReader(z, maxBody+1)
+		x.event.Changed = append(x.event.Changed, "content-encoding")
+	default:
+		return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request's Content-Encoding %q is not understood; send it plain or with gzip.", encoding)}
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(min(max(x.r.ContentLength, 0), maxBody)) + bytes.MinRead)
+	_, err := buf.ReadFrom(src)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large) || buf.Len() > maxBody:
+		return nil, tooLarge()
+	case err != nil:
+		x.event.Gone = x.r.Context().Err() != nil
+		return nil, unread(err)
+	}
+	return buf.Bytes(), nil
+}
+
+func tooLarge() error {
+	return &dialect.Refusal{Reason: dialect.TooLarge, Text: fmt.Sprintf("The request has more than %d MiB.", maxBody>>20)}
+}
+
+// unread is the refusal of a request that did not arrive whole.
+func unread(err error) error {
+	return &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request cannot be read: " + err.Error()}
+}
+
+// dropped are headers that are not passed on: those of one connection, of one
+// machine or of proxies, and those that change what a request is.
+var dropped = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Expect", "Content-Length", "Content-Encoding", "Host", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
+	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
+}
+
+// dropHop removes the headers that are for one connection only.
+func dropHop(h http.Header, names []string) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range names {
+		delete(h, name)
+	}
+}
+
+// outgoing is the header of the request to the provider. It asks for no content
+// encoding that the gateway cannot read.
+func outgoing(in http.Header) http.Header {
+	out := in.Clone()
+	dropHop(out, dropped)
+	encodings := strings.ToLower(strings.Join(out["Accept-Encoding"], ","))
+	out["Accept-Encoding"] = []string{"identity"}
+	for one := range strings.SplitSeq(encodings, ",") {
+		name, weight, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+		if name == "gzip" && weight != "q=0" {
+			out["Accept-Encoding"] = []string{"gzip"}
+		}
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+)
+
+// Summary is what an attempt did with one model block, what happened before the
+// gateway was opened again included.
+type Summary struct {
+	Model string `json:"model"`
+	// Requests are those that were let through, Replayed those of them that were
+	// answered from a recording, Refused the others by reason.
+	Requests int64                    `json:"requests"`
+	Replayed int64                    `json:"replayed,omitempty"`
+	Refused  map[dialect.Reason]int64 `json:"refused,omitempty"`
+	// Usage is what providers reported, Tokens and Cost what was charged. They
+	// are more where a response reported nothing and its reservation was charged
+	// (Unreported).
+	Usage      dialect.Usage `json:"usage"`
+	Tokens     int64         `json:"tokens"`
+	Cost       Dollars       `json:"cost_usd"`
+	Unreported int64         `json:"unreported,omitempty"`
+	// Exceeded counts responses that used more than was reserved for them: the
+	// provider did not keep to the request's limit, or a price is wrong.
+	Exceeded int64 `json:"exceeded,omitempty"`
+	// Waited is how long the provider made requests wait by failures and by the
+	// pauses before retries. Requests may wait at the same time; see
+	// Gateway.Paused.
+	Waited    float64    `json:"waited_seconds"`
+	FirstByte *Quantiles `json:"first_byte_seconds,omitempty"`
+	// Exhausted are the limits that refused a request for good: "cost",
+	// "tokens", "requests", those of the run with the prefix "run_".
+	Exhausted []string `json:"exhausted,omitempty"`
+}
+
+// Quantiles are of a number of times in seconds, each one that occurred.
+type Quantiles struct {
+	Median float64 `json:"p50"`
+	Slow   float64 `json:"p90"`
+	Most   float64 `json:"max"`
+}
+
+// tally collects a Summary.
+type tally struct {
+	requests, replayed, unreported, exceeded int64
+	refused                                  map[dialect.Reason]int64
+	exhausted                                map[string]bool
+	usage                                    dialect.Usage
+	// spent is everything, live without what recordings answered.
+	spent, live Amount
+	waited                                   float64
+	firstBytes                               []float64
+}
+
+func newTally() *tally {
+	return &tally{refused: map[dialect.Reason]int64{}, exhausted: map[string]bool{}}
+}
+
+// maxTimes bounds what quantiles are taken of.
+const maxTimes = 1 << 20
+
+func (t *tally) settle(e entry, held Amount) {
+	t.requests++
+	t.spent = t.spent.plus(*e.Amount)
+	if e.Kind == settled {
+		t.live = t.live.plus(*e.Amount)
+	}
+	t.waited += e.Waited
+	if e.FirstByte > 0 && len(t.firstBytes) < maxTimes {
+		t.firstBytes = append(t.firstBytes, e.FirstByte)
+	}
+	if e.Cost > held.Cost || e.Tokens > held.Tokens {
+		t.exceeded++
+	}
+	if !e.Reported && *e.Amount == held && held.Tokens > 0 {
+		t.unreported++
+	}
+	if e.Usage != nil {
+		t.usage = addUsage(t.usage, *e.Usage)
+	}
+}
+
+func (t *tally) refuse(e entry) {
+	t.refused[e.Reason]++
+	if e.Reason == dialect.OverBudget {
+		t.exhausted[e.Limit] = true
+	}
+}
+
+func addUsage(a, b dialect.Usage) dialect.Usage {
+	return dialect.Usage{
+		Input: a.Input + b.Input, Audio: a.Audio + b.Audio, CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
+		CacheWriteHour: a.CacheWriteHour + b.CacheWriteHour, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+	}
+}
+
+func (t *tally) summary() Summary {
+	s := Summary{
+		Requests: t.requests, Replayed: t.replayed, Usage: t.usage, Tokens: t.spent.Tokens, Cost: t.spent.Cost,
+		Unreported: t.unreported, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
+	}
+	if len(t.refused) > 0 {
+		s.Refused = maps.Clone(t.refused)
+	}
+	if n := len(t.firstBytes); n > 0 {
+		sorted := slices.Sorted(slices.Values(t.firstBytes))
+		s.FirstByte = &Quantiles{Median: sorted[(n-1)/2], Slow: sorted[(n*9+9)/10-1], Most: sorted[n-1]}
+	}
+	return s
+}

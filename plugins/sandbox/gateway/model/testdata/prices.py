@@ -1,0 +1,91 @@
+"""Collects the facts of prices.json from litellm's table of model prices (MIT
+licence), which cites the providers' own pages.
+
+    python3 prices.py LITELLM_WHEEL DATE > ../prices.json
+
+Left out are models of other providers, those that were shut down before DATE,
+those without a price, those that are charged by anything but tokens of one
+kind of output (images, seconds, characters), and those that search the web by
+themselves: a pipeline that wants one must give its price and so name it.
+"""
+
+import json
+import re
+import sys
+import zipfile
+from decimal import Decimal
+
+FIELDS = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cache_read": "cache_read_input_token_cost",
+    "cache_write": "cache_creation_input_token_cost",
+}
+HOUR = ["cache_creation_input_token_cost_above_1hr", "cache_creation_input_token_cost_above_12hr"]
+AUDIO = "input_cost_per_audio_token"
+PAGES = {
+    "openai": "https://platform.openai.com/docs/pricing",
+    "anthropic": "https://platform.claude.com/docs/en/about-claude/pricing",
+    "gemini": "https://ai.google.dev/gemini-api/docs/pricing",
+}
+
+
+def dollars(per_token):
+    price = Decimal(repr(per_token)) * 1_000_000
+    return format(price.normalize(), "f")
+
+
+def rates(model, suffix=""):
+    found = {}
+    for name, field in FIELDS.items():
+        value = model.get(field + suffix)
+        if value is None and suffix:
+            value = model.get(field)  # the tier does not change it
+        if value is not None:
+            found[name] = dollars(value)
+    for field in HOUR:
+        value = model.get(field + suffix, model.get(field))
+        if value is not None:
+            found["cache_write_hour"] = dollars(value)
+    if suffix == "" and AUDIO in model and Decimal(repr(model[AUDIO])) > Decimal(repr(model["input_cost_per_token"])):
+        found["input_audio"] = dollars(model[AUDIO])
+    return found
+
+
+def price(model):
+    out = rates(model)
+    tiers = {int(k) for f in model for k in re.findall(r"^input_cost_per_token_above_(\d+)k_tokens$", f)}
+    if tiers:
+        out["tiers"] = [{"above": k * 1000, **rates(model, f"_above_{k}k_tokens")} for k in sorted(tiers)]
+    if model.get("max_output_tokens") and model["mode"] != "embedding":
+        out["max_output"] = model["max_output_tokens"]
+    return out
+
+
+def usable(model, date):
+    if model.get("litellm_provider") not in PAGES or model.get("mode") not in ("chat", "responses", "embedding"):
+        return False
+    if not model.get("input_cost_per_token") or model.get("deprecation_date", date) < date:
+        return False
+    other = re.compile(r"^output_cost_per_(audio|image|video|second)|_per_(second|character|image)(_|$)|^input_cost_per_(image|video)")
+    return not any(other.search(f) for f in model)
+
+
+def main(wheel, date):
+    with zipfile.ZipFile(wheel) as z:
+        table = json.loads(z.read("litellm/model_prices_and_context_window_backup.json"))
+    out = {provider: {} for provider in PAGES}
+    for name, model in table.items():
+        if usable(model, date) and not re.search(r"^ft:|search", name):
+            out[model["litellm_provider"]][name.removeprefix("gemini/")] = price(model)
+    json.dump({
+        "date": date,
+        "unit": "US dollars per million tokens",
+        "collected_from": "litellm " + re.search(r"litellm-([\d.]+)", wheel).group(1),
+        "pages": PAGES,
+        "models": {p: dict(sorted(m.items())) for p, m in out.items()},
+    }, sys.stdout, indent=1)
+    print()
+
+
+main(*sys.argv[1:])
