@@ -21,10 +21,10 @@ type Price struct {
 // CacheWriteHour of CacheWrite, InputAudio of Input. Reasoning costs what other
 // output costs.
 type Rates struct {
-	Input          Dollars  `json:"input"`
-	Output         Dollars  `json:"output"`
-	CacheRead      *Dollars `json:"cache_read,omitempty"`
-	CacheWrite     *Dollars `json:"cache_write,omitempty"`
+	Input      Dollars  `json:"input"`
+	Output     Dollars  `json:"output"`
+	CacheRead  *Dollars `json:"cache_read,omitempty"`
+	CacheWrite *Dollars `json:"cache_write,omitempty"`
 	// CacheWriteHour is for what is kept for an hour or longer.
 	CacheWriteHour *Dollars `json:"cache_write_hour,omitempty"`
 	InputAudio     *Dollars `json:"input_audio,omitempty"`

@@ -51,8 +51,8 @@ type tally struct {
 	usage                                    dialect.Usage
 	// spent is everything, live without what recordings answered.
 	spent, live Amount
-	waited                                   float64
-	firstBytes                               []float64
+	waited      float64
+	firstBytes  []float64
 }
 
 func newTally() *tally {
