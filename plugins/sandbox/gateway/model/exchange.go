@@ -20,7 +20,7 @@ type exchange struct {
 	r       *http.Request
 	start   time.Time
 	event   transcript.Event
-	record  Exchange
+	record  *transcript.Exchange
 	// body is the bytes of the request that are held.
 	body  int64
 	price Price
@@ -72,9 +72,9 @@ func (x *exchange) try(path string) (err error) {
 		return x.failed(err)
 	}
 	defer answer.Body.Close()
-	x.event.Attempts = answer.Attempts
+	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if rec := answer.Recorded; rec != nil {
-		x.event.Replayed, x.event.Refused = true, rec.Refused
+		x.event.Replayed, x.event.Recording, x.event.Normalised = true, rec.Exchange, rec.Normalised
 		x.event.Cost = int64(rec.Cost)
 		x.held = &Amount{rec.Cost, rec.Tokens, 1}
 	}
@@ -90,11 +90,11 @@ func (x *exchange) admit(path string) (*Call, error) {
 		key = x.Dialect.Key(x.r.Header, query)
 	}
 	if !sameKey(key, x.Virtual) {
-		x.record = x.gateway.begin(nil)
+		x.record = x.gateway.record.Begin(nil)
 		return nil, &dialect.Refusal{Reason: dialect.BadKey, Text: "Wrong API key. Use the one that the environment of this agent has for model " + x.Name + "."}
 	}
 	body, err := x.read()
-	x.record = x.gateway.begin(body)
+	x.record = x.gateway.record.Begin(body)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 		return nil, err
 	}
 	return &Call{
-		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Query: query, Header: outgoing(x.r.Header),
+		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
 		Reserve: func() error { return x.reserve(most) },
 		Wait: func(from time.Time) func() {
 			end := x.gateway.waits.begin(from)
@@ -127,7 +127,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 // priceOf checks that the model may be asked for and finds its price.
 func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 	if asked.Model == "" {
-		if asked.Free {
+		if asked.Free || asked.Unmetered {
 			return Price{}, nil
 		}
 		return Price{}, &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request names no model."}
@@ -139,7 +139,7 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 	if !allowed {
 		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("Model %q is not allowed: the pipeline's model %q lists %q in models.", asked.Model, x.Name, x.Models)}
 	}
-	if asked.Free {
+	if asked.Free || asked.Unmetered {
 		return Price{}, nil
 	}
 	price, ok := PriceOf(&x.Model, asked.Model)
@@ -149,11 +149,29 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 	return price, nil
 }
 
+// bounded says whether a budget limits what only responses tell.
+func (x *exchange) bounded(p *Pool) bool {
+	return p != nil && (p.limits.Cost > 0 || p.limits.Tokens > 0)
+}
+
 // most is the worst case of a request.
 func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	a := Amount{Requests: 1}
 	if asked.Free {
 		return a, nil
+	}
+	if asked.Unmetered && (x.bounded(x.pool) || x.bounded(x.Run)) {
+		return a, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "No response tells what this operation costs, so the budget cannot hold: it needs a model block without limits of cost and tokens."}
+	}
+	if asked.Unmetered {
+		return a, nil
+	}
+	input := asked.InputTokens
+	if asked.Hidden {
+		if x.price.MaxInput <= 0 {
+			return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request's input cannot be bounded (a granted ability, a PDF, sound or video), and the price of %q has no max_input.", asked.Model)}
+		}
+		input = max(input, x.price.MaxInput)
 	}
 	output := asked.OutputTokens
 	if output <= 0 {
@@ -163,8 +181,8 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
 	}
 	output = times(max(output, 0), max(asked.Choices, 1))
-	a.Tokens = plus(asked.InputTokens, output)
-	a.Cost = x.price.Most(asked.InputTokens, output)
+	a.Tokens = plus(input, output)
+	a.Cost = x.price.Most(input, output)
 	return a, nil
 }
 
@@ -179,7 +197,7 @@ func (x *exchange) failed(err error) error {
 	if !errors.As(err, &failure) {
 		failure = &Failure{Err: err, Sent: true}
 	}
-	x.event.Attempts = failure.Attempts
+	x.event.Attempts, x.event.Diverged = failure.Attempts, failure.Diverged
 	x.event.Failed = x.Secrets.Mask(failure.Error())
 	if x.r.Context().Err() != nil {
 		x.event.Gone, x.event.Failed = true, ""
@@ -192,8 +210,8 @@ func (x *exchange) failed(err error) error {
 
 // refuse replies with an error of the gateway.
 func (x *exchange) refuse(no *dialect.Refusal) {
-	if x.record == nil {
-		x.record = unrecorded{}
+	if x.record == nil { // it panicked early
+		x.record = x.gateway.record.Begin(nil)
 	}
 	x.event.Refused, x.event.Ability = no.Reason, no.Ability
 	x.gateway.ledger.note(entry{Kind: refused, Model: x.Name, Reason: no.Reason, Limit: x.limit})

@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
@@ -35,10 +36,10 @@ func (toy) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"TOY_URL": endpoint + "/v1", "TOY_KEY": key}
 }
 
-func (toy) Read(method, path string, _ url.Values, _ http.Header, body []byte, grants dialect.Grants) (*dialect.Request, error) {
+func (toy) Read(method, path string, q url.Values, h http.Header, body []byte, grants dialect.Grants) (*dialect.Request, error) {
 	switch {
 	case method == http.MethodGet && path == "/v1/models":
-		return &dialect.Request{Operation: "models", Free: true}, nil
+		return &dialect.Request{Operation: "models", Free: true, Query: q}, nil
 	case method != http.MethodPost || path != "/v1/ask":
 		return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "no such path"}
 	}
@@ -54,6 +55,7 @@ func (toy) Read(method, path string, _ url.Values, _ http.Header, body []byte, g
 	}
 	return &dialect.Request{
 		Operation: "ask", Model: r.Model, Stream: true, Body: body, InputTokens: int64(len(body)), OutputTokens: r.Max, Choices: r.N,
+		Query: q, Header: http.Header{"X-Kept": h["X-Kept"]},
 	}, nil
 }
 
@@ -82,6 +84,8 @@ func (toy) Error(r dialect.Refusal) (int, http.Header, []byte) {
 	return status, h, body
 }
 
+func (toy) KeyPrefix() string { return "toy-" }
+
 func (toy) Usage(*dialect.Request) dialect.Meter { return &toyMeter{} }
 
 func (toy) Canonical(string, []byte) (dialect.Canonical, error) { return dialect.Canonical{}, nil }
@@ -101,33 +105,6 @@ func (m *toyMeter) Usage() (u dialect.Usage, ok bool) {
 func (m *toyMeter) Done() bool     { _, ok := m.Usage(); return ok }
 func (m *toyMeter) Failed() string { return "" }
 
-// tape keeps events in memory.
-type tape struct {
-	mu     sync.Mutex
-	events []transcript.Event
-	bodies []string
-}
-
-func (t *tape) begin(request []byte) Exchange { return &taped{tape: t} }
-
-func (t *tape) all() []transcript.Event {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.events
-}
-
-type taped struct {
-	tape *tape
-	bytes.Buffer
-}
-
-func (x *taped) End(e transcript.Event) {
-	x.tape.mu.Lock()
-	defer x.tape.mu.Unlock()
-	x.tape.events = append(x.tape.events, e)
-	x.tape.bodies = append(x.tape.bodies, x.String())
-}
-
 const (
 	realKey    = "toy-real-0123456789abcdef"
 	virtualKey = "mleflow-virtual"
@@ -136,9 +113,27 @@ const (
 // bench is a gateway in front of a server of the test.
 type bench struct {
 	*Gateway
-	tape *tape
-	url  string
-	t    testing.TB
+	dir string
+	url string
+	t   testing.TB
+}
+
+// events are the exchanges that ended.
+func (b *bench) events() (all []transcript.Event) {
+	b.t.Helper()
+	b.busy.Wait()
+	r, err := transcript.OpenReader(os.DirFS(filepath.Join(b.dir, "transcript")))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer r.Close()
+	for e, err := range r.Events() {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, *e)
+	}
+	return all
 }
 
 // toyModel is the model block of most tests: a dollar per thousand tokens of
@@ -165,14 +160,17 @@ func startAt(t testing.TB, dir string, m Model, run *Pool) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := &tape{}
-	g, err := New(Options{Dir: dir, Begin: rec.begin, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: realKey, Upstream: up, Run: run}}})
+	record, err := transcript.Open(filepath.Join(dir, "transcript"), 64<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Options{Dir: dir, Transcript: record, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: realKey, Upstream: up, Run: run}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	front := httptest.NewServer(g)
-	t.Cleanup(func() { front.Close(); g.busy.Wait(); _ = g.Close() })
-	return &bench{Gateway: g, tape: rec, url: front.URL, t: t}
+	t.Cleanup(func() { front.Close(); g.busy.Wait(); _ = g.Close(); _ = record.Close() })
+	return &bench{Gateway: g, dir: dir, url: front.URL, t: t}
 }
 
 // ask sends a request and returns status and body.

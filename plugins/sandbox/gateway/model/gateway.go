@@ -27,15 +27,9 @@ type Options struct {
 	Blocks []Block
 	// Dir is a folder that no agent sees, for budget.jsonl.
 	Dir string
-	// Begin begins the record of an exchange; nil records nothing.
-	Begin func(request []byte) Exchange
-}
-
-// Exchange is the record of one exchange: the decoded response is written to it
-// as it passes.
-type Exchange interface {
-	Write(p []byte) (int, error)
-	End(transcript.Event)
+	// Transcript records every exchange. It is closed by its owner, after Serve
+	// has returned.
+	Transcript *transcript.Writer
 }
 
 // Block is a model block as one attempt uses it.
@@ -53,11 +47,12 @@ type Block struct {
 	Run *Pool
 }
 
-// NewKey returns a virtual key: random, and of no use anywhere else.
-func NewKey() string {
+// NewKey returns a virtual key for clients of a dialect: random, and of no use
+// anywhere else.
+func NewKey(d dialect.Dialect) string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return "mleflow-" + base64.RawURLEncoding.EncodeToString(b[:])
+	return d.KeyPrefix() + "mleflow-" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // Gateway serves one attempt.
@@ -65,7 +60,7 @@ type Gateway struct {
 	blocks map[string]*block
 	names  []string
 	ledger *ledger
-	begin  func(request []byte) Exchange
+	record *transcript.Writer
 	waits  waits
 	// bodies bounds the bytes of the requests that are held at once.
 	bodies *semaphore.Weighted
@@ -97,10 +92,7 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{blocks: map[string]*block{}, ledger: l, begin: o.Begin, bodies: semaphore.NewWeighted(maxBodies)}
-	if g.begin == nil {
-		g.begin = func([]byte) Exchange { return unrecorded{} }
-	}
+	g := &Gateway{blocks: map[string]*block{}, ledger: l, record: o.Transcript, bodies: semaphore.NewWeighted(maxBodies)}
 	for _, b := range o.Blocks {
 		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
 			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
@@ -168,12 +160,3 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client has gone
 }
-
-// unrecorded is an exchange that nobody keeps.
-type unrecorded struct{}
-
-// Write implements Exchange.
-func (unrecorded) Write(p []byte) (int, error) { return len(p), nil }
-
-// End implements Exchange.
-func (unrecorded) End(transcript.Event) {}

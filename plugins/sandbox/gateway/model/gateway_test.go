@@ -92,7 +92,7 @@ func TestRefuses(t *testing.T) {
 			if resp.StatusCode != test.status || !strings.Contains(text, string(test.reason)) {
 				t.Errorf("got %d %s", resp.StatusCode, text)
 			}
-			events := b.tape.all()
+			events := b.events()
 			if len(events) != 1 || events[0].Refused != test.reason || events[0].Ability != test.ability || events[0].Status != test.status {
 				t.Errorf("recorded %+v", events)
 			}

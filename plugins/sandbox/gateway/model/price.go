@@ -14,6 +14,9 @@ type Price struct {
 	// MaxOutput is the most tokens that one response may have; the limit of a
 	// request that sets none.
 	MaxOutput int64 `json:"max_output,omitempty"`
+	// MaxInput is the most tokens that the model takes: the bound of an input
+	// that the request does not show.
+	MaxInput int64 `json:"max_input,omitempty"`
 }
 
 // Rates are prices in US dollars per million tokens. A nil field is the price of

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -129,16 +130,8 @@ func (p *provider) attempt(ctx context.Context, call *Call) (resp *http.Response
 }
 
 func (p *provider) request(ctx context.Context, call *Call) (*http.Request, error) {
-	header, query := call.Header.Clone(), url.Values{}
-	for name, values := range call.Query {
-		query[name] = values
-	}
+	header, query := call.Header.Clone(), maps.Clone(call.Request.Query)
 	call.Dialect.SetKey(header, query, p.key)
-	for name, values := range header {
-		if carriesKey(name) && !strings.Contains(strings.Join(values, " "), p.key) {
-			delete(header, name)
-		}
-	}
 	u := *p.base
 	u.Path += strings.TrimPrefix(call.Path, p.prefix)
 	u.RawQuery = query.Encode()
@@ -156,16 +149,6 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 		header["User-Agent"] = nil // none is added either
 	}
 	return req, nil
-}
-
-// carriesKey says whether a header may hold a credential. Those that the dialect
-// did not set itself are the agent's own and are not passed on.
-func carriesKey(name string) bool {
-	switch name {
-	case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Goog-User-Project", "Cookie":
-		return true
-	}
-	return false
 }
 
 // discard reads the little that is left of an error, so that its connection can

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"strings"
 	"time"
 
@@ -94,33 +93,15 @@ func unread(err error) error {
 	return &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request cannot be read: " + err.Error()}
 }
 
-// dropped are headers that are not passed on: those of one connection, of one
-// machine or of proxies, and those that change what a request is.
-var dropped = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Expect", "Content-Length", "Content-Encoding", "Host", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
-	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
-}
-
-// dropHop removes the headers that are for one connection only.
-func dropHop(h http.Header, names []string) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
+// outgoing adds to the headers that pass what content encoding is understood:
+// none but what the gateway can read.
+func outgoing(passed, in http.Header) http.Header {
+	out := passed.Clone()
+	if out == nil {
+		out = http.Header{}
 	}
-	for _, name := range names {
-		delete(h, name)
-	}
-}
-
-// outgoing is the header of the request to the provider. It asks for no content
-// encoding that the gateway cannot read.
-func outgoing(in http.Header) http.Header {
-	out := in.Clone()
-	dropHop(out, dropped)
-	encodings := strings.ToLower(strings.Join(out["Accept-Encoding"], ","))
 	out["Accept-Encoding"] = []string{"identity"}
+	encodings := strings.ToLower(strings.Join(in["Accept-Encoding"], ","))
 	for one := range strings.SplitSeq(encodings, ",") {
 		name, weight, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
 		if name == "gzip" && weight != "q=0" {

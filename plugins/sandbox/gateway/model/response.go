@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/textproto"
 	"strings"
 	"time"
 )
@@ -15,6 +16,18 @@ import (
 var hop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Set-Cookie", "Alt-Svc", "Strict-Transport-Security",
+}
+
+// dropHop removes the headers that are for one connection only.
+func dropHop(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range hop {
+		delete(h, name)
+	}
 }
 
 // kept are the headers of a response that are recorded.
@@ -41,7 +54,7 @@ func (x *exchange) pass(answer *Reply) error {
 			header.Add(name, x.Secrets.Mask(v))
 		}
 	}
-	dropHop(header, hop)
+	dropHop(header)
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // none is guessed either
 	}

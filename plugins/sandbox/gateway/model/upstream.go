@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
@@ -26,9 +25,10 @@ type Call struct {
 	Method  string
 	// Path is the one that the dialect knows, from the root of the provider's own
 	// host on.
-	Path  string
-	Query url.Values
-	// Header has what the provider shall get, but for the key.
+	Path string
+	// Body is the client's, decoded; Request has what is forwarded of body and
+	// query, and Header what the provider shall get, but for the key.
+	Body   []byte
 	Header http.Header
 	// Reserve takes the most that the request may cost from the budgets. It is
 	// called once, before anything is sent that may cost something.

@@ -59,6 +59,8 @@ def price(model):
         out["tiers"] = [{"above": k * 1000, **rates(model, f"_above_{k}k_tokens")} for k in sorted(tiers)]
     if model.get("max_output_tokens") and model["mode"] != "embedding":
         out["max_output"] = model["max_output_tokens"]
+    if model.get("max_input_tokens"):
+        out["max_input"] = model["max_input_tokens"]
     return out
 
 
