@@ -73,10 +73,9 @@ func (x *exchange) try(path string) (err error) {
 	}
 	defer answer.Body.Close()
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
-	if rec := answer.Recorded; rec != nil {
-		x.event.Replayed, x.event.Recording, x.event.Normalised = true, rec.Exchange, rec.Normalised
-		x.event.Cost = int64(rec.Cost)
-		x.held = &Amount{rec.Cost, rec.Tokens, 1}
+	if e := answer.Recorded; e != nil {
+		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
+		x.held = &Amount{Dollars(e.Cost), e.Tokens, 1}
 	}
 	x.meter = x.Dialect.Usage(call.Request)
 	return x.pass(answer)

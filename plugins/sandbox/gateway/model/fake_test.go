@@ -2,14 +2,19 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
@@ -113,15 +118,17 @@ const (
 // bench is a gateway in front of a server of the test.
 type bench struct {
 	*Gateway
-	dir string
-	url string
-	t   testing.TB
+	dir    string
+	front  *pipes
+	client *http.Transport
+	stop   func()
+	t      testing.TB
 }
 
-// events are the exchanges that ended.
+// events ends the gateway and returns its exchanges.
 func (b *bench) events() (all []transcript.Event) {
 	b.t.Helper()
-	b.busy.Wait()
+	b.stop()
 	r, err := transcript.OpenReader(os.DirFS(filepath.Join(b.dir, "transcript")))
 	if err != nil {
 		b.t.Fatal(err)
@@ -145,21 +152,38 @@ func toyModel() Model {
 	}
 }
 
-// start serves a gateway for one block whose provider is h.
+// start serves a gateway for one block whose provider is h, on pipes: in a
+// bubble of synctest, time passes as soon as everybody waits.
 func start(t testing.TB, m Model, run *Pool, h http.Handler) *bench {
 	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	m.BaseURL = server.URL + "/api/v1"
-	return startAt(t, t.TempDir(), m, run)
+	wire := listen()
+	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = server.Serve(wire) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return startAt(t, t.TempDir(), m, run, wire.Dial)
 }
 
-func startAt(t testing.TB, dir string, m Model, run *Pool) *bench {
+// dialer opens connections to a provider.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func startAt(t testing.TB, dir string, m Model, run *Pool, dial dialer) *bench {
 	t.Helper()
-	up, err := NewProvider(&m, toy{}, realKey, nil)
+	transport := NewTransport()
+	transport.Proxy, transport.DialContext = nil, dial
+	t.Cleanup(transport.CloseIdleConnections)
+	if m.BaseURL == "" {
+		m.BaseURL = "http://provider.local/api/v1"
+	}
+	up, err := NewProvider(&m, toy{}, realKey, transport)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, dir, m, run, up)
+}
+
+// serve serves a gateway for one block.
+func serve(t testing.TB, dir string, m Model, run *Pool, up Upstream) *bench {
+	t.Helper()
 	record, err := transcript.Open(filepath.Join(dir, "transcript"), 64<<20, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -168,29 +192,84 @@ func startAt(t testing.TB, dir string, m Model, run *Pool) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(g)
-	t.Cleanup(func() { front.Close(); g.busy.Wait(); _ = g.Close(); _ = record.Close() })
-	return &bench{Gateway: g, dir: dir, url: front.URL, t: t}
+	ctx, cancel := context.WithCancel(context.Background())
+	front, done := listen(), make(chan struct{})
+	go func() { defer close(done); _ = g.Serve(ctx, front) }()
+	client := &http.Transport{DialContext: front.Dial, DisableCompression: true}
+	b := &bench{Gateway: g, dir: dir, front: front, client: client, t: t}
+	b.stop = sync.OnceFunc(func() {
+		client.CloseIdleConnections()
+		cancel()
+		<-done
+		_ = g.Close()
+		_ = record.Close()
+	})
+	t.Cleanup(b.stop)
+	return b
 }
 
-// ask sends a request and returns status and body.
+// pipes is a listener without a network.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	close func()
+}
+
+func listen() *pipes {
+	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.done) })
+	return p
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.close(); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// Dial is a dialer.
+func (p *pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.done:
+		return nil, syscall.ECONNREFUSED
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// request is a valid request.
+func (b *bench) request(r toyRequest) *http.Request {
+	body, _ := json.Marshal(r)
+	req, _ := http.NewRequest(http.MethodPost, "http://gateway/main/v1/ask", bytes.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+virtualKey)
+	return req
+}
+
+// ask sends a request and returns status and body; an error while the body is
+// read is at its end.
 func (b *bench) ask(r toyRequest, edit ...func(*http.Request)) (*http.Response, string) {
 	b.t.Helper()
-	body, _ := json.Marshal(r)
-	req, _ := http.NewRequest(http.MethodPost, b.url+"/main/v1/ask", bytes.NewReader(body))
-	req.Header.Set("Authorization", "Bearer "+virtualKey)
+	req := b.request(r)
 	for _, e := range edit {
 		e(req)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := b.client.RoundTrip(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var text bytes.Buffer
-	_, err = text.ReadFrom(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return resp, text.String() + "!" + err.Error()
+		return resp, string(text) + "!" + err.Error()
 	}
-	return resp, text.String()
+	return resp, string(text)
 }

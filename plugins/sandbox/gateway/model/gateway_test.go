@@ -52,6 +52,7 @@ func TestPasses(t *testing.T) {
 	}
 	// 3 tokens at 1000 and 4 at 2000 dollars per million.
 	want := Summary{Model: "main", Requests: 1, Usage: dialect.Usage{Input: 3, Output: 4}, Tokens: 7, Cost: 11 * Dollar / 1000}
+	b.stop()
 	s := b.Summary()[0]
 	if s.FirstByte == nil || s.FirstByte.Median <= 0 {
 		t.Errorf("no time to first byte: %+v", s.FirstByte)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -26,17 +27,18 @@ func (a Amount) minus(b Amount) Amount {
 // once. What is held and what is spent never pass its limits together.
 type Pool struct {
 	limits Limits
-	now    func() time.Time
 
 	mu          sync.Mutex
 	spent, held Amount
 	running     int
 	// starts are the times of the requests of the last minute, the oldest first.
 	starts []time.Time
+	// settled is closed when a request in progress ends.
+	settled chan struct{}
 }
 
 // NewPool returns an unspent budget.
-func NewPool(limits Limits) *Pool { return &Pool{limits: limits, now: time.Now} }
+func NewPool(limits Limits) *Pool { return &Pool{limits: limits, settled: make(chan struct{})} }
 
 // Limits are the limits of the pool.
 func (p *Pool) Limits() Limits { return p.limits }
@@ -57,8 +59,27 @@ func (p *Pool) charge(a Amount) {
 
 // retryHeld is after how many seconds a client may retry what fits into the
 // budget only when requests in progress are settled below their reservations, or
-// when there are fewer of them.
+// when there are fewer of them. It waits as long here first.
 const retryHeld = 2
+
+// acquire is reserve that waits a moment for requests in progress.
+func (p *Pool) acquire(ctx context.Context, a Amount) *shortage {
+	patience := time.NewTimer(retryHeld * time.Second)
+	defer patience.Stop()
+	for {
+		short := p.reserve(a)
+		if short == nil || short.settled == nil {
+			return short
+		}
+		select {
+		case <-short.settled:
+		case <-patience.C:
+			return short
+		case <-ctx.Done():
+			return short
+		}
+	}
+}
 
 // reserve holds an amount for one request, or says why not. Refused by the rate,
 // nothing is lost.
@@ -69,13 +90,13 @@ func (p *Pool) reserve(a Amount) *shortage {
 		return &shortage{limit: name, reason: dialect.OverBudget}
 	}
 	if name := p.limits.passed(p.spent.plus(p.held).plus(a)); name != "" {
-		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld}
+		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld, settled: p.settled}
 	}
 	if p.limits.Concurrent > 0 && p.running >= p.limits.Concurrent {
-		return &shortage{limit: "concurrent", reason: dialect.RateLimited, retry: retryHeld}
+		return &shortage{limit: "concurrent", reason: dialect.RateLimited, retry: retryHeld, settled: p.settled}
 	}
 	if n := p.limits.PerMinute; n > 0 {
-		now := p.now()
+		now := time.Now()
 		for len(p.starts) > 0 && now.Sub(p.starts[0]) >= time.Minute {
 			p.starts = p.starts[1:]
 		}
@@ -97,6 +118,8 @@ func (p *Pool) settle(held, spent Amount) {
 	p.running--
 	p.held = p.held.minus(held)
 	p.spent = p.spent.plus(spent)
+	close(p.settled)
+	p.settled = make(chan struct{})
 }
 
 // cancel ends a reservation for a request that was never sent.
@@ -127,6 +150,8 @@ type shortage struct {
 	limit  string
 	reason dialect.Reason
 	retry  int
+	// settled is closed when another try may succeed; nil if only time helps.
+	settled chan struct{}
 }
 
 // seconds rounds up.

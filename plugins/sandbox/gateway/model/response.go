@@ -95,6 +95,7 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 			x.event.Gone = true
 			return fmt.Errorf("the client has gone")
 		case err != nil:
+			x.event.Cut = true
 			return fmt.Errorf("receive: %w", err)
 		}
 	}

@@ -10,11 +10,12 @@ import (
 // reserve takes an amount from the budgets of the attempt and of the run, and
 // writes it down.
 func (x *exchange) reserve(a Amount) error {
-	if s := x.pool.reserve(a); s != nil {
+	ctx := x.r.Context()
+	if s := x.pool.acquire(ctx, a); s != nil {
 		return x.short(s, "")
 	}
 	if x.Run != nil {
-		if s := x.Run.reserve(a); s != nil {
+		if s := x.Run.acquire(ctx, a); s != nil {
 			x.pool.cancel(a)
 			return x.short(s, "run_")
 		}
@@ -55,7 +56,11 @@ func (x *exchange) short(s *shortage, prefix string) error {
 // failures; a request for the client's mistakes.
 func (x *exchange) spent(usage *dialect.Usage) Amount {
 	switch status := x.event.Status; {
-	case x.held == nil || x.event.Replayed:
+	case x.held == nil:
+		return Amount{}
+	case x.event.Replayed: // what was charged then
+		return *x.held
+	case x.event.Refused == dialect.NoRecording:
 		return Amount{}
 	case usage != nil:
 		return Amount{x.price.Cost(*usage), plus(usage.Input, usage.Output), 1}
@@ -79,15 +84,15 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 		FirstByte: x.event.FirstByte, Waited: x.waited.Seconds(),
 	}
 	x.event.Reported, x.event.Usage = usage != nil, usage
+	x.event.Cost, x.event.Tokens = int64(spent.Cost), spent.Tokens
 	if x.event.Replayed {
-		// It costs the run nothing, but the attempt what it once did: its budget
-		// is that of the recording.
-		e.Kind, e.ID, e.Model, e.Amount = replayed, 0, x.Name, held
+		// It costs the run nothing, but the attempt what it did then: the budget
+		// is as it was in the recording.
+		e.Kind, e.ID, e.Model = replayed, 0, x.Name
 		x.gateway.ledger.note(e)
-		x.pool.charge(*held)
+		x.pool.charge(spent)
 		return
 	}
-	x.event.Cost = int64(spent.Cost)
 	x.gateway.ledger.note(e)
 	x.pool.settle(*held, spent)
 	if x.Run != nil {

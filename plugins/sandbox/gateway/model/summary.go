@@ -23,6 +23,9 @@ type Summary struct {
 	Tokens     int64         `json:"tokens"`
 	Cost       Dollars       `json:"cost_usd"`
 	Unreported int64         `json:"unreported,omitempty"`
+	// ReplayedCost is what of Cost was not paid again: answers from recordings
+	// are charged as they were when they were recorded.
+	ReplayedCost Dollars `json:"replayed_cost_usd,omitempty"`
 	// Exceeded counts responses that used more than was reserved for them: the
 	// provider did not keep to the request's limit, or a price is wrong.
 	Exceeded int64 `json:"exceeded,omitempty"`
@@ -100,7 +103,7 @@ func addUsage(a, b dialect.Usage) dialect.Usage {
 func (t *tally) summary() Summary {
 	s := Summary{
 		Requests: t.requests, Replayed: t.replayed, Usage: t.usage, Tokens: t.spent.Tokens, Cost: t.spent.Cost,
-		Unreported: t.unreported, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
+		ReplayedCost: t.spent.Cost - t.live.Cost, Unreported: t.unreported, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
 	}
 	if len(t.refused) > 0 {
 		s.Refused = maps.Clone(t.refused)

@@ -45,23 +45,12 @@ type Reply struct {
 	Body   io.ReadCloser
 	// Attempts are those before the one that is passed on.
 	Attempts []transcript.Attempt
-	// Recorded is set if the reply comes from a recording.
-	Recorded *Recorded
+	// Recorded is set if the reply comes from a recording, which Normalised says
+	// was equal only without times, durations and the like.
+	Recorded   *transcript.Event
+	Normalised bool
 	// Diverged says why a replay had no answer and went on live.
 	Diverged string
-}
-
-// Recorded is what a recording says of a reply.
-type Recorded struct {
-	// Exchange is the number of the exchange in its transcript. Normalised says
-	// that the requests were equal only without times, durations and the like.
-	Exchange   int
-	Normalised bool
-	// Cost and Tokens are what it was charged with.
-	Cost   Dollars
-	Tokens int64
-	// Refused is set if it was a refusal of the gateway itself.
-	Refused dialect.Reason
 }
 
 // Failure is an answer that did not come. Its text may tell of the network

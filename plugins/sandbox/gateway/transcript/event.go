@@ -29,13 +29,17 @@ type Event struct {
 	Ability dialect.Ability `json:"ability,omitempty"`
 	// Failed says what went wrong on the way: the server was gone, the stream cut.
 	Failed string `json:"failed,omitempty"`
-	// Gone says that the client left before the end.
+	// Gone says that the client left before the end, Cut that the provider's
+	// connection broke before it.
 	Gone bool `json:"gone,omitempty"`
-	// Reported says that Usage is the provider's own; otherwise Cost is the
+	Cut  bool `json:"cut,omitempty"`
+	// Cost and Tokens are what the budget was charged with. Reported says that
+	// they follow from Usage, the provider's own; otherwise they are the
 	// reservation.
 	Reported bool           `json:"reported,omitempty"`
 	Usage    *dialect.Usage `json:"usage,omitempty"`
 	Cost     int64          `json:"cost_nanodollars,omitempty"`
+	Tokens   int64          `json:"tokens,omitempty"`
 	// Seconds is the whole time, FirstByte that to the first byte of the body,
 	// Waited what of it the provider made the agent wait by errors and pauses
 	// before retries.

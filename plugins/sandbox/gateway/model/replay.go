@@ -1,0 +1,99 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// OnMiss is what a replay does with a request that has no recording.
+type OnMiss int
+
+const (
+	// Fail refuses the request and shows how it differs from the nearest
+	// recording.
+	Fail OnMiss = iota
+	// Live asks the provider and says so in the record.
+	Live
+	// Resume asks the provider for this request and all that follow.
+	Resume
+)
+
+// replay answers from recordings.
+type replay struct {
+	player *transcript.Player
+	onMiss OnMiss
+	live   Upstream
+	left   atomic.Bool
+}
+
+// NewReplay returns an upstream that plays recordings; live is not needed if a
+// miss fails.
+func NewReplay(player *transcript.Player, onMiss OnMiss, live Upstream) Upstream {
+	return &replay{player: player, onMiss: onMiss, live: live}
+}
+
+// Do implements Upstream.
+func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
+	if r.left.Load() {
+		return r.live.Do(ctx, call)
+	}
+	found, err := r.player.Find(transcript.Ask{
+		Provider: call.Dialect.Name(), Method: call.Method, Path: call.Path,
+		Operation: call.Request.Operation, Asked: call.Request.Model, Body: call.Body,
+	})
+	if miss, ok := transcript.IsMiss(err); ok {
+		return r.missed(ctx, call, miss)
+	}
+	if err != nil {
+		return nil, &Failure{Err: err}
+	}
+	body, err := found.Response()
+	if err != nil {
+		return nil, &Failure{Err: err}
+	}
+	if found.Event.Cut || found.Event.Gone {
+		body = io.MultiReader(body, broken{})
+	}
+	header := http.Header{}
+	for name, value := range found.Event.Headers {
+		header.Set(name, value)
+	}
+	return &Reply{Status: found.Event.Status, Header: header, Body: io.NopCloser(body), Recorded: found.Event, Normalised: found.Normalised}, nil
+}
+
+func (r *replay) missed(ctx context.Context, call *Call, miss *transcript.Miss) (*Reply, error) {
+	if r.onMiss == Fail {
+		// What the budget refused when it was recorded, it refuses again.
+		var no *dialect.Refusal
+		if err := call.Reserve(); errors.As(err, &no) && no.Reason == dialect.OverBudget {
+			return nil, err
+		}
+		return nil, &dialect.Refusal{Reason: dialect.NoRecording, Text: miss.Error()}
+	}
+	if r.onMiss == Resume {
+		r.left.Store(true)
+	}
+	reply, err := r.live.Do(ctx, call)
+	var failure *Failure
+	switch {
+	case err == nil:
+		reply.Diverged = miss.Error()
+	case errors.As(err, &failure):
+		failure.Diverged = miss.Error()
+	}
+	return reply, err
+}
+
+// broken is the end of a response whose connection broke.
+type broken struct{}
+
+// Read implements io.Reader.
+func (broken) Read([]byte) (int, error) {
+	return 0, errors.New("the recording ends here: the response was cut")
+}
