@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
 )
 
 // dummyScore is what the dummy agent gets at demo-digits, where it submits the
@@ -21,7 +23,7 @@ const dummyScore = 0.075
 // check sees that the agent asked the model and nobody else, that its faults
 // were survived, that the score is more than the dummy's, and that the key is
 // nowhere.
-func check(t *testing.T, p *place, m *model, outputs map[string]string, printed, address string, least float64) {
+func check(t *testing.T, p *place, m *modeltest.Server, outputs map[string]string, printed, address string, least float64) (prompts []string) {
 	t.Helper()
 	if outputs["outcome"] != "finished" {
 		t.Errorf("outcome %v", outputs["outcome"])
@@ -30,22 +32,35 @@ func check(t *testing.T, p *place, m *model, outputs map[string]string, printed,
 	if err != nil || score < least || score <= dummyScore {
 		t.Errorf("score %q, want %v at least; the dummy's is %v", outputs["score"], least, dummyScore)
 	}
-	if !slices.Equal(m.statuses[:2], []int{429, 500}) || slices.ContainsFunc(m.statuses[2:], func(s int) bool { return s != 200 }) {
-		t.Errorf("the model's replies: %v", m.statuses)
+	var statuses []int
+	reviews := 0
+	for _, c := range m.Calls() {
+		statuses = append(statuses, c.Status)
+		switch {
+		case c.Status != http.StatusOK:
+		case len(c.Tools) > 0:
+			reviews++
+		default:
+			prompts = append(prompts, c.Prompt())
+		}
+	}
+	if len(statuses) < 3 || !slices.Equal(statuses[:2], []int{429, 500}) || slices.ContainsFunc(statuses[2:], func(s int) bool { return s != 200 }) {
+		t.Errorf("the model's replies: %v", statuses)
 	}
 	ends, n := p.connections(outputs["network_log"])
 	if diff := cmp.Diff([]string{"allowed " + address}, ends); diff != "" {
 		t.Errorf("connections (-want +got):\n%s%s", diff, p.text(outputs["network_log"]))
 	}
 	dirs := []string{p.cache, p.daemon.Dir}
-	found, files := search(t, m.key, dirs...)
-	if len(found) > 0 || strings.Contains(printed, m.key) {
+	found, files := search(t, m.Key, dirs...)
+	if len(found) > 0 || strings.Contains(printed, m.Key) {
 		t.Errorf("the key is in %v, or was printed", found)
 	}
-	if found, _ := search(t, m.name, dirs...); len(found) == 0 {
+	if found, _ := search(t, m.Models[0], dirs...); len(found) == 0 {
 		t.Error("the search for the key would not find anything")
 	}
-	t.Logf("score %v after %d requests by %d connections, %d of them reviews; the key is in none of %d files", score, len(m.statuses), n, m.tools, files)
+	t.Logf("score %v after %d requests by %d connections, %d of them reviews; the key is in none of %d files", score, len(statuses), n, reviews, files)
+	return prompts
 }
 
 // outputs are added to a pipeline whose attempt is step.agent-run.solve[key].
@@ -69,22 +84,22 @@ func TestAIDE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: solution, review: judgement}
+	m := &modeltest.Server{Key: "sk-canary-" + rand.Text(), Models: []string{"stand-in-1"}, Answer: modeltest.AIDE, Fault: faulty}
 	address := serve(t, m)
-	p := newPlace(t, string(pipeline)+wanted("demo-digits/0"), "MLEFLOW_TEST_AIDE", "OPENAI_API_KEY="+m.key)
+	p := newPlace(t, string(pipeline)+wanted("demo-digits/0"), "MLEFLOW_TEST_AIDE", "OPENAI_API_KEY="+m.Key)
 	args := []string{
-		"-var", "base_url=http://" + address + "/v1", "-var", `allow=["` + address + `"]`, "-var", "model=" + m.name, "-var", "feedback_model=" + m.name,
+		"-var", "base_url=http://" + address + "/v1", "-var", `allow=["` + address + `"]`, "-var", "model=" + m.Models[0], "-var", "feedback_model=" + m.Models[0],
 		"-var", "steps=3", "-var", "drafts=1", "-var", "hours=0.25", "-var", "step_hours=0.05",
 	}
 	start := time.Now()
 	outputs, ran, printed := p.apply(args...)
 	t.Logf("%d steps ran in %v; stats %v; image %v", ran, time.Since(start).Round(time.Second), outputs["stats"], outputs["image"])
-	check(t, p, m, outputs, printed, address, 0.97)
-	if m.tools != 3 || len(m.prompts) != 3 || !strings.Contains(m.prompts[1], "KeyError") || !strings.Contains(m.prompts[2], "NearestCentroid") {
-		t.Errorf("%d reviews, %d solutions; AIDE should mend its first solution and improve the second", m.tools, len(m.prompts))
+	prompts := check(t, p, m, outputs, printed, address, 0.97)
+	if len(m.Calls()) != 2+3+3 || len(prompts) != 3 || !strings.Contains(prompts[1], "KeyError") || !strings.Contains(prompts[2], "NearestCentroid") {
+		t.Errorf("%d requests, %d solutions; AIDE should mend its first solution and improve the second", len(m.Calls()), len(prompts))
 	}
 	for _, fact := range []string{"submission/submission.csv", "validate", "Handwritten digits", "at most 3", "Left: "} {
-		if !strings.Contains(m.prompts[0], fact) {
+		if !strings.Contains(prompts[0], fact) {
 			t.Errorf("the prompt does not say %q", fact)
 		}
 	}
@@ -180,16 +195,6 @@ step "grade" "score" {
 output "image" { value = step.image.agent.digest }
 `
 
-// centroids is a solution for demo-digits in awk: the digit whose mean is
-// nearest.
-const centroids = `awk -F , -v d=digit -v o=id '
-BEGIN { print o FS d }
-FNR==1 { f++; for (i=1;i<=NF;i++) { if ($i==d) dc=i; if ($i==o) oc[f]=i; name[f,i]=$i }; next }
-f==1 { n[$dc]++; for (i=1;i<=NF;i++) sum[$dc,name[1,i]]+=$i; next }
-{ best=-1; for (k in n) { s=0; for (i=1;i<=NF;i++) if (i!=oc[2]) { t=$i-sum[k,name[2,i]]/n[k]; s+=t*t }; if (best<0 || s<best) { best=s; b=k } }; print $oc[2] FS b }
-' $DATA_DIR/train.csv $DATA_DIR/test.csv > $SUBMISSION_DIR/submission.csv
-`
-
 // TestModelAgent does what TestAIDE does with a shell for an agent: it takes no
 // network and seconds.
 func TestModelAgent(t *testing.T) {
@@ -199,11 +204,11 @@ func TestModelAgent(t *testing.T) {
 		}
 		t.Skip("it needs Debian's busybox-static: ", err)
 	}
-	m := &model{key: "sk-canary-" + rand.Text(), name: "stand-in-1", write: func(string) string {
-		return "The nearest mean.\n\n```sh\n" + centroids + "```\n"
+	m := &modeltest.Server{Key: "sk-canary-" + rand.Text(), Models: []string{"stand-in-1"}, Fault: faulty, Answer: func(*modeltest.Ask) modeltest.Answer {
+		return modeltest.Answer{Text: "The nearest mean.\n\n```sh\n" + modeltest.Centroids + "```\n"}
 	}}
 	address := serve(t, m)
-	p := newPlace(t, busyboxPipeline+wanted("0"), "", "OPENAI_API_KEY="+m.key)
+	p := newPlace(t, busyboxPipeline+wanted("0"), "", "OPENAI_API_KEY="+m.Key)
 	packages := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the package") }))
 	args := []string{"-var", "base_url=http://" + address + "/v1", "-var", "address=" + address, "-var", "packages=" + packages}
 	outputs, _, printed := p.apply(args...)

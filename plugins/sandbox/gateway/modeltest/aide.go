@@ -1,0 +1,79 @@
+package modeltest
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// AIDE is an Answer that solves demo-digits for the agent AIDE, in three steps:
+// its first solution has a bug, the second mends it, the third is better. A
+// request with a function is a review of what a solution printed.
+func AIDE(a *Ask) Answer {
+	if len(a.Tools) > 0 {
+		return Answer{Tools: []ToolCall{{Name: a.Tools[0].Name, Arguments: aideReview(a.Prompt())}}}
+	}
+	return Answer{Text: aideSolution(a.Prompt())}
+}
+
+// The solutions that the model writes for demo-digits. The first has a bug: there
+// is no such column.
+const (
+	aideDraft = `import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+train = pd.read_csv("input/train.csv")
+x, y = train.drop(columns=["id", "label"]), train["label"]
+print("Validation accuracy:", cross_val_score(LogisticRegression(max_iter=2000), x, y, cv=3).mean())
+`
+	aideMended = `import pandas as pd
+from sklearn.neighbors import NearestCentroid
+from sklearn.model_selection import cross_val_score
+
+train, test = pd.read_csv("input/train.csv"), pd.read_csv("input/test.csv")
+columns = [c for c in train.columns if c.startswith("pixel_")]
+x, y = train[columns], train["digit"]
+model = NearestCentroid()
+print("Validation accuracy:", cross_val_score(model, x, y, cv=3).mean())
+pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv("working/submission.csv", index=False)
+`
+	aideImproved = `import pandas as pd
+from sklearn.svm import SVC
+from sklearn.model_selection import cross_val_score
+
+train, test = pd.read_csv("input/train.csv"), pd.read_csv("input/test.csv")
+columns = [c for c in train.columns if c.startswith("pixel_")]
+x, y = train[columns], train["digit"]
+model = SVC(C=10, gamma=0.001)
+print("Validation accuracy:", cross_val_score(model, x, y, cv=3).mean())
+pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv("working/submission.csv", index=False)
+`
+)
+
+// aideSolution answers AIDE's three questions: a first solution, a mended one, a
+// better one.
+func aideSolution(prompt string) string {
+	plan, code := "Fit a linear model to the pixels.", aideDraft
+	switch {
+	case strings.Contains(prompt, "Previous (buggy) implementation"):
+		plan, code = "There is no column label; it is called digit. Compare with the mean of each digit.", aideMended
+	case strings.Contains(prompt, "Previous solution"):
+		plan, code = "Use a support vector machine with a radial kernel instead.", aideImproved
+	}
+	return plan + "\n\n```python\n" + code + "```\n"
+}
+
+var aideAccuracy = regexp.MustCompile(`Validation accuracy: ([0-9.]+)`)
+
+// aideReview reads what a solution printed, as the function submit_review wants
+// it.
+func aideReview(prompt string) map[string]any {
+	_, output, _ := strings.Cut(prompt, "Execution output")
+	found := aideAccuracy.FindStringSubmatch(output)
+	if found == nil || strings.Contains(output, "Traceback") {
+		return map[string]any{"is_bug": true, "summary": "It failed; read the names of the columns.", "metric": nil, "lower_is_better": false}
+	}
+	value, _ := strconv.ParseFloat(found[1], 64)
+	return map[string]any{"is_bug": false, "summary": "It ran.", "metric": value, "lower_is_better": false}
+}
