@@ -20,6 +20,7 @@ import (
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // dialTimeout bounds how long the daemon is waited for.
@@ -143,7 +144,7 @@ func (e *Executor) runDir(name string) string { return filepath.Join(e.opts.Stat
 // processes sooner.
 func (e *Executor) lease(ctx context.Context, c *client.Client) (context.Context, func(), error) {
 	ctx, release, err := c.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(leaseAge),
-		leases.WithLabel(labelOwner, self()))
+		leases.WithLabel(labelOwner, claim.Self()))
 	if err != nil {
 		return ctx, nil, fmt.Errorf("lease: %w", err)
 	}

@@ -25,9 +25,22 @@ import (
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
+// storePrefix is the beginning of the names under which the runtime imports
+// archives and layouts; the digest follows.
+const storePrefix = "mleflow.local/image@"
+
+// storeName is the image's name in the daemon's store.
+func storeName(r builder.Ref) (string, error) {
+	if r.Kind == builder.RemoteRef || r.Kind == builder.LocalRef {
+		return r.Name, nil
+	}
+	d, err := r.Resolve()
+	return storePrefix + d.String(), err
+}
+
 // image returns the image, in the daemon's store and unpacked.
 func (e *Executor) image(ctx context.Context, c *client.Client, name string) (client.Image, error) {
-	ref, err := parseImage(name)
+	ref, err := builder.ParseRef(name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +58,11 @@ func (e *Executor) image(ctx context.Context, c *client.Client, name string) (cl
 }
 
 // obtain finds the image in the store, or brings it there.
-func (e *Executor) obtain(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
-	if ref.kind == localImage {
+func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
+	if ref.Kind == builder.LocalRef {
 		return e.local(ctx, c, ref)
 	}
-	name, err := ref.storeName()
+	name, err := storeName(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +70,23 @@ func (e *Executor) obtain(ctx context.Context, c *client.Client, ref imageRef) (
 	if err == nil || !errdefs.IsNotFound(err) {
 		return image, err
 	}
-	if ref.kind == remoteImage {
+	if ref.Kind == builder.RemoteRef {
 		return e.pull(ctx, c, ref)
 	}
 	return e.load(ctx, c, ref, name)
 }
 
 // local finds an image that somebody else put into the store.
-func (e *Executor) local(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
-	image, err := c.GetImage(ctx, ref.name)
-	if errdefs.IsNotFound(err) && ref.digest != "" {
-		return e.byDigest(ctx, c, ref.digest)
+func (e *Executor) local(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
+	image, err := c.GetImage(ctx, ref.Name)
+	if errdefs.IsNotFound(err) && ref.Digest != "" {
+		return e.byDigest(ctx, c, ref.Digest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (the store of namespace %q has it under that name?)", err, e.opts.Namespace)
 	}
-	if got := image.Target().Digest; ref.digest != "" && got != ref.digest {
-		return nil, fmt.Errorf("the store holds %s under that name, and %s is asked for", got, ref.digest)
+	if got := image.Target().Digest; ref.Digest != "" && got != ref.Digest {
+		return nil, fmt.Errorf("the store holds %s under that name, and %s is asked for", got, ref.Digest)
 	}
 	return image, nil
 }
@@ -92,19 +105,19 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 
 // pull fetches the image from its registry. The digest in the reference is what
 // is asked for, and everything below it is checked by its own digest.
-func (e *Executor) pull(ctx context.Context, c *client.Client, ref imageRef) (client.Image, error) {
+func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	return c.Pull(ctx, ref.name, client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
+	return c.Pull(ctx, ref.Name, client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
 }
 
 // load imports an archive or layout under a name by its content.
-func (e *Executor) load(ctx context.Context, c *client.Client, ref imageRef, name string) (client.Image, error) {
+func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string) (client.Image, error) {
 	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	in, err := ref.open()
+	in, err := openRef(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -189,13 +202,13 @@ func (e *Executor) touch(ctx context.Context, c *client.Client, image client.Ima
 	return nil
 }
 
-// open returns the image as an OCI archive.
-func (r imageRef) open() (io.ReadCloser, error) {
-	if r.kind == archiveImage {
-		return os.Open(r.name)
+// openRef returns the image as an OCI archive.
+func openRef(r builder.Ref) (io.ReadCloser, error) {
+	if r.Kind == builder.ArchiveRef {
+		return os.Open(r.Name)
 	}
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(writeLayout(write, r.name)) }()
+	go func() { write.CloseWithError(writeLayout(write, r.Name)) }()
 	return read, nil
 }
 

@@ -58,7 +58,7 @@ func testImages(t *testing.T, b *bench) {
 	for _, image := range []string{"busybox", "registry.example/a/b:latest", "local:", ""} {
 		spec := b.spec(t, "look")
 		spec.Image = image
-		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || image != "" && !errors.Is(err, containerd.ErrUnpinned) {
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || image != "" && !errors.Is(err, image.ErrUnpinned) {
 			t.Errorf("image %q: %v, want ErrUnpinned", image, err)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 func (r *run) io(logs io.Writer) (cio.Creator, error) {
 	if r.spec.Resume {
 		var err error
-		if r.follower, err = follow(r.claim.dir, logs); err != nil {
+		if r.follower, err = follow(r.claim.Dir, logs); err != nil {
 			return nil, err
 		}
-		return cio.BinaryIO(r.e.opts.Self, map[string]string{LogCommand: r.claim.dir}), nil
+		return cio.BinaryIO(r.e.opts.Self, map[string]string{LogCommand: r.claim.Dir}), nil
 	}
 	r.output = executor.NewOutput(r.spec.Limits.LogBytes)
 	r.streams = &streams{in: r.spec.Stdin, over: make(chan struct{})}
@@ -33,7 +33,7 @@ func (r *run) io(logs io.Writer) (cio.Creator, error) {
 	if r.streams.in != nil {
 		in = r.streams
 	}
-	return cio.NewCreator(cio.WithStreams(in, stdout, stderr), cio.WithFIFODir(r.claim.path("fifo"))), nil
+	return cio.NewCreator(cio.WithStreams(in, stdout, stderr), cio.WithFIFODir(r.claim.Path("fifo"))), nil
 }
 
 // streams are the command's own standard streams.

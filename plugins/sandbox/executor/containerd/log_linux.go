@@ -16,6 +16,7 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // LogCommand is the sub-command of the binary that runs Log.
@@ -85,7 +86,7 @@ func keepLog(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = writeFile(filepath.Join(dir, endFile), text, 0o600)
+	err = claim.WriteFile(filepath.Join(dir, endFile), text, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // the run was removed
 	}

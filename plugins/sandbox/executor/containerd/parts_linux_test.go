@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/hex"
-	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	cgroup1 "github.com/containerd/cgroups/v3/cgroup1/stats"
 	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
-	"github.com/google/go-cmp/cmp"
-	"github.com/opencontainers/go-digest"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // TestPause compares the machine code with what Go's assembler makes of the
@@ -76,33 +74,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestParseImage(t *testing.T) {
-	d := "sha256:" + strings.Repeat("ab", 32)
-	for text, want := range map[string]imageRef{
-		"alpine@" + d:                     {remoteImage, "docker.io/library/alpine@" + d, digest.Digest(d)},
-		"org/agent@" + d:                  {remoteImage, "docker.io/org/agent@" + d, digest.Digest(d)},
-		"registry.example/org/agent@" + d: {remoteImage, "registry.example/org/agent@" + d, digest.Digest(d)},
-		"localhost:5000/agent@" + d:       {remoteImage, "localhost:5000/agent@" + d, digest.Digest(d)},
-		"local:some/name:tag":             {kind: localImage, name: "some/name:tag"},
-		"local:name@" + d:                 {localImage, "name", digest.Digest(d)},
-	} {
-		got, err := parseImage(text)
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(imageRef{})); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got)\n%s", text, err, diff)
-		}
-	}
-	for _, text := range []string{"", "alpine", "alpine:3", "alpine@sha256:12", "local:", "a@" + d + "x"} {
-		if _, err := parseImage(text); !errors.Is(err, ErrUnpinned) {
-			t.Errorf("%q: %v, want ErrUnpinned", text, err)
-		}
-	}
-	if _, err := parseImage("/nowhere/at/all.tar"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-}
-
 func TestProcessEnded(t *testing.T) {
-	fields := strings.Fields(self())
+	fields := strings.Fields(claim.Self())
 	other := func(i int, text string) string {
 		changed := append([]string(nil), fields...)
 		changed[i] = text
@@ -112,13 +85,13 @@ func TestProcessEnded(t *testing.T) {
 		what, name string
 		want       bool
 	}{
-		{"this process", self(), false},
+		{"this process", claim.Self(), false},
 		{"its number with another start", other(3, "1"), true},
 		{"before the machine was started", other(0, "another-boot"), true},
 		{"in another process namespace", other(1, "pid:[1]"), false},
 		{"no name", "", false},
 	} {
-		if got := processEnded(tt.name); got != tt.want {
+		if got := claim.Ended(tt.name); got != tt.want {
 			t.Errorf("%s: ended %v, want %v", tt.what, got, tt.want)
 		}
 	}

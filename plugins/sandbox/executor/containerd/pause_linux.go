@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // pausePath is where the guest sees its first process.
@@ -112,25 +114,5 @@ func pauseFile(root string) (string, error) {
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
 		return name, nil
 	}
-	return name, writeFile(name, text, 0o555)
-}
-
-// writeFile replaces the file at once or not at all.
-func writeFile(name string, data []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return name, claim.WriteFile(name, text, 0o555)
 }

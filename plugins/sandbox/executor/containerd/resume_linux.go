@@ -21,7 +21,7 @@ func (r *run) find(ctx context.Context) (bool, error) {
 	if !r.spec.Resume {
 		return false, nil
 	}
-	rec, err := loadRecord(r.claim.dir)
+	rec, err := loadRecord(r.claim.Dir)
 	if err == nil {
 		r.id = rec.Container
 	}
@@ -42,7 +42,7 @@ func (r *run) find(ctx context.Context) (bool, error) {
 		r.replaced = r.id
 	}
 	for _, name := range []string{recordFile, outputFile, endFile} {
-		if err := os.Remove(r.claim.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(r.claim.Path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return false, err
 		}
 	}
@@ -97,7 +97,7 @@ func missing(err error) (bool, error) {
 
 // rejoin passes on what the resumed command printed and prints.
 func (r *run) rejoin(_ context.Context, logs io.Writer) (err error) {
-	r.follower, err = follow(r.claim.dir, logs)
+	r.follower, err = follow(r.claim.Dir, logs)
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // leaseAge is how long what is being made is safe from the daemon's collector
@@ -44,7 +45,7 @@ type run struct {
 	// replaced is the container that was removed for this one; its shim may
 	// come up as late as now.
 	replaced string
-	claim    *claim
+	claim    *claim.Claim
 	record   record
 	build    bool
 	// harvest is called when the command has ended well, before its container
@@ -88,7 +89,7 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 	}
 	ctx, r.c, err = r.e.connect(ctx)
 	if err != nil {
-		return exit, errors.Join(err, r.claim.remove())
+		return exit, errors.Join(err, removeClaim(r.claim))
 	}
 	defer func() { err = errors.Join(err, r.remove(ctx)) }()
 	ctx, started, cancel := limitSetup(ctx, r.spec.Limits.Setup)
@@ -129,7 +130,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if _, _, err := r.e.connect(ctx); err != nil {
 		return err
 	}
-	r.claim, err = take(r.e.runDir(r.name))
+	r.claim, err = claim.Take(r.e.runDir(r.name))
 	if err != nil {
 		return fmt.Errorf("start command %q: %w", r.spec.ID, err)
 	}
@@ -196,7 +197,7 @@ func (r *run) create(ctx context.Context) error {
 	}
 	defer release()
 	r.id = r.name + "-" + strings.ToLower(rand.Text()[:8])
-	if err := r.newRecord().save(r.claim.dir); err != nil {
+	if err := r.newRecord().save(r.claim.Dir); err != nil {
 		return err
 	}
 	image, err := r.e.image(ctx, r.c, r.spec.Image)
@@ -222,7 +223,7 @@ func (r *run) create(ctx context.Context) error {
 	}
 	r.container, err = r.c.NewContainer(ctx, r.id,
 		client.WithImage(image), client.WithSnapshotter(r.e.opts.Snapshotter),
-		client.WithNewSnapshot(r.id, image, snapshots.WithLabels(map[string]string{labelState: r.claim.dir})),
+		client.WithNewSnapshot(r.id, image, snapshots.WithLabels(map[string]string{labelState: r.claim.Dir})),
 		client.WithRuntime(shim, shimOptions),
 		client.WithContainerLabels(r.labels()),
 		client.WithNewSpec(plan.options()...))
@@ -244,11 +245,11 @@ func (r *run) create(ctx context.Context) error {
 }
 
 func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint, error) {
-	etc := r.claim.path("etc") // no guest shares a file with another
+	etc := r.claim.Path("etc") // no guest shares a file with another
 	if err := etcFiles(etc); err != nil {
 		return nil, err
 	}
-	pause, err := pauseFile(r.claim.dir)
+	pause, err := pauseFile(r.claim.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +257,7 @@ func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
 }
 
 // launch starts the command in the task.
@@ -270,7 +271,7 @@ func (r *run) launch(ctx context.Context, logs io.Writer) error {
 	r.command.Env = pairs(env)
 	r.record = r.newRecord()
 	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
-	if err := r.record.save(r.claim.dir); err != nil {
+	if err := r.record.save(r.claim.Dir); err != nil {
 		return err
 	}
 	attach, err := r.io(logs)
@@ -299,7 +300,7 @@ func (r *run) newRecord() record {
 		grace = executor.DefaultGrace
 	}
 	return record{
-		ID: r.spec.ID, Resume: r.spec.Resume, Boot: bootID(), Timeout: l.Timeout, Grace: grace,
+		ID: r.spec.ID, Resume: r.spec.Resume, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace,
 		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,
 	}
 }
@@ -354,21 +355,21 @@ func (r *run) remove(ctx context.Context) error {
 		_ = r.serving.Close()
 	}
 	if r.id == "" {
-		return r.claim.remove()
+		return removeClaim(r.claim)
 	}
 	err := r.e.discard(ctx, r.c, r.id)
 	if r.replaced != "" {
 		err = errors.Join(err, r.e.endShim(ctx, r.replaced))
 	}
 	if err != nil {
-		return errors.Join(err, r.claim.drop())
+		return errors.Join(err, r.claim.Drop())
 	}
-	return errors.Join(r.claim.remove(), r.e.freeUsers())
+	return errors.Join(removeClaim(r.claim), r.e.freeUsers())
 }
 
 // labels are for people who list containers, and for Sweep.
 func (r *run) labels() map[string]string {
-	labels := map[string]string{labelRun: r.spec.ID, labelState: r.claim.dir, labelBoot: bootID()}
+	labels := map[string]string{labelRun: r.spec.ID, labelState: r.claim.Dir, labelBoot: claim.BootID()}
 	for name, value := range r.spec.Labels {
 		if len(name)+len(value) < 4000 {
 			labels["mleflow/"+name] = value

@@ -14,6 +14,8 @@ import (
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // runcRoot is where containerd's shim has runc keep its state, by namespace.
@@ -66,8 +68,8 @@ func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
 		if !errdefs.IsNotFound(err) || len(s.id) < nameLength {
 			continue
 		}
-		held, err := take(e.runDir(s.id[:nameLength]))
-		if errors.Is(err, errHeld) {
+		held, err := claim.Take(e.runDir(s.id[:nameLength]))
+		if errors.Is(err, claim.ErrHeld) {
 			continue
 		}
 		if err != nil {
@@ -75,10 +77,10 @@ func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
 			continue
 		}
 		errs = append(errs, s.remove(ctx, e.opts.Namespace))
-		if _, err := loadRecord(held.dir); err == nil { // it has a newer container
-			errs = append(errs, held.drop())
+		if _, err := loadRecord(held.Dir); err == nil { // it has a newer container
+			errs = append(errs, held.Drop())
 		} else {
-			errs = append(errs, held.remove())
+			errs = append(errs, removeClaim(held))
 		}
 	}
 	return errors.Join(errs...)

@@ -24,6 +24,7 @@ import (
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 const (
@@ -253,7 +254,7 @@ func etcFiles(dir string) error {
 		if old, err := os.ReadFile(file); err == nil && string(old) == text {
 			continue
 		}
-		if err := writeFile(file, []byte(text), 0o644); err != nil {
+		if err := claim.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

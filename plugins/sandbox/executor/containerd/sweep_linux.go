@@ -18,6 +18,8 @@ import (
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // keepAfter is how long after its time limit, or after its start when it has
@@ -105,8 +107,8 @@ func (e *Executor) snapshots(ctx context.Context, c *client.Client) (map[string]
 // sweepRun removes one run's containers and folder unless it is held or may be
 // resumed.
 func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, ids []string, all bool) error {
-	held, err := take(dir)
-	if errors.Is(err, errHeld) {
+	held, err := claim.Take(dir)
+	if errors.Is(err, claim.ErrHeld) {
 		return nil
 	}
 	if err != nil {
@@ -114,7 +116,7 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, i
 	}
 	rec, err := loadRecord(dir)
 	if err == nil && rec.Socket != e.opts.Socket {
-		return held.drop() // another daemon's
+		return held.Drop() // another daemon's
 	}
 	waits := err == nil && !all && rec.waits() && slices.Contains(ids, rec.Container)
 	for _, id := range ids {
@@ -122,13 +124,13 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, i
 			continue
 		}
 		if err := e.discard(ctx, c, id); err != nil {
-			return errors.Join(err, held.drop())
+			return errors.Join(err, held.Drop())
 		}
 	}
 	if waits {
-		return held.drop()
+		return held.Drop()
 	}
-	return held.remove()
+	return removeClaim(held)
 }
 
 // sweepTasks removes tasks whose container is gone: the daemon finished what a
@@ -157,7 +159,7 @@ func (e *Executor) sweepLeases(ctx context.Context, c *client.Client) error {
 	}
 	var errs []error
 	for _, l := range list {
-		if !processEnded(l.Labels[labelOwner]) {
+		if !claim.Ended(l.Labels[labelOwner]) {
 			continue
 		}
 		if err := c.LeasesService().Delete(ctx, l); err != nil && !errdefs.IsNotFound(err) {
@@ -170,7 +172,7 @@ func (e *Executor) sweepLeases(ctx context.Context, c *client.Client) error {
 // waits reports whether the run may still be resumed.
 func (r record) waits() bool {
 	until := r.Started.Add(r.Timeout + r.Grace + keepAfter)
-	return r.Resume && r.Boot == bootID() && time.Now().Before(until)
+	return r.Resume && r.Boot == claim.BootID() && time.Now().Before(until)
 }
 
 func (e *Executor) sweepVolumes(all bool) error {
@@ -180,26 +182,26 @@ func (e *Executor) sweepVolumes(all bool) error {
 	}
 	var errs []error
 	for _, dir := range dirs {
-		held, err := take(dir)
+		held, err := claim.Take(dir)
 		if err != nil {
-			if !errors.Is(err, errHeld) {
+			if !errors.Is(err, claim.ErrHeld) {
 				errs = append(errs, err)
 			}
 			continue
 		}
 		rec, err := loadVolume(dir)
-		if err == nil && !all && rec.Boot == bootID() && time.Now().Before(rec.Until) {
-			errs = append(errs, held.drop())
+		if err == nil && !all && rec.Boot == claim.BootID() && time.Now().Before(rec.Until) {
+			errs = append(errs, held.Drop())
 			continue
 		}
 		if err == nil {
 			err = rec.remove()
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("sweep volume %s: %w", rec.Dir, err), held.drop())
+			errs = append(errs, fmt.Errorf("sweep volume %s: %w", rec.Dir, err), held.Drop())
 			continue
 		}
-		errs = append(errs, held.remove())
+		errs = append(errs, removeClaim(held))
 	}
 	return errors.Join(errs...)
 }

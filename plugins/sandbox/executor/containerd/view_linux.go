@@ -22,10 +22,10 @@ func (r *run) makeViews() (map[string]string, error) {
 	if r.users == (users{}) {
 		return views, nil
 	}
-	if err := dropViews(r.claim.dir); err != nil {
+	if err := dropViews(r.claim.Dir); err != nil {
 		return nil, err
 	}
-	none := r.claim.path("none") // an overlay without an upper layer has two lower ones
+	none := r.claim.Path("none") // an overlay without an upper layer has two lower ones
 	if err := os.MkdirAll(none, 0o755); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (r *run) makeViews() (map[string]string, error) {
 		if !m.ReadOnly || !info.IsDir() {
 			continue
 		}
-		at := r.claim.path(fmt.Sprint(viewPrefix, i))
+		at := r.claim.Path(fmt.Sprint(viewPrefix, i))
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // volumeSuffix is the end of the name of a volume's file, beside its folder. It
@@ -33,7 +34,7 @@ const minVolumeBytes = 1 << 20
 // volume is a file that holds an ext4 file system, mounted through a loop
 // device that the kernel frees when it is unmounted.
 type volume struct {
-	claim   *claim
+	claim   *claim.Claim
 	record  volumeRecord
 	resumed bool
 }
@@ -64,12 +65,12 @@ func (e *Executor) volume(ctx context.Context, spec executor.VolumeSpec) (*volum
 	if spec.Until.IsZero() {
 		spec.Until = time.Now().Add(keepAfter)
 	}
-	c, err := take(e.volumeDir(spec.Dir))
+	c, err := claim.Take(e.volumeDir(spec.Dir))
 	if err != nil {
 		return nil, err
 	}
-	v := &volume{claim: c, record: volumeRecord{Dir: filepath.Clean(spec.Dir), File: filepath.Clean(spec.Dir) + e.volumeSuffix(), Boot: bootID(), Until: spec.Until}}
-	old, err := loadVolume(c.dir)
+	v := &volume{claim: c, record: volumeRecord{Dir: filepath.Clean(spec.Dir), File: filepath.Clean(spec.Dir) + e.volumeSuffix(), Boot: claim.BootID(), Until: spec.Until}}
+	old, err := loadVolume(c.Dir)
 	v.resumed = err == nil && old.Boot == v.record.Boot && mounted(v.record.Dir)
 	if v.resumed {
 		return v, nil
@@ -100,7 +101,7 @@ func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(v.claim.path(volumeFile), text, 0o600); err != nil {
+	if err := claim.WriteFile(v.claim.Path(volumeFile), text, 0o600); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(v.record.Dir, 0o755); err != nil {
@@ -162,14 +163,14 @@ func mounted(dir string) bool {
 func (v *volume) Resumed() bool { return v.resumed }
 
 // Keep implements executor.Volume.
-func (v *volume) Keep() error { return v.claim.drop() }
+func (v *volume) Keep() error { return v.claim.Drop() }
 
 // Close implements executor.Volume.
 func (v *volume) Close() error {
 	if err := v.record.remove(); err != nil {
-		return errors.Join(fmt.Errorf("remove volume %s: %w", v.record.Dir, err), v.claim.drop())
+		return errors.Join(fmt.Errorf("remove volume %s: %w", v.record.Dir, err), v.claim.Drop())
 	}
-	return v.claim.remove()
+	return v.claim.Remove()
 }
 
 // busyPatience is how long a volume that is in use is waited for before it is

@@ -1,0 +1,117 @@
+// Package copyup copies what an image holds at a mount into the folder that is
+// mounted there.
+package copyup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// Copy copies what the image whose files are at root holds at the mount's place
+// into the mount's folder, where it belongs to the user; -1 is whoever copies.
+// What the folder holds is kept. Neither side is trusted: no link leads out of
+// either.
+func Copy(ctx context.Context, root string, m executor.Mount, uid, gid int) error {
+	c := copier{ctx: ctx, uid: uid, gid: gid}
+	return c.copy(root, m)
+}
+
+type copier struct {
+	ctx      context.Context
+	src, dst *os.Root
+	uid, gid int
+}
+
+func (c *copier) copy(root string, m executor.Mount) error {
+	image, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer image.Close()
+	c.src, err = image.OpenRoot(strings.TrimPrefix(path.Clean(m.Guest), "/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.src.Close()
+	if c.dst, err = os.OpenRoot(m.Host); err != nil {
+		return err
+	}
+	defer c.dst.Close()
+	return fs.WalkDir(c.src.FS(), ".", c.entry)
+}
+
+// entry copies one entry, unless there is one of that name already.
+func (c *copier) entry(name string, d fs.DirEntry, err error) error {
+	if err == nil {
+		err = c.ctx.Err()
+	}
+	if err != nil || name == "." {
+		return err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.IsDir():
+		if err = c.dst.Mkdir(name, info.Mode().Perm()|0o700); errors.Is(err, fs.ErrExist) {
+			return c.folderThere(name)
+		}
+	case d.Type()&fs.ModeSymlink != 0:
+		err = c.link(name)
+	case d.Type().IsRegular():
+		err = c.file(name, info.Mode().Perm())
+	default: // devices and sockets mean nothing in a mount without devices
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.dst.Lchown(name, c.uid, c.gid)
+}
+
+// folderThere goes on below a folder that is there, and leaves alone what is
+// none.
+func (c *copier) folderThere(name string) error {
+	info, err := c.dst.Lstat(name)
+	if err == nil && !info.IsDir() {
+		return fs.SkipDir
+	}
+	return err
+}
+
+func (c *copier) link(name string) error {
+	to, err := c.src.Readlink(name)
+	if err != nil {
+		return err
+	}
+	return c.dst.Symlink(to, name)
+}
+
+func (c *copier) file(name string, mode fs.FileMode) error {
+	in, err := c.src.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := c.dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,158 @@
+package image
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// RefKind is where an image is.
+type RefKind int
+
+// The places: an OCI archive or layout at a path, a registry, containerd's own store.
+const (
+	ArchiveRef RefKind = iota
+	LayoutRef
+	RemoteRef
+	LocalRef
+)
+
+// Ref is what Spec.Image names.
+type Ref struct {
+	Kind RefKind
+	// Name is a path, or a name with its registry.
+	Name string
+	// Digest is what the name itself says; it may be empty.
+	Digest digest.Digest
+}
+
+// LocalPrefix names an image of containerd's own store.
+const LocalPrefix = "local:"
+
+// ErrUnpinned says that an image is named in a way that may mean something
+// else tomorrow.
+var ErrUnpinned = errors.New("the image is not pinned by its digest")
+
+var pinned = regexp.MustCompile(`^(.+)@(sha256:[0-9a-f]{64})$`)
+
+// ParseRef reads an image's name: the path of an OCI archive or layout, which
+// starts with "/" or "."; "local:NAME" or "local:NAME@DIGEST" for what is in
+// containerd's store; or NAME@DIGEST for what a registry has.
+func ParseRef(name string) (Ref, error) {
+	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
+		info, err := os.Stat(name)
+		if err != nil {
+			return Ref{}, fmt.Errorf("find image: %w", err)
+		}
+		if info.IsDir() {
+			return Ref{Kind: LayoutRef, Name: name}, nil
+		}
+		return Ref{Kind: ArchiveRef, Name: name}, nil
+	}
+	rest, isLocal := strings.CutPrefix(name, LocalPrefix)
+	m := pinned.FindStringSubmatch(rest)
+	switch {
+	case isLocal && m != nil:
+		return Ref{Kind: LocalRef, Name: m[1], Digest: digest.Digest(m[2])}, nil
+	case isLocal && rest != "":
+		return Ref{Kind: LocalRef, Name: rest}, nil
+	case m != nil:
+		return Ref{Kind: RemoteRef, Name: withRegistry(m[1]) + "@" + m[2], Digest: digest.Digest(m[2])}, nil
+	}
+	return Ref{}, fmt.Errorf("image %q: %w: write NAME@sha256:… (skopeo inspect docker://NAME shows it), "+
+		"the path of an OCI archive or layout (starting with / or ./), or local:NAME for one in containerd's store", name, ErrUnpinned)
+}
+
+// withRegistry adds what Docker leaves out of a name.
+func withRegistry(name string) string {
+	first, _, hasPath := strings.Cut(name, "/")
+	switch {
+	case !hasPath:
+		return "docker.io/library/" + name
+	case strings.ContainsAny(first, ".:") || first == "localhost":
+		return name
+	}
+	return "docker.io/" + name
+}
+
+// Resolve returns the digest of the image's manifest by the image's name
+// and files alone. The error is ErrUnpinned for one that only the daemon can
+// tell.
+func Resolve(name string) (string, error) {
+	ref, err := ParseRef(name)
+	if err != nil {
+		return "", err
+	}
+	d, err := ref.Resolve()
+	if err != nil {
+		return "", fmt.Errorf("image %q: %w", name, err)
+	}
+	return d.String(), nil
+}
+
+// Resolve returns the digest of what is named, by the name and files alone.
+func (r Ref) Resolve() (digest.Digest, error) {
+	if r.Digest != "" {
+		return r.Digest, nil
+	}
+	var index []byte
+	var err error
+	switch r.Kind {
+	case LocalRef:
+		return "", fmt.Errorf("%w: write %s%s@sha256:…", ErrUnpinned, LocalPrefix, r.Name)
+	case LayoutRef:
+		index, err = os.ReadFile(filepath.Join(r.Name, ocispec.ImageIndexFile))
+	case ArchiveRef:
+		index, err = archiveIndex(r.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return onlyManifest(index)
+}
+
+// archiveIndex reads index.json of an archive, skipping over the rest.
+func archiveIndex(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in := tar.NewReader(f)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("no index.json in it: it is no OCI archive (skopeo copy docker-archive:FILE oci-archive:FILE2 converts one of Docker's)")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read OCI archive: %w", err)
+		}
+		if strings.TrimPrefix(h.Name, "./") == ocispec.ImageIndexFile {
+			return io.ReadAll(io.LimitReader(in, maxIndexBytes))
+		}
+	}
+}
+
+func onlyManifest(index []byte) (digest.Digest, error) {
+	var idx ocispec.Index
+	if err := json.Unmarshal(index, &idx); err != nil {
+		return "", fmt.Errorf("read index.json: %w", err)
+	}
+	if len(idx.Manifests) != 1 {
+		return "", fmt.Errorf("it holds %d images; it must hold one", len(idx.Manifests))
+	}
+	d := idx.Manifests[0].Digest
+	if err := d.Validate(); err != nil {
+		return "", fmt.Errorf("read index.json: digest %q: %w", d, err)
+	}
+	return d, nil
+}
