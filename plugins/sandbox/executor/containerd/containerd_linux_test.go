@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case process.SuperviseCommand:
 		os.Exit(process.Supervise())
-	case guestCommand:
-		os.Exit(guest(os.Args[2:]))
+	case executortest.GuestCommand:
+		os.Exit(executortest.Guest(os.Args[2:], map[string]func([]string) any{"takes": guestTakes, "spill": guestSpill}))
 	case ownerCommand:
 		os.Exit(owner(os.Args[2:]))
 	}
@@ -88,7 +88,7 @@ func newBench(t testing.TB) *bench {
 func (b *bench) spec(t testing.TB, args ...string) executor.Spec {
 	return executor.Spec{
 		ID: t.Name(), Image: b.image, Dir: "/",
-		Command: append([]string{containerdtest.Program, guestCommand}, args...),
+		Command: append([]string{containerdtest.Program, executortest.GuestCommand}, args...),
 		Env:     map[string]string{"GODEBUG": "netdns=go"},
 		Limits:  executor.Limits{Timeout: time.Minute, Grace: 200 * time.Millisecond},
 	}

@@ -18,7 +18,8 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
+	ociimage "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // testImages runs one image under all the names it can have.
@@ -58,7 +59,7 @@ func testImages(t *testing.T, b *bench) {
 	for _, image := range []string{"busybox", "registry.example/a/b:latest", "local:", ""} {
 		spec := b.spec(t, "look")
 		spec.Image = image
-		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || image != "" && !errors.Is(err, image.ErrUnpinned) {
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || image != "" && !errors.Is(err, ociimage.ErrUnpinned) {
 			t.Errorf("image %q: %v, want ErrUnpinned", image, err)
 		}
 	}
@@ -115,15 +116,15 @@ func send(t *testing.T, method, url, file, kind string) {
 
 // testBuild makes an image with commands and runs it.
 func testBuild(t *testing.T, b *bench) {
-	builder := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
 	write := func(to string) []string {
 		return []string{containerdtest.Program, "executor-probe", "write", to}
 	}
-	recipe := image.Recipe{
+	recipe := ociimage.Recipe{
 		Base:     b.image,
-		Files:    []image.File{{Guest: "/opt/agent/start.sh", Text: "#!/bin/sh\n", Mode: 0o755}},
+		Files:    []ociimage.File{{Guest: "/opt/agent/start.sh", Text: "#!/bin/sh\n", Mode: 0o755}},
 		Commands: [][]string{write("/opt/one"), write("/home/two")},
-		Config:   image.Config{Env: map[string]string{"FAKE_IMAGE": "yes"}, Dir: "/opt"},
+		Config:   ociimage.Config{Env: map[string]string{"FAKE_IMAGE": "yes"}, Dir: "/opt"},
 	}
 	made, err := builder.Build(t.Context(), recipe, io.Discard)
 	if err != nil || made.Cached {
@@ -133,7 +134,7 @@ func testBuild(t *testing.T, b *bench) {
 	if err != nil || !again.Cached || again.Digest != made.Digest {
 		t.Errorf("made again: %+v, %v", again, err)
 	}
-	elsewhere := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	elsewhere := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
 	if other, err := elsewhere.Build(t.Context(), recipe, io.Discard); err != nil || other.Digest != made.Digest {
 		t.Errorf("made elsewhere: %+v, %v, want %s", other, err, made.Digest)
 	}
@@ -144,7 +145,7 @@ func testBuild(t *testing.T, b *bench) {
 	if got["/opt/one"] != "written" || got["/home/two"] != "written" || got["agent/start.sh"] != "#!/bin/sh\n" {
 		t.Errorf("files: %v", got)
 	}
-	spec.Command = []string{containerdtest.Program, guestCommand, "devices"}
+	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "devices"}
 	got = nil
 	if b.run(t, spec, &got); got["FAKE_IMAGE"] != "yes" {
 		t.Errorf("environment: %v", got)
@@ -158,10 +159,10 @@ func testBuild(t *testing.T, b *bench) {
 
 // testTooLarge stops a command that writes more than an image may hold, and
 // refuses to run an image that holds more.
-func testTooLarge(t *testing.T, b *bench, recipe image.Recipe) {
-	recipe.Commands = [][]string{{containerdtest.Program, guestCommand, "spill", "/opt"}}
-	builder := image.Builder{Dir: t.TempDir(), Machine: b.e.Machine(), MaxBytes: 128 << 20}
-	if _, err := builder.Build(t.Context(), recipe, io.Discard); !errors.Is(err, image.ErrTooLarge) {
+func testTooLarge(t *testing.T, b *bench, recipe ociimage.Recipe) {
+	recipe.Commands = [][]string{{containerdtest.Program, executortest.GuestCommand, "spill", "/opt"}}
+	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine(), MaxBytes: 128 << 20}
+	if _, err := builder.Build(t.Context(), recipe, io.Discard); !errors.Is(err, ociimage.ErrTooLarge) {
 		t.Errorf("a command that fills the disk: %v", err)
 	}
 	if err := b.e.Purge(t.Context()); err != nil {
@@ -171,7 +172,7 @@ func testTooLarge(t *testing.T, b *bench, recipe image.Recipe) {
 	opts.ImageBytes = 1 << 20
 	small := containerd.New(opts)
 	defer small.Close()
-	if _, err := small.Run(t.Context(), b.spec(t, "look"), io.Discard); !errors.Is(err, image.ErrTooLarge) {
+	if _, err := small.Run(t.Context(), b.spec(t, "look"), io.Discard); !errors.Is(err, ociimage.ErrTooLarge) {
 		t.Errorf("an image that is too large: %v", err)
 	}
 }

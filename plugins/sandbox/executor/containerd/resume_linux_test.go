@@ -169,7 +169,7 @@ func testResume(t *testing.T, b *bench) {
 		spec := b.resumable(t, 3)
 		began := time.Now()
 		kill(startOwner(t, b.order(spec), "tick 1"))
-		for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, guestCommand) }) {
+		for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, executortest.GuestCommand) }) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		ended := time.Since(began)
@@ -258,7 +258,7 @@ func testGuard(t *testing.T, b *bench) {
 // testResumedService sees that the service of the new owner answers.
 func testResumedService(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
-	spec.Command = []string{containerdtest.Program, guestCommand, "asks", "ANSWERS"}
+	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "asks", "ANSWERS"}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
 	kill(startOwner(t, b.order(spec), "old"))
 	serve(&spec, "new")
@@ -273,7 +273,7 @@ func testResumedService(t *testing.T, b *bench) {
 // now: it goes on, without the service.
 func testTakenPort(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
-	spec.Command = []string{containerdtest.Program, guestCommand, "takes", "ANSWERS"}
+	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS"}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
 	kill(startOwner(t, b.order(spec), "ready"))
 	kill(startOwner(t, b.order(spec), "taken"))
@@ -301,23 +301,6 @@ func guestTakes(args []string) any {
 	}
 	fmt.Println("taken")
 	time.Sleep(time.Hour)
-	return nil
-}
-
-// guestAsks asks a service until its answer changes to "new".
-func guestAsks(args []string) any {
-	for last := ""; last != "new"; time.Sleep(20 * time.Millisecond) {
-		resp, err := http.Get(os.Getenv(args[0]))
-		if err != nil {
-			continue
-		}
-		text, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if string(text) != last {
-			last = string(text)
-			fmt.Println(last)
-		}
-	}
 	return nil
 }
 

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
 )
 
 // Executor runs commands in sandboxes.
@@ -35,8 +37,8 @@ func (e *Executor) Runtime() executor.Runtime {
 		Name: "sandbox",
 		Doc: "Runs the command in namespaces of its own, with an image as its root and nothing of the machine but what the step " +
 			"mounts, no network and no privileges. Needs Linux that lets users have namespaces: neither root nor a daemon.",
-		Isolates: true, Images: true, MapsPaths: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage,
+		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
+		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Sweep: e.Sweep, Left: e.left,
 	}
 }
 
@@ -44,16 +46,24 @@ func (e *Executor) Runtime() executor.Runtime {
 type run struct {
 	e     *Executor
 	spec  executor.Spec
-	dir   string
+	claim *claim.Claim
 	image *unpacked
-	// cmd is the first process, control the socket to it.
+	// cmd is the first process if it is our child, pidfd if another started it;
+	// control is the socket to it.
 	cmd     *exec.Cmd
+	pidfd   int
 	control conn
-	serving *executor.Serving
-	output  *executor.Output
+	// ended is the report of a command that ended before it was resumed.
+	ended   *report
+	resumed bool
+	record  record
 	ready   ready
+
+	serving *executor.Serving
 	// listeners are the services, in order.
 	listeners []net.Listener
+	output    *executor.Output
+	follower  *follower
 }
 
 // Run implements executor.Executor.
@@ -64,11 +74,14 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if ctx.Err() != nil {
 		return exit, context.Cause(ctx)
 	}
-	r := &run{e: e, spec: spec, dir: filepath.Join(e.opts.Dir, "runs", runName(spec))}
+	r := &run{e: e, spec: spec, pidfd: -1}
+	if r.claim, err = claim.Take(e.runDir(spec)); err != nil {
+		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
+	}
 	defer func() { err = errors.Join(err, r.remove()) }()
 	setup, started, cancel := limitSetup(ctx, spec.Limits.Setup)
 	defer cancel()
-	if err := r.create(setup, logs); err != nil {
+	if err := r.start(setup, logs); err != nil {
 		if cause := context.Cause(setup); cause != nil {
 			err = cause
 		}
@@ -76,20 +89,36 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	started()
 	if spec.OnStart != nil {
-		spec.OnStart(r.ready.Started)
+		spec.OnStart(r.record.Started)
 	}
 	return r.watch(ctx)
 }
 
-// runName names a run's folder. Only a run that may be resumed must be found
-// again.
-func runName(spec executor.Spec) string {
+// runDir is the run's folder. Only a run that may be resumed must be found again.
+func (e *Executor) runDir(spec executor.Spec) string {
 	name := spec.ID
 	if !spec.Resume {
 		name += "\n" + rand.Text()
 	}
 	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:12])
+	return filepath.Join(e.opts.Dir, "runs", hex.EncodeToString(sum[:12]))
+}
+
+// start finds the command that an earlier process left, or starts one.
+func (r *run) start(ctx context.Context, logs io.Writer) error {
+	found, err := r.find()
+	if err != nil {
+		return err
+	}
+	if !found {
+		if err := r.create(ctx, logs); err != nil {
+			return err
+		}
+	}
+	if r.spec.Resume {
+		r.follower, err = follow(r.claim.Path(outputFile), logs)
+	}
+	return err
 }
 
 // limitSetup returns a context that is cancelled when the set-up, which started
@@ -104,14 +133,25 @@ func limitSetup(ctx context.Context, d time.Duration) (limited context.Context, 
 	return limited, started, func() { stop(nil) }
 }
 
+// baseName is the folder in a run's that the first process mounts over.
+const baseName = "base"
+
 // create makes the sandbox and starts the command in it.
 func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if r.image, err = r.e.image(ctx, r.spec.Image); err != nil {
 		return err
 	}
-	base := filepath.Join(r.dir, "base")
+	base := r.claim.Path(baseName)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
+	}
+	for _, m := range r.spec.Mounts {
+		if !m.CopyUp {
+			continue
+		}
+		if err := copyup.Copy(ctx, r.image.root, m, -1, -1); err != nil {
+			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
+		}
 	}
 	p, err := r.e.plan(r.spec, r.image, base)
 	if err != nil {
@@ -127,7 +167,20 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		return r.setupError(m, err)
 	}
 	r.ready = *m.Ready
-	return r.serve(ctx, files)
+	pid := r.cmd.Process.Pid
+	r.record = record{
+		ID: r.spec.ID, Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace,
+		PID: pid, Process: claim.ProcessName(pid), Boot: claim.BootID(),
+	}
+	if r.spec.Resume {
+		if err := r.record.save(r.claim.Dir); err != nil {
+			return err
+		}
+		if err := r.control.send(message{Keep: true}); err != nil {
+			return fmt.Errorf("make sandbox: %w", err)
+		}
+	}
+	return r.takeListeners(files)
 }
 
 // setupError is why the first process did not get to the command.
@@ -158,13 +211,26 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	r.control = conn{ours}
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
 	cmd.Env = []string{initVariable + "=1"}
-	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told}
+	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
+	if r.spec.Resume {
+		kept, err := r.keepFiles()
+		defer func() {
+			for _, f := range kept {
+				f.Close()
+			}
+		}()
+		if err != nil {
+			return err
+		}
+		cmd.ExtraFiles = append(cmd.ExtraFiles, kept...)
+	}
 	cmd.SysProcAttr = r.attributes(p)
 	cmd.WaitDelay = outputDelay
 	cmd.Stdin = r.spec.Stdin
-	r.output = executor.NewOutput(r.spec.Limits.LogBytes)
-	cmd.Stderr = r.output.Writer(logs)
-	cmd.Stdout = cmd.Stderr
+	if r.output = executor.NewOutput(r.spec.Limits.LogBytes); !r.spec.Resume {
+		cmd.Stderr = r.output.Writer(logs)
+		cmd.Stdout = cmd.Stderr
+	}
 	if r.spec.Stdout != nil {
 		cmd.Stdout = r.spec.Stdout
 	}
@@ -222,28 +288,29 @@ func refused(err error) error {
 	return fmt.Errorf("make sandbox: start its first process in namespaces of its own: %w", err)
 }
 
-// serve serves the services on the listeners that came out of the sandbox.
-func (r *run) serve(_ context.Context, files []*os.File) error {
-	if len(files) != len(r.spec.Services) {
-		return fmt.Errorf("make sandbox: %d listeners came out of it, of %d", len(files), len(r.spec.Services))
-	}
-	listeners := make([]net.Listener, len(files))
-	for i, f := range files {
+// takeListeners takes the services' listeners, which came out of the sandbox.
+func (r *run) takeListeners(files []*os.File) error {
+	var errs []error
+	for _, f := range files {
 		l, err := net.FileListener(f)
 		f.Close()
-		if err != nil {
-			return err
-		}
-		listeners[i] = l
+		errs = append(errs, err)
+		r.listeners = append(r.listeners, l)
 	}
-	r.listeners = listeners
-	return nil
+	if len(files) != len(r.spec.Services) {
+		errs = append(errs, fmt.Errorf("make sandbox: %d listeners came out of it, of %d", len(files), len(r.spec.Services)))
+	}
+	return errors.Join(errs...)
 }
 
 // watch waits for the end of the command, brings it about in time, and returns what
 // it used.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
-	ctx, serving, err := executor.Serve(ctx, r.spec.Services, func(i int) (net.Listener, error) { return r.listeners[i], nil })
+	services := r.spec.Services
+	if r.ended != nil {
+		services = nil // everything was done but the removal
+	}
+	ctx, serving, err := executor.Serve(ctx, services, func(i int) (net.Listener, error) { return r.listeners[i], nil })
 	if err != nil {
 		return executor.Exit{}, err
 	}
@@ -251,16 +318,23 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	stop := context.AfterFunc(ctx, func() { _ = r.control.send(message{Cancel: true}) })
 	defer stop()
 	rep, err := r.await()
-	waitErr := r.cmd.Wait()
-	r.cmd = nil
+	waitErr := r.reap()
+	if err != nil && r.spec.Resume {
+		if written, ended := loadEnd(r.claim.Dir); ended {
+			rep, err = written, nil
+		}
+	}
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
 	}
-	rep.Exit.LogDropped = r.output.Dropped()
+	r.follower.finish()
+	if rep.Exit.Resumed = r.resumed; !r.spec.Resume {
+		rep.Exit.LogDropped = r.output.Dropped()
+	}
 	var status *exec.ExitError
 	switch {
-	case rep.Stuck > 0:
-		return rep.Exit, fmt.Errorf("stop command: %d processes would not die", rep.Stuck)
+	case rep.Stuck > 0 || errors.Is(waitErr, errStuck):
+		return rep.Exit, errStuck
 	case ctx.Err() != nil:
 		return rep.Exit, context.Cause(ctx)
 	case waitErr != nil && !errors.As(waitErr, &status):
@@ -269,8 +343,28 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return rep.Exit, serving.Close()
 }
 
+// reap waits until the first process has ended, and everything in its sandbox.
+func (r *run) reap() error {
+	if r.cmd == nil {
+		return r.awaitProcess()
+	}
+	done := make(chan error, 1)
+	cmd := r.cmd
+	r.cmd = nil
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stuckTimeout):
+		return errStuck
+	}
+}
+
 // await returns the first process's report.
 func (r *run) await() (report, error) {
+	if r.ended != nil {
+		return *r.ended, nil
+	}
 	for {
 		m, files, err := r.control.receive()
 		for _, f := range files {
@@ -291,19 +385,29 @@ func (r *run) await() (report, error) {
 func (r *run) remove() error {
 	if r.cmd != nil && r.cmd.Process != nil {
 		_ = r.cmd.Process.Kill()
-		_ = r.cmd.Wait()
+		_ = r.reap()
 	}
 	if r.serving != nil {
 		_ = r.serving.Close()
 	}
 	for _, l := range r.listeners {
-		_ = l.Close()
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 	if r.control.file != nil {
 		_ = r.control.file.Close()
 	}
+	if r.pidfd >= 0 {
+		_ = unix.Close(r.pidfd)
+	}
+	r.follower.finish()
 	r.image.close()
-	return os.RemoveAll(r.dir)
+	err := r.record.kill()
+	if err != nil {
+		return errors.Join(err, r.claim.Drop())
+	}
+	return r.claim.Remove()
 }
 
 var _ executor.Executor = (*Executor)(nil)

@@ -79,11 +79,7 @@ func (s *sandbox) prepare() error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	fds := make([]int, 0, len(s.listeners))
-	for _, l := range s.listeners {
-		fds = append(fds, int(l.Fd()))
-	}
-	if err := s.owner.send(message{Ready: &s.ready}, fds...); err != nil && !s.plan.Resume {
+	if err := s.owner.send(message{Ready: &s.ready}, s.descriptors()...); err != nil {
 		return err
 	}
 	if !s.plan.Resume {
@@ -92,6 +88,15 @@ func (s *sandbox) prepare() error {
 		}
 	}
 	return nil
+}
+
+// descriptors are those of the listeners.
+func (s *sandbox) descriptors() []int {
+	fds := make([]int, 0, len(s.listeners))
+	for _, l := range s.listeners {
+		fds = append(fds, int(l.Fd()))
+	}
+	return fds
 }
 
 func readPlan(p *plan) error {

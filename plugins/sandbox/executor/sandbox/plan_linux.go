@@ -10,9 +10,10 @@ import (
 const (
 	controlFD = 3 // a socket to the owner
 	planFD    = 4 // a file with the plan
-	listenFD  = 5 // of a run that may be resumed: where another owner comes in,
-	outputFD  = 6 // where the output goes,
-	endFD     = 7 // and where the report is written down
+	imageFD   = 5 // the lock of the image, held for as long as this process lives
+	listenFD  = 6 // of a run that may be resumed: where another owner comes in,
+	outputFD  = 7 // where the output goes,
+	endFD     = 8 // and where the report is written down
 )
 
 // plan is what the first process is told to do.
@@ -103,6 +104,8 @@ type message struct {
 	Report *report `json:"report,omitempty"`
 	// Cancel is the owner's: stop the command as at its time limit.
 	Cancel bool `json:"cancel,omitempty"`
+	// Keep is the owner's: the run is written down, and goes on without it.
+	Keep bool `json:"keep,omitempty"`
 }
 
 type ready struct {

@@ -34,6 +34,8 @@ type supervision struct {
 	output  *executor.Output
 	pipe    *os.File
 	copying sync.WaitGroup
+	// mu guards the owner.
+	mu sync.Mutex
 	// tmpfs are the file systems in memory, which count as memory.
 	tmpfs []string
 	// own is what the first process had used when it started the command.
@@ -115,7 +117,7 @@ func (s *sandbox) supervise() {
 			_ = end.Sync()
 		}
 	}
-	_ = s.owner.send(message{Report: &s.report})
+	s.tell(message{Report: &s.report})
 }
 
 func (s *sandbox) watch() {
@@ -148,8 +150,6 @@ func (s *sandbox) watch() {
 			}
 		case a := <-asked:
 			switch {
-			case a.gone && s.plan.Resume:
-				continue
 			case a.gone:
 				startKilling()
 			case !s.report.Cancelled:
@@ -164,15 +164,14 @@ func (s *sandbox) watch() {
 			}
 			startKilling()
 		case <-sample.C:
-			if s.sample() && s.stopped == "" {
+			if s.sample() && !s.spare() && s.stopped == "" {
 				s.stopped = executor.OutOfMemory
-				s.report.Exit.OOMKills++
 				startKilling()
 			}
 			sample.Reset(sampleEvery)
 		case <-tell.C:
 			if s.plan.TellMemory {
-				_ = s.owner.send(message{Memory: s.memory()})
+				s.tell(message{Memory: s.memory()})
 			}
 		case <-kill:
 			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process
@@ -191,29 +190,59 @@ func (s *sandbox) soften() <-chan time.Time {
 	return time.After(s.plan.Limits.Grace)
 }
 
-// order is what the owner wants; gone says that it died.
+// order is what the owner wants; gone says that it died and nobody will come.
 type order struct{ gone bool }
 
-// follow passes on what the owner says.
+// follow passes on what the owner says, and what the next one does.
 func (s *sandbox) follow() <-chan order {
 	orders := make(chan order, 1)
 	go func() {
+		kept := false
 		for {
-			m, files, err := s.owner.receive()
+			m, files, err := s.current().receive()
 			for _, f := range files {
 				f.Close()
 			}
-			if err != nil {
+			kept = kept || m.Keep
+			switch {
+			case err == nil && m.Cancel:
+				orders <- order{}
+			case err != nil && !(s.plan.Resume && kept && s.another()):
 				orders <- order{gone: true}
 				return
-			}
-			if m.Cancel {
-				orders <- order{}
 			}
 		}
 	}()
 	return orders
 }
+
+// another waits for the next owner.
+func (s *sandbox) another() bool {
+	for {
+		fd, _, err := unix.Accept4(listenFD, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err == unix.EINTR || err == unix.ECONNABORTED {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		s.mu.Lock()
+		s.owner.file.Close()
+		s.owner = conn{os.NewFile(uintptr(fd), "owner")}
+		s.mu.Unlock()
+		s.tell(message{Ready: &s.ready}, s.descriptors()...)
+		return true
+	}
+}
+
+func (s *sandbox) current() conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owner
+}
+
+// tell tells the owner, if there is one.
+func (s *sandbox) tell(m message, fds ...int) { _ = s.current().send(m, fds...) }
 
 // alive lists the processes in the sandbox besides the first that have not ended.
 func alive() (pids []int) {
@@ -252,17 +281,45 @@ func (s *sandbox) sample() bool {
 	return limit > 0 && held > limit
 }
 
+// spareKills is how many processes are killed for the memory of all before the
+// command itself is ended: what is held may be in files.
+const spareKills = 3
+
+// spare kills the process that holds most, as the kernel does at the limit of a
+// container's memory, and reports whether that may be enough.
+func (s *sandbox) spare() bool {
+	worst, most := 0, int64(0)
+	for _, pid := range alive() {
+		if held := privateBytes(pid); held > most {
+			worst, most = pid, held
+		}
+	}
+	if worst == 0 {
+		return false
+	}
+	s.report.Exit.OOMKills++
+	_ = unix.Kill(worst, unix.SIGKILL)
+	return s.report.Exit.OOMKills < spareKills
+}
+
+// privateBytes is what a process holds besides files.
+func privateBytes(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 3 {
+		return 0
+	}
+	resident, _ := strconv.ParseInt(fields[1], 10, 64)
+	shared, _ := strconv.ParseInt(fields[2], 10, 64)
+	return (resident - shared) * int64(os.Getpagesize())
+}
+
 // memory is what the command holds that the kernel cannot give up: the memory of
 // its processes without files, and the files in memory. What processes share
 // counts for each of them.
 func (s *sandbox) memory() (total int64) {
 	for _, pid := range alive() {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-		if fields := strings.Fields(string(text)); err == nil && len(fields) > 2 {
-			resident, _ := strconv.ParseInt(fields[1], 10, 64)
-			shared, _ := strconv.ParseInt(fields[2], 10, 64)
-			total += (resident - shared) * int64(os.Getpagesize())
-		}
+		total += privateBytes(pid)
 	}
 	return total + s.files()
 }
@@ -324,6 +381,9 @@ func (s *sandbox) finish() {
 	if s.status.Signaled() {
 		exit.Reason, exit.Signal = executor.Signalled, int(s.status.Signal())
 		exit.Code = 128 + exit.Signal
+	}
+	if exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
+		exit.Reason = executor.OutOfMemory
 	}
 	if s.stopped != "" {
 		exit.Reason = s.stopped

@@ -1,10 +1,12 @@
-package containerd_test
+package executortest
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,14 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestCommand is the first argument of what these tests run in containers.
-const guestCommand = "guest"
+// GuestCommand is the first argument of what tests of runtimes that isolate run
+// in them.
+const GuestCommand = "guest"
 
-// guest runs inside a container and prints what it found, as JSON.
-func guest(args []string) int {
+// Guest runs in a guest the probe that args name, one of its own or of more, and
+// prints what it found, as JSON.
+func Guest(args []string, more map[string]func([]string) any) int {
 	probes := map[string]func([]string) any{
 		"look": guestLook, "try": guestTry, "fork": guestFork, "fill": guestFill, "cpu": guestCPU,
-		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks, "takes": guestTakes, "spill": guestSpill,
+		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks,
+	}
+	for name, probe := range more {
+		probes[name] = probe
 	}
 	out := probes[args[0]](args[1:])
 	if out == nil {
@@ -114,8 +121,8 @@ func guestTry([]string) any {
 	try("setgroups", unix.Setgroups([]int{0}))
 	try("chroot", unix.Chroot("/tmp"))
 	try("device node", unix.Mknod("/tmp/null", unix.S_IFCHR|0o666, 0x103))
-	try("memory", open("/dev/mem"))
-	try("kernel messages", open("/dev/kmsg"))
+	try("memory", openFile("/dev/mem"))
+	try("kernel messages", openFile("/dev/kmsg"))
 	_, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
 	try("raw socket", err)
 	_, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
@@ -134,7 +141,7 @@ func guestTry([]string) any {
 	return out
 }
 
-func open(name string) error {
+func openFile(name string) error {
 	f, err := os.Open(name)
 	if err == nil {
 		f.Close()
@@ -233,4 +240,21 @@ func guestStat(args []string) any {
 		out[name] = read(name)
 	}
 	return out
+}
+
+// guestAsks asks a service until its answer changes to "new".
+func guestAsks(args []string) any {
+	for last := ""; last != "new"; time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get(os.Getenv(args[0]))
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(text) != last {
+			last = string(text)
+			fmt.Println(last)
+		}
+	}
+	return nil
 }

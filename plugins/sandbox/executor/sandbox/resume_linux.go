@@ -1,0 +1,270 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+)
+
+// The names in a run's folder.
+const (
+	recordFile = "run.json"
+	socketFile = "socket"
+	outputFile = "output"
+	endFile    = "end.json"
+)
+
+// record is what a later process must know of a run.
+type record struct {
+	ID      string        `json:"id"`
+	Started time.Time     `json:"started"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+	Grace   time.Duration `json:"grace"`
+	// PID is the first process, Process its name among all of the machine.
+	PID     int    `json:"pid"`
+	Process string `json:"process"`
+	Boot    string `json:"boot"`
+}
+
+// alive reports whether the first process is.
+func (r record) alive() bool { return r.Process != "" && claim.ProcessName(r.PID) == r.Process }
+
+func loadRecord(dir string) (rec record, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	if err == nil {
+		err = json.Unmarshal(text, &rec)
+	}
+	return rec, err
+}
+
+func (r record) save(dir string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return claim.WriteFile(filepath.Join(dir, recordFile), text, 0o600)
+}
+
+// loadEnd returns the report that the first process wrote down at the end.
+func loadEnd(dir string) (rep report, ended bool) {
+	text, err := os.ReadFile(filepath.Join(dir, endFile))
+	return rep, err == nil && json.Unmarshal(text, &rep) == nil
+}
+
+// left reports whether a dead process left a command under this ID that a Run with
+// Resume would continue, be it running or at its end.
+func (e *Executor) left(_ context.Context, id string) (bool, error) {
+	dir := e.runDir(executor.Spec{ID: id, Resume: true})
+	rec, err := loadRecord(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for command %q: %w", id, err)
+	}
+	_, ended := loadEnd(dir)
+	return rec.Boot == claim.BootID() && (ended || rec.alive()), nil
+}
+
+// find looks for the command that a dead process left in the run's folder. What is
+// there but cannot be continued is removed.
+func (r *run) find() (found bool, err error) {
+	if !r.spec.Resume {
+		return false, nil
+	}
+	rec, err := loadRecord(r.claim.Dir)
+	if err == nil && rec.Boot == claim.BootID() {
+		if r.record = rec; rec.alive() {
+			found, err = true, r.rejoin()
+		}
+		if rep, ended := loadEnd(r.claim.Dir); !found && ended {
+			found, r.ended = true, &rep
+		}
+	}
+	if found {
+		r.resumed = err == nil
+		return r.resumed, err
+	}
+	if err := errors.Join(rec.kill(), empty(r.claim.Dir)); err != nil {
+		return false, fmt.Errorf("remove the remains of an earlier run: %w", err)
+	}
+	r.record = record{}
+	return false, nil
+}
+
+// empty removes what a run's folder holds but for its lock.
+func empty(dir string) error {
+	for _, name := range []string{recordFile, socketFile, outputFile, endFile, baseName} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejoin becomes the owner of a first process whose owner died.
+func (r *run) rejoin() (err error) {
+	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil {
+		return r.tooLate()
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	err = inFolder(r.claim.Dir, func(at string) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: at}) })
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	r.control = conn{os.NewFile(uintptr(fd), "sandbox")}
+	if err != nil {
+		return r.tooLate()
+	}
+	m, files, err := r.control.receive()
+	if err != nil || m.Ready == nil {
+		return r.tooLate()
+	}
+	r.ready = *m.Ready
+	return r.takeListeners(files)
+}
+
+// tooLate is for a command that ends while it is resumed.
+func (r *run) tooLate() error {
+	if err := r.awaitProcess(); err != nil {
+		return err
+	}
+	rep, ended := loadEnd(r.claim.Dir)
+	if !ended {
+		return errors.New("resume command: its first process ended without a report")
+	}
+	r.ended = &rep
+	return nil
+}
+
+// inFolder calls do with a short path of the socket in the folder: those of sockets
+// have at most 107 bytes.
+func inFolder(dir string, do func(at string) error) error {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile))
+}
+
+// keepFiles are what the first process needs to go on without its owner, in the
+// order of their descriptors.
+func (r *run) keepFiles() ([]*os.File, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	files := []*os.File{os.NewFile(uintptr(fd), socketFile)}
+	err = inFolder(r.claim.Dir, func(at string) error { return unix.Bind(fd, &unix.SockaddrUnix{Name: at}) })
+	if err == nil {
+		err = unix.Listen(fd, 1)
+	}
+	for _, name := range []string{outputFile, endFile} {
+		f, openErr := os.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		err = errors.Join(err, openErr)
+		files = append(files, f)
+	}
+	return files, err
+}
+
+// stuckTimeout is after how long processes that do not die count as stuck.
+const stuckTimeout = 15 * time.Second
+
+var errStuck = errors.New("stop command: processes would not die")
+
+// awaitProcess waits until a first process that is not our child has ended, and
+// with it everything in its sandbox.
+func (r *run) awaitProcess() error {
+	if r.pidfd < 0 {
+		return nil
+	}
+	list := []unix.PollFd{{Fd: int32(r.pidfd), Events: unix.POLLIN}}
+	for until := time.Now().Add(stuckTimeout); time.Now().Before(until); {
+		n, err := unix.Poll(list, 1000)
+		if n > 0 {
+			return nil
+		}
+		if err != nil && err != unix.EINTR {
+			return os.NewSyscallError("poll", err)
+		}
+	}
+	return errStuck
+}
+
+// kill ends a first process, and with it everything in its sandbox.
+func (r record) kill() error {
+	if !r.alive() {
+		return nil
+	}
+	fd, err := unix.PidfdOpen(r.PID, 0)
+	if err != nil {
+		return nil //nolint:nilerr // it has ended
+	}
+	defer unix.Close(fd)
+	if !r.alive() { // its number may have gone to another
+		return nil
+	}
+	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	return (&run{pidfd: fd}).awaitProcess()
+}
+
+// follower passes the kept output on while it grows.
+type follower struct {
+	file *os.File
+	dst  io.Writer
+	stop chan struct{}
+	done chan struct{}
+}
+
+// followEvery is how often the output is looked at.
+const followEvery = 100 * time.Millisecond
+
+func follow(name string, dst io.Writer) (*follower, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &follower{file: file, dst: dst, stop: make(chan struct{}), done: make(chan struct{})}
+	go f.run()
+	return f, nil
+}
+
+func (f *follower) run() {
+	defer close(f.done)
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		_, _ = io.Copy(f.dst, f.file)
+		select {
+		case <-tick.C:
+		case <-f.stop:
+			_, _ = io.Copy(f.dst, f.file)
+			return
+		}
+	}
+}
+
+// finish passes on the rest, when all is written.
+func (f *follower) finish() {
+	if f != nil && f.file != nil {
+		close(f.stop)
+		<-f.done
+		f.file.Close()
+		f.file = nil
+	}
+}

@@ -1,0 +1,308 @@
+package sandbox_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
+)
+
+// ownerCommand starts an mleflow that will be killed.
+const ownerCommand = "owner"
+
+// order is what it is told: what of a Spec can be written down.
+type order struct {
+	Options   sandbox.Options
+	ID, Image string
+	Command   []string
+	Timeout   time.Duration
+	Resume    bool
+	// Services are the variables of its services.
+	Services []string
+}
+
+func (b *bench) order(spec executor.Spec) order {
+	o := order{Options: b.opts, ID: spec.ID, Image: spec.Image, Command: spec.Command, Timeout: spec.Limits.Timeout, Resume: spec.Resume}
+	for _, s := range spec.Services {
+		o.Services = append(o.Services, s.Env)
+	}
+	return o
+}
+
+// owner runs a spec, as mleflow would.
+func owner(args []string) int {
+	var o order
+	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	spec := executor.Spec{
+		ID: o.ID, Image: o.Image, Command: o.Command, Dir: "/", Resume: o.Resume,
+		Limits: executor.Limits{Timeout: o.Timeout, Grace: 200 * time.Millisecond},
+	}
+	for _, name := range o.Services {
+		spec.Services = append(spec.Services, executor.Service{Name: name, Env: name})
+	}
+	serve(&spec, "old")
+	exit, err := sandbox.New(o.Options).Run(context.Background(), spec, os.Stdout)
+	fmt.Println(exit, err)
+	return 0
+}
+
+// serve gives the spec's services a text to answer.
+func serve(spec *executor.Spec, text string) {
+	for i := range spec.Services {
+		spec.Services[i].Serve = func(_ context.Context, l net.Listener) error {
+			return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+		}
+	}
+}
+
+// startOwner starts it and returns when the output has the text.
+func startOwner(t *testing.T, o order, until string) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", ownerCommand, string(text))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	in := bufio.NewReader(out)
+	for until != "" {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the owner ended: %s %v", line, err)
+		}
+		if strings.Contains(line, until) {
+			break
+		}
+	}
+	return cmd
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
+	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
+	spec.Resume = true
+	return spec
+}
+
+func wantTicks(t *testing.T, logs string, n int) {
+	t.Helper()
+	want := ""
+	for i := range n {
+		want += fmt.Sprintln("tick", i)
+	}
+	if logs != want {
+		t.Errorf("output is not whole: got\n%s", logs)
+	}
+}
+
+// alive lists the guests of the bench's image that run on this machine.
+func (b *bench) alive(t *testing.T) (list []string) {
+	t.Helper()
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range names {
+		line, err := os.ReadFile(name)
+		if err == nil && strings.Contains(string(line), containerdtest.Program) && strings.Contains(string(line), "mark-"+b.opts.Dir) {
+			list = append(list, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return list
+}
+
+// gone waits until nothing of the bench runs.
+func (b *bench) gone(t *testing.T) {
+	t.Helper()
+	for range 200 {
+		if len(b.alive(t)) == 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("alive: %v", b.alive(t))
+}
+
+// marked marks the command so that alive finds it.
+func (b *bench) marked(spec executor.Spec) executor.Spec {
+	spec.Command = append(spec.Command, "mark-"+b.opts.Dir)
+	return spec
+}
+
+func TestResume(t *testing.T) {
+	b := newBench(t)
+	t.Run("not interrupted", func(t *testing.T) {
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), b.resumable(t, 3), &logs)
+		if err != nil || !exit.OK() || exit.Resumed {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		wantTicks(t, logs.String(), 3)
+	})
+	t.Run("running", func(t *testing.T) {
+		spec := b.resumable(t, 15)
+		o := b.order(spec)
+		first := startOwner(t, o, "tick 2")
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "live process holds") {
+			t.Errorf("taken from a live process: %v", err)
+		}
+		kill(first)
+		second := startOwner(t, o, "tick 4")
+		kill(second)
+		if left, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || !left {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall < 1500*time.Millisecond || exit.PeakMemoryBytes == 0 {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		wantTicks(t, logs.String(), 15)
+	})
+	t.Run("ended meanwhile", func(t *testing.T) {
+		spec := b.marked(b.resumable(t, 3))
+		kill(startOwner(t, b.order(spec), "tick 1"))
+		b.gone(t)
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() || !exit.Resumed {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+		wantTicks(t, logs.String(), 3)
+	})
+	t.Run("time limit without an owner", func(t *testing.T) {
+		spec := b.marked(b.resumable(t, 1000))
+		spec.Limits.Timeout = time.Second
+		kill(startOwner(t, b.order(spec), "tick 1"))
+		b.gone(t)
+		exit, err := b.e.Run(t.Context(), spec, io.Discard)
+		if err != nil || exit.Reason != executor.TimedOut || !exit.Resumed {
+			t.Errorf("got %+v, %v", exit, err)
+		}
+	})
+	t.Run("service", func(t *testing.T) {
+		spec := b.resumable(t, 0)
+		spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "asks", "ANSWERS"}
+		spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+		kill(startOwner(t, b.order(spec), "old"))
+		serve(&spec, "new")
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() || !exit.Resumed || !strings.HasPrefix(logs.String(), "old\n") || !strings.HasSuffix(logs.String(), "new\n") {
+			t.Errorf("got %+v, %v:\n%s", exit, err, logs.String())
+		}
+	})
+	t.Run("output limit", func(t *testing.T) {
+		spec := b.resumable(t, 0)
+		spec.Command = []string{containerdtest.Program, executortest.ProbeCommand, "flood", "5000000"}
+		spec.Limits.LogBytes = 12_345
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || logs.Len() != 12_345 || exit.LogDropped != 5_000_000-12_345 {
+			t.Errorf("%d bytes, %+v, %v", logs.Len(), exit, err)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		cause := errors.New("Ctrl-C")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		spec := b.resumable(t, 1000)
+		spec.OnStart = func(time.Time) { cancel(cause) }
+		if _, err := b.e.Run(ctx, spec, io.Discard); !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+	})
+	b.empty(t)
+}
+
+// TestKilledOwners kills owners at all moments. What comes after finds the command or
+// starts it again, and nothing is left in the end.
+func TestKilledOwners(t *testing.T) {
+	b := newBench(t)
+	resumed := 0
+	for i := range 12 {
+		spec := b.marked(b.resumable(t, 4))
+		spec.ID = fmt.Sprint(t.Name(), i)
+		if i%4 == 3 {
+			kill(startOwner(t, b.order(spec), "tick 1"))
+		} else {
+			cmd := startOwner(t, b.order(spec), "")
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the moment is the test
+			kill(cmd)
+		}
+		if err := b.e.Sweep(t.Context()); err != nil {
+			t.Errorf("sweep: %v", err)
+		}
+		var logs bytes.Buffer
+		exit, err := b.e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() {
+			t.Errorf("killed after %d ms: %+v, %v", i*10, exit, err)
+		}
+		wantTicks(t, logs.String(), 4)
+		if exit.Resumed {
+			resumed++
+		}
+	}
+	if resumed < 3 {
+		t.Errorf("only %d were resumed", resumed)
+	}
+	t.Logf("%d of 12 were resumed", resumed)
+	b.gone(t)
+	b.empty(t)
+}
+
+func TestSweep(t *testing.T) {
+	b := newBench(t)
+	short, long, live := b.marked(b.spec(t, "ticks", "1000")), b.marked(b.resumable(t, 1000)), b.marked(b.resumable(t, 1000))
+	short.ID, long.ID, live.ID = "short", "long", "live"
+	kill(startOwner(t, b.order(short), "tick"))
+	kill(startOwner(t, b.order(long), "tick"))
+	running := startOwner(t, b.order(live), "tick")
+	runs := func() int {
+		list, _ := filepath.Glob(filepath.Join(b.opts.Dir, "runs", "*"))
+		return len(list)
+	}
+	if err := b.e.Sweep(t.Context()); err != nil || runs() != 2 {
+		t.Errorf("want the one that may be resumed and the one that is held: %d, %v", runs(), err)
+	}
+	if err := b.e.Purge(t.Context()); err != nil || runs() != 1 {
+		t.Errorf("want the one that is held: %d, %v", runs(), err)
+	}
+	if images, _ := filepath.Glob(filepath.Join(b.opts.Dir, "images", "sha256-*", "root")); len(images) != 1 {
+		t.Errorf("an image that is in use was removed: %v", images)
+	}
+	kill(running)
+	if err := b.e.Purge(t.Context()); err != nil || runs() != 0 {
+		t.Errorf("left %d runs, %v", runs(), err)
+	}
+	if images, _ := filepath.Glob(filepath.Join(b.opts.Dir, "images", "sha256-*", "root")); len(images) != 0 {
+		t.Errorf("an image that nobody uses is there: %v", images)
+	}
+	b.gone(t)
+}

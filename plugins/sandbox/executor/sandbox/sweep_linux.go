@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+)
+
+// keepAfter is how long after its time limit, or after its start when it has
+// none, a command of a dead process waits to be resumed.
+const keepAfter = 24 * time.Hour
+
+// workAge is after how long what was being made is nobody's any more.
+const workAge = 24 * time.Hour
+
+// Sweep removes what dead processes left: commands that cannot be resumed at once,
+// others a day after their time limit, or after their start when they have none; and
+// images that nobody used for Options.ImageAge. What a live process holds is left
+// alone.
+func (e *Executor) Sweep(context.Context) error { return e.sweep(false) }
+
+// Purge is Sweep without waiting for anybody.
+func (e *Executor) Purge(context.Context) error { return e.sweep(true) }
+
+func (e *Executor) sweep(all bool) error {
+	dirs, err := filepath.Glob(filepath.Join(e.opts.Dir, "runs", "*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range dirs {
+		if err := sweepRun(dir, all); err != nil {
+			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
+		}
+	}
+	return errors.Join(append(errs, e.sweepImages(all))...)
+}
+
+// sweepRun removes one run unless it is held or may be resumed.
+func sweepRun(dir string, all bool) error {
+	held, err := claim.Take(dir)
+	if errors.Is(err, claim.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rec, err := loadRecord(dir)
+	_, ended := loadEnd(dir)
+	waits := err == nil && rec.Boot == claim.BootID() && (ended || rec.alive()) &&
+		time.Now().Before(rec.Started.Add(rec.Timeout+rec.Grace+keepAfter))
+	if waits && !all {
+		return held.Drop()
+	}
+	if err := rec.kill(); err != nil {
+		return errors.Join(err, held.Drop())
+	}
+	return held.Remove()
+}
+
+// sweepImages removes images that nobody has used for long.
+func (e *Executor) sweepImages(all bool) error {
+	var errs []error
+	for _, folder := range []string{"images", "programs"} {
+		entries, err := os.ReadDir(filepath.Join(e.opts.Dir, folder))
+		if err != nil {
+			continue // there are none
+		}
+		for _, entry := range entries {
+			info, err := entry.Info()
+			if err != nil {
+				continue
+			}
+			age, path := time.Since(info.ModTime()), filepath.Join(e.opts.Dir, folder, entry.Name())
+			switch {
+			case strings.HasPrefix(entry.Name(), ".work-"):
+				if age > workAge {
+					removeAll(path)
+				}
+			case folder == "programs" && (all || age > e.opts.ImageAge):
+				errs = append(errs, os.RemoveAll(path))
+			case folder == "images" && entry.IsDir() && (all || age > e.opts.ImageAge):
+				errs = append(errs, sweepImage(path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepImage removes an image that nothing uses.
+func sweepImage(dir string) error {
+	lock, err := os.Open(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil //nolint:nilerr // another process was faster
+	}
+	defer lock.Close()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(dir, configName)); err != nil { // whoever waits for the lock sees it
+		return err
+	}
+	removeAll(dir)
+	return nil
+}
