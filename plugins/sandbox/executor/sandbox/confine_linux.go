@@ -26,6 +26,12 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 	if err := restrict(); err == nil {
 		s.ready.Held["landlock"] = "on"
 	}
+	if err := dropBounds(p.Capabilities); err != nil {
+		return 0, fmt.Errorf("give up capabilities: %w", err)
+	}
+	if err := become(p.User); err != nil {
+		return 0, fmt.Errorf("become the user %d: %w", p.User.UID, err)
+	}
 	if err := dropCapabilities(p.Capabilities); err != nil {
 		return 0, fmt.Errorf("give up capabilities: %w", err)
 	}
@@ -106,23 +112,30 @@ func lower(limits map[int]uint64) (restore func(), err error) {
 	return restore, nil
 }
 
+// dropBounds lets nothing that the thread starts have others than these.
+func dropBounds(keep []int) error {
+	for n := range unix.CAP_LAST_CAP + 1 {
+		if slices.Contains(keep, n) {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0); err != nil && err != unix.EINVAL {
+			return err // EINVAL: the kernel does not know it
+		}
+	}
+	return nil
+}
+
 // dropCapabilities leaves the thread no others than these.
 func dropCapabilities(keep []int) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
 	var data [2]unix.CapUserData
-	for n := range unix.CAP_LAST_CAP + 1 {
-		if slices.Contains(keep, n) {
-			bit := uint32(1) << (n % 32)
-			data[n/32].Effective |= bit
-			data[n/32].Permitted |= bit
-			data[n/32].Inheritable |= bit
-			continue
-		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0); err != nil && err != unix.EINVAL {
-			return err // EINVAL: the kernel does not know it
-		}
+	for _, n := range keep {
+		bit := uint32(1) << (n % 32)
+		data[n/32].Effective |= bit
+		data[n/32].Permitted |= bit
+		data[n/32].Inheritable |= bit
 	}
 	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
 		return err

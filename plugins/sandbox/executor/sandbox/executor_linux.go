@@ -48,6 +48,7 @@ type run struct {
 	spec  executor.Spec
 	claim *claim.Claim
 	image *unpacked
+	users users
 	// cmd is the first process if it is our child, pidfd if another started it;
 	// control is the socket to it.
 	cmd     *exec.Cmd
@@ -141,6 +142,11 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if r.image, err = r.e.image(ctx, r.spec.Image); err != nil {
 		return err
 	}
+	user, err := parseUser(r.spec.Sandbox.User)
+	if err != nil {
+		return err
+	}
+	r.users = usersOf(r.claim.Dir, user)
 	base := r.claim.Path(baseName)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
@@ -149,11 +155,14 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		if !m.CopyUp {
 			continue
 		}
-		if err := copyup.Copy(ctx, r.image.root, m, -1, -1); err != nil {
+		if err := copyup.Copy(ctx, r.image.root, m, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
 			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
 		}
 	}
-	p, err := r.e.plan(r.spec, r.image, base)
+	if err := r.users.give(r.spec.Mounts); err != nil {
+		return err
+	}
+	p, err := r.e.plan(r.spec, user, r.image, base)
 	if err != nil {
 		return err
 	}
@@ -274,13 +283,9 @@ func (r *run) attributes(p *plan) *syscall.SysProcAttr {
 	for n := range uintptr(unix.CAP_LAST_CAP + 1) {
 		all = append(all, n)
 	}
-	return &syscall.SysProcAttr{
-		Cloneflags:  uintptr(flags),
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: p.User, HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: p.Group, HostID: os.Getegid(), Size: 1}},
-		AmbientCaps: all,
-		Setsid:      true,
-	}
+	a := &syscall.SysProcAttr{Cloneflags: uintptr(flags), AmbientCaps: all, Setsid: true}
+	r.users.mapInto(a)
+	return a
 }
 
 // refused says why the kernel does not let this user have namespaces.

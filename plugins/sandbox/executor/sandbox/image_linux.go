@@ -133,11 +133,36 @@ func (e *Executor) unpack(ctx context.Context, name, digest, dir string) error {
 	if err := e.layers(ctx, img, filepath.Join(made, rootName)); err != nil {
 		return err
 	}
-	if err := describe(img, made); err != nil {
+	if err := errors.Join(mountPoints(filepath.Join(made, rootName)), describe(img, made)); err != nil {
 		return err
 	}
 	removeAll(dir)
 	return os.Rename(made, dir)
+}
+
+// mountPoints makes what the runtime itself mounts over in nearly every run, where
+// the image lacks it, so that it need not be made each time. Links of the image's are
+// left alone.
+func mountPoints(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range []string{"proc", "sys", "dev", "run", "tmp", "home", "etc"} {
+		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for _, name := range []string{"etc/hosts", "etc/hostname", "etc/resolv.conf"} {
+		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			if err == nil {
+				f.Close()
+			}
+		}
+	}
+	return nil
 }
 
 // describe writes what is known of the image beside its files.

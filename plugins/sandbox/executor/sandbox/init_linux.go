@@ -158,7 +158,7 @@ func (s *sandbox) start() error {
 	for i, v := range s.plan.Env {
 		env[i] = string(v)
 	}
-	env = withHome(env, s.plan.User)
+	env = withHome(env, s.plan.User.UID)
 	path, err := lookPath(s.plan.Command[0], env, s.plan.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", executor.ErrStart, err)

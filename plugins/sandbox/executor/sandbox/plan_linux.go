@@ -24,8 +24,8 @@ type plan struct {
 	// Masked and ReadOnly are paths of the guest that it does not see, or may not
 	// change.
 	Masked, ReadOnly []string
-	// User and Group are the command's.
-	User, Group int
+	// User is the command's.
+	User ids
 
 	Mounts  []mountPlan
 	Tmpfs   []tmpfsPlan

@@ -58,27 +58,23 @@ func check(spec executor.Spec) error {
 			return fmt.Errorf("run command: mount %s at %s: the kernel's own files are there", m.Host, m.Guest)
 		}
 	}
-	_, _, err := parseUser(spec.Sandbox.User)
+	_, err := parseUser(spec.Sandbox.User)
 	return err
 }
 
 // parseUser reads "UID:GID".
-func parseUser(text string) (uid, gid int, err error) {
+func parseUser(text string) (ids, error) {
 	u, g, ok := strings.Cut(cmp.Or(text, executor.DefaultUser), ":")
 	first, uErr := strconv.ParseUint(u, 10, 31)
 	second, gErr := strconv.ParseUint(g, 10, 31)
 	if !ok || uErr != nil || gErr != nil {
-		return 0, 0, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
+		return ids{}, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
 	}
-	return int(first), int(second), nil
+	return ids{int(first), int(second)}, nil
 }
 
 // plan is what the first process is told.
-func (e *Executor) plan(spec executor.Spec, img *unpacked, base string) (*plan, error) {
-	uid, gid, err := parseUser(spec.Sandbox.User)
-	if err != nil {
-		return nil, err
-	}
+func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string) (*plan, error) {
 	held, err := numbers(spec.Sandbox.Capabilities)
 	if err != nil {
 		return nil, err
@@ -88,7 +84,7 @@ func (e *Executor) plan(spec executor.Spec, img *unpacked, base string) (*plan, 
 		return nil, fmt.Errorf("make the list of system calls: %w", err)
 	}
 	p := &plan{
-		Root: img.root, Base: base, User: uid, Group: gid, Hostname: hostname, HostNetwork: spec.Network.Open,
+		Root: img.root, Base: base, User: user, Hostname: hostname, HostNetwork: spec.Network.Open,
 		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
 		Command: spec.Command, Dir: workingDir(spec, img.config.WorkingDir), Capabilities: held,
 		Resume: spec.Resume, TellMemory: spec.OnMemory != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
