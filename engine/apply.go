@@ -258,6 +258,7 @@ func (r *run) announce() {
 	r.sink.Emit(event.RunStarted{At: now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.tell()
+	r.warnChosen()
 }
 
 func (r *run) finish(sum *sched.Summary) *Result {

@@ -16,6 +16,8 @@ type decision struct {
 	id digest.ActionID
 	// fields are what is in the key; nil when there is a record.
 	fields []digest.Field
+	// choices are what the machine chose for its arguments.
+	choices []step.Choice
 	// record is what the action gave before; nil if it must run.
 	record *cache.Record
 	// estimate is the room it needs; there is none with a record.
@@ -29,18 +31,18 @@ type decision struct {
 // cached is decided, for plan and apply alike.
 func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*decision, diag.List) {
 	inst := p.Instances[i]
-	s, args, diags := construct(p, i)
+	c, diags := construct(p, i, here)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	h, err := step.Key(inst.Step.Kind, args, s)
+	h, err := step.Key(inst.Step.Kind, c.args, c.Step)
 	if err != nil {
 		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
-	p.SetConditions(i, step.Conditions(args, s))
-	d := &decision{id: h.Sum(), fields: h.Fields()}
+	p.SetConditions(i, step.Conditions(c.args, c.Step))
+	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
 	if fresh {
-		d.estimate, d.copies = estimate(s, inst), e.copiesOf(ctx, s)
+		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 		return d, nil
 	}
 	d.record, err = e.lookup(ctx, d.id)
@@ -50,7 +52,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if d.record != nil {
 		d.fields = nil // they are in the record
 	} else {
-		d.estimate, d.copies = estimate(s, inst), e.copiesOf(ctx, s)
+		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}
 	return d, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -100,29 +101,56 @@ func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (
 }
 
 // Check constructs every step whose arguments are known, so that what a kind
-// refuses is found before anything runs.
+// refuses is found before anything runs. What is left to the machine stays open:
+// a pipeline is valid or not wherever it is checked.
 func (e *Engine) Check(p *Program) (diags diag.List) {
 	for i := range p.Instances {
 		if p.Known(i) {
-			_, _, more := construct(p, i)
+			_, more := construct(p, i, asWritten)
 			diags = append(diags, more...)
 		}
 	}
 	return diags
 }
 
+// constructed is a step with what it was made of.
+type constructed struct {
+	step.Step
+	args    step.Args
+	choices []step.Choice
+}
+
+// settling decides what arguments leave to the machine.
+type settling func(*step.Kind, step.Args) (step.Args, []step.Choice, error)
+
+// here is what this machine chooses.
+var here settling = (*step.Kind).Settle
+
+// asWritten leaves open what is open.
+func asWritten(_ *step.Kind, args step.Args) (step.Args, []step.Choice, error) { return args, nil, nil }
+
+// recalled is what was chosen when a record was made, by the fields of its key.
+func recalled(fields []digest.Field) settling {
+	return func(k *step.Kind, args step.Args) (step.Args, []step.Choice, error) {
+		return k.Recall(args, fields), nil, nil
+	}
+}
+
 // construct makes the step of instance i.
-func construct(p *Program, i int) (step.Step, step.Args, diag.List) {
-	args, diags := p.Args(i)
+func construct(p *Program, i int, settle settling) (c constructed, diags diag.List) {
+	c.args, diags = p.Args(i)
 	if diags.HasErrors() {
-		return nil, args, diags
+		return c, diags
 	}
+	var err error
 	inst := p.Instances[i]
-	s, err := inst.Step.Kind.New(args)
-	if err != nil {
-		return nil, args, mistakes(inst, err)
+	if c.args, c.choices, err = settle(inst.Step.Kind, c.args); err == nil {
+		c.Step, err = inst.Step.Kind.New(c.args)
 	}
-	return s, args, nil
+	if err != nil {
+		return c, mistakes(inst, err)
+	}
+	return c, nil
 }
 
 // mistakes tells what a kind found wrong with an instance's arguments, each at

@@ -118,7 +118,7 @@ func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diag
 	present := map[addr.Instance]bool{}
 	for _, n := range pl.nodes {
 		present[n.Addr] = true
-		list = append(list, deviations(lock, n.Addr, n.decision)...)
+		list = append(list, compareChoices(lock, n, deviations(lock, n.Addr, n.decision))...)
 	}
 	for _, s := range lock.Steps {
 		if all && !present[s.Addr] {

@@ -43,7 +43,7 @@ func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == 
 
 // decide notes what the step's key is and gave. A step without a result needs space.
 func (n *node) decide(d *decision) {
-	n.decision = d
+	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
 		n.estimate, n.copies = d.estimate, d.copies
 	}

@@ -126,15 +126,15 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 		}
 		return diags
 	}
-	var made step.Step
+	var made constructed
 	if p.Known(i) {
-		var args step.Args
-		made, args, diags = construct(p, i) // so that a mistake is found now
-		p.SetConditions(i, step.Conditions(args, made))
+		made, diags = construct(p, i, here) // so that a mistake is found now
+		p.SetConditions(i, step.Conditions(made.args, made.Step))
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	n.estimate, n.copies = estimate(made, n.Instance), b.e.copiesOf(ctx, made)
+	n.plan.Choices = made.choices
+	n.estimate, n.copies = estimate(made.Step, n.Instance), b.e.copiesOf(ctx, made.Step)
 	return diags
 }
 

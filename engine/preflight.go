@@ -75,8 +75,8 @@ func (r *run) probes() (list []probe) {
 		if n.plan.Action != plan.Run {
 			continue
 		}
-		s, _, diags := construct(r.p, n.index)
-		if asked, ok := s.(step.Preflighter); ok && !diags.HasErrors() {
+		c, diags := construct(r.p, n.index, here)
+		if asked, ok := c.Step.(step.Preflighter); ok && !diags.HasErrors() {
 			list = append(list, probe{n: n, asked: asked})
 		}
 	}

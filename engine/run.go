@@ -41,6 +41,8 @@ type run struct {
 	queue *spaceQueue
 	// expected is when the run will end.
 	expected *expectation
+	// told are the warnings of warnChoices.
+	told sync.Map
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
@@ -152,19 +154,16 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
 		Progress: r.progress(n.plan.Name), Phase: r.phase(n.plan.Name), Warn: r.warn(n.plan.Name),
 		Limits: n.Limits, Devices: l.Devices, RunID: r.result.RunID,
 	}
-	args, diags := r.p.Args(n.index)
+	c, diags := construct(r.p, n.index, here)
 	if diags.HasErrors() {
 		return asError(diags)
 	}
-	s, err := n.Step.Kind.New(args)
-	if err != nil {
-		return err
-	}
-	if err := storeLocal(ctx, r.e.opts.Cache, args); err != nil {
+	r.warnChoices(c.choices)
+	if err := storeLocal(ctx, r.e.opts.Cache, c.args); err != nil {
 		return err
 	}
 	started := time.Now()
-	outputs, err := protect(ctx, s, env)
+	outputs, err := protect(ctx, c.Step, env)
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,8 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 		n := len(list) - 1
 		if rec != nil {
 			// The arguments are taken now, while all inputs are set.
-			s, args, diags := construct(p, i)
-			jobs = append(jobs, func() { v.settle(ctx, &list[n], inst.Step.Kind, rec, s, args, diags) })
+			c, diags := construct(p, i, recalled(rec.Fields))
+			jobs = append(jobs, func() { v.settle(ctx, &list[n], inst.Step.Kind, rec, c, diags) })
 			continue
 		}
 		v.tell(list[n])
@@ -170,7 +170,7 @@ func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) 
 }
 
 // settle reaches the verdict on a step that has a record.
-func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, rec *cache.Record, s step.Step, args step.Args, diags diag.List) {
+func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, rec *cache.Record, c constructed, diags diag.List) {
 	started := time.Now()
 	defer func() {
 		out.Seconds = time.Since(started).Seconds()
@@ -180,7 +180,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, r
 		out.Verdict, out.Error = Broken, asError(diags).Error()
 		return
 	}
-	h, err := step.Key(kind, args, s)
+	h, err := step.Key(kind, c.args, c.Step)
 	if err != nil {
 		out.Verdict, out.Error = Broken, err.Error()
 		return
@@ -190,8 +190,8 @@ func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, r
 	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile
 	if !varies {
-		gave, err = v.again(ctx, out.Address, rec, s, args)
-		_, fetches := s.(step.Preflighter)
+		gave, err = v.again(ctx, out.Address, rec, c)
+		_, fetches := c.Step.(step.Preflighter)
 		varies = fetches && err != nil
 	}
 	switch {
@@ -216,23 +216,24 @@ func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, r
 }
 
 // again runs a step as an apply would.
-func (v *verifier) again(ctx context.Context, address string, rec *cache.Record, s step.Step, args step.Args) (_ cache.Outputs, err error) {
+func (v *verifier) again(ctx context.Context, address string, rec *cache.Record, c constructed) (_ cache.Outputs, err error) {
+	limits := c.args.Limits
 	dir, err := v.e.opts.Cache.TempDir("verify-" + rec.Action.Short())
 	if err != nil {
 		return nil, fmt.Errorf("make work folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	if args.Limits.Timeout > 0 {
+	if limits.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, args.Limits.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 	}
-	if err := storeLocal(ctx, v.e.opts.Cache, args); err != nil {
+	if err := storeLocal(ctx, v.e.opts.Cache, c.args); err != nil {
 		return nil, err
 	}
-	return protect(ctx, s, &step.Env{
+	return protect(ctx, c.Step, &step.Env{
 		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
-		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Limits: args.Limits, RunID: "verify",
+		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Limits: limits, RunID: "verify",
 	})
 }
 

@@ -10,7 +10,8 @@
 #   mleflow apply pipelines/demo.hcl -var seeds=4
 
 mleflow {
-  required_version = ">= 0.1"
+  required_version   = ">= 0.1"
+  required_isolation = var.required_isolation
 }
 
 variable "seeds" {
@@ -21,8 +22,14 @@ variable "seeds" {
 
 variable "runtime" {
   type        = string
-  default     = "process"
-  description = "How the agents are run: process needs nothing and does not isolate them, containerd does and needs root."
+  default     = "auto"
+  description = "What runs the agents: auto is the strongest that this machine has, containerd (which needs root), else sandbox, else process, which does not isolate and whose results are marked untrusted."
+}
+
+variable "required_isolation" {
+  type        = string
+  default     = "none"
+  description = "The least isolation of the attempts: none, sandbox or container. Where the machine has less, the plan is refused."
 }
 
 locals {

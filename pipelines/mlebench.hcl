@@ -23,7 +23,8 @@
 #   agent "mine" { command = ["python3", "agent.py"] }
 
 mleflow {
-  required_version = ">= 0.1"
+  required_version   = ">= 0.1"
+  required_isolation = var.required_isolation
 }
 
 variable "set" {
@@ -64,8 +65,14 @@ variable "seeds" {
 
 variable "runtime" {
   type        = string
-  default     = "process"
-  description = "How the agent is run: process needs nothing and does not isolate it, containerd does and needs root."
+  default     = "auto"
+  description = "What runs the agent: auto is the strongest that this machine has, containerd (which needs root), else sandbox, else process, which does not isolate and whose results are marked untrusted."
+}
+
+variable "required_isolation" {
+  type        = string
+  default     = "none"
+  description = "The least isolation of the attempts: none, sandbox or container. Where the machine has less, the plan is refused."
 }
 
 variable "timeout" {

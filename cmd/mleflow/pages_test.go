@@ -85,7 +85,7 @@ func pageEnv(t *testing.T) []string {
 	home := t.TempDir()
 	cachetest.Removable(t, filepath.Join(home, "cache"))
 	return append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
-		"MLEFLOW_CACHE_DIR="+filepath.Join(home, "cache"), "MLEFLOW_COMPETITIONS=", "MLEFLOW_REMOTE_CACHE=", "TZ=UTC")
+		"MLEFLOW_AUTO_RUNTIME=process", "MLEFLOW_CACHE_DIR="+filepath.Join(home, "cache"), "MLEFLOW_COMPETITIONS=", "MLEFLOW_REMOTE_CACHE=", "TZ=UTC")
 }
 
 // follow does what the blocks of a page say, as if in one shell: what a block

@@ -42,6 +42,7 @@ func isolate(env *testscript.Env) error {
 	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
 	env.Setenv("MLEFLOW_CACHE_DIR", filepath.Join(env.WorkDir, "cache"))
 	env.Setenv("TZ", "UTC")
+	env.Setenv("MLEFLOW_AUTO_RUNTIME", "process") // whatever the machine has
 	demo, err := filepath.Abs(filepath.Join("..", "..", "pipelines", "demo.hcl"))
 	if err != nil {
 		return err

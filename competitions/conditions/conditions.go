@@ -3,11 +3,14 @@
 // step.Conditioned.
 //
 // A condition is "key=value". Isolation says what kept the agent from the
-// machine: "container", or "none" where it could read the answers.
+// machine: "container", "sandbox", or "none" where it could read the answers. A
+// result of an attempt without isolation is untrusted, and says so wherever it
+// is shown.
 package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/step"
@@ -32,33 +35,49 @@ const (
 
 // The values of Isolation.
 const (
-	none      = "none"
-	container = "container"
+	None      = "none"
+	Sandbox   = "sandbox"
+	Container = "container"
 )
+
+// Isolations are the values of Isolation, the weakest first.
+func Isolations() []string { return []string{None, Sandbox, Container} }
+
+// AtLeast reports whether an isolation is as strong as a required one.
+func AtLeast(isolation, required string) bool {
+	return slices.Index(Isolations(), isolation) >= slices.Index(Isolations(), required)
+}
+
+// IsolationOf returns the isolation that a runtime gives.
+func IsolationOf(runtime string, isolates bool) string {
+	switch {
+	case !isolates:
+		return None
+	case runtime == Sandbox:
+		return Sandbox
+	}
+	return Container
+}
 
 const mixedPrefix = "mixed: "
 
 // What is shown for an isolation.
 const (
-	NotIsolated = "not isolated"
+	NotIsolated = "none (untrusted)"
 	Unknown     = "unknown"
 )
 
 // Of returns the conditions of an attempt under a runtime.
 func Of(runtime string, isolates bool) []string {
-	isolation := none
-	if isolates {
-		isolation = container
-	}
-	return []string{Isolation + "=" + isolation, Runtime + "=" + runtime}
+	return []string{Isolation + "=" + IsolationOf(runtime, isolates), Runtime + "=" + runtime}
 }
 
-// Shown returns for people how attempts were isolated: "not isolated", the one
+// Shown returns for people how attempts were isolated: NotIsolated, the one
 // isolation, "mixed: …" where there are several, and "unknown" where no
 // condition says it.
 func Shown(sets ...[]string) string {
 	return shown(Isolation, sets, func(v string) string {
-		if v == none {
+		if v == None {
 			return NotIsolated
 		}
 		return v
@@ -91,10 +110,16 @@ func shown(key string, sets [][]string, word func(string) string) string {
 	return mixedPrefix + strings.Join(words, ", ")
 }
 
+// Untrusted reports whether any of the results was obtained without isolation, so
+// that the agent could have read the answers.
+func Untrusted(sets ...[]string) bool {
+	return slices.ContainsFunc(sets, func(set []string) bool { return !isolated(set) })
+}
+
 // isolated reports whether nothing says that an attempt was not isolated.
 func isolated(set []string) bool {
 	for _, v := range step.ConditionValues(set, Isolation) {
-		if v == none {
+		if v == None {
 			return false
 		}
 	}
@@ -118,7 +143,7 @@ func Notes(all []Attempts) []string {
 	var notes []string
 	for _, a := range all {
 		if open := open(a.Sets); len(open) > 0 {
-			notes = append(notes, fmt.Sprintf("Not isolated: %d of %d attempts of %s (runtime %s). The agent could read whatever its user can, the answers included.",
+			notes = append(notes, fmt.Sprintf("Untrusted: %d of %d attempts of %s were not isolated (runtime %s). The agent could read whatever its user can, the answers included.",
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}
 	}

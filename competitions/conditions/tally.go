@@ -16,6 +16,12 @@ func (t *Tally) Add(kind string, set []string) {
 	}
 }
 
+// Any reports whether there are attempts.
+func (t Tally) Any() bool { return len(t.sets) > 0 }
+
+// Untrusted is Untrusted of the attempts.
+func (t Tally) Untrusted() bool { return Untrusted(t.sets...) }
+
 // Shown is Shown of the attempts.
 func (t Tally) Shown() string { return Shown(t.sets...) }
 

@@ -14,6 +14,8 @@ type Group struct {
 	Competitions int
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string
+	// Untrusted says that an attempt was not isolated.
+	Untrusted bool
 	// Task is what the agent was told; see conditions.Told.
 	Task string
 }
@@ -45,6 +47,7 @@ func Figures(groups []Group) (*table.Table, error) {
 	r.whole("seeds", func(f figure) int { return f.Seeds })
 	r.whole("competitions", func(f figure) int { return f.Competitions })
 	r.text("isolation", func(f figure) string { return f.Isolation })
+	r.truth("untrusted", func(f figure) bool { return f.Untrusted })
 	r.text("task", func(f figure) string { return f.Task })
 	return table.New(r.columns...)
 }

@@ -88,6 +88,7 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.truth("metric_external", func(r Run) bool { return r.Report.MetricExternal })
 	attemptColumns(&r)
 	r.text("isolation", func(r Run) string { return conditions.Shown(r.Report.Conditions) })
+	r.truth("untrusted", func(r Run) bool { return conditions.Untrusted(r.Report.Conditions) })
 	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
 	r.text("task", func(r Run) string { return conditions.Told(r.Report.Conditions) })
 	r.text("no_score", func(r Run) string { return Unscored(r.Report, r.Attempt) })

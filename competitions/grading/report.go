@@ -107,6 +107,9 @@ type Detail struct {
 	// Conditions, those that the submission was made under. Only the step grade
 	// knows them.
 	Isolation string `json:"isolation,omitempty"`
+	// Untrusted says that the agent was not isolated and could have read the
+	// answers; see conditions.Untrusted.
+	Untrusted bool `json:"untrusted,omitempty"`
 	// Task is what the agent was told; it follows from Conditions, too.
 	Task       string   `json:"task,omitempty"`
 	Conditions []string `json:"conditions,omitempty"`
@@ -123,7 +126,8 @@ type Graded struct {
 
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
-	r.Isolation, r.Task, r.Conditions = conditions.Shown(set), conditions.Told(set), set
+	r.Isolation, r.Untrusted = conditions.Shown(set), conditions.Untrusted(set)
+	r.Task, r.Conditions = conditions.Told(set), set
 }
 
 // newReport returns a report without a score.

@@ -68,6 +68,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 	p := &Pipeline{
 		Path:      path,
 		Files:     diag.Sources{},
+		Settings:  map[string]hcl.Expression{},
 		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Models: map[string]*Model{}, Agents: map[string]*Agent{},
 		byAddr: map[addr.Step]*Step{},
 		funcs:  functions(opts.Functions),
@@ -77,15 +78,29 @@ func newPipeline(path string, opts Options) *Pipeline {
 	return p
 }
 
-// link adds the steps that are not written, checks what refers to what, and
-// puts everything in the order of dependency unless something is wrong.
+// link adds the arguments and steps that are not written, checks what refers to
+// what, and puts everything in the order of dependency unless something is wrong.
 func (l *loader) link(diags diag.List) diag.List {
+	l.applySettings()
 	diags = append(diags, l.makeSteps()...)
 	diags = append(diags, l.checkReferences()...)
 	if !diags.HasErrors() {
 		diags = append(diags, l.sortNodes()...)
 	}
 	return diags
+}
+
+// applySettings gives the settings of the mleflow block to the steps that do not
+// write them.
+func (l *loader) applySettings() {
+	for _, s := range l.p.Steps {
+		for i := range s.Kind.Args {
+			a := &s.Kind.Args[i]
+			if e := l.p.Settings[a.Name]; a.Setting && e != nil && s.Args[a.Name] == nil {
+				s.Args[a.Name] = e
+			}
+		}
+	}
 }
 
 // explainBlocks says of a block type that is unknown, and like none, which there

@@ -26,6 +26,9 @@ type Pipeline struct {
 	Files diag.Sources
 	// RemoteCache is the address of the cache that the file asks for, or empty.
 	RemoteCache string
+	// Settings are the arguments of the mleflow block that steps take where they
+	// do not write them; see step.Attr.Setting.
+	Settings map[string]hcl.Expression
 
 	Variables map[string]*Variable
 	Locals    map[string]*Local

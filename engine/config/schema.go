@@ -28,6 +28,7 @@ var Blocks = []BlockDoc{
 		{"required_version", false, "Version constraint that the running mleflow must satisfy, such as \">= 0.1\"."},
 		{"remote_cache", false, "Address of a cache on object storage behind the local one, such as \"s3://bucket/prefix?region=eu-central-1\". The flag --remote-cache and MLEFLOW_REMOTE_CACHE take precedence."},
 		{"competitions", false, "Folders of your own competitions, relative to the pipeline's folder, such as [\"./competitions\"]. Each is one competition or holds several. The folders named by the flag --competitions and by MLEFLOW_COMPETITIONS are added."},
+		{"required_isolation", false, "The least isolation that every attempt must have: \"sandbox\" or \"container\". A plan in which an attempt would have less is refused. Steps that write the argument themselves use theirs. A variable may be used."},
 	}},
 	{Type: "variable", Labels: []string{"name"}, Doc: "A value set from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
 		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type if omitted."},
@@ -55,7 +56,7 @@ var Blocks = []BlockDoc{
 		{"command", true, "Program and leading arguments. The program \"mleflow\" is the running binary."},
 		{"args", false, "Further arguments."},
 		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are copied to AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
-		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The process runtime ignores it."},
+		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The runtime process runs no images."},
 		{"models", false, "List of the model blocks whose models it may use, the main one first, such as [model.main]. The variables that clients of the provider read (OPENAI_BASE_URL, OPENAI_API_KEY and so on) name a gateway and a key that is valid only there, in this attempt."},
 		{"env", false, "Environment variables, a map of strings. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
@@ -88,7 +89,10 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "output", LabelNames: []string{"name"}},
 }}
 
-var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "extends"}, {Name: "include"}, {Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}}}
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "extends"}, {Name: "include"}, {Name: "required_version"}, {Name: "remote_cache"}, {Name: "competitions"}, {Name: "required_isolation"}}}
+
+// stepSettings are the arguments of the mleflow block that are arguments of steps.
+var stepSettings = []string{"required_isolation"}
 
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}},

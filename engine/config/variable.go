@@ -18,6 +18,11 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 	if remote != "" {
 		l.p.RemoteCache = remote
 	}
+	for _, name := range stepSettings {
+		if a := content.Attributes[name]; a != nil {
+			l.p.Settings[name] = a.Expr
+		}
+	}
 	_, more = competitionFolders(l.p.Path, content.Attributes["competitions"])
 	diags = append(diags, more...)
 	a := content.Attributes["required_version"]

@@ -3,7 +3,10 @@
 // engine fills it, views print it, the ledger keeps it.
 package plan
 
-import "github.com/mleflow/mleflow/engine/addr"
+import (
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/step"
+)
 
 // Action is what will happen to an instance.
 type Action string
@@ -48,6 +51,9 @@ type Step struct {
 	// Conditions are those of its results, as far as they are known before it
 	// runs; see step.Conditioned.
 	Conditions []string `json:"conditions,omitempty"`
+	// Choices are what this machine chose for arguments that leave it to the
+	// machine, as far as they are known.
+	Choices []step.Choice `json:"choices,omitempty"`
 	// Estimate is the room it needs if it runs; nil if that is none.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }

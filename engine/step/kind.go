@@ -51,6 +51,10 @@ type Kind struct {
 	// New decodes arguments into a step. It does no I/O. An error is shown
 	// to the person who wrote the block.
 	New func(Args) (Step, error)
+	// Choose decides, where an argument is its Attr.Open, what it is on this
+	// machine, which it may look at. The choice is in the key like a value that
+	// is written. An error is shown like New's.
+	Choose func(Args) ([]Choice, error)
 }
 
 // Step is one instance, ready to run.
@@ -87,6 +91,12 @@ type Attr struct {
 	Files bool
 	// OneOf lists the allowed texts, if limited.
 	OneOf []string
+	// Open, when set, is the text that leaves the value to the machine, such as
+	// "auto"; see Kind.Choose.
+	Open string
+	// Setting says that a step which does not write the argument takes it from
+	// the pipeline's mleflow block, if that has one of this name.
+	Setting bool
 	// Made, when set, makes the argument where it is not written.
 	Made *Made
 	// Doc is one sentence for the reference pages, units included.

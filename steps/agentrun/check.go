@@ -30,10 +30,8 @@ func (a *attempt) checkAgent() error {
 	switch {
 	case len(command) == 0 || command[0] == "":
 		return fmt.Errorf("agent %q has no command", who.Name)
-	case a.runtime.Images && who.Image == "" && who.Built == nil && (command[0] != BuiltIn || a.runtime.ProgramImage == nil):
-		return fmt.Errorf("agent %q has no image, and the runtime %q needs one", who.Name, a.runtime.Name)
-	case !a.runtime.Images && (who.Image != "" || who.Built != nil):
-		return fmt.Errorf("agent %q has an image, and the runtime %q runs none; choose another runtime or remove the image", who.Name, a.runtime.Name)
+	case a.args.Runtime != Auto && a.args.unsuited(a.runtime) != "":
+		return fmt.Errorf("the runtime %q cannot run agent %q: %s", a.runtime.Name, who.Name, a.args.unsuited(a.runtime))
 	case command[0] != BuiltIn:
 		return nil
 	}

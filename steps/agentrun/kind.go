@@ -25,6 +25,9 @@ type Deps struct {
 	Catalog  *competitions.Catalog
 	Judge    grading.Judge
 	Runtimes *executor.Registry
+	// Auto is the runtime that stands for "auto"; empty is the strongest that
+	// the machine has.
+	Auto string
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.
 	Self string
@@ -96,7 +99,8 @@ func Kind(deps Deps) step.Kind {
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "The texts that the agent gets: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short text. Compare scores with published ones only if the task is the same."},
 			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task that provides the texts; by default one is added. Not in the key, because the digests of the texts are."},
-			{Name: "runtime", Type: cty.String, Default: cty.StringVal("process"), OneOf: deps.Runtimes.Names(), Doc: "How the agent is started. The runtime \"process\" does not isolate it; \"sandbox\" isolates it without root or a daemon, and \"containerd\" needs both."},
+			{Name: "runtime", Type: cty.String, Default: cty.StringVal(Auto), Open: Auto, OneOf: append([]string{Auto}, deps.Runtimes.Names()...), Doc: "What runs the agent. \"auto\" is the strongest that this machine has and that can run the agent: containerd, else sandbox, else process. The plan says which and why, and the one that was taken is part of the key. The runtime \"process\" does not isolate the agent: its results are marked untrusted."},
+			{Name: "required_isolation", Type: cty.String, Default: cty.StringVal(conditions.None), OneOf: conditions.Isolations(), Setting: true, Cosmetic: true, Doc: "The least isolation that the attempt must have. A plan in which it would have less is refused, with what is missing and how to get it. By default it is that of the mleflow block, if there is one; the key has the isolation that the attempt had."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, in addition to those of the agent block, which they override."},
 			{Name: "handler", Type: cty.String, Doc: "The OCI runtime that runs the container: runc (the default), runsc, nvidia or another one that is installed. Isolating runtimes only."},
 			{Name: "user", Type: cty.String, Doc: "Numeric user and group ID, \"1000:1000\" by default. Isolating runtimes only."},
@@ -127,7 +131,8 @@ func Kind(deps Deps) step.Kind {
 			{Name: "submission", Type: step.ArtifactType, Doc: "What the agent left in SUBMISSION_DIR, a tree."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server, with size, digest and verdict, as JSON lines."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo) },
+		New:    func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo) },
+		Choose: deps.choose,
 	}
 }
 
@@ -141,6 +146,7 @@ type arguments struct {
 	Task        competitions.Task `cty:"task"`
 	Texts       *texts            `cty:"texts"`
 	Runtime     string            `cty:"runtime"`
+	Required    string            `cty:"required_isolation"`
 	Env         map[string]string `cty:"env"`
 	Handler     *string           `cty:"handler"`
 	User        *string           `cty:"user"`
@@ -199,8 +205,8 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map) (s
 		return nil, err
 	}
 	var err error
-	if a.runtime, err = deps.Runtimes.Get(a.args.Runtime); err != nil {
-		return nil, step.WrongArg("runtime", err)
+	if err := a.takeRuntime(); err != nil {
+		return nil, err
 	}
 	def, err := deps.Catalog.Get(a.args.Competition)
 	if err != nil {

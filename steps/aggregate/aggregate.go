@@ -35,7 +35,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "8",
+		Version: "9",
 		Doc: "Combines grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
 			"competitions with a medal. A missing report is ignored, unless pad_missing counts it as a failure of the agent.",
 		Args: []step.Attr{

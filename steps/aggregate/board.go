@@ -27,7 +27,10 @@ type Board struct {
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
 	// PadMissing says that a missing report counts as no submission.
-	PadMissing  bool         `json:"pad_missing"`
+	PadMissing bool `json:"pad_missing"`
+	// Untrusted says that an attempt of any agent was not isolated; see
+	// conditions.Untrusted.
+	Untrusted   bool         `json:"untrusted"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
@@ -66,6 +69,8 @@ type Group struct {
 	Percentages board.Split `json:"percentages"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
 }
@@ -104,6 +109,8 @@ type Result struct {
 	Used      *Used `json:"used,omitempty"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
 }
@@ -120,7 +127,7 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	if err := checkUnique(entries); err != nil {
 		return nil, err
 	}
-	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing}
+	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(conditionsOf(entries)...)}
 	all, groups := b.competitions(), map[string][]string{}
 	for _, id := range all {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)
@@ -236,7 +243,8 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	for i, e := range own {
 		flags[i] = board.FlagsOf(e.Report)
 	}
-	g.Isolation, g.Task = conditions.Shown(conditionsOf(own)...), conditions.Told(conditionsOf(own)...)
+	sets := conditionsOf(own)
+	g.Isolation, g.Untrusted, g.Task = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...)
 	seeds, err := board.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
@@ -250,7 +258,9 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Isolation: conditions.Shown(conditionsOf(runs)...), Task: conditions.Told(conditionsOf(runs)...)}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams}
+	sets := conditionsOf(runs)
+	r.Isolation, r.Untrusted, r.Task = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...)
 	var scores []float64
 	for _, e := range runs {
 		rep := e.Report

@@ -60,7 +60,7 @@ func (b *Board) tables(files map[string][]byte) error {
 	var runs []export.Run
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Task: g.Task})
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Untrusted: g.Untrusted, Task: g.Task})
 		}
 	}
 	for _, e := range b.Entries {

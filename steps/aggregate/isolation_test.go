@@ -33,7 +33,7 @@ func TestEveryFileSaysNotIsolated(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"board.md", "board.txt"} {
-		if want := "Not isolated: 2 of 2 attempts of weak (runtime process)."; !strings.Contains(files[name], want) {
+		if want := "Untrusted: 2 of 2 attempts of weak were not isolated (runtime process)."; !strings.Contains(files[name], want) {
 			t.Errorf("%s lacks %q:\n%s", name, want, files[name])
 		}
 	}
@@ -66,7 +66,7 @@ func TestReportsAreNotBelieved(t *testing.T) {
 	}
 	want := map[string][]string{
 		"nobody":  {"unknown", "unknown", "unknown", "unknown", ""},
-		"process": {"not isolated", "not isolated", "not isolated", "not isolated", "isolation=none runtime=process"},
+		"process": {"none (untrusted)", "none (untrusted)", "none (untrusted)", "none (untrusted)", "isolation=none runtime=process"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -26,6 +26,9 @@ type Deps struct {
 	Judge    grading.Judge
 	Sources  *source.Registry
 	Runtimes *executor.Registry
+	// Auto is the runtime that "auto" stands for; empty is the strongest that
+	// the machine has.
+	Auto string
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
 	// Builds runs the commands of image steps; nil when there are none.
@@ -46,7 +49,7 @@ type Deps struct {
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Self: d.Self}),
+		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self}),
 		aggregate.Kind(d.Catalog),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),

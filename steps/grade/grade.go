@@ -38,7 +38,7 @@ type Report struct {
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "grade",
-		Version: "6",
+		Version: "7",
 		Doc: "Scores a submission with the competition's metric and compares it with the human leaderboard. A missing or invalid submission " +
 			"is a result without a score.",
 		Args: []step.Attr{

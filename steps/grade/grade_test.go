@@ -140,7 +140,8 @@ func TestReport(t *testing.T) {
   "competition_version": "v1",
   "reference_profile": "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14",
   "non_finite": false,
-  "isolation": "not isolated",
+  "isolation": "none (untrusted)",
+  "untrusted": true,
   "task": "own",
   "conditions": [
     "isolation=none",

@@ -132,7 +132,11 @@ func WorkDir(t testing.TB) string {
 // RunIn is Run with a context and a work folder.
 func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[string]cty.Value) (cache.Outputs, error) {
 	t.Helper()
-	s, err := b.Kind.New(b.Args(t, values))
+	args, _, err := b.Kind.Settle(b.Args(t, values))
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.Kind.New(args)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +189,10 @@ func (b *Bench) check(t testing.TB, out cache.Outputs) {
 // Key returns the key's fields of a step with these arguments.
 func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string {
 	t.Helper()
-	args := b.Args(t, values)
+	args, _, err := b.Kind.Settle(b.Args(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := b.Kind.New(args)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,10 @@ type Runtime struct {
 	// Run with Spec.Resume would continue. It is nil where Resumes is false.
 	Left     func(ctx context.Context, id string) (bool, error)
 	Executor Executor
+	// Available says whether the runtime can run commands on this machine for
+	// this user. It may try, which takes a second at most and leaves nothing. It
+	// is nil in runtimes that need nothing.
+	Available func() Availability
 	// ResolveImage returns the digest of the image that a Spec's Image names,
 	// "sha256:…", by looking at the name and at files only: neither network
 	// nor daemon. It is nil in runtimes without images.
@@ -41,6 +45,23 @@ type Runtime struct {
 	// Sweep removes what dead processes left on the machine and nobody may
 	// resume any more. It is nil in runtimes that leave nothing.
 	Sweep func(context.Context) error
+}
+
+// Availability says whether a runtime can be used here.
+type Availability struct {
+	OK bool
+	// Because is what was found: a version, or what is missing. Half a sentence.
+	Because string
+	// Fix says how to get what is missing; empty if nothing is.
+	Fix string
+}
+
+// Here says whether the runtime can run commands on this machine.
+func (r Runtime) Here() Availability {
+	if r.Available == nil {
+		return Availability{OK: true, Because: "it needs nothing"}
+	}
+	return r.Available()
 }
 
 // VolumeSpec says which volume to mount.

@@ -156,12 +156,16 @@ func (a *audit) recall(ctx context.Context) error {
 	return nil
 }
 
-// key computes the key of an instance.
+// key computes the key of an instance; where the pipeline leaves something to the
+// machine, with what the recorded one chose.
 func (a *audit) key(i int) (*digest.Hasher, error) {
 	inst := a.Program.Instances[i]
 	args, diags := a.Program.Args(i)
 	if diags.HasErrors() {
 		return nil, diags
+	}
+	if rec := a.records[i]; rec != nil {
+		args = inst.Step.Kind.Recall(args, rec.Fields)
 	}
 	s, err := inst.Step.Kind.New(args)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
@@ -62,6 +63,8 @@ type Attempt struct {
 
 	// Conditions are those that its results were obtained under, as its key says.
 	Conditions []string `json:"conditions"`
+	// Untrusted says that the agent was not isolated; it follows from Conditions.
+	Untrusted bool `json:"untrusted"`
 
 	Saw      Sight    `json:"saw"`
 	Network  Traffic  `json:"network"`
@@ -282,6 +285,7 @@ func attemptOf(r record) Attempt {
 	}
 	slices.Sort(a.Secrets)
 	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
+	a.Untrusted = conditions.Untrusted(a.Conditions)
 	a.read(r)
 	return a
 }

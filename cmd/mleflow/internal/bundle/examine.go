@@ -34,6 +34,8 @@ type Examined struct {
 	Actions int `json:"actions"`
 	// Isolation says how the attempts were isolated, by their keys.
 	Isolation string `json:"isolation"`
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool `json:"untrusted"`
 
 	// Summary is the run as the ledger would tell it.
 	Summary *ledger.Summary `json:"-"`
@@ -186,7 +188,7 @@ func (x *Examined) checkRecords(records []record) error {
 		}
 	}
 	slices.Sort(x.Competitions)
-	x.Isolation = attempts.String()
+	x.Isolation, x.Untrusted = attempts.String(), attempts.Untrusted()
 	return nil
 }
 

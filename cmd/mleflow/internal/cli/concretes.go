@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -49,6 +50,10 @@ func (a *app) concretes() (*parts, error) {
 	}
 	containers := containerd.New(containerd.Options{Self: self})
 	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")})
+	runtimes, err := a.runtimes(process.Runtime(self), sandboxes.Runtime(), containers.Runtime())
+	if err != nil {
+		return nil, err
+	}
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:  catalog,
@@ -56,7 +61,8 @@ func (a *app) concretes() (*parts, error) {
 			Sources:  source.NewRegistry(sources...),
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
-			Runtimes: executor.NewRegistry(process.Runtime(self), sandboxes.Runtime(), containers.Runtime()),
+			Runtimes: runtimes,
+			Auto:     a.env(autoVariable),
 			Builds:   containers.Machine(),
 			Private:  []string{folder},
 			Commands: process.New(self),
@@ -64,6 +70,26 @@ func (a *app) concretes() (*parts, error) {
 		})...),
 		functions: functions(catalog),
 	}, nil
+}
+
+// autoVariable names the runtime that "auto" stands for on this machine.
+const autoVariable = "MLEFLOW_AUTO_RUNTIME"
+
+// runtimes lists what runs agents. Whether one can be used here is found out
+// once, when it is first asked.
+func (a *app) runtimes(process, sandbox, container executor.Runtime) (*executor.Registry, error) {
+	m, err := a.machine()
+	if err != nil {
+		return nil, err
+	}
+	sandbox.Available, container.Available = sync.OnceValue(m.SandboxHere), sync.OnceValue(m.ContainerdHere)
+	list := executor.NewRegistry(process, sandbox, container)
+	if name := a.env(autoVariable); name != "" {
+		if _, err := list.Get(name); err != nil {
+			return nil, usagef("%s: %w", autoVariable, err)
+		}
+	}
+	return list, nil
 }
 
 // programs runs metrics that are programs, outside pipelines.

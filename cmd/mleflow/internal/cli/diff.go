@@ -81,7 +81,18 @@ func showDifference(t *terminal, d *results.Difference) error {
 	if err := showInputs(t, d.Steps); err != nil {
 		return err
 	}
-	return showScores(t, d.Scores)
+	if err := showScores(t, d.Scores); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		run       string
+		untrusted bool
+	}{{d.From, d.FromUntrusted}, {d.To, d.ToUntrusted}} {
+		if side.untrusted {
+			fmt.Fprintf(t.stdout, "%s attempts of run %s were not isolated.\n", style.Bad("Untrusted:"), side.run)
+		}
+	}
+	return nil
 }
 
 func showChanges(term *terminal, title string, list []results.Change) error {

@@ -3,11 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -17,15 +20,25 @@ func newDoctor(a *app) *cobra.Command {
 		Long:  "Check processors, memory, disk, the cache folder, container runtimes, GPUs and\nKaggle credentials (which are never printed). The exit status is 1 when something\nis missing that every pipeline needs.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
-			folder, err := a.cacheFolder()
+			m, err := a.machine()
 			if err != nil {
 				return err
 			}
-			home, _ := os.UserHomeDir()
-			m := machine.Machine{Root: "/", Home: home, Env: a.env, CacheDir: folder}
 			return showChecks(a.terminal, m.Examine(cmd.Context()))
 		}),
 	}
+}
+
+// machine is the one that mleflow runs on.
+func (s *store) machine() (m machine.Machine, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return m, fmt.Errorf("find the running program: %w", err)
+	}
+	folder, err := s.cacheFolder()
+	home, _ := os.UserHomeDir()
+	try := sync.OnceValue(func() executor.Availability { return machine.TrySandbox(self, filepath.Join(folder, "sandbox")) })
+	return machine.Machine{Root: "/", Home: home, Env: s.env, CacheDir: folder, UID: os.Geteuid(), Sandbox: try}, err
 }
 
 func showChecks(t *terminal, checks []machine.Check) error {

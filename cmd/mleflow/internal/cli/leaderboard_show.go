@@ -64,6 +64,7 @@ type leaderboardResult struct {
 type boardJSON struct {
 	Agent     string `json:"agent"`
 	Isolation string `json:"isolation"` // see conditions.Shown
+	Untrusted bool   `json:"untrusted"` // see conditions.Untrusted
 	Task      string `json:"task"`      // see conditions.Told
 	board.Board
 	// MetricExternal are the competitions whose scores a program computed.
@@ -120,7 +121,7 @@ func renderLeaderboard(term *terminal, out *bytes.Buffer, r leaderboardResult, o
 
 func (r leaderboardResult) json() boardJSON {
 	of := func(s standing) boardJSON {
-		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports())}
+		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Untrusted: conditions.Untrusted(s.conditions(nil)...), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports())}
 	}
 	out := of(r.agents[0])
 	if len(r.agents) > 1 {
@@ -156,7 +157,7 @@ func (r leaderboardResult) table(name string) (*table.Table, error) {
 	for _, s := range r.agents {
 		for _, split := range r.splits {
 			if figures, ok := s.board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.isolation(split.IDs), Task: s.task(split.IDs)})
+				groups = append(groups, export.Group{Agent: s.name, Name: split.Name, Figures: figures, Seeds: s.board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.isolation(split.IDs), Untrusted: conditions.Untrusted(s.conditions(split.IDs)...), Task: s.task(split.IDs)})
 			}
 		}
 	}

@@ -38,6 +38,9 @@ func newOutput(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if attempts := attemptsOf(sum); !a.json {
+				view.NotIsolated(a.stderr, attempts.NotIsolated("were not isolated"), a.errStyle())
+			}
 			if len(args) == 0 {
 				return showOutputs(a.terminal, sum.ID, sum.Outputs)
 			}

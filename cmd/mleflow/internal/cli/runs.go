@@ -43,22 +43,33 @@ func pipelineName(e ledger.Entry) string {
 	return filepath.Base(e.Pipeline)
 }
 
-// resultsOf says how many attempts of a run finished and how many of its graded
-// submissions have a medal; empty for a run that has none.
-func (s *store) resultsOf(id string) (finished, medals string) {
+// runResults is what a list of runs says of the results of one.
+type runResults struct {
+	// finished says how many attempts finished, isolation how all were isolated,
+	// medals how many graded submissions have one; empty if there are none.
+	finished, isolation, medals string
+	untrusted                   bool
+}
+
+// resultsOf reads the results of a run.
+func (s *store) resultsOf(id string) (r runResults) {
 	past, err := s.findRun([]string{id})
 	if err != nil {
-		return "", ""
+		return r
 	}
 	sum, err := past.Summary()
 	if err != nil {
-		return "", ""
+		return r
+	}
+	if attempts := attemptsOf(sum); attempts.Any() {
+		r.isolation, r.untrusted = attempts.Shown(), attempts.Untrusted()
 	}
 	var outcomes view.Outcomes
 	for i := range sum.Steps {
 		outcomes.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}
-	return outcomes.Finished(), medalsOf(sum)
+	r.finished, r.medals = outcomes.Finished(), medalsOf(sum)
+	return r
 }
 
 func medalsOf(sum *ledger.Summary) string {
@@ -95,18 +106,26 @@ func givenVariables(argv []string) string {
 	return strings.Join(given, " ")
 }
 
+// runEntry is a run in the form of runs --json.
+type runEntry struct {
+	ledger.Entry
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool `json:"untrusted"`
+}
+
 func (s *store) showRuns(entries []ledger.Entry) error {
 	if s.json {
-		if entries == nil {
-			entries = []ledger.Entry{}
+		list := make([]runEntry, len(entries))
+		for i, e := range entries {
+			list[i] = runEntry{e, s.resultsOf(e.ID).untrusted}
 		}
-		return writeJSON(s.stdout, map[string]any{"runs": entries})
+		return writeJSON(s.stdout, map[string]any{"runs": list})
 	}
 	if len(entries) == 0 {
 		fmt.Fprintln(s.stdout, "No runs yet.")
 		return nil
 	}
-	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", ">Medals", "Variables")
+	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", "Isolation", ">Medals", "Variables")
 	for _, e := range entries {
 		row := []string{e.ID, string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
@@ -114,8 +133,8 @@ func (s *store) showRuns(entries []ledger.Entry) error {
 		} else {
 			row = append(row, "", "", "", "")
 		}
-		finished, medals := s.resultsOf(e.ID)
-		t.Row(append(row, finished, medals, view.OneLine(givenVariables(e.Argv)))...)
+		r := s.resultsOf(e.ID)
+		t.Row(append(row, r.finished, r.isolation, r.medals, view.OneLine(givenVariables(e.Argv)))...)
 	}
 	return t.Write(s.stdout, s.outStyle())
 }

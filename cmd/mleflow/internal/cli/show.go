@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -105,9 +106,8 @@ func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	}
 	state := view.NewState()
 	state.Start.Run = sum.ID
-	state.Outcomes = st.outcomes(sum)
+	state.Outcomes, state.Attempts = st.outcomes(sum), attemptsOf(sum)
 	for _, s := range sum.Steps {
-		state.Attempts.Add(s.Kind, s.Conditions)
 		if s.Status == event.Failed {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
@@ -117,6 +117,14 @@ func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	view.Summary(st.stdout, state, style)
 	view.Outputs(st.stdout, sum.ID, sum.Outputs, style)
 	return nil
+}
+
+// attemptsOf counts the attempts of a run by how they were isolated.
+func attemptsOf(sum *ledger.Summary) (t conditions.Tally) {
+	for _, s := range sum.Steps {
+		t.Add(s.Kind, s.Conditions)
+	}
+	return t
 }
 
 // outcomes are how the attempts of a run ended, the first few with what they
@@ -180,9 +188,11 @@ func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 // runJSON is the form of show --json.
 type runJSON struct {
 	ledger.Entry
-	Steps    []stepJSON          `json:"steps"`
-	Outputs  []event.OutputValue `json:"outputs"`
-	Warnings []event.Warning     `json:"warnings"`
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool                `json:"untrusted"`
+	Steps     []stepJSON          `json:"steps"`
+	Outputs   []event.OutputValue `json:"outputs"`
+	Warnings  []event.Warning     `json:"warnings"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
 	// UnderWay is how a run stands that goes on.
@@ -207,6 +217,7 @@ func showJSON(sum *ledger.Summary, outcomes view.Outcomes) runJSON {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
 			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions})
 	}
+	out.Untrusted = attemptsOf(sum).Untrusted()
 	if out.Outputs == nil {
 		out.Outputs = []event.OutputValue{}
 	}

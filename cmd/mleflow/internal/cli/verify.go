@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -140,23 +139,22 @@ type verifyJSON struct {
 	Run string `json:"run"`
 	OK  bool   `json:"ok"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
-	Isolation string                 `json:"isolation"`
+	Isolation string `json:"isolation"`
+	// Untrusted says that an attempt was not isolated.
+	Untrusted bool                   `json:"untrusted"`
 	Counts    map[engine.Verdict]int `json:"counts"`
 	Steps     []engine.Verified      `json:"steps"`
 }
 
 func showVerification(t *terminal, sum *ledger.Summary, list []engine.Verified) error {
-	var attempts conditions.Tally
-	for _, s := range sum.Steps {
-		attempts.Add(s.Kind, s.Conditions)
-	}
+	attempts := attemptsOf(sum)
 	counts := map[engine.Verdict]int{}
 	for _, v := range list {
 		counts[v.Verdict]++
 	}
 	err := verificationError(counts)
 	if t.json {
-		return errors.Join(writeJSON(t.stdout, verifyJSON{sum.ID, err == nil, attempts.Shown(), counts, list}), err)
+		return errors.Join(writeJSON(t.stdout, verifyJSON{sum.ID, err == nil, attempts.Shown(), attempts.Untrusted(), counts, list}), err)
 	}
 	fmt.Fprintf(t.stdout, "Run %s: %d steps", sum.ID, len(list))
 	for _, v := range []engine.Verdict{engine.Same, engine.Intact, engine.Unrun, engine.Differs, engine.Missing, engine.Broken} {

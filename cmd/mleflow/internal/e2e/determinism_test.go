@@ -165,7 +165,7 @@ func runIn(t *testing.T, s setting, args ...string) string {
 		args = append([]string{"taskset", "-c", s.cpus}, args...)
 	}
 	cmd := exec.Command("sh", append([]string{"-c", `umask "$0" && exec "$@"`, s.umask}, args...)...)
-	cmd.Env = append(append(os.Environ(), "MLEFLOW_CACHE_DIR=", "TERM=dumb"), s.env...)
+	cmd.Env = append(append(os.Environ(), "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb"), s.env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

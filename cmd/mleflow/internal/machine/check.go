@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // Status is the outcome of a check.
@@ -40,6 +42,11 @@ type Machine struct {
 	Env func(string) string
 	// CacheDir is the folder of the cache; it need not exist.
 	CacheDir string
+	// UID is the user that mleflow runs as.
+	UID int
+	// Sandbox tries the runtime sandbox: it runs a command in it that does
+	// nothing. It is nil in a program without that runtime.
+	Sandbox func() executor.Availability
 }
 
 // Examine runs all checks in the order people should read them.

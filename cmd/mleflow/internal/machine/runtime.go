@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,19 +9,58 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
 
 // containerdSockets are the places where containerd listens, the common first.
 var containerdSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/var/run/docker/containerd/containerd.sock"}
 
-// runtimes checks what agents can be run by. The process runtime needs
-// nothing; containerd isolates.
+// runtimes checks what agents can be run by, the strongest first, and says which
+// of them "auto" is.
 func (m Machine) runtimes(ctx context.Context) []Check {
-	return []Check{
-		{Name: "process runtime", Status: OK, Detail: "built in; it does not isolate agents from the machine"},
-		m.containerd(ctx), m.tool(ctx, "runc", "runc", "--version"),
+	list := []Check{m.containerd(ctx), m.tool(ctx, "runc", "runc", "--version"), m.tool(ctx, "mkfs.ext4", "mkfs.ext4")}
+	if m.Sandbox != nil {
+		list = append(list, m.sandbox()...)
 	}
+	list = append(list, Check{Name: "process runtime", Status: OK, Detail: "built in; it does not isolate agents from the machine"})
+	return append(list, m.auto())
+}
+
+// auto says what runs agents where a pipeline leaves it to the machine.
+func (m Machine) auto() Check {
+	c := Check{Name: "runtime auto", Status: OK}
+	switch container, sandbox := m.ContainerdHere(), m.SandboxHere(); {
+	case container.OK:
+		c.Detail = "containerd; agents are isolated in containers"
+	case sandbox.OK:
+		c.Detail = "sandbox; agents are isolated in namespaces of this user"
+	default:
+		c.Status, c.Detail = Warn, "process: agents are NOT isolated and can read whatever you can, the answers included"
+		c.Fix = "mend what is said above of containerd or sandbox; results are marked untrusted until then, and required_isolation refuses them"
+	}
+	return c
+}
+
+// ContainerdHere says whether the runtime containerd can be used.
+func (m Machine) ContainerdHere() executor.Availability {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if m.UID != 0 {
+		return executor.Availability{Because: fmt.Sprintf("it needs root, and this is user %d", m.UID), Fix: "run mleflow as root"}
+	}
+	if c := m.containerd(ctx); c.Status != OK {
+		return executor.Availability{Because: c.Detail, Fix: c.Fix}
+	}
+	if _, err := os.Stat(m.path("/dev/loop-control")); err != nil {
+		return executor.Availability{Because: "there are no loop devices, which limit what an agent stores", Fix: "as root: modprobe loop; in a container, give it /dev/loop-control and the loop devices"}
+	}
+	for _, program := range []string{"runc", "mkfs.ext4"} {
+		if c := m.tool(ctx, program, program); c.Status != OK {
+			return executor.Availability{Because: program + " is " + c.Detail, Fix: c.Fix}
+		}
+	}
+	return executor.Availability{OK: true, Because: "containerd runs here and this is root"}
 }
 
 func (m Machine) containerd(ctx context.Context) Check {
@@ -40,6 +80,11 @@ func (m Machine) containerd(ctx context.Context) Check {
 		c.Status = Warn
 		c.Detail += fmt.Sprintf(", but its state lies in %s, which is closed to other users, so no container can start", closed)
 		c.Fix = "containers run as users of their own, who must be able to enter that folder: chmod o+x " + closed
+		return c
+	}
+	if m.UID != 0 {
+		c.Status, c.Fix = Warn, "run mleflow as root, or use the runtime sandbox"
+		c.Detail += fmt.Sprintf(", but the runtime needs root, and this is user %d", m.UID)
 	}
 	return c
 }
@@ -61,12 +106,20 @@ func (m Machine) firstSocket() string {
 	return ""
 }
 
-// tool checks that a program is on the path and asks for its version.
+// packages are Debian's packages of programs whose names differ.
+var packages = map[string]string{"mkfs.ext4": "e2fsprogs"}
+
+// tool checks that a program is on the path and, with arguments, asks for its
+// version.
 func (m Machine) tool(ctx context.Context, name, program string, args ...string) Check {
 	if _, err := exec.LookPath(program); err != nil {
-		return Check{Name: name, Status: Absent, Detail: "not on the path", Fix: "needed for agents in containers: apt-get install " + program}
+		return Check{Name: name, Status: Absent, Detail: "not on the path", Fix: "needed for agents in containers: apt-get install " + cmp.Or(packages[program], program)}
 	}
-	return Check{Name: name, Status: OK, Detail: firstLine(ctx, program, args...)}
+	c := Check{Name: name, Status: OK, Detail: "on the path"}
+	if len(args) > 0 {
+		c.Detail = cmp.Or(firstLine(ctx, program, args...), c.Detail)
+	}
+	return c
 }
 
 // firstLine runs a program for at most two seconds and returns the first line

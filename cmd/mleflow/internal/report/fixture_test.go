@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"math"
 	"time"
 
@@ -16,7 +17,7 @@ func fixture() Data {
 		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
 		Boards: []Board{{By: "Agent", Rows: []BoardRow{
 			{Name: "baseline", Isolation: "container", Task: "reference", Seeds: 3, Competitions: 2, AnyMedal: Rate{83.33, 16.67, true}, Gold: Rate{50, 0, true}, Silver: Rate{33.33, 16.67, true}, Bronze: Rate{0, 0, true}, AboveMedian: Rate{100, 0, true}, Valid: Rate{100, 0, true}},
-			{Name: "dummy", Isolation: "not isolated", Task: "reference", Seeds: 3, Competitions: 2, Valid: Rate{100, 0, true}, AnyMedal: Rate{Known: true}},
+			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: Rate{100, 0, true}, AnyMedal: Rate{Known: true}},
 			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: Rate{Mean: 0}},
 		}}},
 		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -44,6 +45,10 @@ type Score struct {
 type Difference struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	// FromUntrusted and ToUntrusted say of each run that an attempt was not
+	// isolated; see conditions.Untrusted.
+	FromUntrusted bool `json:"from_untrusted"`
+	ToUntrusted   bool `json:"to_untrusted"`
 	// Pipeline says that the text of the pipeline is another.
 	Pipeline    bool     `json:"pipeline"`
 	Variables   []Change `json:"variables"`
@@ -62,9 +67,18 @@ func (d *Difference) Empty() bool {
 	return !d.Pipeline && len(d.Variables)+len(d.Environment)+len(d.Only)+len(d.Steps)+len(d.Outcomes)+len(d.Outputs)+len(d.Scores) == 0
 }
 
+func untrusted(run *ledger.Summary) bool {
+	var t conditions.Tally
+	for _, s := range run.Steps {
+		t.Add(s.Kind, s.Conditions)
+	}
+	return t.Untrusted()
+}
+
 // Diff compares two runs; both are in one cache.
 func Diff(ctx context.Context, from, to *Source, pipeline bool) (*Difference, error) {
 	d := &Difference{From: from.Run.ID, To: to.Run.ID, Pipeline: pipeline}
+	d.FromUntrusted, d.ToUntrusted = untrusted(from.Run), untrusted(to.Run)
 	d.Variables = changes(texts(from.Run.Variables), texts(to.Run.Variables))
 	d.Environment = changes(environment(from.Run), environment(to.Run))
 	d.Outputs = changes(outputs(from.Run), outputs(to.Run))

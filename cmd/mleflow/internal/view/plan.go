@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // rowsPerGroup is how many instances of a block with the same action are
@@ -28,9 +29,27 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	}
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
+	planChoices(w, p, style)
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
 	copies(w, p.Copies, style)
+}
+
+// planChoices says what this machine chose for arguments that leave it to the
+// machine, and why: each choice once, with the number of steps.
+func planChoices(w io.Writer, p *plan.Plan, style Style) {
+	count := map[step.Choice]int{}
+	var order []step.Choice
+	for i := range p.Steps {
+		for _, c := range p.Steps[i].Choices {
+			if count[c]++; count[c] == 1 {
+				order = append(order, c)
+			}
+		}
+	}
+	for _, c := range order {
+		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), Plural(count[c], "step"), OneLine(c.Why))
+	}
 }
 
 // planIsolation says how many attempts would not be isolated, and how many of
@@ -53,7 +72,7 @@ func planIsolation(w io.Writer, p *plan.Plan, style Style) {
 // anything.
 func NotIsolated(w io.Writer, text string, style Style) {
 	if text != "" {
-		fmt.Fprintf(w, "%s %s: agents can read whatever you can, the answers included.\n", style.Warn("Not isolated:"), OneLine(text))
+		fmt.Fprintf(w, "%s %s: agents can read whatever you can, the answers included.\n", style.Bad("Untrusted:"), OneLine(text))
 	}
 }
 

@@ -76,7 +76,7 @@ func newHost(t testing.TB) *host {
 	d.Options.Self = mleflow
 	dir := t.TempDir()
 	h := &host{t: t, daemon: d, dir: dir, cache: filepath.Join(dir, "cache")}
-	h.env = append(os.Environ(), "CONTAINERD_ADDRESS="+d.Options.Socket, "MLEFLOW_STATE_DIR="+d.Dir, "MLEFLOW_CACHE_DIR=", "TERM=dumb")
+	h.env = append(os.Environ(), "CONTAINERD_ADDRESS="+d.Options.Socket, "MLEFLOW_STATE_DIR="+d.Dir, "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb")
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
 	made, err := (&image.Builder{Dir: filepath.Join(dir, "images")}).Build(context.Background(), image.Static(rogue, "rogue"), os.Stderr)
 	if err != nil {

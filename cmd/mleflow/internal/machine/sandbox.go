@@ -1,0 +1,259 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// obstacle is one thing that keeps the runtime sandbox from working, and how to
+// remove it.
+type obstacle struct{ what, fix string }
+
+// SandboxHere tries the runtime sandbox. If it does not work, the machine is
+// searched for what is in the way.
+func (m Machine) SandboxHere() executor.Availability {
+	if m.Sandbox == nil {
+		return executor.Availability{Because: "this program has no runtime sandbox"}
+	}
+	tried := m.Sandbox()
+	if tried.OK {
+		return tried
+	}
+	found := m.obstacles()
+	if len(found) == 0 {
+		return executor.Availability{Because: tried.Because, Fix: cmp.Or(tried.Fix, "the kernel does not say why; ask the administrator whether users may have user namespaces (unshare --user --map-root-user true)")}
+	}
+	var whats, fixes []string
+	for _, o := range found {
+		whats, fixes = append(whats, o.what), append(fixes, o.fix)
+	}
+	return executor.Availability{Because: strings.Join(whats, ", and ") + " (" + tried.Because + ")", Fix: strings.Join(fixes, "; and ")}
+}
+
+// sandbox says whether the runtime works and how much of it the machine has.
+func (m Machine) sandbox() []Check {
+	c := Check{Name: "sandbox", Status: OK}
+	here := m.SandboxHere()
+	if c.Detail = here.Because; !here.OK {
+		c.Status, c.Fix = Absent, here.Fix
+	}
+	return []Check{c, m.subIDs(), m.overlay(), m.cgroups()}
+}
+
+// obstacles are the settings of the machine that refuse user namespaces, or what
+// the sandbox does in one.
+func (m Machine) obstacles() (list []obstacle) {
+	if _, err := os.Stat(m.path("/proc/self/ns")); err == nil {
+		if _, err := os.Lstat(m.path("/proc/self/ns/user")); err != nil {
+			return []obstacle{{"the kernel has no user namespaces", "use a kernel with CONFIG_USER_NS, or the runtime containerd as root"}}
+		}
+	}
+	if m.read("/proc/sys/kernel/unprivileged_userns_clone") == "0" && m.UID != 0 {
+		list = append(list, obstacle{"only root may make user namespaces (kernel.unprivileged_userns_clone = 0)", keepSysctl("kernel.unprivileged_userns_clone", "1")})
+	}
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
+		if setting := "user.max_" + kind + "_namespaces"; m.read("/proc/sys/user/max_"+kind+"_namespaces") == "0" {
+			list = append(list, obstacle{setting + " = 0 allows none", keepSysctl(setting, "15000")})
+		}
+	}
+	if m.read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && m.UID != 0 {
+		list = append(list, m.apparmor())
+	}
+	return append(list, m.nested()...)
+}
+
+// keepSysctl is how to set a kernel setting now and for good.
+func keepSysctl(name, value string) string {
+	return fmt.Sprintf("as root: sysctl -w %s=%s, and put %s=%s into /etc/sysctl.d/90-mleflow.conf", name, value, name, value)
+}
+
+// apparmor is the restriction of Ubuntu since 23.10: a program without a profile
+// gets user namespaces in which it may do nothing.
+func (m Machine) apparmor() obstacle {
+	self, err := os.Executable()
+	if err != nil {
+		self = "/usr/local/bin/mleflow"
+	}
+	return obstacle{
+		"AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1, as in Ubuntu 24.04)",
+		fmt.Sprintf("as root, allow this program alone: write \"abi <abi/4.0>, include <tunables/global> profile mleflow %s flags=(unconfined) { userns, }\" to /etc/apparmor.d/mleflow and run apparmor_parser -r /etc/apparmor.d/mleflow; "+
+			"or allow all programs: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", self),
+	}
+}
+
+// container is what mleflow itself runs in.
+type container string
+
+const (
+	noContainer container = ""
+	docker      container = "Docker"
+	podman      container = "Podman"
+	pod         container = "a Kubernetes pod"
+)
+
+// container says what mleflow itself runs in, as far as can be seen.
+func (m Machine) container() container {
+	has := func(path string) bool { _, err := os.Stat(m.path(path)); return err == nil }
+	groups := m.read("/proc/1/cgroup")
+	switch {
+	case m.Env("KUBERNETES_SERVICE_HOST") != "" || strings.Contains(groups, "kubepods") || has("/var/run/secrets/kubernetes.io"):
+		return pod
+	case has("/run/.containerenv"):
+		return podman
+	case has("/.dockerenv") || strings.Contains(groups, "/docker"):
+		return docker
+	}
+	return noContainer
+}
+
+// nested are the obstacles of a container around mleflow.
+func (m Machine) nested() (list []obstacle) {
+	in := m.container()
+	if in == noContainer {
+		return nil
+	}
+	filtered := strings.Contains("\n"+m.read("/proc/self/status")+"\n", "\nSeccomp:\t2\n")
+	masked := m.maskedProc()
+	if filtered {
+		list = append(list, obstacle{fmt.Sprintf("this is %s, whose seccomp profile may refuse user namespaces", in), seccompFix(in)})
+	}
+	if masked {
+		list = append(list, obstacle{fmt.Sprintf("parts of /proc are masked, as in %s, so no new /proc can be mounted", in), procFix(in)})
+	}
+	return list
+}
+
+func seccompFix(in container) string {
+	if in == pod {
+		return "give the pod hostUsers: false and a Localhost seccomp profile that allows clone, clone3, unshare, mount, umount2, pivot_root, mount_setattr, sethostname and setns (or Unconfined)"
+	}
+	return strings.ToLower(string(in)) + " run --security-opt seccomp=unconfined, or a profile that allows clone, clone3, unshare, mount, umount2, pivot_root, mount_setattr, sethostname and setns"
+}
+
+func procFix(in container) string {
+	switch in {
+	case pod:
+		return "give the container securityContext.procMount: Unmasked, which needs hostUsers: false (Kubernetes 1.33 or later)"
+	case podman:
+		return "podman run --security-opt unmask=ALL"
+	}
+	return "docker run --security-opt systempaths=unconfined"
+}
+
+// maskedProc reports whether something is mounted over parts of /proc, as
+// container runtimes do. The kernel then refuses another /proc in a user namespace.
+func (m Machine) maskedProc() bool {
+	for line := range strings.Lines(m.read("/proc/self/mountinfo")) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") && fields[4] != "/proc/sys/fs/binfmt_misc" {
+			return true
+		}
+	}
+	return false
+}
+
+// subIDs says what subordinate IDs are for: nothing here.
+func (m Machine) subIDs() Check {
+	c := Check{Name: "subordinate IDs", Status: OK, Detail: "none for this user, and none are needed"}
+	user := []string{m.Env("USER"), strconv.Itoa(m.UID)}
+	for line := range strings.Lines(m.read("/etc/subuid")) {
+		if name, _, ok := strings.Cut(line, ":"); ok && name != "" && slices.Contains(user, name) {
+			c.Detail = "there are some, but none are needed"
+		}
+	}
+	return c
+}
+
+// overlay says whether the writable layer over an image costs a copy.
+func (m Machine) overlay() Check {
+	c := Check{Name: "overlay", Status: OK, Detail: "the kernel has it in user namespaces: images are not copied"}
+	release := m.read("/proc/sys/kernel/osrelease")
+	switch {
+	case !strings.Contains("\n"+m.read("/proc/filesystems")+"\n", "\toverlay\n"):
+		c.Status, c.Detail, c.Fix = Warn, "the kernel has no overlay: the sandbox copies each image for each attempt", "as root: modprobe overlay"
+	case release != "" && !since(release, 5, 11):
+		c.Status, c.Detail = Warn, "kernel "+release+" has no overlay in user namespaces: the sandbox copies each image for each attempt"
+		c.Fix = "use Linux 5.11 or later"
+	}
+	return c
+}
+
+// since reports whether a kernel's release is at least major.minor.
+func since(release string, major, minor int) bool {
+	var a, b int
+	if _, err := fmt.Sscanf(release, "%d.%d", &a, &b); err != nil {
+		return true // an unknown name is no reason to warn
+	}
+	return a > major || a == major && b >= minor
+}
+
+// wanted are the controllers that the limits of an attempt need.
+var wanted = []string{"cpu", "memory", "pids"}
+
+// cgroups says whether the limits of a sandbox are kept by the kernel.
+func (m Machine) cgroups() Check {
+	c := Check{Name: "cgroups", Status: Warn, Detail: "version 2 is not mounted: in a sandbox, memory is sampled, CPUs are not limited, and processes are limited by rlimit",
+		Fix: "boot with systemd.unified_cgroup_hierarchy=1, or use containerd for exact limits"}
+	own, found := m.ownGroup()
+	if !found {
+		return c
+	}
+	dir := filepath.Join("/sys/fs/cgroup", own)
+	have := strings.Fields(m.read(filepath.Join(dir, "cgroup.controllers")))
+	var missing []string
+	for _, name := range wanted {
+		if !slices.Contains(have, name) {
+			missing = append(missing, name)
+		}
+	}
+	c.Fix = "start mleflow in a delegated group: systemd-run --user --scope -p Delegate=yes mleflow …; in Slurm, cgroup/v2 delegates by itself"
+	const instead = ": in a sandbox, memory is sampled, CPUs are not limited, and processes are limited by rlimit"
+	switch {
+	case len(missing) > 0:
+		c.Detail = fmt.Sprintf("%s has no %s%s", dir, strings.Join(missing, ", "), instead)
+	case !m.writable(filepath.Join(dir, "cgroup.procs")):
+		c.Detail = dir + " is not delegated to this user" + instead
+	default:
+		c.Status, c.Detail, c.Fix = OK, dir+" is delegated: the kernel keeps the limits of a sandbox", ""
+	}
+	return c
+}
+
+// ownGroup is the group of version 2 that mleflow is in.
+func (m Machine) ownGroup() (string, bool) {
+	if _, err := os.Stat(m.path("/sys/fs/cgroup/cgroup.controllers")); err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(m.read("/proc/self/cgroup")) {
+		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return group, true
+		}
+	}
+	return "", false
+}
+
+// writable reports whether this user may write to a file.
+func (m Machine) writable(path string) bool {
+	f, err := os.OpenFile(m.path(path), os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return true
+}
+
+// read returns a file of the machine without surrounding space; empty if it
+// cannot be read.
+func (m Machine) read(path string) string {
+	text, err := os.ReadFile(m.path(path))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

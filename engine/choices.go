@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// warnChosen tells, before anything runs, what people must know of what the
+// machine chose for steps that may run.
+func (r *run) warnChosen() {
+	for _, n := range r.pl.nodes {
+		if !n.cached() {
+			r.warnChoices(n.plan.Choices)
+		}
+	}
+}
+
+// warnChoices tells each warning once.
+func (r *run) warnChoices(choices []step.Choice) {
+	for _, c := range choices {
+		if _, told := r.told.LoadOrStore(c.Warning, true); c.Warning != "" && !told {
+			r.sink.Emit(event.Warning{At: now(), Message: c.Warning})
+		}
+	}
+}
+
+// compareChoices compares what this machine chose for a step with the lock. In
+// the deviations of a step that is decided it says that the machine chose; of
+// one that is not, what it chose is known already.
+func compareChoices(lock *lockfile.File, n *node, list []lockfile.Deviation) []lockfile.Deviation {
+	s, found := lock.Find(n.Addr)
+	for _, c := range n.plan.Choices {
+		is := fmt.Sprintf("%s, which this machine chose (%s)", c.Value, c.Why)
+		for i := range list {
+			if list[i].Field == c.Arg {
+				list[i].Is = is
+			}
+		}
+		if was := s.Inputs[c.Arg]; found && n.decision == nil && was != c.Value {
+			list = append(list, lockfile.Deviation{Address: n.Addr.String(), Field: c.Arg, Was: was, Is: is})
+		}
+	}
+	return list
+}

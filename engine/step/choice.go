@@ -1,0 +1,81 @@
+package step
+
+import (
+	"maps"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Choice is the value that a kind chose for an argument which leaves it to the
+// machine; see Attr.Open.
+type Choice struct {
+	// Arg is the argument's name, Value what takes the place of what is written.
+	Arg   string `json:"argument"`
+	Value string `json:"value"`
+	// Why is why, half a sentence.
+	Why string `json:"why"`
+	// Warning is what everybody must read before anything runs; empty if there
+	// is nothing.
+	Warning string `json:"-"`
+}
+
+// open reports whether what is written for a leaves the value to the machine.
+func (a *Attr) open(object cty.Value) bool {
+	if a.Open == "" {
+		return false
+	}
+	v := object.GetAttr(a.Name)
+	return !v.IsNull() && v.IsKnown() && v.RawEquals(cty.StringVal(a.Open))
+}
+
+// leavesOpen reports whether any argument leaves its value to the machine.
+func (k *Kind) leavesOpen(args Args) bool {
+	for i := range k.Args {
+		if k.Args[i].open(args.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// Settle returns the arguments with a value in place of whatever they leave to
+// the machine, and what was chosen. Arguments that leave nothing are returned as
+// they are.
+func (k *Kind) Settle(args Args) (Args, []Choice, error) {
+	if k.Choose == nil || !k.leavesOpen(args) {
+		return args, nil, nil
+	}
+	choices, err := k.Choose(args)
+	if err != nil {
+		return args, nil, err
+	}
+	for _, c := range choices {
+		args = args.with(c.Arg, c.Value)
+	}
+	return args, choices, nil
+}
+
+// Recall returns the arguments with what an earlier run chose, by the fields of
+// its key, in place of whatever they leave to the machine.
+func (k *Kind) Recall(args Args, fields []digest.Field) Args {
+	for i := range k.Args {
+		if a := &k.Args[i]; a.open(args.Value) {
+			for _, f := range fields {
+				if f.Label == a.Name {
+					args = args.with(a.Name, f.Value)
+				}
+			}
+		}
+	}
+	return args
+}
+
+// with returns the arguments with another value of a string argument.
+func (a Args) with(name, value string) Args {
+	object := maps.Clone(a.Value.AsValueMap())
+	object[name] = cty.StringVal(value)
+	a.Value = cty.ObjectVal(object)
+	return a
+}

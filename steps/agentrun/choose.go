@@ -1,0 +1,121 @@
+package agentrun
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// Auto is the value of the argument runtime that leaves it to the machine.
+const Auto = "auto"
+
+// preference are the runtimes that Auto may be, the strongest first.
+var preference = []string{"containerd", "sandbox", "process"}
+
+// rejected is a runtime that Auto is not, and why.
+type rejected struct{ runtime, why, fix string }
+
+// choose says which runtime Auto is for an attempt: the strongest that isolates
+// as is required, that the machine has and that can run the agent.
+func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
+	var args arguments
+	if err := raw.Decode(&args); err != nil {
+		return nil, err
+	}
+	var passed []rejected
+	for _, rt := range d.candidates() {
+		no := rejected{runtime: rt.Name, why: args.unsuited(rt)}
+		switch {
+		case !conditions.AtLeast(isolationOf(rt), args.Required):
+			no.why = "its isolation is " + isolationOf(rt)
+		case no.why == "":
+			here := rt.Here()
+			if here.OK {
+				return []step.Choice{choice(rt, here, passed)}, nil
+			}
+			no.why, no.fix = here.Because, here.Fix
+		}
+		passed = append(passed, no)
+	}
+	return nil, args.refusal(passed)
+}
+
+// candidates are the runtimes that Auto may be here.
+func (d Deps) candidates() (list []executor.Runtime) {
+	for _, name := range preference {
+		if rt, err := d.Runtimes.Get(name); err == nil && (d.Auto == "" || d.Auto == name) {
+			list = append(list, rt)
+		}
+	}
+	return list
+}
+
+func isolationOf(rt executor.Runtime) string { return conditions.IsolationOf(rt.Name, rt.Isolates) }
+
+// choice says what Auto is and why. A runtime that does not isolate comes with a
+// warning.
+func choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
+	var reasons []string
+	for _, p := range passed {
+		reasons = append(reasons, p.runtime+": "+p.why)
+	}
+	c := step.Choice{Arg: "runtime", Value: rt.Name, Why: cmp.Or(strings.Join(reasons, "; "), here.Because)}
+	if !rt.Isolates {
+		c.Warning = fmt.Sprintf("agents are NOT ISOLATED: runtime = %q is %q here (%s). They can read whatever you can, the answers included, and their results are marked untrusted. "+
+			"mleflow doctor says how to get isolation; required_isolation = %q refuses instead", Auto, rt.Name, c.Why, conditions.Sandbox)
+	}
+	return c
+}
+
+// refusal says that no runtime will do, what is missing for each, and how to get
+// it.
+func (args *arguments) refusal(passed []rejected) error {
+	text := fmt.Sprintf("no runtime of this machine can run agent %q", args.Agent.Name)
+	arg := "runtime"
+	if args.Required != conditions.None {
+		text, arg = text+fmt.Sprintf(" with the required isolation %q", args.Required), "required_isolation"
+	}
+	for _, p := range passed {
+		text += fmt.Sprintf("\n  %s: %s", p.runtime, p.why)
+		if p.fix != "" {
+			text += "; " + p.fix
+		}
+	}
+	return step.WrongArg(arg, fmt.Errorf("%s\nmleflow doctor examines the machine", text))
+}
+
+// unsuited says why a runtime cannot run the agent on any machine; empty if it
+// can.
+func (args *arguments) unsuited(rt executor.Runtime) string {
+	who := args.Agent
+	hasImage := who.Image != "" || who.Built != nil
+	builtIn := len(who.Command) > 0 && who.Command[0] == BuiltIn && rt.ProgramImage != nil
+	switch {
+	case rt.Images && !hasImage && !builtIn:
+		return fmt.Sprintf("it needs an image, and agent %q has no image", who.Name)
+	case !rt.Images && hasImage:
+		return fmt.Sprintf("it runs no images, and agent %q has an image", who.Name)
+	}
+	return ""
+}
+
+// takeRuntime finds the runtime that the arguments name. Auto stays open where
+// nothing is run.
+func (a *attempt) takeRuntime() (err error) {
+	if a.args.Runtime == Auto {
+		a.runtime = executor.Runtime{Name: Auto}
+		return nil
+	}
+	if a.runtime, err = a.deps.Runtimes.Get(a.args.Runtime); err != nil {
+		return step.WrongArg("runtime", err)
+	}
+	if has := isolationOf(a.runtime); !conditions.AtLeast(has, a.args.Required) {
+		return step.WrongArg("required_isolation", fmt.Errorf("the required isolation is %q, and that of runtime %q is %q; with runtime = %q the strongest that the machine has is taken, or the plan is refused",
+			a.args.Required, a.runtime.Name, has, Auto))
+	}
+	return nil
+}
