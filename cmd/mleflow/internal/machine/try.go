@@ -21,8 +21,8 @@ import (
 const tryTimeout = 20 * time.Second
 
 // TrySandbox runs a program that does nothing in the runtime sandbox, in a folder
-// below dir, which is where images are unpacked: its file system matters, too. self is
-// this program. The folder is removed.
+// below dir, which is where images are unpacked, since its file system matters, too.
+// self is this program. The folder is removed.
 func TrySandbox(self, dir string) executor.Availability {
 	started := time.Now()
 	if err := trySandbox(self, dir); err != nil {
@@ -60,13 +60,17 @@ func trySandbox(self, dir string) error {
 	return err
 }
 
-// tryFolder makes a folder below dir or, if that cannot be written to, where
-// temporary files are.
+// tryFolder makes a folder below dir, or below the nearest folder above it that there
+// is; if that cannot be written to, where temporary files are.
 func tryFolder(dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err == nil {
-		if work, err := os.MkdirTemp(dir, "try-"); err == nil {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if work, err := os.MkdirTemp(dir, ".mleflow-try-"); err == nil {
 			return work, nil
 		}
+		break
 	}
 	return os.MkdirTemp("", "mleflow-try-")
 }
