@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"strconv"
+	"strings"
 )
 
 // report is what one operation's responses say, and where. The paths are those
@@ -36,13 +37,14 @@ type meter struct {
 	failed string
 }
 
-// form is how the response is written; a stream can be a plain JSON text, too:
-// an error.
+// form is how the response is written. A stream can be a plain JSON object, too,
+// such as an error, or an array of what would be its events.
 type form uint8
 
 const (
 	unknownForm form = iota
-	jsonForm
+	objectForm
+	arrayForm
 	eventForm
 )
 
@@ -52,10 +54,22 @@ func newMeter(r *report, stream bool) *meter {
 	for _, p := range r.paths {
 		wanted[p] = true
 	}
-	m.json = scanner{wanted: wanted, found: func(path, value string) { m.got[path] = value }}
+	m.json = scanner{wanted: wanted, found: m.found}
 	m.json.reset()
 	m.events = events{data: m.data, done: m.event}
 	return m
+}
+
+// found gets a value of the JSON text. Those of the items of an array are kept
+// one after the other, with a space between.
+func (m *meter) found(path, value string) {
+	if before := m.got[path]; before != "" && strings.Contains(path, "[]") {
+		if len(before) > maxToken {
+			return
+		}
+		value = before + " " + value
+	}
+	m.got[path] = value
 }
 
 // Write implements io.Writer.
@@ -65,8 +79,10 @@ func (m *meter) Write(p []byte) (int, error) {
 		switch c := p[0]; {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 			p = p[1:]
-		case !m.stream || c == '{' || c == '[':
-			m.form = jsonForm
+		case !m.stream || c == '{':
+			m.form = objectForm
+		case c == '[':
+			m.form = arrayForm
 		default:
 			m.form = eventForm
 		}
@@ -113,14 +129,17 @@ func (m *meter) settle() {
 // Usage implements Meter.
 func (m *meter) Usage() (Usage, bool) {
 	m.settle()
-	return m.usage, m.seen && (m.final || m.form == jsonForm && m.json.whole())
+	return m.usage, m.seen && (m.final || m.form == objectForm && m.json.whole())
 }
 
 // Done implements Meter.
 func (m *meter) Done() bool {
 	m.settle()
-	if m.form == jsonForm {
+	switch m.form {
+	case objectForm:
 		return m.json.whole()
+	case arrayForm:
+		return m.done && m.json.whole()
 	}
 	return m.done
 }
@@ -178,7 +197,7 @@ var chatReport = &report{
 	closing: "[DONE]",
 	paths: []string{
 		"usage.prompt_tokens", "usage.completion_tokens", "usage.total_tokens", "usage.prompt_tokens_details.cached_tokens",
-		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
+		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_tokens_details.audio_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
 		"choices.[].finish_reason",
 	},
 	read: func(m *meter, got map[string]string) {
@@ -193,6 +212,7 @@ var chatReport = &report{
 			Input: input, Output: max(output, counts(got, "usage.total_tokens")-input),
 			CacheRead:  min(input, max(counts(got, "usage.prompt_tokens_details.cached_tokens"), counts(got, "usage.prompt_cache_hit_tokens"))),
 			CacheWrite: counts(got, "usage.prompt_tokens_details.cache_write_tokens"),
+			Audio:      counts(got, "usage.prompt_tokens_details.audio_tokens"),
 			Reasoning:  counts(got, "usage.completion_tokens_details.reasoning_tokens"),
 		}
 	},
@@ -302,6 +322,7 @@ var generateReport = &report{
 	paths: []string{
 		"usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount", "usageMetadata.totalTokenCount",
 		"usageMetadata.toolUsePromptTokenCount", "usageMetadata.cachedContentTokenCount", "candidates.[].finishReason", "promptFeedback.blockReason",
+		"usageMetadata.promptTokensDetails.[].modality", "usageMetadata.promptTokensDetails.[].tokenCount",
 	},
 	read: func(m *meter, got map[string]string) {
 		if firstOf(got, "candidates.[].finishReason", "promptFeedback.blockReason") != "" {
@@ -316,9 +337,27 @@ var generateReport = &report{
 		m.usage = Usage{
 			Input: input, Output: max(output, counts(got, "usageMetadata.totalTokenCount")-input),
 			CacheRead: min(input, counts(got, "usageMetadata.cachedContentTokenCount")),
+			Audio:     min(input, sound(got["usageMetadata.promptTokensDetails.[].modality"], got["usageMetadata.promptTokensDetails.[].tokenCount"])),
 			Reasoning: counts(got, "usageMetadata.thoughtsTokenCount"),
 		}
 	},
+}
+
+// sound is how many of these tokens are sound: the counts of each kind. Where it
+// is not clear which count is whose, all are.
+func sound(kinds, tokens string) (sum int64) {
+	if !strings.Contains(kinds, "AUDIO") {
+		return 0
+	}
+	each := strings.Fields(tokens)
+	names := strings.Fields(kinds)
+	for i, count := range each {
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err == nil && (len(each) != len(names) || names[i] == "AUDIO") {
+			sum += max(n, 0)
+		}
+	}
+	return sum
 }
 
 // Usage implements Dialect.
