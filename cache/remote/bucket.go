@@ -36,7 +36,7 @@ func (b *bucket) connect(ctx context.Context) (objects, error) {
 	}
 	conn, err := b.loc.open(ctx)
 	if err != nil {
-		return nil, localError{fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})}
+		return nil, localError{fmt.Errorf("%w: %w", errCredentials, maskedError{mask(err.Error())})}
 	}
 	b.conn = conn
 	return conn, nil
@@ -61,7 +61,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 		suspected = suspected || how == suspect
 		b.stats.retries.Add(1)
 		if n+1 == b.patience.attempts {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+			err = fmt.Errorf("%w: %w", errUnavailable, err)
 			break
 		}
 		if !sleep(ctx, b.patience.wait(n)) {
@@ -260,7 +260,7 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 	}
 	err := b.get(ctx, formatKey, 1<<10, func(data []byte) error {
 		if string(data) != formatText {
-			return localError{fmt.Errorf("%w: %q", ErrFormat, data)}
+			return localError{fmt.Errorf("%w: %q", errFormat, data)}
 		}
 		return nil
 	})

@@ -13,18 +13,18 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Errors that callers tell apart with errors.Is.
+// Errors that this package tells apart.
 var (
-	// ErrCredentials says that the store knows no such user, or does not allow
+	// errCredentials says that the store knows no such user, or does not allow
 	// the user what was tried.
-	ErrCredentials = errors.New("not allowed")
-	// ErrUnavailable says that the store did not answer, or with errors, as
+	errCredentials = errors.New("not allowed")
+	// errUnavailable says that the store did not answer, or with errors, as
 	// often as it was asked.
-	ErrUnavailable = errors.New("remote cache unavailable")
-	// ErrFormat says that the bucket holds a remote cache of another version.
-	ErrFormat = errors.New("unknown format of the remote cache")
-	// ErrReadOnly says that the remote cache was opened for reading only.
-	ErrReadOnly = errors.New("remote cache is read-only")
+	errUnavailable = errors.New("remote cache unavailable")
+	// errFormat says that the bucket holds a remote cache of another version.
+	errFormat = errors.New("unknown format of the remote cache")
+	// errReadOnly says that the remote cache was opened for reading only.
+	errReadOnly = errors.New("remote cache is read-only")
 )
 
 // errExists says that there is an object of that name already.
@@ -92,7 +92,7 @@ func classify(ctx context.Context, err error) (outcome, error) {
 	case errors.Is(err, cache.ErrCorrupt):
 		return suspect, err
 	case errors.Is(err, fs.ErrPermission):
-		return final, fmt.Errorf("%w: %w", ErrCredentials, maskedError{mask(err.Error())})
+		return final, fmt.Errorf("%w: %w", errCredentials, maskedError{mask(err.Error())})
 	case errors.As(err, &answer):
 		return classifyAnswer(answer)
 	}
@@ -104,9 +104,9 @@ func classifyAnswer(answer minio.ErrorResponse) (outcome, error) {
 	said := maskedError{mask(fmt.Sprintf("%s (%s)", answer.Error(), answer.Code))}
 	switch code := answer.Code; {
 	case deniedCodes[code], answer.StatusCode == http.StatusUnauthorized:
-		return final, fmt.Errorf("%w: %w", ErrCredentials, said)
+		return final, fmt.Errorf("%w: %w", errCredentials, said)
 	case code == "NoSuchBucket":
-		return final, fmt.Errorf("%w: the bucket does not exist", ErrUnavailable)
+		return final, fmt.Errorf("%w: the bucket does not exist", errUnavailable)
 	case code == "NoSuchKey", code == "NotFound":
 		return final, cache.ErrNotFound
 	case code == "PreconditionFailed":

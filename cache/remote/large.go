@@ -64,7 +64,7 @@ func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key
 	for in.Offset() < want.Size {
 		before := in.Offset()
 		err := t.advance(ctx, in, want.Size, key)
-		if errors.Is(err, ErrUnavailable) && in.Offset() > before && ctx.Err() == nil {
+		if errors.Is(err, errUnavailable) && in.Offset() > before && ctx.Err() == nil {
 			continue // as long as it gets on
 		}
 		if err != nil {

@@ -42,7 +42,7 @@ func (t *link) trouble(ctx context.Context, doing string, err error) {
 	switch {
 	case errors.Is(err, cache.ErrCorrupt):
 		t.warn("corrupt", "remote cache %s: an object is not what its name says and is not used: %v", t.loc, err)
-	case errors.Is(err, ErrCredentials):
+	case errors.Is(err, errCredentials):
 		t.warn("denied "+doing, "remote cache %s: %s is not allowed, and not tried any more: %v", t.loc, doing, err)
 	default:
 		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run goes on without (more of this is only counted)", t.loc, doing, err)

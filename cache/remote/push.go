@@ -34,7 +34,7 @@ func (t *pusher) push(ctx context.Context, rec *cache.Record) error {
 // Push is Tier.Push.
 func (t *pusher) Push(ctx context.Context, rec *cache.Record) error {
 	if t.loc.ReadOnly {
-		return fmt.Errorf("store %s: %w: %s", rec.Address, ErrReadOnly, t.loc)
+		return fmt.Errorf("store %s: %w: %s", rec.Address, errReadOnly, t.loc)
 	}
 	if err := t.pushAll(ctx, rec); err != nil {
 		return fmt.Errorf("store %s: %w", rec.Address, err)

@@ -70,7 +70,7 @@ func (b *breaker) open(writing bool) error {
 	case writing && b.fatalWrite != nil:
 		return b.fatalWrite
 	case time.Now().Before(b.until):
-		return fmt.Errorf("%w: it failed several times just now", ErrUnavailable)
+		return fmt.Errorf("%w: it failed several times just now", errUnavailable)
 	}
 	return nil
 }
@@ -80,11 +80,11 @@ func (b *breaker) note(p patience, err error, writing bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case errors.Is(err, ErrCredentials) && writing:
+	case errors.Is(err, errCredentials) && writing:
 		b.fatalWrite = err
-	case errors.Is(err, ErrCredentials), errors.Is(err, ErrFormat):
+	case errors.Is(err, errCredentials), errors.Is(err, errFormat):
 		b.fatal = err
-	case !errors.Is(err, ErrUnavailable):
+	case !errors.Is(err, errUnavailable):
 		b.strikes = 0
 	default:
 		if b.strikes++; b.strikes >= p.strikes {

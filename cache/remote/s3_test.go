@@ -214,7 +214,7 @@ func TestWrongCredentials(t *testing.T) {
 	m := newMachine(t, s3test.Address(s.Addr, "x"), quick)
 	rec := m.made("a", sample(t, 1, 2, 0), nil)
 	err := m.Push(t.Context(), rec)
-	if !errors.Is(err, ErrCredentials) || strings.Contains(err.Error(), secret) {
+	if !errors.Is(err, errCredentials) || strings.Contains(err.Error(), secret) {
 		t.Errorf("Push: %v, want ErrCredentials without the secret", err)
 	}
 	if m.take(rec.Action) == nil { // it is here, whatever the remote says
@@ -243,7 +243,7 @@ func TestNoCredentials(t *testing.T) {
 	m := newMachine(t, s3test.Address("127.0.0.1:1", "x"), quick)
 	started := time.Now()
 	err := m.Push(t.Context(), m.made("a", sample(t, 1, 2, 0), nil))
-	if !errors.Is(err, ErrCredentials) || time.Since(started) > 10*time.Second {
+	if !errors.Is(err, errCredentials) || time.Since(started) > 10*time.Second {
 		t.Errorf("Push: %v after %s, want ErrCredentials soon", err, time.Since(started))
 	}
 }

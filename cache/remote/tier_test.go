@@ -152,7 +152,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("a miss: %v", b.said())
 	}
 	other := b.made("b", sample(t, 6, 5, 0), []byte("y"))
-	if err := b.Push(t.Context(), other); !errors.Is(err, ErrReadOnly) {
+	if err := b.Push(t.Context(), other); !errors.Is(err, errReadOnly) {
 		t.Errorf("Push: %v, want ErrReadOnly", err)
 	}
 	if err := b.Record(t.Context(), other); err != nil || b.Finish(t.Context()) != 0 {
@@ -244,7 +244,7 @@ func TestFormatOfAnotherVersion(t *testing.T) {
 	}
 	a := newMachine(t, address, quick)
 	rec := a.made("a", sample(t, 9, 2, 0), nil)
-	if err := a.Push(t.Context(), rec); !errors.Is(err, ErrFormat) {
+	if err := a.Push(t.Context(), rec); !errors.Is(err, errFormat) {
 		t.Errorf("Push: %v, want ErrFormat", err)
 	}
 	b := newMachine(t, address, quick)

@@ -81,7 +81,7 @@ func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) 
 	}
 	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
 	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
-	if rounding := d.choice("rounding", "metric", Roundings); rounding != "metric" {
+	if rounding := d.choice("rounding", "metric", roundingChoices); rounding != "metric" {
 		d.plan.rounding = roundings[rounding]
 	}
 	d.renames()

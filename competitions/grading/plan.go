@@ -33,8 +33,8 @@ type Plan struct {
 // the grade block or by the metric.
 func (p *Plan) ByPosition() bool { return p.align == "position" }
 
-// Roundings are the values of the attribute rounding.
-var Roundings = []Choice{
+// roundingChoices are the values of the attribute rounding.
+var roundingChoices = []Choice{
 	{"metric", "As Python rounds the numeric type that the metric's implementation returns. The default."},
 	{"numpy", "As numpy.round: times 10^5, rounded to the nearest integer, divided by 10^5."},
 	{"python", "As Python's round of a float: to the decimal nearest to its exact value."},

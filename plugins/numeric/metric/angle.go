@@ -31,13 +31,13 @@ func scoreAngularError(in Input) (Score, error) {
 	}
 	each := make([]float64, len(angles[0]))
 	for i := range each {
-		each[i] = Angle(angles[0][i], angles[1][i], angles[2][i], angles[3][i])
+		each[i] = angleOf(angles[0][i], angles[1][i], angles[2][i], angles[3][i])
 	}
 	return Score{Value: Mean(each)}, nil
 }
 
-// Angle returns the angle between two directions, in radians.
-func Angle(azimuthA, zenithA, azimuthB, zenithB float64) float64 {
+// angleOf returns the angle between two directions, in radians.
+func angleOf(azimuthA, zenithA, azimuthB, zenithB float64) float64 {
 	sinA, cosA := libm.Sincos(azimuthA)
 	sinB, cosB := libm.Sincos(azimuthB)
 	across := float64(cosA*cosB) + float64(sinA*sinB)

@@ -33,7 +33,7 @@ func scoreAUC(in Input) (Score, error) {
 		if err != nil {
 			return Score{}, err
 		}
-		if each[i], err = AUC(truth, scores); err != nil {
+		if each[i], err = aucOf(truth, scores); err != nil {
 			return Score{}, err
 		}
 	}
@@ -75,11 +75,11 @@ func notTwoClasses(c *table.Column) error {
 	return &Unscorable{Column: c.Name(), Reason: "the answers hold one class only, or more than two"}
 }
 
-// AUC returns the area under the ROC curve by the trapezoid rule over the
+// aucOf returns the area under the ROC curve by the trapezoid rule over the
 // distinct scores, points on a straight line left out, exactly as scikit-learn
 // 1.5 computes it. Scores must be finite; -0 equals 0. Both classes must
 // occur.
-func AUC(truth []bool, scores []float64) (float64, error) {
+func aucOf(truth []bool, scores []float64) (float64, error) {
 	if len(truth) != len(scores) {
 		return 0, unscorable("%d scores for %d rows", len(scores), len(truth))
 	}

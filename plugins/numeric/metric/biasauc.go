@@ -39,7 +39,7 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 		}
 	}
 	truth := halves(p.truth.Floats())
-	overall, err := AUC(truth, pred)
+	overall, err := aucOf(truth, pred)
 	if err != nil {
 		return Score{}, err
 	}
@@ -85,5 +85,5 @@ func subsetAUC(truth []bool, pred []float64, with []bool, keep func(positive, wi
 			t, p = append(t, truth[i]), append(p, pred[i])
 		}
 	}
-	return AUC(t, p)
+	return aucOf(t, p)
 }

@@ -50,7 +50,7 @@ func scorePearson(in Input) (Score, error) {
 				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not a column of numbers"}
 			}
 		}
-		each[i] = Pearson(p.truth.Floats(), p.pred.Floats())
+		each[i] = pearsonOf(p.truth.Floats(), p.pred.Floats())
 	}
 	return Score{Value: Mean(each)}, nil
 }
@@ -81,7 +81,7 @@ func scoreSpearman(in Input) (Score, error) {
 		if err != nil {
 			return Score{}, err
 		}
-		each[i] = Spearman(truth, pred)
+		each[i] = spearmanOf(truth, pred)
 	}
 	return Score{Value: Mean(each)}, nil
 }
@@ -108,10 +108,10 @@ func rankable(c *table.Column) ([]float64, error) {
 	return out, nil
 }
 
-// Pearson returns the correlation of a and b, which must be of one length,
+// pearsonOf returns the correlation of a and b, which must be of one length,
 // clipped to [-1, 1]; NaN where one is constant or holds a NaN or an infinity,
 // which two rows may hold.
-func Pearson(a, b []float64) float64 {
+func pearsonOf(a, b []float64) float64 {
 	if constant(a) || constant(b) {
 		return math.NaN()
 	}
@@ -164,10 +164,10 @@ func normalized(v []float64) []float64 {
 	return out
 }
 
-// Spearman returns the rank correlation of a and b, which must be of one
+// spearmanOf returns the rank correlation of a and b, which must be of one
 // length; NaN where one is constant or holds a NaN, and for less than two
 // rows.
-func Spearman(a, b []float64) float64 {
+func spearmanOf(a, b []float64) float64 {
 	if len(a) < 2 {
 		return math.NaN()
 	}
@@ -179,7 +179,7 @@ func Spearman(a, b []float64) float64 {
 	if constant(a) || constant(b) {
 		return math.NaN()
 	}
-	x, y := normalized(Ranks(a)), normalized(Ranks(b))
+	x, y := normalized(ranksOf(a)), normalized(ranksOf(b))
 	products := make([]float64, len(x))
 	for i := range x {
 		products[i] = float64(x[i] * y[i])
@@ -187,8 +187,8 @@ func Spearman(a, b []float64) float64 {
 	return clip(Sum(products), -1, 1)
 }
 
-// Ranks returns the rank of every value from 1, ties sharing their average.
-func Ranks(v []float64) []float64 {
+// ranksOf returns the rank of every value from 1, ties sharing their average.
+func ranksOf(v []float64) []float64 {
 	order := make([]int, len(v))
 	for i := range order {
 		order[i] = i
@@ -220,11 +220,11 @@ func scoreMatthews(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	return Score{Value: Matthews(labels.codes[0], labels.codes[1], labels.count)}, nil
+	return Score{Value: matthewsOf(labels.codes[0], labels.codes[1], labels.count)}, nil
 }
 
-// Matthews returns the Matthews correlation of labels 0 to count-1.
-func Matthews(truth, pred []int32, count int) float64 {
+// matthewsOf returns the Matthews correlation of labels 0 to count-1.
+func matthewsOf(truth, pred []int32, count int) float64 {
 	t, p := make([]float64, count), make([]float64, count)
 	for i := range truth {
 		t[truth[i]]++

@@ -43,7 +43,7 @@ func scoreDetectionAP(in Input) (Score, error) {
 	var each []float64
 	for _, class := range sortedKeys(classes) {
 		hits, scores := matchClass(class, trueRows, predRows)
-		area, err := AveragePrecision(hits, scores)
+		area, err := averagePrecision(hits, scores)
 		if err != nil {
 			return Score{}, err
 		}
@@ -156,10 +156,10 @@ func pythonMaxOf(a, b float64) float64 {
 
 func pythonMax0(v float64) float64 { return pythonMaxOf(0, v) }
 
-// AveragePrecision returns Σ (R_n - R_{n-1})·P_n over the distinct scores,
+// averagePrecision returns Σ (R_n - R_{n-1})·P_n over the distinct scores,
 // falling, without interpolation, as scikit-learn 1.5's
 // average_precision_score does. There must be a hit and a miss.
-func AveragePrecision(hits []bool, scores []float64) (float64, error) {
+func averagePrecision(hits []bool, scores []float64) (float64, error) {
 	order := make([]int, len(hits))
 	all := true
 	for i := range order {

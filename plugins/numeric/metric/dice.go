@@ -72,7 +72,7 @@ Two empty masks score 1; an empty truth against a mask scores 0; an empty mask a
 	},
 }
 
-func thresholdShare(truth, pred Mask) float64 {
+func thresholdShare(truth, pred mask) float64 {
 	t, p, shared := truth.Area(), pred.Area(), truth.Shared(pred)
 	switch {
 	case t == 0 && p == 0:

@@ -6,7 +6,7 @@
 // A Metric is an entry of the list: name, direction, documentation and
 // parameters as data, and a constructor. The constructor checks the arguments
 // and gives a Scorer, which scores aligned tables. A kernel is a plain
-// function on slices (AUC, LogLoss, RMSE, …) that a Scorer calls after it has
+// function on slices (aucOf, rmseOf, …) that a Scorer calls after it has
 // taken the columns out of the tables; kernels are exported, since a pipeline
 // may need a number without a table.
 //

@@ -29,19 +29,19 @@ func scoreF1(in Input, micro bool) (Score, error) {
 		return Score{}, err
 	}
 	if micro {
-		return Score{Value: MicroF1(labels.codes[0], labels.codes[1])}, nil
+		return Score{Value: microF1Of(labels.codes[0], labels.codes[1])}, nil
 	}
-	return Score{Value: MacroF1(labels.codes[0], labels.codes[1], labels.count)}, nil
+	return Score{Value: macroF1Of(labels.codes[0], labels.codes[1], labels.count)}, nil
 }
 
-// MicroF1 returns the micro F1 of single labels: the share of equal places.
-func MicroF1(truth, pred []int32) float64 {
+// microF1Of returns the micro F1 of single labels: the share of equal places.
+func microF1Of(truth, pred []int32) float64 {
 	return float64(2*matches(truth, pred)) / float64(2*len(truth))
 }
 
-// MacroF1 returns the unweighted mean of the F1 of labels 0 to count-1. A
+// macroF1Of returns the unweighted mean of the F1 of labels 0 to count-1. A
 // label that neither side has counts with 0.
-func MacroF1(truth, pred []int32, count int) float64 {
+func macroF1Of(truth, pred []int32, count int) float64 {
 	hits, seen := make([]int, count), make([]int, count)
 	for i, t := range truth {
 		seen[t]++

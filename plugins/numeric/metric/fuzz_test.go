@@ -16,7 +16,7 @@ func FuzzLevenshtein(f *testing.F) {
 		if len(a) > 400 || len(b) > 400 {
 			return
 		}
-		if got, want := Levenshtein([]rune(a), []rune(b)), slowDistance([]rune(a), []rune(b)); got != want {
+		if got, want := levenshteinOf([]rune(a), []rune(b)), slowDistance([]rune(a), []rune(b)); got != want {
 			t.Errorf("Levenshtein(%q, %q) = %d, want %d", a, b, got, want)
 		}
 	})
@@ -48,7 +48,7 @@ func FuzzDecodeRLE(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		const size = 30
-		mask, err := DecodeRLE(text, size)
+		mask, err := decodeRLE(text, size)
 		want, ok := paint(text, size)
 		if ok != (err == nil) {
 			t.Fatalf("%q: got error %v, want one: %v", text, err, !ok)

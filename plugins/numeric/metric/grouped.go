@@ -44,7 +44,7 @@ func scoreLogMAE(in Input, group string) (Score, error) {
 	var each []float64
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		rows := groups[name]
-		each = append(each, libm.Log(MAE(pick(truth, rows), pick(pred, rows))))
+		each = append(each, libm.Log(maeOf(pick(truth, rows), pick(pred, rows))))
 	}
 	return Score{Value: Mean(each)}, nil
 }
@@ -116,9 +116,9 @@ func scoreHaversine(in Input, group string) (Score, error) {
 		}
 		distances := make([]float64, len(t))
 		for i := range t {
-			distances[i] = Haversine(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]])
+			distances[i] = haversineOf(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]])
 		}
-		each = append(each, Mean([]float64{Quantile(distances, 0.5), Quantile(distances, 0.95)}))
+		each = append(each, Mean([]float64{quantileOf(distances, 0.5), quantileOf(distances, 0.95)}))
 	}
 	return Score{Value: Mean(each)}, nil
 }
@@ -140,9 +140,9 @@ func plainFloats(c *table.Column) ([]float64, error) {
 	return c.Floats(), nil
 }
 
-// Haversine returns the distance in metres of two places given by latitude
+// haversineOf returns the distance in metres of two places given by latitude
 // and longitude in degrees.
-func Haversine(latA, lngA, latB, lngB float64) float64 {
+func haversineOf(latA, lngA, latB, lngB float64) float64 {
 	const degree = math.Pi / 180
 	latA, lngA, latB, lngB = float64(latA*degree), float64(lngA*degree), float64(latB*degree), float64(lngB*degree)
 	x, y := libm.Sin((latB-latA)/2), libm.Sin((lngB-lngA)/2)
@@ -150,9 +150,9 @@ func Haversine(latA, lngA, latB, lngB float64) float64 {
 	return 2 * 6371000 * libm.Asin(math.Sqrt(a))
 }
 
-// Quantile returns the quantile q of v by linear interpolation, as
+// quantileOf returns the quantile q of v by linear interpolation, as
 // numpy.quantile does; NaN where v holds a NaN or nothing.
-func Quantile(v []float64, q float64) float64 {
+func quantileOf(v []float64, q float64) float64 {
 	if len(v) == 0 || slices.ContainsFunc(v, math.IsNaN) {
 		return math.NaN()
 	}

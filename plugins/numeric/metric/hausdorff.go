@@ -54,7 +54,7 @@ func scoreDiceHausdorff(in Input, size maskSize) (Score, error) {
 // sliceMask is the mask of one row.
 type sliceMask struct {
 	id            string
-	mask          Mask
+	mask          mask
 	height, width int
 }
 
@@ -82,7 +82,7 @@ func slicesOf(in Input, n int, sizes [][2]int, truth bool) ([]sliceMask, error) 
 	out := make([]sliceMask, n)
 	for i := range out {
 		h, w := sizes[i][0], sizes[i][1]
-		mask, err := DecodeRLE(texts[i], h*w)
+		mask, err := decodeRLE(texts[i], h*w)
 		if err != nil {
 			return nil, unscorable("row %d: mask: %v", i+1, err)
 		}
@@ -126,7 +126,7 @@ func volumes(rows []sliceMask) ([]volume, error) {
 	return out, nil
 }
 
-func setRuns(set []uint64, m Mask) {
+func setRuns(set []uint64, m mask) {
 	for _, run := range m.Runs {
 		for p := run[0]; p < run[1]; p++ {
 			set[p/64] |= 1 << (p % 64)
@@ -189,9 +189,9 @@ func volumeDistance(truth, pred volume) float64 {
 	all := volume{height: truth.height, width: truth.width}
 	a, b := truth.points(all, truth), pred.points(all, truth)
 	if truth.height != pred.height { // pixels at equal places are no equal pixels
-		return max(DirectedHausdorff(a, b), DirectedHausdorff(b, a)) / math.Sqrt(3)
+		return max(directedHausdorff(a, b), directedHausdorff(b, a)) / math.Sqrt(3)
 	}
-	return max(DirectedHausdorff(truth.points(pred, truth), b), DirectedHausdorff(pred.points(truth, truth), a)) / math.Sqrt(3)
+	return max(directedHausdorff(truth.points(pred, truth), b), directedHausdorff(pred.points(truth, truth), a)) / math.Sqrt(3)
 }
 
 // points returns the coordinates of the pixels that o does not have, divided
@@ -214,12 +214,12 @@ func (v volume) points(o, shape volume) [][3]float64 {
 	return out
 }
 
-// DirectedHausdorff returns the directed Hausdorff distance of two sets of
+// directedHausdorff returns the directed Hausdorff distance of two sets of
 // points: the greatest distance from a point of a to the nearest
 // point of b. It looks at b from the place of the last nearest point on and
 // gives a point up as soon as it cannot be the farthest (Taha and Hanbury
 // 2015).
-func DirectedHausdorff(a, b [][3]float64) float64 {
+func directedHausdorff(a, b [][3]float64) float64 {
 	farthest, from := 0.0, 0
 	for _, p := range a {
 		nearest := math.Inf(1)

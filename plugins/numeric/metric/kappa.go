@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// maxLabels bounds the distinct labels of Kappa, whose tables grow with the
+// maxLabels bounds the distinct labels of kappaOf, whose tables grow with the
 // square: beyond it the source runs out of memory.
 const maxLabels = 20000
 
@@ -23,16 +23,16 @@ Labels are the sorted union of both sides' values. The weight of a pair is 0 or 
 	},
 }
 
-// KappaWeight is the cost of a pair of labels at a distance in positions.
-type KappaWeight func(distance int) int64
+// kappaWeight is the cost of a pair of labels at a distance in positions.
+type kappaWeight func(distance int) int64
 
-var kappaWeights = map[string]KappaWeight{
+var kappaWeights = map[string]kappaWeight{
 	"none":      func(d int) int64 { return int64(min(d, 1)) },
 	"linear":    func(d int) int64 { return int64(d) },
 	"quadratic": func(d int) int64 { return int64(d) * int64(d) },
 }
 
-func scoreKappa(in Input, weight KappaWeight) (Score, error) {
+func scoreKappa(in Input, weight kappaWeight) (Score, error) {
 	p, err := in.single()
 	if err != nil {
 		return Score{}, err
@@ -48,7 +48,7 @@ func scoreKappa(in Input, weight KappaWeight) (Score, error) {
 		return Score{}, unscorable("%d different labels are more than %d", labels.count, maxLabels)
 	}
 	a, b := placed(p.pred, p.truth, labels)
-	return Score{Value: Kappa(a, b, labels.count, weight)}, nil
+	return Score{Value: kappaOf(a, b, labels.count, weight)}, nil
 }
 
 // placed returns the labels of the rows that scikit-learn's confusion_matrix has
@@ -81,10 +81,10 @@ func isDouble(v table.Value) bool {
 	return true
 }
 
-// Kappa returns the weighted kappa of two lists of labels 0 to count-1. The
+// kappaOf returns the weighted kappa of two lists of labels 0 to count-1. The
 // expected part is summed as numpy sums the table whose rows are the labels
 // of b and whose columns are those of a.
-func Kappa(a, b []int32, count int, weight KappaWeight) float64 {
+func kappaOf(a, b []int32, count int, weight kappaWeight) float64 {
 	inA, inB := make([]int64, count), make([]int64, count)
 	var observed int64
 	for i, x := range a {

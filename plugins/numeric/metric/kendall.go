@@ -26,7 +26,7 @@ func scoreKendall(in Input) (Score, error) {
 		if !ok {
 			return Score{}, unscorable("row %d: a word that must be there is missing", i+1)
 		}
-		inversions += Inversions(ranks)
+		inversions += inversionsOf(ranks)
 		pairs += len(t) * (len(t) - 1)
 	}
 	if pairs == 0 {
@@ -52,9 +52,9 @@ func placesOf(of, list []string) ([]int, bool) {
 	return out, true
 }
 
-// Inversions returns the number of pairs in the wrong order: i < j with
+// inversionsOf returns the number of pairs in the wrong order: i < j with
 // v[i] > v[j]. It sorts a copy by merging.
-func Inversions(v []int) int {
+func inversionsOf(v []int) int {
 	work := slices.Clone(v)
 	return mergeCount(work, make([]int, len(v)))
 }

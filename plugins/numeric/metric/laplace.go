@@ -105,14 +105,14 @@ func (l laplaceScorer) mean(in Input, ids *table.Column, rows []int, graded map[
 		if sure != sure {
 			sure = 0
 		}
-		values[i] = LaplaceLogLikelihood(graded[ids.Text(row)], pred.Float(row), sure)
+		values[i] = laplaceLogLikelihood(graded[ids.Text(row)], pred.Float(row), sure)
 	}
 	return Score{Value: Mean(values)}, nil
 }
 
-// LaplaceLogLikelihood returns the value of one row; see the metric
+// laplaceLogLikelihood returns the value of one row; see the metric
 // laplace_log_likelihood.
-func LaplaceLogLikelihood(truth, pred, confidence float64) float64 {
+func laplaceLogLikelihood(truth, pred, confidence float64) float64 {
 	s := max(confidence, 70)
 	d := min(math.Abs(truth-pred), 1000)
 	return float64(-math.Sqrt2*d)/s - libm.Log(float64(math.Sqrt2*s))

@@ -32,7 +32,7 @@ func scoreLevenshtein(in Input) (Score, error) {
 	each := make([]float64, len(truth))
 	inParallel(len(truth), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			each[i] = float64(Levenshtein([]rune(truth[i]), []rune(pred[i])))
+			each[i] = float64(levenshteinOf([]rune(truth[i]), []rune(pred[i])))
 		}
 	})
 	return Score{Value: Mean(each)}, nil
@@ -53,7 +53,7 @@ func scoreSequenceErrorRate(in Input) (Score, error) {
 		if bad != "" {
 			return Score{}, unscorable("column %q: row %d: %s is not a whole number", in.Targets[0], i+1, quote(bad))
 		}
-		edits += Levenshtein(hashes(t), hashes(p))
+		edits += levenshteinOf(hashes(t), hashes(p))
 		length += len(t)
 	}
 	return Score{Value: float64(edits) / float64(length)}, nil
@@ -105,10 +105,10 @@ func pythonInts(cell string) (list []string, bad string) {
 	return list, ""
 }
 
-// Levenshtein returns the smallest number of elements to insert, delete or
+// levenshteinOf returns the smallest number of elements to insert, delete or
 // replace that turns a into b. It works on 64 elements of a at a time (Myers
 // 1999, in the form of Hyyrö 2003), after equal ends are cut off.
-func Levenshtein[T comparable](a, b []T) int {
+func levenshteinOf[T comparable](a, b []T) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}

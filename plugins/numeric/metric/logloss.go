@@ -8,9 +8,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
-// Epsilon is the distance from 0 and 1 to which LogLoss clips: the machine
+// epsilon is the distance from 0 and 1 to which LogLoss clips: the machine
 // epsilon of float64.
-const Epsilon = 0x1p-52
+const epsilon = 0x1p-52
 
 var logLoss = Metric{
 	Name:   "log_loss",
@@ -46,7 +46,7 @@ func scoreBinaryLogLoss(p pair) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return BinaryLogLoss(truth, probs), nil
+	return binaryLogLoss(truth, probs), nil
 }
 
 func scoreColumnLogLoss(pairs []pair) (float64, error) {
@@ -76,15 +76,15 @@ func addLoss[T int64 | float64](losses []float64, truth []T, probs []float64) {
 	inParallel(len(losses), func(lo, hi int) {
 		for i, t := range truth[lo:hi] {
 			if t != 0 {
-				losses[lo+i] -= float64(float64(t) * libm.Log(clip(probs[lo+i], Epsilon, 1-Epsilon)))
+				losses[lo+i] -= float64(float64(t) * libm.Log(clip(probs[lo+i], epsilon, 1-epsilon)))
 			}
 		}
 	})
 }
 
-// BinaryLogLoss returns the mean of -ln of the probability given to what was
+// binaryLogLoss returns the mean of -ln of the probability given to what was
 // true, clipped to [Epsilon, 1-Epsilon]. Probs must be as long as truth.
-func BinaryLogLoss(truth []bool, probs []float64) float64 {
+func binaryLogLoss(truth []bool, probs []float64) float64 {
 	losses := make([]float64, len(truth))
 	inParallel(len(truth), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -92,7 +92,7 @@ func BinaryLogLoss(truth []bool, probs []float64) float64 {
 			if !truth[i] {
 				p = 1 - p
 			}
-			losses[i] = -libm.Log(clip(p, Epsilon, 1-Epsilon))
+			losses[i] = -libm.Log(clip(p, epsilon, 1-epsilon))
 		}
 	})
 	return Mean(losses)

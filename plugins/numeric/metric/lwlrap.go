@@ -52,9 +52,9 @@ func scoreLWLRAP(in Input) (Score, error) {
 				return Score{}, &Unscorable{Column: pairs[k].pred.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing or not finite"}
 			}
 		}
-		precision, labels := LabelRankingPrecision(relevant, row)
+		precision, labels := labelRankingPrecision(relevant, row)
 		if ints != nil {
-			precision, labels = LabelRankingPrecision(relevant, ints(i))
+			precision, labels = labelRankingPrecision(relevant, ints(i))
 		}
 		sum += float64(precision * float64(labels))
 		weight += float64(labels)
@@ -85,9 +85,9 @@ func integerScores(pairs []pair) func(row int) []int64 {
 	}
 }
 
-// LabelRankingPrecision returns the precision of one row (see the metric
+// labelRankingPrecision returns the precision of one row (see the metric
 // lwlrap) and the number of its true labels.
-func LabelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (precision float64, labels int) {
+func labelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (precision float64, labels int) {
 	var own []T
 	for k, r := range relevant {
 		if r {

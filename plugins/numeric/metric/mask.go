@@ -12,23 +12,23 @@ import (
 
 // A Mask is a set of pixels, numbered from 0, of a picture with Size pixels:
 // ascending runs [from, to) that do not touch twice.
-type Mask struct {
+type mask struct {
 	Size int
 	Runs [][2]int
 }
 
-// DecodeRLE reads a mask written as pairs "start length" in white space,
+// decodeRLE reads a mask written as pairs "start length" in white space,
 // counted from 1. Blank text is the empty mask. Numbers are read as Python's
 // int() reads them. Starts must not descend, starts and lengths be positive,
 // and runs not overlap; runs are cut at the picture's end. Of an odd number of
 // words, one gives the empty mask, three use the only length for both starts,
 // and more are refused, as arrays of those lengths combine in numpy.
-func DecodeRLE(text string, size int) (Mask, error) {
+func decodeRLE(text string, size int) (mask, error) {
 	starts, lengths, err := readRuns(text)
 	if err != nil {
-		return Mask{}, err
+		return mask{}, err
 	}
-	mask := Mask{Size: size, Runs: make([][2]int, 0, len(starts))}
+	out := mask{Size: size, Runs: make([][2]int, 0, len(starts))}
 	end := 0
 	for i, start := range starts {
 		lo := start - 1
@@ -40,12 +40,12 @@ func DecodeRLE(text string, size int) (Mask, error) {
 			continue
 		}
 		if lo < end {
-			return Mask{}, fmt.Errorf("runs overlap at %d", start)
+			return mask{}, fmt.Errorf("runs overlap at %d", start)
 		}
-		mask.Runs = append(mask.Runs, [2]int{lo, hi})
+		out.Runs = append(out.Runs, [2]int{lo, hi})
 		end = hi
 	}
-	return mask, nil
+	return out, nil
 }
 
 func readRuns(text string) (starts, lengths []int, err error) {
@@ -154,7 +154,7 @@ func pixelNumber(w string) (int64, width, bool) {
 }
 
 // Area returns the number of pixels.
-func (m Mask) Area() int {
+func (m mask) Area() int {
 	n := 0
 	for _, r := range m.Runs {
 		n += r[1] - r[0]
@@ -163,7 +163,7 @@ func (m Mask) Area() int {
 }
 
 // Shared returns the number of pixels that both masks have.
-func (m Mask) Shared(o Mask) int {
+func (m mask) Shared(o mask) int {
 	n, i, j := 0, 0, 0
 	for i < len(m.Runs) && j < len(o.Runs) {
 		a, b := m.Runs[i], o.Runs[j]
@@ -225,7 +225,7 @@ func (s maskSize) sizes(answers *table.Table) ([][2]int, error) {
 }
 
 // maskPair is one picture.
-type maskPair struct{ truth, pred Mask }
+type maskPair struct{ truth, pred mask }
 
 // masks decodes both sides of the only target. Empty is a word that stands
 // for an empty mask, if not "".
@@ -247,10 +247,10 @@ func (s maskSize) masks(in Input, empty string) ([]maskPair, error) {
 			truth[i] = ""
 		}
 		pixels := sizes[i][0] * sizes[i][1]
-		if out[i].pred, err = DecodeRLE(pred[i], pixels); err != nil {
+		if out[i].pred, err = decodeRLE(pred[i], pixels); err != nil {
 			return nil, unscorable("column %q: row %d: mask: %v", in.Targets[0], i+1, err)
 		}
-		if out[i].truth, err = DecodeRLE(truth[i], pixels); err != nil {
+		if out[i].truth, err = decodeRLE(truth[i], pixels); err != nil {
 			return nil, unscorable("the answers of row %d are no mask", i+1)
 		}
 	}

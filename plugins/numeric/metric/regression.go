@@ -96,7 +96,7 @@ func scoreRMSLE(in Input) (Score, error) {
 				return 0, unscorable("row %d: the logarithm of a negative value is not defined", i+1)
 			}
 		}
-		return RMSE(truth.log1p(), pred.log1p()), nil
+		return rmseOf(truth.log1p(), pred.log1p()), nil
 	})
 }
 
@@ -114,14 +114,14 @@ func (a numbers) log1p() []float64 {
 
 func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }
 
-// MSE returns the mean of (truth-pred)². No rows give NaN.
-func MSE(truth, pred []float64) float64 { return minus(truth, pred).meanSquare() }
+// mseOf returns the mean of (truth-pred)². No rows give NaN.
+func mseOf(truth, pred []float64) float64 { return minus(truth, pred).meanSquare() }
 
-// RMSE returns the root of MSE.
-func RMSE(truth, pred []float64) float64 { return math.Sqrt(MSE(truth, pred)) }
+// rmseOf returns the root of mseOf.
+func rmseOf(truth, pred []float64) float64 { return math.Sqrt(mseOf(truth, pred)) }
 
-// MAE returns the mean of |truth-pred|. No rows give NaN.
-func MAE(truth, pred []float64) float64 { return minus(truth, pred).meanSize() }
+// maeOf returns the mean of |truth-pred|. No rows give NaN.
+func maeOf(truth, pred []float64) float64 { return minus(truth, pred).meanSize() }
 
 func log1pAll(v []float64) []float64 {
 	out := make([]float64, len(v))

@@ -80,7 +80,7 @@ func TestDecodeRLEBeyondPictures(t *testing.T) {
 		"1 2 9 9223372036854775807 10 2":             4,
 		"1 2 18446744073709551616 18446744073709551": 2,
 	} {
-		mask, err := DecodeRLE(text, 30)
+		mask, err := decodeRLE(text, 30)
 		got := mask.Area()
 		if err != nil {
 			got = -1

@@ -24,12 +24,12 @@ func scoreWeightedAUC(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	return Score{Value: WeightedAUC(truth, scores)}, nil
+	return Score{Value: weightedAUCOf(truth, scores)}, nil
 }
 
-// WeightedAUC returns the area described at the metric weighted_auc. Both
+// weightedAUCOf returns the area described at the metric weighted_auc. Both
 // classes must occur and scores be finite.
-func WeightedAUC(truth []bool, scores []float64) float64 {
+func weightedAUCOf(truth []bool, scores []float64) float64 {
 	positive, negative := splitKeys(truth, scores)
 	slices.Sort(positive)
 	slices.Sort(negative)

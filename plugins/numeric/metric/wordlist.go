@@ -68,14 +68,14 @@ func scoreMAP(in Input, k int) (Score, error) {
 	}
 	each := make([]float64, len(truth))
 	for i := range each {
-		each[i] = AveragePrecisionAtK(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
+		each[i] = averagePrecisionAt(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
 	}
 	return Score{Value: Mean(each)}, nil
 }
 
-// AveragePrecisionAtK returns the average precision of the first k words of
+// averagePrecisionAt returns the average precision of the first k words of
 // pred: see the metric map_at_k.
-func AveragePrecisionAtK(truth map[string]bool, pred []string, k int) float64 {
+func averagePrecisionAt(truth map[string]bool, pred []string, k int) float64 {
 	if len(truth) == 0 || k <= 0 {
 		return 0
 	}
@@ -162,7 +162,7 @@ func scoreJaccard(in Input, refuse bool) (Score, error) {
 		if len(a)+len(b) == 0 && refuse {
 			return Score{}, unscorable("row %d has no words, and none are expected: its index is not defined", i+1)
 		}
-		each[i] = Jaccard(a, b)
+		each[i] = jaccardOf(a, b)
 	}
 	if len(all) < 2 && !refuse {
 		return Score{}, unscorable("there are fewer than two different words")
@@ -170,8 +170,8 @@ func scoreJaccard(in Input, refuse bool) (Score, error) {
 	return Score{Value: Mean(each)}, nil
 }
 
-// Jaccard returns |a∩b| / |a∪b|, 0 for two empty sets.
-func Jaccard[T comparable](a, b map[T]bool) float64 {
+// jaccardOf returns |a∩b| / |a∪b|, 0 for two empty sets.
+func jaccardOf[T comparable](a, b map[T]bool) float64 {
 	shared := 0
 	for x := range a {
 		if b[x] {
