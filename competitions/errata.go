@@ -23,9 +23,6 @@ type change struct {
 	pins    *Checksums
 }
 
-// remakes reports whether the change can make other prepared files.
-func (c change) remakes() bool { return len(c.locals) > 0 || c.prepare != nil }
-
 var versionName = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
 
 // errataSchema is what an errata block may hold.
@@ -106,7 +103,8 @@ func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
 // At returns the definition in another version: v1, or one that an errata
 // block makes. Later versions build on the earlier ones. The pins of v1 say
 // nothing about versions that prepare in another way and are dropped there,
-// unless the version has its own.
+// unless the version has its own. A version prepares in another way if it has
+// its own prepare block, or changes a local that the block reads.
 func (d *Definition) At(version string) (*Definition, error) {
 	if version == d.Version {
 		return d, nil
@@ -136,7 +134,7 @@ func (d *Definition) apply(c change) {
 	}
 	d.locals = merged
 	d.Flags = append(slices.Clip(d.Flags), c.flags...)
-	if c.remakes() || c.pins != nil {
+	if c.prepare != nil || c.pins != nil || d.prepareReads(c.locals) {
 		d.Checksums, d.pinsVersion = Checksums{}, c.version
 	}
 	if c.pins != nil {
@@ -148,6 +146,29 @@ func (d *Definition) apply(c change) {
 	if c.grade != nil {
 		d.Grade = blockOf(c.grade)
 	}
+}
+
+// prepareReads reports whether the prepare block reads one of the locals, itself
+// or through others.
+func (d *Definition) prepareReads(changed locals) bool {
+	body, ok := d.Prepare.Body.(*hclsyntax.Body)
+	if !ok {
+		return false
+	}
+	names := referenced(body)
+	for i := 0; i < len(names); i++ { // names grows
+		if _, ok := changed[names[i]]; ok {
+			return true
+		}
+		if attr, ok := d.locals[names[i]]; ok {
+			for _, name := range localNames(attr.Expr) {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return false
 }
 
 func blockOf(b *hclsyntax.Block) Block {

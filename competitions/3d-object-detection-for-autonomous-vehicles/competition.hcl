@@ -17,18 +17,17 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   source "kaggle" {}
 
   locals {
-    parts = ["train", "test"]
-    # The tables of both parts, and those that are the same in both.
-    tables = ["log", "map", "scene", "sample", "sample_data", "ego_pose", "calibrated_sensor"]
-    common = ["attribute", "category", "sensor", "visibility"]
-    # The logs that the map of each part lists: in v1 both list those of the test part.
-    map_logs = { train = "test", test = "test" }
+    # The tables of both parts: those that are divided, those that only train has, those that stay whole. Then the map.
+    divided  = ["log", "map", "scene", "sample", "sample_data", "ego_pose", "calibrated_sensor"]
+    labels   = ["sample_annotation", "instance"]
+    whole    = [for name in ["attribute", "category", "sensor", "visibility"] : "data/${name}.json"]
+    map_logs = { train = "test", test = "test" } # whose logs the map of each part lists: see the errata
   }
 
   prepare {
     locals {
       # Everything that was recorded on one drive goes to one part. A scene has the token of its log.
-      raw     = { for name in concat(tables, ["sample_annotation", "instance"]) : name => json("train_data/${name}.json") }
+      raw     = { for name in concat(divided, labels) : name => json("train_data/${name}.json") }
       drives  = train_test_split(raw.log.token, { test_size = 0.2, random_state = 0 })
       samples = { for part, logs in drives : part => where_in(raw.sample, "scene_token", logs) }
       boxes   = csv("train.csv", { floats = "fast" })
@@ -40,7 +39,8 @@ competition "3d-object-detection-for-autonomous-vehicles" {
       answers = group_join(lines, ["Id"], "PredictionString", " ", { sort = false })
 
       # What belongs to the samples of a part: the sensor files, the poses and the calibrations that they name.
-      data = { for part, r in rows : part => where_in(raw.sample_data, "sample_token", r.Id) }
+      data  = { for part, r in rows : part => where_in(raw.sample_data, "sample_token", r.Id) }
+      notes = where_in(raw.sample_annotation, "sample_token", rows.train.Id)
       written = { for part, logs in drives : part => {
         log               = where_in(raw.log, "token", logs)
         map               = [with_fields(raw.map[0], { log_tokens = drives[map_logs[part]] })]
@@ -49,8 +49,9 @@ competition "3d-object-detection-for-autonomous-vehicles" {
         sample_data       = data[part]
         ego_pose          = take(raw.ego_pose, positions(raw.ego_pose.token, data[part].ego_pose_token))
         calibrated_sensor = take(raw.calibrated_sensor, positions(raw.calibrated_sensor.token, unique(data[part].calibrated_sensor_token)))
+        sample_annotation = notes
+        instance          = where_in(raw.instance, "token", notes.instance_token)
       } }
-      notes = where_in(raw.sample_annotation, "sample_token", rows.train.Id)
       files = table({
         part = isin(raw.sample_data.sample_token, rows.test.Id) ? "test" : "train"
         kind = raw.sample_data.fileformat == "jpeg" ? "images" : "lidar"
@@ -61,18 +62,12 @@ competition "3d-object-detection-for-autonomous-vehicles" {
       table "train.csv" { rows = rows.train }
       table "sample_submission.csv" { rows = table({ Id = rows.test.Id, PredictionString = "" }) }
       json "{each.key}.json" {
-        for_each = { for p in setproduct(parts, tables) : "${p[0]}_data/${p[1]}" => p }
+        for_each = { for p in concat(setproduct(["train", "test"], divided), setproduct(["train"], labels)) : "${p[0]}_data/${p[1]}" => p }
         value    = written[each.value[0]][each.value[1]]
       }
-      json "train_data/sample_annotation.json" { value = notes }
-      json "train_data/instance.json" { value = where_in(raw.instance, "token", notes.instance_token) }
-      copy "{each.key}.json" {
-        for_each = { for p in setproduct(parts, common) : "${p[0]}_data/${p[1]}" => p[1] }
-        from     = "train_data/${each.value}.json"
-      }
-      copy "{each.key}_maps/map_raster_palo_alto.png" {
-        for_each = parts
-        from     = "train_maps/map_raster_palo_alto.png"
+      copy "{each.key}" {
+        for_each = { for p in setproduct(["train", "test"], concat(whole, ["maps/map_raster_palo_alto.png"])) : "${p[0]}_${p[1]}" => "train_${p[1]}" }
+        from     = each.value
       }
       files "{part}_{kind}/{name}" {
         from = "train_{kind}/{name}"

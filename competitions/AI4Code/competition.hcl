@@ -35,10 +35,7 @@ competition "AI4Code" {
       test_orders = where_in(orders, "id", test.id)
     }
     public {
-      files "train/{id}.json" {
-        from = "train/{id}.json"
-        each = train
-      }
+      files "train/{id}.json" { each = train }
       files "test/{id}.json" {
         from = "train/{id}.json"
         each = test

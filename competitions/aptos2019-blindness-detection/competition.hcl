@@ -24,10 +24,7 @@ competition "aptos2019-blindness-detection" {
       table "train.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "diagnosis") }
       table "sample_submission.csv" { rows = fill(parts.test, ["diagnosis"], 0) }
-      files "train_images/{id_code}.png" {
-        from = "train_images/{id_code}.png"
-        each = parts.train
-      }
+      files "train_images/{id_code}.png" { each = parts.train }
       files "test_images/{id_code}.png" {
         from = "train_images/{id_code}.png"
         each = parts.test

@@ -26,11 +26,8 @@ competition "bms-molecular-translation" {
     public {
       table "train_labels.csv" { rows = drop(parts.train, "a", "b", "c") }
       table "sample_submission.csv" { rows = fill(test, ["InChI"], "InChI=1S/H2O/h1H2") }
-      copy "extra_approved_InChIs.csv" { from = "extra_approved_InChIs.csv" }
-      files "train/{a}/{b}/{c}/{image_id}.png" {
-        from = "train/{a}/{b}/{c}/{image_id}.png"
-        each = parts.train
-      }
+      copy "extra_approved_InChIs.csv" {}
+      files "train/{a}/{b}/{c}/{image_id}.png" { each = parts.train }
       files "test/{a}/{b}/{c}/{image_id}.png" {
         from = "train/{a}/{b}/{c}/{image_id}.png"
         each = parts.test

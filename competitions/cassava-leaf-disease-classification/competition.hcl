@@ -37,11 +37,8 @@ competition "cassava-leaf-disease-classification" {
     public {
       table "train.csv" { rows = train }
       table "sample_submission.csv" { rows = fill(test, ["label"], 4) }
-      copy "label_num_to_disease_map.json" { from = "label_num_to_disease_map.json" }
-      files "train_images/{image_id}" {
-        from = "train_images/{image_id}"
-        each = train
-      }
+      copy "label_num_to_disease_map.json" {}
+      files "train_images/{image_id}" { each = train }
       files "test_images/{image_id}" {
         from = "train_images/{image_id}"
         each = test

@@ -29,7 +29,7 @@ competition "cdiscount-image-classification-challenge" {
       bson "test.bson" { rows = drop(test, "category_id") }
       bson "train_example.bson" { rows = head(train, 100) }
       table "sample_submission.csv" { rows = fill(answers, ["category_id"], 1000010653) }
-      copy "category_names.csv" { from = "category_names.csv" }
+      copy "category_names.csv" {}
     }
     private {
       table "answers.csv" { rows = answers }

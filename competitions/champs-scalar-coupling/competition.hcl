@@ -47,10 +47,7 @@ competition "champs-scalar-coupling" {
       table "scalar_coupling_contributions.csv" {
         rows = where_in(csv("scalar_coupling_contributions.csv"), "molecule_name", known)
       }
-      files "structures/{molecule_name}.xyz" {
-        from = "structures/{molecule_name}.xyz"
-        each = placed
-      }
+      files "structures/{molecule_name}.xyz" { each = placed }
     }
     private {
       table "answers.csv" { rows = test }

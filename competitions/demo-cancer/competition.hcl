@@ -28,7 +28,7 @@ competition "demo-cancer" {
       table "train.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "malignant") }
       table "sample_submission.csv" { rows = table({ id = parts.test.id, malignant = 0.5 }) }
-      copy "LICENCE.txt" { from = "LICENCE.txt" }
+      copy "LICENCE.txt" {}
     }
     private {
       table "test.csv" { rows = select(parts.test, "id", "malignant") }

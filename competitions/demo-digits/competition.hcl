@@ -27,7 +27,7 @@ competition "demo-digits" {
       table "train.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "digit") }
       table "sample_submission.csv" { rows = table({ id = parts.test.id, digit = 0 }) }
-      copy "LICENCE.txt" { from = "LICENCE.txt" }
+      copy "LICENCE.txt" {}
     }
     private {
       table "test.csv" { rows = select(parts.test, "id", "digit") }

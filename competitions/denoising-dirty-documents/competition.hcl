@@ -26,22 +26,10 @@ competition "denoising-dirty-documents" {
       ids     = "${stem(cleaned.path)}_${cleaned.row}_${cleaned.column}"
     }
     public {
-      files "train/{name}" {
-        from = "train/{name}"
-        each = pages.train
-      }
-      copy "train" {
-        from   = "train"
-        except = ["*.png"]
-      }
-      files "train_cleaned/{name}" {
-        from = "train_cleaned/{name}"
-        each = where_not_in(files("train_cleaned/*.png"), "name", pages.test.name)
-      }
-      copy "train_cleaned" {
-        from   = "train_cleaned"
-        except = ["*.png"]
-      }
+      files "train/{name}" { each = pages.train }
+      copy "train" { except = ["*.png"] }
+      files "train_cleaned/{name}" { each = where_not_in(files("train_cleaned/*.png"), "name", pages.test.name) }
+      copy "train_cleaned" { except = ["*.png"] }
       files "test/{name}" {
         from = "train/{name}"
         each = pages.test

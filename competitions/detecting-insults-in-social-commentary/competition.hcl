@@ -22,7 +22,7 @@ competition "detecting-insults-in-social-commentary" {
       gold = select(csv("test_with_solutions.csv"), "Insult", "Date", "Comment")
     }
     public {
-      copy "train.csv" { from = "train.csv" }
+      copy "train.csv" {}
       table "test.csv" { rows = drop(gold, "Insult") }
       table "sample_submission_null.csv" { rows = fill(gold, ["Insult"], 0) }
     }

@@ -27,10 +27,7 @@ competition "dog-breed-identification" {
     public {
       table "labels.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(answers, breeds, 1 / length(breeds)) }
-      files "train/{id}.jpg" {
-        from = "train/{id}.jpg"
-        each = parts.train
-      }
+      files "train/{id}.jpg" { each = parts.train }
       files "test/{id}.jpg" {
         from = "train/{id}.jpg"
         each = parts.test

@@ -35,10 +35,7 @@ competition "freesound-audio-tagging-2019" {
       test      = filter(published, published.usage == "Private")
     }
     public {
-      copy "." {
-        from   = "."
-        except = ["FSDKaggle2019.meta*"]
-      }
+      copy "." { except = ["FSDKaggle2019.meta*"] }
     }
     private {
       table "test.csv" { rows = multi_hot(select(test, "fname", "labels"), "labels", classes, ",") }

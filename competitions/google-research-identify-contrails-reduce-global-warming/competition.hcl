@@ -36,16 +36,13 @@ competition "google-research-identify-contrails-reduce-global-warming" {
       })
     }
     public {
-      files "train/{record_id}/{file}" {
-        from = "train/{record_id}/{file}"
-        each = cross(train, "file", concat(bands, masks))
-      }
+      files "train/{record_id}/{file}" { each = cross(train, "file", concat(bands, masks)) }
       files "test/{record_id}/{file}" {
         from = "train/{record_id}/{file}"
         each = cross(test, "file", bands)
       }
-      copy "validation" { from = "validation" }
-      copy "validation_metadata.json" { from = "validation_metadata.json" }
+      copy "validation" {}
+      copy "validation_metadata.json" {}
       json "train_metadata.json" { value = parts.train }
       table "sample_submission.csv" {
         rows = assign(answers, { encoded_pixels = python_choice(answers, ["1 3 10 5", "-"], { random_state = 0 }).rows })

@@ -34,10 +34,10 @@ competition "h-and-m-personalized-fashion-recommendations" {
     }
     public {
       table "transactions_train.csv" { rows = train }
-      copy "articles.csv" { from = "articles.csv" }
-      copy "customers.csv" { from = "customers.csv" }
-      copy "sample_submission.csv" { from = "sample_submission.csv" }
-      copy "images" { from = "images" }
+      copy "articles.csv" {}
+      copy "customers.csv" {}
+      copy "sample_submission.csv" {}
+      copy "images" {}
     }
     private {
       table "answers.csv" {

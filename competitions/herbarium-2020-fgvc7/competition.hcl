@@ -37,10 +37,7 @@ competition "herbarium-2020-fgvc7" {
         indent    = 4
         sort_keys = true
       }
-      files "nybg2020/train/{file_name}" {
-        from = "nybg2020/train/{file_name}"
-        each = train.file_name
-      }
+      files "nybg2020/train/{file_name}" { each = train.file_name }
       json "nybg2020/test/metadata.json" {
         value     = drop_fields(with_fields(source, { images = with_fields(test, { id = text(number), file_name = name }) }), ["annotations", "categories", "regions"])
         indent    = 4

@@ -36,10 +36,7 @@ competition "herbarium-2021-fgvc8" {
         indent    = 4
         sort_keys = true
       }
-      files "train/{file_name}" {
-        from = "train/{file_name}"
-        each = train.file_name
-      }
+      files "train/{file_name}" { each = train.file_name }
       json "test/metadata.json" {
         value     = drop_fields(with_fields(source, { images = with_fields(test, { id = text(number), file_name = name }) }), ["annotations", "categories", "institutions"])
         indent    = 4

@@ -28,10 +28,7 @@ competition "histopathologic-cancer-detection" {
     public {
       table "train_labels.csv" { rows = train }
       table "sample_submission.csv" { rows = fill(test, ["label"], 0) }
-      files "train/{id}.tif" {
-        from = "train/{id}.tif"
-        each = train
-      }
+      files "train/{id}.tif" { each = train }
       files "test/{id}.tif" {
         from = "train/{id}.tif"
         each = test

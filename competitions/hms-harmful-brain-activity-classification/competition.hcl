@@ -41,22 +41,13 @@ competition "hms-harmful-brain-activity-classification" {
       table "train.csv" { rows = train }
       table "test.csv" { rows = select(test, told_of_test) }
       table "sample_submission.csv" { rows = fill(gold, classes, 1 / length(classes)) }
-      copy "example_figures" { from = "example_figures" }
-      files "train_eegs/{eeg_id}.parquet" {
-        from = "train_eegs/{eeg_id}.parquet"
-        each = train
-      }
-      files "test_eegs/{eeg_id}.parquet" {
-        from = "train_eegs/{eeg_id}.parquet"
-        each = test
-      }
-      files "train_spectrograms/{spectrogram_id}.parquet" {
-        from = "train_spectrograms/{spectrogram_id}.parquet"
-        each = train
-      }
-      files "test_spectrograms/{spectrogram_id}.parquet" {
-        from = "train_spectrograms/{spectrogram_id}.parquet"
-        each = test
+      copy "example_figures" {}
+      files "train_eegs/{eeg_id}.parquet" { each = train }
+      files "train_spectrograms/{spectrogram_id}.parquet" { each = train }
+      files "test_{each.key}.parquet" {
+        for_each = ["eegs/{eeg_id}", "spectrograms/{spectrogram_id}"]
+        from     = "train_${each.key}.parquet"
+        each     = test
       }
     }
     private {

@@ -28,10 +28,7 @@ competition "hotel-id-2021-fgvc8" {
       table "sample_submission.csv" {
         rows = table({ image = parts.test.image, hotel_id = "36363 53586 18807 64314 60181" })
       }
-      files "train_images/{chain}/{image}" {
-        from = "train_images/{chain}/{image}"
-        each = parts.train
-      }
+      files "train_images/{chain}/{image}" { each = parts.train }
       files "test_images/{image}" {
         from = "train_images/{chain}/{image}"
         each = parts.test

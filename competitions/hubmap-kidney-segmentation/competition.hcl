@@ -38,10 +38,7 @@ competition "hubmap-kidney-segmentation" {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = sample }
       table "test/sample_submission.csv" { rows = sample }
-      files "train/{id}{end}" {
-        from = "train/{id}{end}"
-        each = cross(parts.train, "end", [".tiff", ".json", "-anatomical-structure.json"])
-      }
+      files "train/{id}{end}" { each = cross(parts.train, "end", [".tiff", ".json", "-anatomical-structure.json"]) }
       files "test/{id}{end}" {
         from = "train/{id}{end}"
         each = cross(test, "end", test_files)

@@ -29,11 +29,8 @@ competition "icecube-neutrinos-in-deep-ice" {
       parquet "train_meta.parquet" { rows = where_in(events, "batch_id", batches.train) }
       parquet "test_meta.parquet" { rows = drop(test, "azimuth", "zenith") }
       table "sample_submission.csv" { rows = fill(answers, ["azimuth", "zenith"], 1) }
-      copy "sensor_geometry.csv" { from = "sensor_geometry.csv" }
-      files "train/{name}" {
-        from = "train/{name}"
-        each = where_in(pulses, "batch_id", batches.train)
-      }
+      copy "sensor_geometry.csv" {}
+      files "train/{name}" { each = where_in(pulses, "batch_id", batches.train) }
       files "test/{name}" {
         from = "train/{name}"
         each = where_in(pulses, "batch_id", batches.test)

@@ -25,11 +25,8 @@ competition "imet-2020-fgvc7" {
     public {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(parts.test, ["attribute_ids"], "0 1 2") }
-      copy "labels.csv" { from = "labels.csv" }
-      files "train/{id}.png" {
-        from = "train/{id}.png"
-        each = parts.train
-      }
+      copy "labels.csv" {}
+      files "train/{id}.png" { each = parts.train }
       files "test/{id}.png" {
         from = "train/{id}.png"
         each = parts.test

@@ -18,8 +18,7 @@ competition "inaturalist-2019-fgvc6" {
   source "kaggle" {}
 
   locals {
-    # Whether the images of the validation set are public, too; its labels always are.
-    with_validation = false
+    with_validation = false # whether the images of the validation set are public, too; its labels always are
   }
 
   prepare {
@@ -31,41 +30,37 @@ competition "inaturalist-2019-fgvc6" {
       images      = source.images
       parts       = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.12, random_state = 0, shuffle_from = 5 })
       train       = take(images, parts.train)
-      packed      = with_validation ? concat(train.file_name, json("val2019.json").images.file_name) : train.file_name
       order       = python_shuffle(parts.test, { random_state = 0 }).rows
       test        = take(images, order)
       name        = basename(test.file_name)
+      packed      = with_validation ? concat(train.file_name, json("val2019.json").images.file_name) : train.file_name
       answers     = table({ id = test.id, predicted = take(annotations.category_id, order) })
+      indexes = {
+        train = with_fields(source, { annotations = take(annotations, parts.train), images = train })
+        test  = drop_fields(with_fields(source, { images = with_fields(test, { file_name = "test2019/${name}" }) }), ["annotations", "categories"])
+      }
+      archives = {
+        train_val = table({ name = after(packed, "/"), file_name = packed })
+        test      = table({ name = name, file_name = test.file_name })
+      }
     }
     public {
-      json "train2019.json" {
-        value     = with_fields(source, { annotations = take(annotations, parts.train), images = train })
+      copy "val2019.json" {}
+      json "{each.key}2019.json" {
+        for_each  = ["train", "test"]
+        value     = indexes[each.key]
         indent    = 4
         sort_keys = true
       }
-      copy "val2019.json" { from = "val2019.json" }
-      json "test2019.json" {
-        value     = drop_fields(with_fields(source, { images = with_fields(test, { file_name = "test2019/${name}" }) }), ["annotations", "categories"])
-        indent    = 4
-        sort_keys = true
-      }
-
       # Neither archive is compressed, in spite of its name.
-      archive "train_val2019.tar.gz" {
-        format = "tar"
+      archive "{each.key}2019.tar.gz" {
+        for_each = ["train_val", "test"]
+        format   = "tar"
         files "{name}" {
           from = "{file_name}"
-          each = table({ name = after(packed, "/"), file_name = packed })
+          each = archives[each.key]
         }
       }
-      archive "test2019.tar.gz" {
-        format = "tar"
-        files "{name}" {
-          from = "{file_name}"
-          each = table({ name = name, file_name = test.file_name })
-        }
-      }
-
       # 654 is the first number from 0 to 1009 of random.Random(42), drawn again for every row.
       table "kaggle_sample_submission.csv" { rows = fill(answers, ["predicted"], 654) }
     }

@@ -23,10 +23,7 @@ competition "invasive-species-monitoring" {
     # contain the images. No score depends on it.
     public {
       archive "train.7z" {
-        files "train/{name}.jpg" {
-          from = "train/{name}.jpg"
-          each = parts.train
-        }
+        files "train/{name}.jpg" { each = parts.train }
       }
       archive "test.7z" {
         files "test/{name}.jpg" {

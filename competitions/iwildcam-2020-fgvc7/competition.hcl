@@ -50,11 +50,8 @@ competition "iwildcam-2020-fgvc7" {
       json "iwildcam2020_test_information.json" {
         value = object({ images = test, categories = pandas_records(given.categories), info = given.info })
       }
-      copy "iwildcam2020_megadetector_results.json" { from = "iwildcam2020_megadetector_results.json" }
-      files "train/{id}.jpg" {
-        from = "train/{id}.jpg"
-        each = train.id
-      }
+      copy "iwildcam2020_megadetector_results.json" {}
+      files "train/{id}.jpg" { each = train.id }
       files "test/{id}.jpg" {
         from = "train/{id}.jpg"
         each = test.id

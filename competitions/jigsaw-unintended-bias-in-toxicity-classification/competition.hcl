@@ -22,7 +22,7 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
       test = csv("test_private_expanded.csv")
     }
     public {
-      copy "train.csv" { from = "train.csv" }
+      copy "train.csv" {}
       table "test.csv" { rows = select(test, "id", "comment_text") }
       table "sample_submission.csv" { rows = table({ id = test.id, prediction = real(0) }) }
     }

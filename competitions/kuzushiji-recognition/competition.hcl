@@ -31,7 +31,7 @@ competition "kuzushiji-recognition" {
     public {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(test, ["labels"], "U+003F 1 1 U+FF2F 2 2") }
-      copy "unicode_translation.csv" { from = "unicode_translation.csv" }
+      copy "unicode_translation.csv" {}
       archive "train_images.zip" {
         files "{image_id}.jpg" {
           from = "train/{image_id}.jpg"

@@ -30,10 +30,7 @@ competition "leaf-classification" {
       table "train.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "species") }
       table "sample_submission.csv" { rows = fill(answers, species, 1 / length(species)) }
-      files "images/{id}.jpg" {
-        from = "images/{id}.jpg"
-        each = concat(parts.train.id, parts.test.id)
-      }
+      files "images/{id}.jpg" { each = concat(parts.train.id, parts.test.id) }
     }
     private {
       table "test.csv" { rows = answers }

@@ -18,8 +18,8 @@ competition "mlsp-2013-birds" {
   source "kaggle" {}
 
   locals {
-    set      = "mlsp_contest_dataset"
-    segments = ["histogram_of_segments", "segment_features", "segment_rectangles"]
+    set       = "mlsp_contest_dataset"
+    unchanged = ["essential_data/species_list.txt", "supplemental_data/segment_clusters.bmp", "supplemental_data/segment_mosaic.bmp"]
     # The files of a recording: their folders and suffixes.
     recordings = {
       "essential_data/src_wavs"                   = "wav"
@@ -27,7 +27,10 @@ competition "mlsp-2013-birds" {
       "supplemental_data/spectrograms"            = "bmp"
       "supplemental_data/supervised_segmentation" = "bmp"
     }
-    unchanged = ["essential_data/species_list.txt", "supplemental_data/segment_clusters.bmp", "supplemental_data/segment_mosaic.bmp"]
+    # The tables of text and their headers; the reference writes the first segment table's header into all three.
+    labels   = "essential_data/rec_labels_test_hidden"
+    segments = [for name in ["histogram_of_segments", "segment_features", "segment_rectangles"] : "supplemental_data/${name}"]
+    headers  = merge({ (labels) = "rec_id,[labels]" }, { for path in segments : path => "rec_id,[histogram of segment features]" })
   }
 
   prepare {
@@ -42,35 +45,27 @@ competition "mlsp-2013-birds" {
       names     = where_in(csv("${set}/essential_data/rec_id2filename.txt"), "rec_id", old)
       kept      = assign(names, { rec_id = map(names.rec_id, old, numbers) })
 
-      # Tables whose rows are a number, a comma, and a remainder that stays as it is.
-      paths = merge({ labels = "essential_data/rec_labels_test_hidden" }, { for name in segments : name => "supplemental_data/${name}" })
-      lines = { for name, path in paths : name => skip(text_lines("${set}/${path}.txt", { all_ends = true }), 1) }
-      all   = { for name, l in lines : name => table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }) }
-      rows  = { for name, t in all : name => where_in(t, "rec_id", old) }
-      new   = { for name, t in rows : name => assign(t, { rec_id = map(t.rec_id, old, numbers) }) }
-      shown = isin(new.labels.rec_id, test_ids) ? "?" : new.labels.rest
+      # The rows of the tables of text are a number, a comma, and a remainder that stays as it is.
+      lines = { for path, header in headers : path => skip(text_lines("${set}/${path}.txt", { all_ends = true }), 1) }
+      all   = { for path, l in lines : path => table({ rec_id = integer(before(l, ",")), rest = after(l, ",") }) }
+      rows  = { for path, t in all : path => where_in(t, "rec_id", old) }
+      new   = { for path, t in rows : path => assign(t, { rec_id = map(t.rec_id, old, numbers) }) }
+      truth = new[labels]
+      shown = { for path, t in new : path => assign(t, { rest = isin(t.rec_id, path == labels ? test_ids : []) ? "?" : t.rest }) }
 
-      pairs = cross(where_in(new.labels, "rec_id", test_ids), "species", range(19))
-      asked = cross(where_in(new_folds, "rec_id", test_ids), "species", range(19))
-      answers = table({
-        Id          = pairs.rec_id * 100 + pairs.species
-        Probability = list_holds(pairs.rest, ",", pairs.species) ? 1 : 0
-      })
+      pairs   = cross(where_in(truth, "rec_id", test_ids), "species", range(19))
+      asked   = cross(where_in(new_folds, "rec_id", test_ids), "species", range(19))
+      answers = table({ Id = pairs.rec_id * 100 + pairs.species, Probability = list_holds(pairs.rest, ",", pairs.species) ? 1 : 0 })
     }
     public {
       table "essential_data/CVfolds_2.txt" { rows = new_folds }
       table "essential_data/rec_id2filename.txt" { rows = kept }
-      text "essential_data/rec_labels_test_hidden.txt" {
-        header = "rec_id,[labels]"
-        lines  = shown == "" ? text(new.labels.rec_id) : "${new.labels.rec_id},${shown}"
-      }
-      # The reference writes the first table's header into all three.
-      text "supplemental_data/{each.key}.txt" {
-        for_each = segments
-        header   = "rec_id,[histogram of segment features]"
-        lines    = "${new[each.key].rec_id},${new[each.key].rest}"
-      }
       table "sample_submission.csv" { rows = table({ Id = asked.rec_id * 100 + asked.species, Probability = 0 }) }
+      text "{each.key}.txt" {
+        for_each = headers
+        header   = each.value
+        lines    = shown[each.key].rest == "" ? text(shown[each.key].rec_id) : "${shown[each.key].rec_id},${shown[each.key].rest}"
+      }
       copy "{each.key}" {
         for_each = unchanged
         from     = "${set}/${each.key}"

@@ -42,15 +42,15 @@ competition "multi-modal-gesture-recognition" {
         from  = "training4.tar.gz"
         clear = withheld
       }
-      copy "training1.tar.gz" { from = "training1.tar.gz" }
-      copy "training2.tar.gz" { from = "training2.tar.gz" }
-      copy "training3.tar.gz" { from = "training3.tar.gz" }
-      copy "validation1.tar.gz" { from = "validation1.tar.gz" }
-      copy "validation2.tar.gz" { from = "validation2.tar.gz" }
-      copy "validation3.tar.gz" { from = "validation3.tar.gz" }
-      copy "devel01-40.7z" { from = "devel01-40.7z" }
-      copy "valid_all_files_combined.7z" { from = "valid_all_files_combined.7z" }
-      copy "sample_code_mmrgc.zip" { from = "sample_code_mmrgc.zip" }
+      copy "training1.tar.gz" {}
+      copy "training2.tar.gz" {}
+      copy "training3.tar.gz" {}
+      copy "validation1.tar.gz" {}
+      copy "validation2.tar.gz" {}
+      copy "validation3.tar.gz" {}
+      copy "devel01-40.7z" {}
+      copy "valid_all_files_combined.7z" {}
+      copy "sample_code_mmrgc.zip" {}
     }
     private {
       table "test.csv" { rows = where_in(all, "Id", test_ids) }

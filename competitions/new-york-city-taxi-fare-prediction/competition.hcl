@@ -28,7 +28,7 @@ competition "new-york-city-taxi-fare-prediction" {
       table "labels.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "fare_amount") }
       table "sample_submission.csv" { rows = table({ key = parts.test.key, fare_amount = 11.35 }) }
-      copy "GCP-Coupons-Instructions.rtf" { from = "GCP-Coupons-Instructions.rtf" }
+      copy "GCP-Coupons-Instructions.rtf" {}
     }
     private {
       table "test.csv" { rows = parts.test }

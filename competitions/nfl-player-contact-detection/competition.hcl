@@ -39,10 +39,7 @@ competition "nfl-player-contact-detection" {
       table "train_video_metadata.csv" { rows = where_in(metadata, "game_play", plays.train) }
       table "test_video_metadata.csv" { rows = where_in(metadata, "game_play", plays.test) }
       table "sample_submission.csv" { rows = table({ contact_id = test.contact_id, contact = 0 }) }
-      files "train/{game_play}_{view}.mp4" {
-        from = "train/{game_play}_{view}.mp4"
-        each = cross(table({ game_play = plays.train }), "view", views)
-      }
+      files "train/{game_play}_{view}.mp4" { each = cross(table({ game_play = plays.train }), "view", views) }
       files "test/{game_play}_{view}.mp4" {
         from = "train/{game_play}_{view}.mp4"
         each = cross(table({ game_play = plays.test }), "view", views)

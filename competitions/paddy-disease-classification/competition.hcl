@@ -18,10 +18,7 @@ competition "paddy-disease-classification" {
     public {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = table({ image_id = parts.test.image_id, label = "" }) }
-      files "train_images/{label}/{image_id}" {
-        from = "train_images/{label}/{image_id}"
-        each = parts.train
-      }
+      files "train_images/{label}/{image_id}" { each = parts.train }
       files "test_images/{image_id}" {
         from = "train_images/{label}/{image_id}"
         each = parts.test

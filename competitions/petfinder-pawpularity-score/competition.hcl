@@ -26,10 +26,7 @@ competition "petfinder-pawpularity-score" {
       table "train.csv" { rows = parts.train }
       table "test.csv" { rows = drop(parts.test, "Pawpularity") }
       table "sample_submission.csv" { rows = table({ Id = parts.test.Id, Pawpularity = guess }) }
-      files "train/{Id}.jpg" {
-        from = "train/{Id}.jpg"
-        each = parts.train
-      }
+      files "train/{Id}.jpg" { each = parts.train }
       files "test/{Id}.jpg" {
         from = "train/{Id}.jpg"
         each = parts.test

@@ -24,10 +24,7 @@ competition "plant-pathology-2021-fgvc8" {
     public {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(parts.test, ["labels"], "healthy") }
-      files "train_images/{image}" {
-        from = "train_images/{image}"
-        each = parts.train
-      }
+      files "train_images/{image}" { each = parts.train }
       files "test_images/{image}" {
         from = "train_images/{image}"
         each = parts.test

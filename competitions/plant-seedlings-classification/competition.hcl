@@ -19,10 +19,7 @@ competition "plant-seedlings-classification" {
     }
     public {
       table "sample_submission.csv" { rows = fill(parts.test, ["species"], "Sugar beet") }
-      files "train/{species}/{file}" {
-        from = "train/{species}/{file}"
-        each = parts.train
-      }
+      files "train/{species}/{file}" { each = parts.train }
       files "test/{file}" {
         from = "train/{species}/{file}"
         each = parts.test

@@ -22,10 +22,7 @@ competition "predict-volcanic-eruptions-ingv-oe" {
     public {
       table "train.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(parts.test, ["time_to_eruption"], 0) }
-      files "train/{segment_id}.csv" {
-        from = "train/{segment_id}.csv"
-        each = parts.train
-      }
+      files "train/{segment_id}.csv" { each = parts.train }
       files "test/{segment_id}.csv" {
         from = "train/{segment_id}.csv"
         each = parts.test

@@ -52,8 +52,10 @@ func OutputDocs() []OutputDoc {
 
 // item is one output block of a definition.
 type item struct {
-	kind   outputKind
-	dest   string
+	kind outputKind
+	dest string
+	// label is the destination as it is written, filled in.
+	label  string
 	block  *hclsyntax.Block
 	inside []*item
 	// each is the element of for_each that it is for, or nil.
@@ -108,6 +110,7 @@ func (x *expander) output(b *hclsyntax.Block, folder string, e *each) (*item, hc
 	if err := checkPath(dest); err != nil && !whole {
 		return nil, hcl.Diagnostics{diag.Error(b.LabelRanges[0], "Wrong destination", "%v.", err)}
 	}
+	it.label = dest
 	if it.dest = folder + dest; whole {
 		it.dest = path.Clean(folder)
 	}

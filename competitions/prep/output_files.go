@@ -16,16 +16,16 @@ import (
 )
 
 var filesOutput = outputKind{
-	name: "files", attrs: []string{"from", "each", "missing"}, required: 2,
+	name: "files", attrs: []string{"each", "from", "missing"}, required: 1,
 	doc: "One file for each row of each, copied byte for byte. The destination and from are paths with column names in braces: " +
-		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. If two rows name the same destination, it is copied once, and both must name the same source. " +
+		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. Without from, the file has the same path in the raw data. If two rows name the same destination, it is copied once, and both must name the same source. " +
 		"A missing file is an error unless missing = \"skip\".",
 	write: writeFiles,
 }
 
 var copyOutput = outputKind{
-	name: "copy", attrs: []string{"from", "each", "except", "missing"}, required: 1, whole: true,
-	doc: "A file or a whole folder of the raw data, copied byte for byte, including empty folders. from can be \".\" for all raw data, and the destination \".\" for the folder itself. " +
+	name: "copy", attrs: []string{"from", "each", "except", "missing"}, whole: true,
+	doc: "A file or a whole folder of the raw data, copied byte for byte, including empty folders. Without from, it has the same path there. from can be \".\" for all raw data, and the destination \".\" for the folder itself. " +
 		"except lists patterns of names to leave out. With each, there is one copy for each row, with column names in braces as in files.",
 	write: writeCopy,
 }
@@ -47,7 +47,7 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 	}
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: true}
-	var from string
+	from := it.label
 	in.text("from", &from)
 	in.read("except", intoLines(&task.except))
 	task.readMissing(in)
@@ -151,7 +151,7 @@ func (c *copyTask) done(err error) hcl.Diagnostics {
 func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: tree}
-	var from string
+	from := it.label
 	in.text("from", &from)
 	each := in.table("each")
 	in.read("except", intoLines(&task.except))

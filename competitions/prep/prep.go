@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -180,6 +182,9 @@ func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
 	var out []Output
 	for _, it := range block.outputs {
 		o := Output{Path: it.dest, Kind: it.kind.name, Range: it.block.DefRange()}
+		if slices.Contains(it.kind.attrs, "from") {
+			o.Value = strconv.Quote(it.label)
+		}
 		for _, name := range []string{"rows", "lines", "value", "from"} {
 			if attr := it.block.Body.Attributes[name]; attr != nil {
 				o.Value = it.each.fill(string(attr.Expr.Range().SliceBytes(def.Source())), "each.key", "each.value")

@@ -17,8 +17,7 @@ competition "random-acts-of-pizza" {
   source "kaggle" {}
 
   locals {
-    # Fields that are removed for everybody: none in v1, see the errata.
-    hidden = []
+    hidden = [] # fields that are removed for everybody: none in v1, see the errata
   }
 
   prepare {
@@ -27,31 +26,23 @@ competition "random-acts-of-pizza" {
       given    = json("test.json")
       share    = length(given) / (length(requests) + length(given))
       parts    = train_test_split(requests, { test_size = share, random_state = 0 })
-      train    = drop_fields(parts.train, hidden)
-      test     = drop_fields(select_fields(parts.test, names_of(given[0])), hidden)
+      given_of = { train = parts.train, test = select_fields(parts.test, names_of(given[0])) }
+      shown    = { for part, rows in given_of : part => drop_fields(rows, hidden) }
       answers = table({
         request_id               = parts.test.request_id
         requester_received_pizza = integer(parts.test.requester_received_pizza)
       })
     }
     public {
-      json "train.json" {
-        value  = train
-        indent = 4
+      json "{each.key}.json" {
+        for_each = ["train", "test"]
+        value    = shown[each.key]
+        indent   = 4
       }
-      json "test.json" {
-        value  = test
-        indent = 4
-      }
-      archive "train.zip" {
-        json "train.json" {
-          value  = train
-          indent = 4
-        }
-      }
-      archive "test.zip" {
-        json "test.json" {
-          value  = test
+      archive "{each.key}.zip" {
+        for_each = ["train", "test"]
+        json "{each.key}.json" {
+          value  = shown[each.key]
           indent = 4
         }
       }

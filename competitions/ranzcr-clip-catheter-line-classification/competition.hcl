@@ -37,10 +37,7 @@ competition "ranzcr-clip-catheter-line-classification" {
       table "sample_submission.csv" {
         rows = fill(select(parts.test, "StudyInstanceUID"), findings, 0)
       }
-      files "train/{StudyInstanceUID}.jpg" {
-        from = "train/{StudyInstanceUID}.jpg"
-        each = parts.train
-      }
+      files "train/{StudyInstanceUID}.jpg" { each = parts.train }
       files "test/{StudyInstanceUID}.jpg" {
         from = "train/{StudyInstanceUID}.jpg"
         each = parts.test

@@ -35,40 +35,27 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
       n_both  = round(0.1 * length(both_ids), 0)
       n_masks = round(0.1 * length(mask_ids), 0) - n_both
       n_boxes = round(0.1 * length(box_ids), 0) - n_both
-      n_train = round(0.1 * length(all), 0)
-
-      both   = python_sample(both_ids, n_both, { random_state = 0 })
-      masks  = python_sample(filter(mask_ids, !isin(mask_ids, both_ids)), n_masks, { random_state = both.next })
-      boxes  = python_sample(filter(box_ids, !isin(box_ids, both_ids)), n_boxes, { random_state = masks.next })
-      chosen = concat(both.rows, masks.rows, boxes.rows)
-      others = filter(all.StudyInstanceUID, !isin(all.StudyInstanceUID, chosen))
-      more   = python_sample(others, n_train - length(chosen), { random_state = boxes.next })
+      n_more  = round(0.1 * length(all), 0) - n_both - n_masks - n_boxes
+      both    = python_sample(both_ids, n_both, { random_state = 0 })
+      masks   = python_sample(filter(mask_ids, !isin(mask_ids, both_ids)), n_masks, { random_state = both.next })
+      boxes   = python_sample(filter(box_ids, !isin(box_ids, both_ids)), n_boxes, { random_state = masks.next })
+      chosen  = concat(both.rows, masks.rows, boxes.rows)
+      more    = python_sample(filter(all.StudyInstanceUID, !isin(all.StudyInstanceUID, chosen)), n_more, { random_state = boxes.next })
 
       train_ids = concat(chosen, more.rows)
       train     = where_in(all, "StudyInstanceUID", train_ids)
       test      = where_not_in(all, "StudyInstanceUID", train_ids)
-      answers = concat([for target in targets : table({
-        StudyInstanceUID = test.StudyInstanceUID
-        prediction_type  = target
-        fractured        = test[target]
-        row_id           = "${test.StudyInstanceUID}_${target}"
+      answers = concat([for target in targets : assign(select(test, "StudyInstanceUID"), {
+        prediction_type = target, fractured = test[target], row_id = "${test.StudyInstanceUID}_${target}"
       })]...)
     }
     public {
       table "train.csv" { rows = train }
-      table "train_bounding_boxes.csv" {
-        rows = where_in(boxed, "StudyInstanceUID", concat(both.rows, boxes.rows))
-      }
+      table "train_bounding_boxes.csv" { rows = where_in(boxed, "StudyInstanceUID", concat(both.rows, boxes.rows)) }
       table "test.csv" { rows = drop(answers, "fractured") }
       table "sample_submission.csv" { rows = table({ row_id = answers.row_id, fractured = 0.5 }) }
-      files "segmentations/{id}.nii" {
-        from = "segmentations/{id}.nii"
-        each = table({ id = concat(both.rows, masks.rows) })
-      }
-      copy "train_images/{StudyInstanceUID}" {
-        from = "train_images/{StudyInstanceUID}"
-        each = train
-      }
+      files "segmentations/{id}.nii" { each = table({ id = concat(both.rows, masks.rows) }) }
+      copy "train_images/{StudyInstanceUID}" { each = train }
       copy "test_images/{StudyInstanceUID}" {
         from = "train_images/{StudyInstanceUID}"
         each = test
@@ -81,7 +68,7 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
 
   grade {
     metric  = "weighted_log_loss"
-    params  = { levels = ["patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7"], heavy = "patient_overall", weight = 7 }
+    params  = { levels = targets, heavy = "patient_overall", weight = 7 }
     id      = "row_id"
     targets = ["fractured"]
     require {

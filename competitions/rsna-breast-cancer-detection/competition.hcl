@@ -33,10 +33,7 @@ competition "rsna-breast-cancer-detection" {
         rows = select(test, "site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id")
       }
       table "sample_submission.csv" { rows = fill(answers, ["cancer"], mean(train.cancer)) }
-      files "train_images/{patient_id}/{image_id}.dcm" {
-        from = "train_images/{patient_id}/{image_id}.dcm"
-        each = train
-      }
+      files "train_images/{patient_id}/{image_id}.dcm" { each = train }
       files "test_images/{patient_id}/{image_id}.dcm" {
         from = "train_images/{patient_id}/{image_id}.dcm"
         each = test

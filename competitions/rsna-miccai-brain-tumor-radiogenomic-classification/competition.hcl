@@ -25,10 +25,7 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
     public {
       table "train_labels.csv" { rows = parts.train }
       table "sample_submission.csv" { rows = fill(parts.test, ["MGMT_value"], 0.5) }
-      copy "train/{BraTS21ID}" {
-        from = "train/{BraTS21ID}"
-        each = parts.train
-      }
+      copy "train/{BraTS21ID}" { each = parts.train }
       copy "test/{BraTS21ID}" {
         from = "train/{BraTS21ID}"
         each = parts.test

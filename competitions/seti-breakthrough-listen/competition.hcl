@@ -24,11 +24,8 @@ competition "seti-breakthrough-listen" {
     public {
       table "train_labels.csv" { rows = train }
       table "sample_submission.csv" { rows = fill(test, ["target"], 0.5) }
-      copy "old_leaky_data" { from = "old_leaky_data" }
-      files "train/{first}/{id}.npy" {
-        from = "train/{first}/{id}.npy"
-        each = assign(train, { first = substr(train.id, 0, 1) })
-      }
+      copy "old_leaky_data" {}
+      files "train/{first}/{id}.npy" { each = assign(train, { first = substr(train.id, 0, 1) }) }
       files "test/{first}/{id}.npy" {
         from = "train/{first}/{id}.npy"
         each = assign(test, { first = substr(test.id, 0, 1) })

@@ -46,10 +46,7 @@ competition "siim-covid19-detection" {
       table "train_study_level.csv" { rows = train_studies }
       table "train_image_level.csv" { rows = train_images }
       table "sample_submission.csv" { rows = sample }
-      copy "train/{study}" {
-        from = "train/{study}"
-        each = table({ study = replace(train_studies.id, "_study", "") })
-      }
+      copy "train/{study}" { each = table({ study = replace(train_studies.id, "_study", "") }) }
       copy "test/{study}" {
         from = "train/{study}"
         each = table({ study = replace(test_studies.id, "_study", "") })

@@ -16,8 +16,7 @@ competition "siim-isic-melanoma-classification" {
   source "kaggle" {}
 
   locals {
-    # Whether the TFRecord files of the test images are public: see the errata.
-    share_test_records = true
+    share_test_records = true # whether the TFRecord files of the test images are public: see the errata
   }
 
   prepare {
@@ -37,25 +36,14 @@ competition "siim-isic-melanoma-classification" {
     }
     public {
       table "train.csv" { rows = train }
-      table "test.csv" {
-        rows = select(test, "image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge")
-      }
+      table "test.csv" { rows = select(test, "image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge") }
       table "sample_submission.csv" { rows = table({ image_name = test.image_name, target = 0 }) }
-      files "train/{image_name}.dcm" {
-        from = "train/{image_name}.dcm"
-        each = train
-      }
-      files "test/{image_name}.dcm" {
-        from = "train/{image_name}.dcm"
-        each = test
-      }
-      files "jpeg/train/{image_name}.jpg" {
-        from = "jpeg/train/{image_name}.jpg"
-        each = train
-      }
-      files "jpeg/test/{image_name}.jpg" {
-        from = "jpeg/train/{image_name}.jpg"
-        each = test
+      files "train/{image_name}.dcm" { each = train }
+      files "jpeg/train/{image_name}.jpg" { each = train }
+      files "{each.key}" {
+        for_each = { "test/{image_name}.dcm" = "train/{image_name}.dcm", "jpeg/test/{image_name}.jpg" = "jpeg/train/{image_name}.jpg" }
+        from     = each.value
+        each     = test
       }
       files "tfrecords/{new}" {
         from = "{path}"

@@ -17,8 +17,7 @@ competition "smartphone-decimeter-2022" {
   source "kaggle" {}
 
   locals {
-    # Files of the test drives that agents do not get: see the errata.
-    hidden = ["ground_truth.csv"]
+    hidden = ["ground_truth.csv"] # files of the test drives that agents do not get: see the errata
   }
 
   prepare {
@@ -45,19 +44,14 @@ competition "smartphone-decimeter-2022" {
       })
     }
     public {
-      copy "train/{name}" {
-        from = "train/{name}"
-        each = where_in(drives, "date", dates.train)
-      }
+      copy "train/{name}" { each = where_in(drives, "date", dates.train) }
       copy "test/{name}" {
         from   = "train/{name}"
         each   = test
         except = hidden
       }
-      copy "metadata" { from = "metadata" }
-      table "sample_submission.csv" {
-        rows = assign(answers, { LatitudeDegrees = 37.904611315634504, LongitudeDegrees = -86.48107806249548 })
-      }
+      copy "metadata" {}
+      table "sample_submission.csv" { rows = assign(answers, { LatitudeDegrees = 37.904611315634504, LongitudeDegrees = -86.48107806249548 }) }
     }
     private {
       table "test.csv" { rows = answers }

@@ -26,11 +26,8 @@ competition "tensorflow-speech-recognition-challenge" {
   prepare {
     extract = ["train.7z"]
     locals {
-      found = files("train/audio/**/*.wav")
-      keyed = assign(found, {
-        key     = "${found.folder}_${found.name}"
-        speaker = before(found.stem, "_nohash_")
-      })
+      found    = files("train/audio/**/*.wav")
+      keyed    = assign(found, { key = "${found.folder}_${found.name}", speaker = before(found.stem, "_nohash_") })
       clips    = sort_values(keyed, "key", "path")
       by_clip  = train_test_split(clips, { test_size = 0.1, random_state = 0 })
       speakers = train_test_split(sort(unique(clips.speaker)), { test_size = 0.1, random_state = 0 })

@@ -29,40 +29,26 @@ competition "text-normalization-challenge-english-language" {
       train = assign(old_train, { sentence_id = ngroup(old_train.sentence_id, { sort = false }) })
       test  = assign(old_test, { sentence_id = ngroup(old_test.sentence_id, { sort = false }) })
 
-      id     = "${test.sentence_id}_${test.token_id}"
-      sample = table({ id = id, after = test.before })
+      id      = "${test.sentence_id}_${test.token_id}"
+      sample  = table({ id = id, after = test.before })
+      public  = { train = train, test_2 = drop(test, "class", "after"), sample_submission_2 = sample }
+      private = { answers = table({ id = id, after = test.after }), sample_submission = sample }
     }
     public {
-      archive "en_train.csv.zip" {
-        store = true
-        table "en_train.csv" {
-          rows  = train
-          quote = "nonnumeric"
-        }
-      }
-      archive "en_test_2.csv.zip" {
-        store = true
-        table "en_test_2.csv" {
-          rows  = drop(test, "class", "after")
-          quote = "nonnumeric"
-        }
-      }
-      archive "en_sample_submission_2.csv.zip" {
-        store = true
-        table "en_sample_submission_2.csv" {
-          rows  = sample
+      archive "en_{each.key}.csv.zip" {
+        for_each = ["train", "test_2", "sample_submission_2"]
+        store    = true
+        table "en_{each.key}.csv" {
+          rows  = public[each.key]
           quote = "nonnumeric"
         }
       }
     }
     private {
-      table "answers.csv" {
-        rows  = table({ id = id, after = test.after })
-        quote = "nonnumeric"
-      }
-      table "sample_submission.csv" {
-        rows  = sample
-        quote = "nonnumeric"
+      table "{each.key}.csv" {
+        for_each = ["answers", "sample_submission"]
+        rows     = private[each.key]
+        quote    = "nonnumeric"
       }
     }
   }

@@ -49,7 +49,6 @@ competition "uw-madison-gi-tract-image-segmentation" {
         rows = table({ id = test.id, class = test.class, predicted = "1 1 5 2" })
       }
       copy "train/{case}" {
-        from   = "train/{case}"
         each   = table({ case = parts.train })
         except = list(moved.scan)
       }

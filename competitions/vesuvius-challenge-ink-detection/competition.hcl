@@ -27,8 +27,8 @@ competition "vesuvius-challenge-ink-detection" {
       gold   = assign(labels, { Id = "a" })
     }
     public {
-      copy "train/1" { from = "train/1" }
-      copy "train/2" { from = "train/2" }
+      copy "train/1" {}
+      copy "train/2" {}
       copy "test/a" {
         from   = "train/3"
         except = ["inklabels.png", "inklabels_rle.csv", "ir.png"]

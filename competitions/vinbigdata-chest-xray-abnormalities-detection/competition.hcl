@@ -19,6 +19,10 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
 
   source "kaggle" {}
 
+  locals {
+    by_corners = false # whether boxes are compared by their corners: see the errata
+  }
+
   prepare {
     locals {
       all      = csv("train.csv")
@@ -28,29 +32,21 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
       # The findings of the first radiologist per image and class; an image without a finding has a box of one pixel.
       filled  = fillna(group_first(test, ["image_id", "class_id"]), 0)
       nothing = filled.class_id == 14
-      answers = assign(filled, {
-        x_max = nothing ? 1 : filled.x_max
-        y_max = nothing ? 1 : filled.y_max
-      })
-      boxes = assign(answers, {
-        PredictionString = "${answers.class_id} 1.0 ${answers.x_min} ${answers.y_min} ${answers.x_max} ${answers.y_max}"
-      })
+      answers = assign(filled, { x_max = nothing ? 1 : filled.x_max, y_max = nothing ? 1 : filled.y_max })
+      found   = "${answers.class_id} 1.0 ${answers.x_min} ${answers.y_min} ${answers.x_max} ${answers.y_max}"
     }
     public {
       table "train.csv" { rows = where_in(all, "image_id", pictures.train) }
       table "sample_submission.csv" { rows = table({ image_id = pictures.test, PredictionString = "14 1 0 0 1 1" }) }
-      files "train/{image_id}.dicom" {
-        from = "train/{image_id}.dicom"
-        each = pictures.train
-      }
-      files "test/{image_id}.dicom" {
-        from = "train/{image_id}.dicom"
-        each = pictures.test
+      files "{each.key}/{image_id}.dicom" {
+        for_each = ["train", "test"]
+        from     = "train/{image_id}.dicom"
+        each     = pictures[each.key]
       }
     }
     private {
       table "answers.csv" { rows = answers }
-      table "gold_submission.csv" { rows = group_join(boxes, "image_id", "PredictionString", " ") }
+      table "gold_submission.csv" { rows = group_join(assign(answers, { PredictionString = found }), "image_id", "PredictionString", " ") }
     }
   }
 
@@ -58,6 +54,7 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
     metric  = "coco_ap"
     id      = "image_id"
     targets = ["PredictionString"]
+    params  = { corners = by_corners }
     align   = "position"
     require {
       columns     = ["PredictionString", "image_id"]
@@ -68,16 +65,8 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
   errata "v2" {
     reason    = "Boxes are compared as if their second corner were width and height, and a match with the first box of the answers does not count, so that the correct answers do not score 1. v2 compares boxes by their corners."
     reference = "grade.py"
-    grade {
-      metric  = "coco_ap"
-      id      = "image_id"
-      targets = ["PredictionString"]
-      params  = { corners = true }
-      align   = "position"
-      require {
-        columns     = ["PredictionString", "image_id"]
-        same_id_set = true
-      }
+    locals {
+      by_corners = true
     }
   }
 

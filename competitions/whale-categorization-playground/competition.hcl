@@ -36,10 +36,7 @@ competition "whale-categorization-playground" {
     public {
       table "train.csv" { rows = train }
       table "sample_submission.csv" { rows = fill(test, ["Id"], "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46") }
-      files "train/{Image}" {
-        from = "train/{Image}"
-        each = train
-      }
+      files "train/{Image}" { each = train }
       files "test/{Image}" {
         from = "train/{Image}"
         each = test
