@@ -315,6 +315,30 @@ func TestErrata(t *testing.T) {
 	}
 }
 
+// A version prepares in another way only if the prepare block reads what it
+// changes; otherwise the pins stay.
+func TestErrataRemake(t *testing.T) {
+	const read = `test_size = param.size`
+	for name, c := range map[string]struct {
+		instead, errata string
+		want            string
+	}{
+		"read by grade only": {read, `locals { classes = ["a"] }`, "v1"},
+		"read by prepare":    {`test_size = length(classes)`, `locals { classes = ["a"] }`, "v2"},
+		"read through other": {`test_size = length(classes)`, `locals { base = ["a"] }`, "v2"},
+		"prepare block":      {read, `prepare {}`, "v2"},
+		"flags":              {read, `flags = ["crowded"]`, "v1"},
+	} {
+		v2, err := parse(t, read, c.instead, `locals { classes = ["a", "b", "c", "z"] }`, c.errata).At("v2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v2.PinsVersion(); got != c.want {
+			t.Errorf("%s: pins of %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestSets(t *testing.T) {
 	cat, err := competitions.Shipped()
 	if err != nil {

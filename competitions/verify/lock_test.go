@@ -139,7 +139,7 @@ func TestPinsOfAVersion(t *testing.T) {
   errata "v2" {
     reason    = "a.csv was wrong"
     reference = "https://example.org/1"
-    locals { x = 1 }
+    prepare {}
   }
   errata "v3" {
     reason    = "a crowded board"
