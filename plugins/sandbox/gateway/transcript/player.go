@@ -48,7 +48,7 @@ type Ask struct {
 // which they were recorded; of several conversations with the same beginning,
 // each goes on with responses of one recorded conversation where it can.
 //
-// What was refused by the gateway, or is not whole, is not played.
+// What the gateway refused, or is not whole, is not played.
 type Player struct {
 	canonical Canonical
 	secrets   *secret.Set
@@ -143,9 +143,10 @@ func (p *Player) load(order int, r *Reader) error {
 	return nil
 }
 
-// playable reports whether the response of an exchange can be given again.
+// playable reports whether the response of an exchange can be given again. What
+// the gateway refused it decides anew, but for a provider that was not there.
 func playable(e *Event) bool {
-	return e.Status != 0 && e.Refused == "" && e.Request.Dropped == 0 && e.Response.Dropped == 0
+	return e.Status != 0 && (e.Refused == "" || e.Refused == dialect.Unreachable) && e.Request.Dropped == 0 && e.Response.Dropped == 0
 }
 
 func (p *Player) learn(r recording, f *form) {

@@ -1,0 +1,112 @@
+package transcript
+
+import (
+	"iter"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
+)
+
+// mostMarks bounds what is remembered of conversations; beyond, all are
+// forgotten and go on as new ones.
+const mostMarks = 1 << 18
+
+// Turn is an exchange as a part of a conversation.
+type Turn struct {
+	*Event
+	// Conversation counts the conversations from 1, by their first exchange. First
+	// says that this is it.
+	Conversation int
+	First        bool
+	// Said is what the request says that neither an earlier one of the conversation
+	// said nor the model replied.
+	Said  []message.Message
+	Tools []message.Tool
+	Reply message.Message
+}
+
+// Turns are the exchanges in the order in which they ended, each with what is
+// new in it. A request continues the conversation of which it repeats all that
+// was said, or most.
+func (r *Reader) Turns() iter.Seq2[*Turn, error] {
+	return func(yield func(*Turn, error) bool) {
+		c := conversations{heard: map[message.Mark]heard{}}
+		for e, err := range r.Events() {
+			var t *Turn
+			if err == nil {
+				t, err = c.turn(r, e)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// heard is how far a conversation was when something was said.
+type heard struct {
+	conversation int
+	// whole says that a request ended there, or its response.
+	whole bool
+}
+
+type conversations struct {
+	heard map[message.Mark]heard
+	count int
+}
+
+func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
+	request, err := r.Request(e)
+	if err != nil {
+		return nil, err
+	}
+	response, err := r.Response(e)
+	if err != nil {
+		return nil, err
+	}
+	t := &Turn{Event: e}
+	t.Said, t.Tools = message.Request(e.Provider, e.Operation, request)
+	if e.Refused == "" {
+		t.Reply = message.Response(e.Provider, e.Operation, response)
+	}
+	c.place(t)
+	return t, nil
+}
+
+// place finds the conversation of a turn and drops what it had before.
+func (c *conversations) place(t *Turn) {
+	marks := make([]message.Mark, len(t.Said))
+	var last message.Mark
+	for i, m := range t.Said {
+		marks[i] = m.Mark(last)
+		last = marks[i]
+	}
+	known := c.known(marks)
+	if known == 0 {
+		c.count++
+		t.Conversation, t.First = c.count, true
+	} else {
+		t.Conversation, t.Said = c.heard[marks[known-1]].conversation, t.Said[known:]
+	}
+	if len(c.heard)+len(marks) > mostMarks {
+		clear(c.heard)
+	}
+	for _, m := range marks[known:] {
+		c.heard[m] = heard{conversation: t.Conversation}
+	}
+	if len(marks) > 0 {
+		c.heard[last] = heard{t.Conversation, true}
+		c.heard[t.Reply.Mark(last)] = heard{t.Conversation, true}
+	}
+}
+
+// known is how many messages at the beginning are of a conversation that the
+// request continues: one that ended there, or of which it has at least two, and
+// half of what it says.
+func (c *conversations) known(marks []message.Mark) int {
+	for n := len(marks); n > 0; n-- {
+		if h, ok := c.heard[marks[n-1]]; ok && (h.whole || n >= 2 && 2*n >= len(marks)) {
+			return n
+		}
+	}
+	return 0
+}
