@@ -72,6 +72,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow logs":             inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow report":           atMost(1, c.completeRuns),
 		"mleflow export run-group": atMost(1, c.completeRuns),
+		"mleflow export atif":      inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow cache ls":         atMost(1, c.completeCached),
 		"mleflow cache pin":        both(c.completeRuns, c.completeCached),
 		"mleflow cache unpin":      atMost(1, c.completePins),

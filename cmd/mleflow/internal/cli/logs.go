@@ -16,17 +16,23 @@ import (
 
 func newLogs(a *app) *cobra.Command {
 	var attempt int
-	var raw, follow bool
+	var raw, follow, asTranscript, full bool
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.",
+		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.\n\n--transcript prints what an attempt and its models said to one another instead, with\ntokens, cost and time of each exchange; with --json one exchange a line.",
 		Args:  takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
 			switch {
 			case err != nil:
 				return err
+			case full && !asTranscript:
+				return usagef("--full goes with --transcript")
+			case asTranscript && (len(args) == 1 || follow || raw || attempt != 0):
+				return usagef("--transcript takes RUN and ADDRESS, and neither -f, --raw nor --attempt")
+			case asTranscript:
+				return a.printTranscript(cmd.Context(), past, args[1], full)
 			case len(args) == 1 && follow:
 				return a.followLogs(cmd.Context(), past, "", 0, raw)
 			case len(args) == 1:
@@ -44,6 +50,8 @@ func newLogs(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the step ends")
+	cmd.Flags().BoolVar(&asTranscript, "transcript", false, "print the conversations of an attempt with its models")
+	cmd.Flags().BoolVar(&full, "full", false, "with --transcript: print long texts whole")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "print attempt `N` (0: the last)")
 	return cmd
 }

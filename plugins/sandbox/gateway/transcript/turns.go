@@ -13,10 +13,9 @@ const mostMarks = 1 << 18
 // Turn is an exchange as a part of a conversation.
 type Turn struct {
 	*Event
-	// Conversation counts the conversations from 1, by their first exchange. First
-	// says that this is it.
+	// Conversation counts the conversations from 1, by their first exchange; it is
+	// 0 for a request without messages, such as one for the list of models.
 	Conversation int
-	First        bool
 	// Said is what the request says that neither an earlier one of the conversation
 	// said nor the model replied.
 	Said  []message.Message
@@ -74,6 +73,9 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 
 // place finds the conversation of a turn and drops what it had before.
 func (c *conversations) place(t *Turn) {
+	if len(t.Said) == 0 {
+		return
+	}
 	marks := make([]message.Mark, len(t.Said))
 	var last message.Mark
 	for i, m := range t.Said {
@@ -83,7 +85,7 @@ func (c *conversations) place(t *Turn) {
 	known := c.known(marks)
 	if known == 0 {
 		c.count++
-		t.Conversation, t.First = c.count, true
+		t.Conversation = c.count
 	} else {
 		t.Conversation, t.Said = c.heard[marks[known-1]].conversation, t.Said[known:]
 	}
@@ -93,10 +95,8 @@ func (c *conversations) place(t *Turn) {
 	for _, m := range marks[known:] {
 		c.heard[m] = heard{conversation: t.Conversation}
 	}
-	if len(marks) > 0 {
-		c.heard[last] = heard{t.Conversation, true}
-		c.heard[t.Reply.Mark(last)] = heard{t.Conversation, true}
-	}
+	c.heard[last] = heard{t.Conversation, true}
+	c.heard[t.Reply.Mark(last)] = heard{t.Conversation, true}
 }
 
 // known is how many messages at the beginning are of a conversation that the

@@ -34,8 +34,8 @@ func Export(r *transcript.Reader, run Run) (*Trajectory, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(t.Said) == 0 && t.First {
-			continue // asks for models and the like
+		if t.Conversation == 0 {
+			continue
 		}
 		if size += textSize(t); size > mostText {
 			return nil, fmt.Errorf("the texts have more than %d bytes", mostText)

@@ -10,25 +10,31 @@ import (
 // Message is something that was said.
 type Message struct {
 	// Role is who speaks: system, user, assistant or tool.
-	Role string
-	Text string
+	Role string `json:"role"`
+	Text string `json:"text,omitempty"`
 	// Reasoning is what a model shows of its thoughts.
-	Reasoning string
-	Calls     []Call
-	Results   []Result
+	Reasoning string   `json:"reasoning,omitempty"`
+	Calls     []Call   `json:"calls,omitempty"`
+	Results   []Result `json:"results,omitempty"`
 	// Error is what a response reports in place of, or after, a message.
-	Error string
+	Error string `json:"error,omitempty"`
 }
 
 // Call is a call of a tool. Arguments are JSON, or the free text of tools that
 // take one.
-type Call struct{ ID, Name, Arguments string }
+type Call struct {
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments,omitempty"`
+}
 
 // Result is what a tool returned to the call of this ID, which some dialects
 // leave out.
 type Result struct {
-	ID, Name, Text string
-	Failed         bool
+	ID     string `json:"id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Text   string `json:"text"`
+	Failed bool   `json:"failed,omitempty"`
 }
 
 // draft is a message that is put together of many pieces.

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/atif"
+)
+
+func newExportATIF(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "atif RUN ADDRESS [-o FILE]",
+		Short: "Write an attempt's conversation with its models as a trajectory",
+		Long: `Write the transcript of an attempt in ATIF, the Agent Trajectory Interchange Format
+that Harbor and other tools read (version 1.7), to FILE or to standard output.
+
+The longest conversation is the trajectory, others are its subagents. Each exchange
+is a step with the model's reply, its calls of tools and what they returned, tokens
+and cost. Images are named by their type only.`,
+		Example: `  mleflow export atif latest 'step.agent-run.solve["0"]' -o trajectory.json`,
+		Args:    takes(2, 2),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			past, err := a.findRun(args)
+			if err != nil {
+				return err
+			}
+			return a.withTranscript(cmd.Context(), past, args[1], func(rec *cache.Record, r *transcript.Reader) error {
+				return a.exportATIF(past.Info.ID, rec, r, output)
+			})
+		}),
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
+	return cmd
+}
+
+func (a *app) exportATIF(run string, rec *cache.Record, r *transcript.Reader, output string) error {
+	at := bundle.AttemptOf(rec.Address, rec)
+	extra := map[string]any{
+		"competition": at.Competition, "competition_version": at.CompetitionVersion, "seed": at.Seed, "outcome": at.Result.Outcome,
+		"action": rec.Action.String(), "mleflow_run": run,
+	}
+	tr, err := atif.Export(r, atif.Run{Session: rec.Run + "/" + rec.Address, Agent: at.Agent, Version: at.AgentVersion, Extra: extra})
+	if errors.Is(err, atif.ErrEmpty) {
+		return usagef("%s has nothing to export: %v", rec.Address, err)
+	}
+	if err != nil {
+		return fmt.Errorf("export transcript: %w", err)
+	}
+	if output == "" {
+		return writeJSON(a.stdout, tr)
+	}
+	f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return usagef("%s is there already; move it away, or write elsewhere", output)
+	}
+	if err != nil {
+		return fmt.Errorf("write trajectory: %w", err)
+	}
+	if err := writeTrajectory(f, tr); err != nil {
+		return fmt.Errorf("write trajectory: %w", errors.Join(err, os.Remove(output)))
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"path": output, "steps": len(tr.Steps), "subagents": len(tr.Subagents)})
+	}
+	fmt.Fprintf(a.stdout, "%s holds %d steps and %d other conversations.\n", output, len(tr.Steps), len(tr.Subagents))
+	return nil
+}
+
+func writeTrajectory(f io.WriteCloser, tr *atif.Trajectory) error {
+	return errors.Join(writeJSON(f, tr), f.Close())
+}

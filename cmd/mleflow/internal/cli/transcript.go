@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
+)
+
+// transcriptOutput is the output of an attempt that holds its transcript.
+const transcriptOutput = "transcript"
+
+// withTranscript opens the transcript of an attempt.
+func (a *app) withTranscript(ctx context.Context, past *ledger.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
+	parsed, err := addr.Parse(address)
+	if err != nil {
+		return usageError{err}
+	}
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	return a.withResults(past, func(c resultCache) error {
+		src := &results.Source{Store: c, Index: c, Run: sum}
+		rec, err := src.Record(ctx, parsed.String())
+		if errors.Is(err, results.ErrNone) {
+			return usageError{err}
+		}
+		if err != nil {
+			return err
+		}
+		ref := rec.Outputs[transcriptOutput].Ref
+		if ref.IsZero() {
+			return usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(parsed.String()))
+		}
+		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(rec, r), r.Close())
+	})
+}
+
+// printTranscript writes the conversations of an attempt.
+func (a *app) printTranscript(ctx context.Context, past *ledger.Past, address string, full bool) error {
+	return a.withTranscript(ctx, past, address, func(_ *cache.Record, r *transcript.Reader) error {
+		if a.json {
+			return writeTurns(json.NewEncoder(a.stdout), r)
+		}
+		v := &view.Transcript{Out: a.stdout, Style: view.StyleFor(a.stdout, a.noColor), Full: full}
+		for t, err := range r.Turns() {
+			if err != nil {
+				return err
+			}
+			if err := v.Turn(t); err != nil {
+				return err
+			}
+		}
+		return v.End()
+	})
+}
+
+// shownTurn is an exchange in logs --transcript --json, one a line.
+type shownTurn struct {
+	*transcript.Event
+	Request      *struct{}         `json:"request,omitempty"`
+	Response     *struct{}         `json:"response,omitempty"`
+	Conversation int               `json:"conversation"`
+	Said         []message.Message `json:"said"`
+	Reply        message.Message   `json:"reply"`
+}
+
+func writeTurns(enc *json.Encoder, r *transcript.Reader) error {
+	enc.SetEscapeHTML(false)
+	for t, err := range r.Turns() {
+		if err != nil {
+			return err
+		}
+		if err := enc.Encode(shownTurn{Event: t.Event, Conversation: t.Conversation, Said: t.Said, Reply: t.Reply}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
