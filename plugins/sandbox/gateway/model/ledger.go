@@ -105,8 +105,13 @@ func (l *ledger) read(line []byte) error {
 	if err := d.Decode(&e); err != nil {
 		return err
 	}
-	if e.Kind == settled && l.open[e.ID].Kind == "" {
+	switch {
+	case e.Kind == settled && l.open[e.ID].Kind == "":
 		return fmt.Errorf("settles reservation %d, which is not open", e.ID)
+	case e.Kind != settled && e.Kind != reserved && e.Kind != replayed && e.Kind != refused:
+		return fmt.Errorf("kind %q is not known", e.Kind)
+	case e.Amount == nil && e.Kind != refused:
+		return fmt.Errorf("%s has no amount", e.Kind)
 	}
 	l.last = max(l.last, e.ID)
 	l.apply(e)
@@ -129,9 +134,6 @@ func (l *ledger) apply(e entry) {
 	t := l.of(e.Model)
 	switch e.Kind {
 	case reserved:
-		if e.Amount == nil {
-			e.Amount = &Amount{}
-		}
 		l.open[e.ID] = e
 	case replayed:
 		t.settle(e, *e.Amount)

@@ -105,15 +105,19 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 }
 
 // reply is what remains after the last attempt. A redirect is a failure: where
-// it leads to, nobody declared.
+// it leads to, nobody declared. So is another protocol.
 func (p *provider) reply(resp *http.Response, sent bool, err error, failed []transcript.Attempt) (*Reply, error) {
-	if err == nil && resp.StatusCode/100 == 3 && resp.StatusCode != http.StatusNotModified {
-		place := p.secret.Mask(resp.Header.Get("Location"))
-		discard(resp.Body)
-		err, sent = fmt.Errorf("redirected (%d) to %q, which is not followed; correct base_url", resp.StatusCode, place), false
-	}
 	if err != nil {
 		return nil, &Failure{Err: p.secret.Error(err), Sent: sent, Attempts: failed}
+	}
+	switch code := resp.StatusCode; {
+	case code < http.StatusOK:
+		_ = resp.Body.Close()
+		return nil, &Failure{Err: fmt.Errorf("answered with status %d, which nobody asked for", code), Sent: true, Attempts: failed}
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		discard(resp.Body)
+		place := p.secret.Mask(resp.Header.Get("Location"))
+		return nil, &Failure{Err: fmt.Errorf("redirected (%d) to %q, which is not followed; correct base_url", code, place), Attempts: failed}
 	}
 	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: resp.Body, Attempts: failed}, nil
 }

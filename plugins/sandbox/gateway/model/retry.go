@@ -12,7 +12,8 @@ import (
 
 const (
 	// firstPause is that before the second attempt; each later one is twice as
-	// long, and each is shortened by up to a half at random.
+	// long, and each is shortened by up to a half at random. One that the provider
+	// asks for is never shortened.
 	firstPause = 500 * time.Millisecond
 	// longestPause is the longest unless the pipeline gives one.
 	longestPause = time.Minute
@@ -37,7 +38,7 @@ func (p *provider) again(n int, resp *http.Response, sent bool, err error) (time
 		return 0, false
 	}
 	if asked, ok := retryAfter(resp.Header); ok && asked > 0 {
-		return asked, asked <= longest
+		return asked + rand.N(min(asked/10, time.Second)+1), asked <= longest
 	}
 	return backoff(n, longest), true
 }
