@@ -47,15 +47,17 @@ func TestLedgerCutAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cut := filepath.Join(t.TempDir(), "cut")
 	for n := range len(whole) + 1 {
-		cut := filepath.Join(t.TempDir(), "cut")
 		if err := os.WriteFile(cut, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		kept := string(whole[:strings.LastIndexByte(string(whole[:n]), '\n')+1])
 		reserves, settles := strings.Count(kept, `"reserve"`), strings.Count(kept, `"settle"`)
 		want := Dollars(40*settles + 100*(reserves-settles))
-		s := openTest(t, cut).summary("main")
+		first := openTest(t, cut)
+		s := first.summary("main")
+		_ = first.close()
 		if s.Cost != want || s.Requests != int64(reserves) || s.Refused[dialect.OverBudget] != int64(strings.Count(kept, `"refuse"`)) {
 			t.Fatalf("cut after %d bytes: %+v, want %d", n, s, want)
 		}
