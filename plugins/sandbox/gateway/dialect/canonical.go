@@ -19,7 +19,7 @@ type canon struct {
 	// conversation, such as a system prompt, and turns the member with the messages.
 	settings, lead []string
 	turns          string
-	// role is who speaks in a message.
+	// role is who speaks in a message; the user always if it is nil.
 	role func(c *check, i int) string
 	// camel is that of rules.
 	camel bool
@@ -45,7 +45,11 @@ func (n *canon) split(body []byte) (Canonical, error) {
 	switch {
 	case given && doc.nodes[turns].kind == array:
 		for m := range doc.children(turns) {
-			out.Parts = append(out.Parts, Part{Role: n.role(w.check, m), Text: w.text(m)})
+			role := "user"
+			if n.role != nil {
+				role = n.role(w.check, m)
+			}
+			out.Parts = append(out.Parts, Part{Role: role, Text: w.text(m)})
 		}
 	case given:
 		out.Parts = append(out.Parts, Part{Role: "user", Text: w.text(turns)})

@@ -109,8 +109,7 @@ func (m *meter) event() {
 	m.head = m.head[:0]
 }
 
-// settle believes what the JSON text says that was read, if it is whole. To
-// believe it twice makes no difference.
+// settle believes what the JSON text says that was read, if it is whole.
 func (m *meter) settle() {
 	if m.report.closing != "" && string(m.head) == m.report.closing {
 		m.final, m.done = true, true
@@ -126,29 +125,34 @@ func (m *meter) settle() {
 	m.report.read(m, m.got)
 }
 
+// now is the meter as it would be if the response ended here, perhaps without
+// the blank line after its last event.
+func (m *meter) now() *meter {
+	end := *m
+	end.settle()
+	return &end
+}
+
 // Usage implements Meter.
 func (m *meter) Usage() (Usage, bool) {
-	m.settle()
-	return m.usage, m.seen && (m.final || m.form == objectForm && m.json.whole())
+	end := m.now()
+	return end.usage, end.seen && (end.final || end.form == objectForm && end.json.whole())
 }
 
 // Done implements Meter.
 func (m *meter) Done() bool {
-	m.settle()
-	switch m.form {
+	end := m.now()
+	switch end.form {
 	case objectForm:
-		return m.json.whole()
+		return end.json.whole()
 	case arrayForm:
-		return m.done && m.json.whole()
+		return end.done && end.json.whole()
 	}
-	return m.done
+	return end.done
 }
 
 // Failed implements Meter.
-func (m *meter) Failed() string {
-	m.settle()
-	return m.failed
-}
+func (m *meter) Failed() string { return m.now().failed }
 
 // firstOf is the first value that there is.
 func firstOf(got map[string]string, paths ...string) string {
