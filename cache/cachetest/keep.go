@@ -81,16 +81,16 @@ func keepTakesTurns(t *testing.T, k cache.Keeper) {
 		_ = done(true)
 		t.Fatal("two hold one folder")
 	}
-	got := make(chan error, 1)
+	got, waits := make(chan error, 1), newWaiting(t.Context())
 	go func() {
-		dir, done, err := k.Keep(t.Context(), "agent")
+		dir, done, err := k.Keep(waits, "agent")
 		if err == nil {
 			_, err = os.Stat(dir) // the first has removed it
 			err = errors.Join(err, done(false))
 		}
 		got <- err
 	}()
-	time.Sleep(5 * time.Millisecond)
+	<-waits.begun
 	release(false)
 	if err := <-got; err != nil {
 		t.Error(err)

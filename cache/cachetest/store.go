@@ -269,9 +269,9 @@ func keyedTakeTurns(t *testing.T, s cache.Store) {
 		in.Close()
 		t.Fatal("two ingests of one key at once")
 	}
-	got := make(chan error, 1)
+	got, waits := make(chan error, 1), newWaiting(t.Context())
 	go func() {
-		second, err := s.Ingest(t.Context(), "key")
+		second, err := s.Ingest(waits, "key")
 		if err == nil {
 			if second.Offset() != 4 {
 				err = fmt.Errorf("offset = %d, want 4", second.Offset())
@@ -280,11 +280,29 @@ func keyedTakeTurns(t *testing.T, s cache.Store) {
 		}
 		got <- err
 	}()
-	time.Sleep(5 * time.Millisecond)
+	<-waits.begun
 	first.Close()
 	if err := <-got; err != nil {
 		t.Errorf("second ingest: %v", err)
 	}
+}
+
+// waiting is a context that tells when somebody begins to wait for its end,
+// and so for something else, too.
+type waiting struct {
+	context.Context
+	once  sync.Once
+	begun chan struct{}
+}
+
+func newWaiting(ctx context.Context) *waiting {
+	return &waiting{Context: ctx, begun: make(chan struct{})}
+}
+
+// Done implements context.Context.
+func (w *waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.begun) })
+	return w.Context.Done()
 }
 
 func keyedWrongEnd(t *testing.T, s cache.Store) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
 )
 
@@ -26,11 +27,30 @@ be tested.`,
 		Example: `  mleflow competition new my-competition --from image
   mleflow competition test my-competition --competitions competitions`,
 		Args: takes(1, 1),
-		RunE: a.action(func(_ *cobra.Command, args []string) error { return writeCompetition(a.terminal, dir, args[0], from) }),
+		RunE: a.action(func(_ *cobra.Command, args []string) error { return a.newCompetition(dir, args[0], from) }),
 	}
-	cmd.Flags().StringVar(&dir, "dir", "competitions", "write below `DIR`")
+	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: that of --competitions, else the folder competitions)")
 	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
 	return cmd
+}
+
+// newCompetition writes a skeleton below dir or, without one, below the folder of
+// competitions that the command line or the environment names.
+func (a *app) newCompetition(dir, id, from string) error {
+	own := a.ownFolders()
+	switch {
+	case dir != "":
+	case len(own) > 1:
+		return usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
+	case len(own) == 1:
+		dir = own[0].Path
+		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err == nil {
+			return usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
+		}
+	default:
+		dir = ownCompetitions
+	}
+	return writeCompetition(a.terminal, dir, id, from)
 }
 
 func writeCompetition(t *terminal, dir, id, from string) error {

@@ -217,13 +217,15 @@ func isDone(c <-chan struct{}) bool {
 }
 
 // worked reports whether the agent has left its whole submission.
-func (k *killer) worked() bool {
+func (k *killer) worked() bool { return len(kept(k.cache)) > 0 }
+
+// kept lists the submissions in folders of agents that are kept.
+func kept(cache string) (list []string) {
 	for _, pattern := range []string{"kept/*/home/submission/submission.csv", "kept/*/volume/home/submission/submission.csv"} {
-		if list, _ := filepath.Glob(filepath.Join(k.cache, pattern)); len(list) > 0 {
-			return true
-		}
+		found, _ := filepath.Glob(filepath.Join(cache, pattern))
+		list = append(list, found...)
 	}
-	return false
+	return list
 }
 
 // TestMachineDies kills containerd, its shims and everything in containers
@@ -237,12 +239,12 @@ func TestMachineDies(t *testing.T) {
 	h.apply(file, short...)
 	cmd := h.command(append([]string{"apply", file, "--json"}, args...)...)
 	must(t, cmd.Start())
-	for until := time.Now().Add(30 * time.Second); len(processes()) < 2; time.Sleep(20 * time.Millisecond) {
+	// Both are in the middle of their submissions.
+	for until := time.Now().Add(30 * time.Second); len(kept(h.cache)) < 2; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the agents do not start")
 		}
 	}
-	time.Sleep(500 * time.Millisecond)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	h.daemon.Crash(t)

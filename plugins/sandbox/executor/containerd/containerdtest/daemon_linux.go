@@ -122,6 +122,7 @@ func (d *Daemon) Crash(t testing.TB) {
 	t.Helper()
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
+	var killed []int
 	for _, shim := range children(os.Getpid(), 1) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", shim))
 		if err != nil || !strings.Contains(string(line), d.Options.Socket) {
@@ -133,9 +134,25 @@ func (d *Daemon) Crash(t testing.TB) {
 		}
 		for _, pid := range append([]int{shim}, inside...) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+			killed = append(killed, pid)
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // until the kernel has cleared away
+	for until := time.Now().Add(30 * time.Second); slices.ContainsFunc(killed, alive); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("of the processes %v some do not end", killed)
+		}
+	}
+}
+
+// alive reports whether a process has not ended. One that nobody has waited for
+// has.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
+	return !strings.HasPrefix(rest, " Z") && !strings.HasPrefix(rest, " X")
 }
 
 // children lists the processes whose parent is one of those.
