@@ -1,23 +1,23 @@
 package cache
 
-// Files is a Store whose content becomes files: placed at a path, or read at any
-// offset. See Plain for a Store that can do neither.
+// Files is a Store that can place content as files and read it at any offset.
+// Plain adapts a Store that can do neither.
 type Files interface {
 	Store
 	Placer
 	RandomStore
 }
 
-// Building is a Store in which trees are made, with a place for what exceeds the
-// memory meanwhile.
+// Building is a Store in which trees are built. It lends a folder for entries
+// that do not fit in memory.
 type Building interface {
 	Store
 	Workspace
 }
 
-// Cache is everything that the engine and the steps ask of a cache. What an
-// implementation cannot do, it says by an error or does the plain way, so that
-// nobody has to ask which one it is.
+// Cache is the whole interface that the engine and the steps use. An
+// implementation that cannot do something returns an error or falls back to the
+// plain way, so callers never test for abilities.
 type Cache interface {
 	Files
 	Index

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Errors that callers tell apart with errors.Is.
+// Errors to compare with errors.Is.
 var (
 	// ErrNotFound says that an object or record is not in the cache.
 	ErrNotFound = errors.New("not in the cache")
@@ -22,7 +22,7 @@ var (
 	ErrReadOnly = errors.New("cache is read-only")
 )
 
-// Kind tells what an object is.
+// Kind is the type of an object.
 type Kind string
 
 // The kinds of objects.
@@ -63,9 +63,10 @@ type Store interface {
 // after Reset, is dropped too.
 type Ingest interface {
 	io.Writer
-	// ReaderAt reads what was written so far, until Commit or Close, so that
-	// a keyed ingest can be a work file that is resumed. It is not verified.
-	// Several goroutines may read at once, but not during another method.
+	// ReaderAt reads the bytes written so far, until Commit or Close, so that a
+	// keyed ingest can serve as a work file that is resumed. Reads are not
+	// verified. Several goroutines may read at once, but not while another method
+	// runs.
 	io.ReaderAt
 	// Offset returns how many bytes the ingest holds.
 	Offset() int64
@@ -90,7 +91,7 @@ type Value struct {
 // Outputs are an action's results by output name.
 type Outputs map[string]Value
 
-// Record is what the index remembers of an action that finished.
+// Record is what the index keeps about a finished action.
 type Record struct {
 	Action  digest.ActionID `json:"action"`
 	Address string          `json:"address"`

@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// HashOnly is a Store that keeps nothing: it tells what content would be
-// called.
+// HashOnly is a Store that keeps nothing. It only computes the digests of
+// content.
 type HashOnly struct{}
 
 var _ Building = HashOnly{}

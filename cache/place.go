@@ -12,18 +12,17 @@ import (
 type Placement struct {
 	// Executable asks for a file that may be executed.
 	Executable bool
-	// Private asks for a file that shares nothing with the store, for
-	// processes that are not trusted. A file system's copy-on-write sharing
-	// is private enough.
+	// Private asks for a file that shares nothing with the store, for untrusted
+	// processes. Copy-on-write sharing by the file system is private enough.
 	Private bool
 	// Writable asks for a file that may be written; it implies Private.
 	Writable bool
 }
 
-// Placed says how a blob came to a path.
+// Placed is how a blob got to a path.
 type Placed int
 
-// The ways a blob comes to a path.
+// The ways in which a blob gets to a path.
 const (
 	// Linked is a hard link to the store's own read-only file.
 	Linked Placed = iota
@@ -33,7 +32,7 @@ const (
 	Copied
 )
 
-// Placer is a Store that can put a blob at a path more cheaply than by
+// Placer is a Store that can place a blob at a path more cheaply than by
 // reading it. Place picks the cheapest way that Placement allows, and falls
 // back to a copy. The path must not exist.
 type Placer interface {
@@ -54,22 +53,22 @@ type RandomStore interface {
 	OpenAt(ctx context.Context, id digest.ContentID) (RandomReader, error)
 }
 
-// Locker makes one process at a time do an action. LockAction waits until no
-// other process (or goroutine) holds the action; the caller then looks the
-// action up again, since the other may have finished it. A lock ends with its
-// process.
+// Locker lets only one process at a time run an action. LockAction waits until
+// no other process or goroutine holds the action. The caller then looks the
+// action up again, since the other one may have finished it. A lock ends with
+// its process.
 type Locker interface {
 	LockAction(ctx context.Context, id digest.ActionID) (unlock func(), err error)
 }
 
-// Workspace gives out folders for the work of steps, on the same file system
-// as the store, so that blobs can be linked into them. A folder is the
-// caller's to remove; after the process has died, the next clean-up does.
+// Workspace provides folders for the work of steps, on the same file system as
+// the store, so that blobs can be linked into them. The caller removes its
+// folder; if the process dies, the next clean-up does.
 type Workspace interface {
 	TempDir(name string) (dir string, err error)
 }
 
-// FileMode returns the permissions of a file that is placed so.
+// FileMode returns the permissions of a file placed this way.
 func (p Placement) FileMode() fs.FileMode {
 	mode := fs.FileMode(0o444)
 	if p.Executable {

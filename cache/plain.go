@@ -9,14 +9,14 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Plain adds the abilities of Files to a store that only reads and ingests, such
-// as a bundle: everything is copied.
+// Plain adds the methods of Files to a store that can only read and ingest,
+// such as a bundle. Everything is copied.
 type Plain struct{ Store }
 
 var _ Files = Plain{}
 
-// Place implements Placer: it reads the blob, which is verified on the way, into a
-// new file.
+// Place implements Placer. It reads the blob into a new file, and verifies it
+// on the way.
 func (p Plain) Place(ctx context.Context, ref Ref, path string, how Placement) (Placed, error) {
 	r, err := p.Open(ctx, ref.ID)
 	if err != nil {
@@ -36,8 +36,8 @@ func (p Plain) Place(ctx context.Context, ref Ref, path string, how Placement) (
 	return Copied, f.Close()
 }
 
-// OpenAt implements RandomStore: it reads the blob, which is verified on the way,
-// into an ingest that is dropped when the reader is closed.
+// OpenAt implements RandomStore. It reads the blob into an ingest, verifies it
+// on the way, and drops it when the reader is closed.
 func (p Plain) OpenAt(ctx context.Context, id digest.ContentID) (RandomReader, error) {
 	r, err := p.Open(ctx, id)
 	if err != nil {

@@ -26,8 +26,8 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Put stores what r gives as a blob. A non-zero want must match, as in
-// Ingest.Commit. It stops when ctx does.
+// Put stores what r returns as a blob. A non-zero want must match, as in
+// Ingest.Commit. It stops when ctx ends.
 func Put(ctx context.Context, s Store, r io.Reader, want Ref) (Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
@@ -53,8 +53,8 @@ func PutBytes(ctx context.Context, s Store, data []byte) (Ref, error) {
 	return in.Commit(ctx, Ref{})
 }
 
-// Get reads a whole object into memory. One of more than limit bytes is an
-// error, so that a caller never loads by mistake what does not fit.
+// Get reads a whole object into memory. An object of more than limit bytes is
+// an error, so that no caller loads by mistake what does not fit.
 func Get(ctx context.Context, s Store, id digest.ContentID, limit int64) ([]byte, error) {
 	size, err := s.Has(ctx, id)
 	if err != nil {

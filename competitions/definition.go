@@ -129,8 +129,8 @@ type Source struct {
 	Range hcl.Range
 }
 
-// Download returns the source whose content the raw folder is, if there is
-// just one: the others are files beside it.
+// Download returns the source whose content the raw folder is, if there is just
+// one: the others are files next to it.
 func (d *Definition) Download() (Source, bool) {
 	main := slices.DeleteFunc(slices.Clone(d.Sources), func(s Source) bool { return s.As != "" })
 	if len(main) != 1 {
@@ -139,7 +139,7 @@ func (d *Definition) Download() (Source, bool) {
 	return main[0], true
 }
 
-// Beside returns the sources that are a file of their own beside the download.
+// Beside returns the sources that are a file of their own next to the download.
 func (d *Definition) Beside() []Source {
 	if _, ok := d.Download(); !ok {
 		return nil
@@ -219,10 +219,10 @@ func (d *Definition) Versions() []string {
 // way.
 func (d *Definition) PinsVersion() string { return d.pinsVersion }
 
-// ManifestName returns the name of the file beside the definition that says what
-// the prepared files of PinsVersion were when they were pinned: manifest.json,
-// of later versions such as manifest.v2.json. See package competitions/verify.
-// No output depends on it.
+// ManifestName returns the name of the file next to the definition that says
+// what the prepared files of PinsVersion were when they were pinned:
+// manifest.json, of later versions such as manifest.v2.json. See package
+// competitions/verify. No output depends on it.
 func (d *Definition) ManifestName() string { return manifestName(d.pinsVersion) }
 
 func manifestName(version string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// LockName is the name of the file beside a definition that holds its pins.
+// LockName is the name of the file next to a definition that holds its pins.
 const LockName = "checksums.lock"
 
 // Lock is what a competition's files are checked against. A program writes it;

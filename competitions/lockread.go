@@ -20,7 +20,7 @@ var lockSchema = bodySchema{blocks: map[string]blockShape{"download": {labels: 1
 // lockPath returns where a definition's lock file is, as diagnostics show it.
 func lockPath(definition string) string { return filepath.Join(filepath.Dir(definition), LockName) }
 
-// lock reads the lock file beside the definition, if there is one.
+// lock reads the lock file next to the definition, if there is one.
 func (d *decoder) lock() {
 	data, err := fs.ReadFile(d.def.folder, LockName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ type Medals struct {
 	// Scores are the teams' scores in rank order, best first.
 	Scores     []float64
 	Thresholds Thresholds
-	// File is the leaderboard file beside the definition, "" for a list in it.
+	// File is the leaderboard file next to the definition, "" for a list in it.
 	File string
 	// Note says where a list that is not a Kaggle leaderboard comes from.
 	Note string

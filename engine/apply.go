@@ -19,17 +19,17 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// ApplyOptions choose what to apply and how.
+// ApplyOptions configure an apply.
 type ApplyOptions struct {
 	PlanOptions
-	// Parallelism is the greatest number of steps running at a time; 0 is as
+	// Parallelism is the largest number of steps running at a time; 0 means as
 	// many as the resources allow.
 	Parallelism int
-	// KeepGoing goes on with everything that does not depend on a failure.
+	// KeepGoing continues with everything that does not depend on a failed step.
 	KeepGoing bool
 	// RequireCached refuses to start if anything would have to run.
 	RequireCached bool
-	// Lock, when set, refuses what deviates from it.
+	// Lock, if set, is compared with the run; differences are refused.
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
 	Sink event.Sink
@@ -47,17 +47,17 @@ type Failure struct {
 // Output is the value of an output block.
 type Output struct {
 	Name string
-	// Known is false when it depends on a step that did not end well.
+	// Known is false if it depends on a step that did not succeed.
 	Known bool
-	// Value is a text as it is, any other value in JSON.
+	// Value is a string as it is, and any other value in JSON.
 	Value string
 }
 
-// Result is how an apply ended.
+// Result is the result of an apply.
 type Result struct {
-	// RunID names the run in the ledger; empty if nothing was started.
+	// RunID is the run's ID in the ledger; empty if nothing was started.
 	RunID string
-	// Status is event.Ran when all went well, else Failed or Cancelled.
+	// Status is event.Ran on success, else Failed or Cancelled.
 	Status   event.Status
 	Counts   Counts
 	Failures []Failure
@@ -65,11 +65,10 @@ type Result struct {
 	Wall     time.Duration
 }
 
-// Counts is the number of steps by how they ended.
+// Counts is the number of steps by their status.
 type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled int }
 
-// Mismatch reports whether a step failed because content was not what a pin
-// says.
+// Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
 	for _, f := range r.Failures {
 		if errors.Is(f.Err, step.ErrMismatch) {
@@ -79,8 +78,8 @@ func (r *Result) Mismatch() bool {
 	return false
 }
 
-// Apply plans and executes the pipeline. Diagnostics say what is wrong with
-// it before anything runs; failures of steps are in the result.
+// Apply plans and executes the pipeline. The diagnostics report errors found
+// before anything runs; failures of steps are in the result.
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
 	pl, diags := e.planToApply(ctx, p, opts.PlanOptions)
 	if diags.HasErrors() {
@@ -110,8 +109,8 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	return r.execute(ctx, tasks), diags
 }
 
-// certain are the tasks that will run; a deferred one may turn out to be
-// cached and is not refused for what it asks for before that is known.
+// certain are the tasks that will run. A deferred one may turn out to be
+// cached, so its resources are not checked before that is known.
 func (r *run) certain(tasks []sched.Task) []sched.Task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(t sched.Task) bool { return t.Resolve != nil })
 }
@@ -134,8 +133,8 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// tasksOf lists what has to be scheduled: the steps that will run, and those
-// that are decided when others have run.
+// tasksOf lists what must be scheduled: the steps that will run, and the
+// deferred ones.
 func (r *run) tasksOf() (tasks []sched.Task) {
 	for _, n := range r.pl.nodes {
 		if n.cached() {
@@ -205,8 +204,8 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	return r.finish(sum)
 }
 
-// warnUnfit reports at once, block by block, which deferred steps ask for more
-// than this machine has. They are not refused: their results may turn out to
+// warnUnfit warns, block by block, about deferred steps that need more than
+// this machine has. They are not refused, because their results may turn out to
 // be in the cache.
 func (r *run) warnUnfit(tasks []sched.Task) {
 	var last addr.Step
@@ -223,12 +222,12 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 
 // errNoSpace is why a step is not started: the disk has too little space for
 // the whole run.
-var errNoSpace = errors.New("not started: there is not enough disk space for the whole run (see the warning); with --keep-going, the steps that fit are run")
+var errNoSpace = errors.New("not started: there is not enough disk space for the whole run (see the warning); use --keep-going to run the steps that fit")
 
 // checkSpace warns at the start if there may be too little disk space, judging
-// by the sizes that the preflight found. If there is too little even for one
-// step after the other in an empty cache, the steps are refused before hours
-// are spent on some of them, unless the run keeps going.
+// by the sizes that the preflight found. If the space does not even suffice to
+// run the steps one after the other in an empty cache, the steps are refused
+// before hours are spent on some of them, unless the run keeps going.
 func (r *run) checkSpace(ctx context.Context) {
 	for _, n := range r.pl.nodes {
 		if n.refused != nil {
@@ -281,8 +280,8 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	return res
 }
 
-// outputs evaluates the pipeline's output blocks. One that cannot be known,
-// because of a target or a failure, is reported as such.
+// outputs evaluates the pipeline's output blocks. One whose value is unknown,
+// because of a target or a failure, is reported as unknown.
 func (r *run) outputs() {
 	for _, o := range r.p.Pipeline.Outputs {
 		v, diags := r.p.OutputValue(o)
@@ -307,12 +306,13 @@ func contentOf(a *step.Artifact) *event.Content {
 
 func now() event.At { return event.At{Time: time.Now().UTC()} }
 
-// Explanation is all that is known of why an instance runs or does not.
+// Explanation is everything that is known about why an instance runs or does
+// not.
 type Explanation struct {
 	Plan plan.Step
-	// Fields are what is in its key; nil while that is not known.
+	// Fields are the fields of its key; nil if unknown.
 	Fields []Field
-	// Last is the action of the last run, empty if there was none.
+	// Last is the action in the last run, empty if there was none.
 	Last string
 }
 
@@ -320,11 +320,11 @@ type Explanation struct {
 type Field struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
-	// Was is the value in the last run's key, when it differs.
+	// Was is the value in the last run's key, if it differs.
 	Was string `json:"was,omitempty"`
 }
 
-// Explain plans the pipeline and tells all about one instance.
+// Explain plans the pipeline and explains one instance.
 func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Explanation, diag.List) {
 	i, ok := p.Find(a)
 	if !ok {

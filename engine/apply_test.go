@@ -273,7 +273,7 @@ func TestFailureIsolation(t *testing.T) {
 	}
 	r.call = nil
 	if again := r.apply(context.Background(), forked, engine.ApplyOptions{}); again.Counts.Ran != 3 || again.Counts.Cached != 2 {
-		t.Errorf("after the mend: %+v", again.Counts)
+		t.Errorf("after the fix: %+v", again.Counts)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// copiesOf are what a step copies if it runs; s is nil while its arguments are not
-// known.
+// copiesOf is what a step copies if it runs; s is nil while its arguments are
+// unknown.
 func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
 	if c, ok := s.(step.Copier); ok {
 		return c.Copies(ctx, e.opts.Cache)
@@ -17,8 +17,8 @@ func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
 	return nil
 }
 
-// copies sums up what the steps of a plan copy that are not cached. A shared copy
-// counts once, and not at all where it is there; nil is nothing.
+// copies adds up what the uncached steps of a plan copy. A shared copy counts
+// once, and not at all if it exists. nil means nothing.
 func (e *Engine) copies(pl *planned) *plan.Copies {
 	var sum plan.Copies
 	shared, unknown := map[digest.ContentID]bool{}, map[string]bool{}

@@ -11,24 +11,24 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// decision is what is known of an instance once its inputs are.
+// decision is what is known about an instance once its inputs are known.
 type decision struct {
 	id digest.ActionID
-	// fields are what is in the key; nil when there is a record.
+	// fields are the fields of its key; nil if there is a record.
 	fields []digest.Field
 	// choices are what the machine chose for its arguments.
 	choices []step.Choice
 	// record is what the action gave before; nil if it must run.
 	record *cache.Record
-	// estimate is the room it needs; there is none with a record.
+	// estimate is the space it needs; there is none with a record.
 	estimate step.Estimate
-	// copies are what it copies; nothing with a record.
+	// copies are what it copies; none with a record.
 	copies []step.Copy
 }
 
-// decide computes the key of instance i and looks it up, unless fresh says
-// that an earlier result must not be used. It is the one place where run or
-// cached is decided, for plan and apply alike.
+// decide computes the key of instance i and looks it up, unless fresh says that
+// an earlier result must not be used. This is the only place that decides
+// between run and cached, for plan and apply alike.
 func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*decision, diag.List) {
 	inst := p.Instances[i]
 	c, diags := construct(p, i, here)

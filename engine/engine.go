@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Options are what an engine is made of.
+// Options configure an engine.
 type Options struct {
 	Kinds *step.Registry
 	// Functions are added to the language.
@@ -28,44 +28,46 @@ type Options struct {
 	// Version is the version of the program.
 	Version string
 	Cache   cache.Cache
-	// Remote is asked by Apply for what the cache lacks; nil is nobody.
+	// Remote is asked by Apply for results that are not in the cache; nil means no
+	// remote cache.
 	Remote Remote
-	// Places knows what was published; nil publishes nothing.
+	// Places records what was published; nil publishes nothing.
 	Places *publish.Places
-	// Ledger remembers runs; nil remembers nothing.
+	// Ledger records runs; nil records nothing.
 	Ledger *ledger.Ledger
-	// Capacity is what the machine has to lease.
+	// Capacity is what the machine can lease to steps.
 	Capacity sched.Capacity
-	// Devices keeps two processes from leasing one device; nil does not.
+	// Devices prevents two processes from leasing the same device; nil does not.
 	Devices *sched.DeviceLocks
-	// Space measures the room there is for the cache; nil knows nothing.
+	// Space measures the space available to the cache; nil knows nothing.
 	Space func(context.Context) (plan.Space, error)
 }
 
 // Engine plans and applies pipelines.
 type Engine struct{ opts Options }
 
-// New returns an engine. It touches nothing.
+// New returns an engine. It does no I/O.
 func New(opts Options) *Engine { return &Engine{opts: opts} }
 
 // Program is a pipeline with the values of its variables, expanded.
 type Program struct {
 	*config.Graph
-	// Variables are the values given, as text, for the ledger; sensitive
-	// ones are left out.
+	// Variables are the given values as strings, for the ledger, without sensitive
+	// ones.
 	Variables map[string]string
-	// hidden are the texts of sensitive variables, which the ledger masks.
+	// hidden are the strings in sensitive variables, which the ledger masks.
 	hidden []string
 }
 
 // Load reads, checks and expands the pipeline file at path. The program is
-// usable only without errors; its Pipeline is never nil, for snippets.
+// usable only if there are no errors; its Pipeline is never nil, for snippets.
 func (e *Engine) Load(path string, in config.Inputs) (*Program, diag.List) {
 	p, diags := config.Load(path, e.language(in))
 	return e.expand(p, diags, in)
 }
 
-// Parse is Load for a text already read; path is the name shown in ranges.
+// Parse is Load for a text that was already read; path is the name shown in
+// ranges.
 func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, diag.List) {
 	p, diags := config.Parse(path, src, e.language(in))
 	return e.expand(p, diags, in)
@@ -153,8 +155,8 @@ func construct(p *Program, i int, settle settling) (c constructed, diags diag.Li
 	return c, nil
 }
 
-// mistakes tells what a kind found wrong with an instance's arguments, each at
-// its place.
+// mistakes reports what a kind found wrong with an instance's arguments, each
+// at its place.
 func mistakes(inst *config.Instance, err error) (diags diag.List) {
 	for _, e := range step.Mistakes(err) {
 		at, summary := inst.Step.Range, "Invalid step"

@@ -8,22 +8,23 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// expectation is when a run will end, by how long steps took: in this run and,
-// as the ledger remembers, in earlier ones.
+// expectation predicts when a run will end from the durations of steps, in this
+// run and, from the ledger, in earlier ones.
 //
-// A step is expected to take what it took last time, a step that has not run
-// before the mean of its block in this run or else in earlier ones. The run takes
-// as long as its longest chain of such steps, or as long as the work needs on
-// the resources there are, whichever is more.
+// A step is expected to take as long as last time; one that has not run before,
+// the mean of its block in this run or else in earlier ones. The run takes as
+// long as its longest chain of such steps, or as long as the work needs on the
+// existing resources, whichever is more.
 type expectation struct {
 	r *run
-	// took is how long the steps of a block took in this run, before what the
-	// ledger remembers.
+	// took has the durations of a block's steps in this run, or else from the
+	// ledger.
 	took, before map[addr.Step]mean
-	// began is when the steps that run did, and ended are those that have.
+	// began has when the running steps started, and ended the steps that have
+	// ended.
 	began map[*node]time.Time
 	ended map[*node]bool
-	// told is when the end was last told, known that it was.
+	// told is when the end was last emitted, and known whether it was known then.
 	told  time.Time
 	known bool
 }
@@ -36,7 +37,7 @@ type mean struct {
 
 func (m mean) plus(d time.Duration) mean { return mean{m.sum + d, m.n + 1} }
 
-// expectEvery is the least time between two events that tell the expected end.
+// expectEvery is the least time between two events with the expected end.
 const expectEvery = time.Second
 
 func newExpectation(r *run) *expectation {
@@ -54,7 +55,7 @@ func newExpectation(r *run) *expectation {
 
 func (x *expectation) start(n *node, at time.Time) { x.began[n] = at }
 
-// end notes how a step ended; took is zero unless it was executed.
+// end records how a step ended; took is zero unless it was executed.
 func (x *expectation) end(n *node, took time.Duration) {
 	x.ended[n] = true
 	delete(x.began, n)
@@ -78,8 +79,8 @@ func (x *expectation) of(n *node) (time.Duration, bool) {
 	return m.sum / time.Duration(m.n), true
 }
 
-// left returns how long the run still takes, and of how many steps nothing is
-// known; ok is false where nothing is known at all.
+// left returns how long the run will still take, and about how many steps
+// nothing is known; ok is false if nothing is known about any.
 func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bool) {
 	c := x.r.e.opts.Capacity
 	chains := make([]time.Duration, len(x.r.pl.nodes))
@@ -112,8 +113,8 @@ func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bo
 	return time.Duration(longest), unknown, ok
 }
 
-// per is the time that an amount of work takes; nothing limits it where there is
-// no capacity.
+// per is the time that an amount of work takes; without a capacity there is no
+// limit.
 func per(work, capacity float64) float64 {
 	if capacity <= 0 {
 		return 0
@@ -121,7 +122,7 @@ func per(work, capacity float64) float64 {
 	return work / capacity
 }
 
-// tell emits when the run is expected to end, if that was not told just now.
+// tell emits the expected end, unless it was emitted just now.
 func (x *expectation) tell() {
 	at := time.Now().UTC()
 	if at.Sub(x.told) < expectEvery {

@@ -15,8 +15,8 @@ import (
 )
 
 // estimate returns the disk space that an instance needs if it runs; s is nil
-// while its arguments are not known. A step without an estimate of its own
-// adds next to nothing to the cache, but may use all of resources.disk.
+// while its arguments are unknown. A step that does not estimate adds next to
+// nothing to the cache, but may use all of resources.disk.
 func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	est := step.Estimate{Known: s != nil}
 	if e, ok := s.(step.Estimator); ok {
@@ -32,8 +32,8 @@ func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	return est
 }
 
-// forecast adds up what the steps that are not cached need, and sets the
-// estimate of each in the plan.
+// forecast adds up the needs of uncached steps, and sets the estimate of each
+// in the plan.
 func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *plan.Forecast {
 	f := &plan.Forecast{Space: plan.Space{FreeBytes: -1, FreeFiles: -1}}
 	if e.opts.Space != nil {
@@ -88,8 +88,8 @@ func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	return n
 }
 
-// availableSpace is how many bytes can be added: the lesser of what the disk
-// and the quota leave, or -1 if neither is known.
+// availableSpace is how many bytes can be added: what the disk or the quota
+// leaves, whichever is less, or -1 if neither is known.
 func availableSpace(s plan.Space) int64 {
 	left := s.FreeBytes
 	if s.QuotaBytes > 0 {
@@ -100,7 +100,7 @@ func availableSpace(s plan.Space) int64 {
 	return left
 }
 
-// spaceEvicting is the available space if the whole cache were evicted.
+// spaceEvicting is the space that is available after evicting the whole cache.
 func spaceEvicting(s plan.Space) int64 {
 	left := int64(-1)
 	if s.FreeBytes >= 0 {
@@ -112,7 +112,7 @@ func spaceEvicting(s plan.Space) int64 {
 	return left
 }
 
-// judge compares the space that is needed with the space there is.
+// judge compares the needed space with the available space.
 func judge(f *plan.Forecast) {
 	switch evicting := spaceEvicting(f.Space); {
 	case f.Space.FreeFiles >= 0 && f.Files > f.Space.FreeFiles:
@@ -143,7 +143,7 @@ func tooLarge(f *plan.Forecast, evicting int64) string {
 	return text + "put the cache on a larger disk with --cache-dir, or run fewer steps at a time with -target"
 }
 
-// model is a graph of steps with what each holds.
+// model is a graph of steps and what each of them holds.
 type model struct {
 	names  []string
 	after  [][]int
@@ -152,7 +152,8 @@ type model struct {
 	weight []int64
 }
 
-// add appends a step. Steps that are not in the model are no predecessors.
+// add appends a step. Steps that are not in the model do not count as
+// predecessors.
 func (m *model) add(s *plan.Step, est step.Estimate, index []int) {
 	var after []int
 	for _, a := range s.After {
@@ -186,16 +187,16 @@ func (m *model) fill(f *plan.Forecast) {
 	f.Order = m.order(graph)
 }
 
-// bound returns a number of bytes that is never exceeded, in whatever order
-// and however long the steps run, when at most parallel of them run at a time;
-// and the step that holds most of it beyond the cache, or -1.
+// bound returns a number of bytes that is never exceeded, whatever the order
+// and the durations, if at most parallel steps run at a time; and the step that
+// holds most of it beyond the cache, or -1.
 //
-// While a set R of steps runs, nothing that comes after one of them has added
-// to the cache. So the cache holds at most the total less what comes after the
-// member r of R with the most after it, and the others of R have no more after
-// them than r. What comes after a step is at least the heaviest chain of it,
-// which is what is taken off: the bound is exact for steps that do not depend on
-// each other and, one at a time, for chains.
+// While a set R of steps runs, nothing that depends on one of them has added to
+// the cache. So the cache holds at most the total minus what depends on the
+// member r of R with the most after it; the others in R have no more after them
+// than r. What depends on a step is at least its heaviest chain, which is what
+// is subtracted: the bound is exact for independent steps and, one at a time,
+// for chains.
 func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
 	later := graph.Longest(func(i int) int64 { return m.cache[i] })
 	order := make([]int, 0, len(m.names))
@@ -207,7 +208,7 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(later[a], later[b]) })
 	most, at := total, -1
-	var others int64 // the sum of the parallel-1 greatest peaks so far
+	var others int64 // the sum of the parallel-1 largest peaks so far
 	top := &least{}
 	widest := -1
 	for _, i := range order {
@@ -226,7 +227,7 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 	return most, at
 }
 
-// least is a heap of numbers, least first.
+// least is a min-heap of numbers.
 type least []int64
 
 func (h least) Len() int           { return len(h) }
@@ -243,10 +244,11 @@ func (h *least) Pop() any {
 // maxOrder is how many steps the order of a forecast lists.
 const maxOrder = 1000
 
-// order runs the steps one at a time, the longest chain first as the scheduler
-// does, and returns those that need room with what is held while each runs.
+// order runs the steps one at a time, starting with the longest chain like the
+// scheduler. It returns those that need space, and what is held while each
+// runs.
 func (m *model) order(graph *dag.Graph) (list []plan.Held) {
-	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // as the scheduler: nanoseconds, and one a step
+	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // like the scheduler: nanoseconds, plus one for each step
 	ready := &byChain{chain: chain}
 	missing := make([]int, len(m.names))
 	for i := range m.names {

@@ -312,7 +312,7 @@ func TestReservationsNeverDeadlock(t *testing.T) {
 }
 
 // TestPreflight marks what cannot be had as failed before anything runs, and
-// goes on with the rest although nobody asked to keep going.
+// continues with the rest although nobody asked to keep going.
 func TestPreflight(t *testing.T) {
 	r := newDiskRig(1000)
 	r.fails["a"] = errors.New("rules not accepted")

@@ -19,7 +19,7 @@ func serial(s event.Sink) event.Sink {
 	})
 }
 
-// lines passes a log on and emits each whole line as an event.
+// lines passes a log on and emits each complete line as an event.
 type lines struct {
 	mu      sync.Mutex
 	to      io.WriteCloser
@@ -28,7 +28,7 @@ type lines struct {
 	part    []byte
 }
 
-// maxLine is the greatest length of a line that is emitted; the log has all.
+// maxLine is the largest length of an emitted line; the log has all of it.
 const maxLine = 4096
 
 // Write implements io.Writer.

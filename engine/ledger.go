@@ -16,11 +16,11 @@ import (
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
-// memory is what the ledger remembers of a pipeline's addresses; a nil state
-// remembers nothing.
+// memory is what the ledger knows about a pipeline's addresses; a nil state
+// knows nothing.
 type memory struct{ state *ledger.Pipeline }
 
-// memory loads what is remembered of the pipeline.
+// memory loads what the ledger knows about the pipeline.
 func (e *Engine) memory(p *Program) (memory, error) {
 	if e.opts.Ledger == nil {
 		return memory{}, nil
@@ -33,8 +33,8 @@ func (e *Engine) memory(p *Program) (memory, error) {
 	return memory{state}, err
 }
 
-// last returns the action an address had when it last went well, zero if
-// there was none, and how long its last execution took.
+// last returns the action of an address when it last succeeded, zero if there
+// was none, and how long its last execution took.
 func (m memory) last(address string) ledger.Memory {
 	if m.state == nil {
 		return ledger.Memory{}
@@ -43,7 +43,7 @@ func (m memory) last(address string) ledger.Memory {
 	return known
 }
 
-// open begins the run in the ledger and joins its journal to the sink.
+// open starts the run in the ledger and adds its journal to the sink.
 func (r *run) open() error {
 	if r.e.opts.Ledger == nil {
 		r.sink = serial(r.sink)
@@ -92,8 +92,8 @@ func (r *run) open() error {
 	return nil
 }
 
-// warnUnrecorded tells when a run that only reads results is not recorded, as
-// with a cache that cannot be written to.
+// warnUnrecorded warns if a run that only reads results is not recorded, for
+// example because the cache is read-only.
 func (r *run) warnUnrecorded() {
 	if r.unrecorded != nil {
 		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
@@ -117,7 +117,7 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	return l
 }
 
-// remember keeps the action of an address, to explain the next change. The
+// remember records the action of an address, to explain the next change. The
 // duration is that of the attempt that made the record.
 func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
@@ -125,7 +125,7 @@ func (r *run) remember(n *node, status event.Status) {
 	}
 	m := ledger.Memory{Action: n.decision.id}
 	if status == event.Ran {
-		// At least a millisecond: zero means that it was not executed.
+		// At least a millisecond: zero would mean that it was not executed.
 		m.Duration = time.Duration(max(1, n.decision.record.DurationMillis)) * time.Millisecond
 	}
 	if err := r.pl.memory.state.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {

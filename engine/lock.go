@@ -19,10 +19,10 @@ import (
 // LockOptions choose what a lock pins.
 type LockOptions struct {
 	PlanOptions
-	// Results pins what varying steps gave, too; see package lockfile.
+	// Results also pins the results of varying steps; see package lockfile.
 	Results bool
-	// Against is a lock that the new one is compared with; nil if none. Of a
-	// pipeline that is not all in the cache, it says how the plan differs.
+	// Against is a lock to compare with; nil if none. If the pipeline is not
+	// completely cached, the comparison reports how the plan differs.
 	Against *lockfile.File
 }
 
@@ -48,7 +48,7 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 	return lockfile.New(e.opts.Version, filepath.Base(p.Pipeline.Path), steps), diags
 }
 
-// locker makes the entries of a lock, in dependency order.
+// locker creates the entries of a lock, in dependency order.
 type locker struct {
 	results bool
 	// varies marks the steps whose outputs are not pinned.
@@ -79,8 +79,8 @@ func (l *locker) step(n *node) lockfile.Step {
 	return s
 }
 
-// vary replaces the inputs that hold what a varying step gave. Where an
-// argument depends on a small value of another step, any of them may.
+// vary replaces the inputs that contain outputs of a varying step. If an
+// argument depends on a small value of another step, that may be any input.
 func vary(inputs map[string]string, from []*node, any bool) {
 	for label, value := range inputs {
 		if strings.HasPrefix(label, "kind") || step.IsCondition(label) {
@@ -95,7 +95,7 @@ func vary(inputs map[string]string, from []*node, any bool) {
 	}
 }
 
-// gave reports whether a value names content that the step gave.
+// gave reports whether a value names content produced by the step.
 func (n *node) gave(value string) bool {
 	for _, v := range n.decision.record.Outputs {
 		if !v.Ref.IsZero() && strings.Contains(value, v.Ref.ID.String()) {
@@ -105,8 +105,8 @@ func (n *node) gave(value string) bool {
 	return false
 }
 
-// checkPlan compares a plan with the lock: the program, the steps that there
-// are and what is known of them.
+// checkPlan compares a plan with the lock: the program, the set of steps, and
+// what is known about them.
 func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diags diag.List) {
 	if lock == nil {
 		return nil
@@ -131,7 +131,7 @@ func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diag
 	return diags
 }
 
-// deviations compares what is known of an instance with the lock.
+// deviations compares what is known about an instance with the lock.
 func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.Deviation {
 	s, found := lock.Find(a)
 	if !found {
@@ -151,8 +151,8 @@ func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.De
 	return list
 }
 
-// checkDecided refuses a step that turns out not to be as locked when what it
-// depends on is done.
+// checkDecided fails a step that turns out to differ from the lock once its
+// dependencies are done.
 func (r *run) checkDecided(n *node, d *decision) error {
 	if r.opts.Lock == nil {
 		return nil
@@ -160,7 +160,7 @@ func (r *run) checkDecided(n *node, d *decision) error {
 	return unlocked(deviation(deviations(r.opts.Lock, n.Addr, d)))
 }
 
-// checkGiven refuses outputs that are not as locked.
+// checkGiven rejects outputs that differ from the lock.
 func (r *run) checkGiven(n *node, outputs cache.Outputs) error {
 	if r.opts.Lock == nil {
 		return nil
@@ -179,7 +179,7 @@ func unlocked(err error) error {
 	return fmt.Errorf("not as locked: %w", err)
 }
 
-// deviation returns a mismatch that tells the list, or its first 20; nil for
+// deviation returns a mismatch with the list, or its first 20 elements; nil for
 // none.
 func deviation(list []lockfile.Deviation) error {
 	if len(list) == 0 {

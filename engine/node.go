@@ -6,11 +6,12 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// node is one step of a plan: an instance of the program, what the plan says of
-// it, and how far an apply has come with it.
+// node is one step of a plan: an instance of the program, what the plan says
+// about it, and how far an apply has got with it.
 type node struct {
 	*config.Instance
-	// index is the instance's index in the program, and at the node's in the plan.
+	// index is the instance's index in the program, and at the node's index in the
+	// plan.
 	index, at int
 	// plan is the step in the plan that people see.
 	plan *plan.Step
@@ -20,7 +21,7 @@ type node struct {
 	forced bool
 	// decision is nil while the step is deferred.
 	decision *decision
-	// same has the same action and runs first; nil if no other step has.
+	// same is the step with the same action that runs first; nil if there is none.
 	same *node
 	// estimate is the disk space it needs unless it is cached.
 	estimate step.Estimate
@@ -31,7 +32,7 @@ type node struct {
 	refused error
 	// task is its index in the schedule; -1 if there is nothing to schedule.
 	task int
-	// found says that another process did the work while it waited.
+	// found says that another process did the work meanwhile.
 	found bool
 }
 
@@ -41,7 +42,8 @@ func (n *node) fresh() bool { return n.forced || n.Step.Kind.Volatile }
 // cached reports whether its outputs are known when the plan is made.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
 
-// decide notes what the step's key is and gave. A step without a result needs space.
+// decide records the step's key and result. A step without a result needs
+// space.
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
@@ -49,17 +51,17 @@ func (n *node) decide(d *decision) {
 	}
 }
 
-// planned is a plan with what apply needs besides.
+// planned is a plan and what apply needs in addition.
 type planned struct {
 	plan.Plan
-	// nodes are the steps of the plan, in its order.
+	// nodes are the steps in the order of the plan.
 	nodes []*node
 	// byIndex maps an instance to its node; nil if it is not selected.
 	byIndex []*node
 	memory  memory
 }
 
-// newPlanned lists the selected instances, none decided yet.
+// newPlanned lists the selected instances, all undecided.
 func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
 	pl := &planned{memory: m, byIndex: make([]*node, len(p.Instances))}
 	pl.Pipeline = p.Pipeline.Path

@@ -16,23 +16,23 @@ import (
 
 // PlanOptions choose what to plan.
 type PlanOptions struct {
-	// Targets limit the plan to these addresses (an instance, or a block for
-	// all of its instances) and what they depend on; none is everything.
+	// Targets limits the plan to these addresses (an instance, or a block for all
+	// of its instances) and their dependencies; empty means everything.
 	Targets []addr.Instance
 	// Force lists addresses that run even if their result is in the cache.
 	Force []addr.Instance
-	// Parallelism is the greatest number of steps running at a time that the
-	// forecast reckons with; 0 is as many as the resources allow.
+	// Parallelism is the largest number of steps running at a time that the
+	// forecast assumes; 0 means as many as the resources allow.
 	Parallelism int
-	// Preflight, when set, has every step that will run and fetches something
-	// asked whether it can, and is told. This uses the network.
+	// Preflight, if set, asks every step that will run and fetches something
+	// whether it can, and is called with the answers. This uses the network.
 	Preflight event.Sink
 	// askRemote says that results may come from the remote.
 	askRemote bool
 }
 
-// Plan says what Apply would do. It touches neither the network, unless a
-// preflight is asked for, nor anything that runs steps, and writes nothing.
+// Plan reports what Apply would do. It uses no network, unless a preflight is
+// requested, runs nothing and writes nothing.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
 	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
 	pl, diags := e.plan(ctx, p, opts)
@@ -90,9 +90,9 @@ func (b *planner) run(ctx context.Context) (diags diag.List) {
 	return diags
 }
 
-// block plans the instances of one block, which do not depend on each other:
-// those that can be decided are, on all cores, then what they mean for the plan
-// is worked out in order.
+// block plans the instances of one block, which do not depend on each other.
+// First those that can be decided are, on all cores; then the consequences for
+// the plan are worked out in order.
 func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 	found := make([]diag.List, len(nodes))
 	parallel.For(len(nodes), func(i int) { found[i] = b.decide(ctx, nodes[i]) })
@@ -111,7 +111,7 @@ func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 	return diags
 }
 
-// decide decides a step if everything it depends on is known.
+// decide decides a step if all its dependencies are known.
 func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	p, i := b.p, n.index
 	defer func() {
@@ -170,8 +170,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 	b.first[d.id] = n
 }
 
-// undecided lists why a step cannot be decided yet: what it depends on will
-// run or is itself deferred. At most three are named.
+// undecided lists why a step cannot be decided yet: dependencies that will run
+// or are deferred themselves. At most three are named.
 func undecided(n *node) []plan.Reason {
 	var reasons []plan.Reason
 	more := 0
@@ -208,7 +208,7 @@ func selection(p *Program, targets []addr.Instance) ([]bool, diag.List) {
 	for i := range roots {
 		selected[i] = true
 	}
-	// Instances come after what they depend on, so one pass backwards is enough.
+	// Instances come after their dependencies, so one pass backwards is enough.
 	for i := len(selected) - 1; i >= 0; i-- {
 		if selected[i] {
 			for _, d := range p.Instances[i].Deps {
@@ -259,7 +259,7 @@ func nearestAddress(p *Program, a addr.Instance) string {
 		}
 	}
 	near := diag.Nearest(a.String(), names)
-	if keys != nil { // the keys alone: the rest is the same and would make all of them near
+	if keys != nil { // only the keys: the rest is the same and would make all of them similar
 		near = ""
 		if key := diag.Nearest(a.Key, keys); key != "" {
 			near = addr.Keyed(a.Step, key).String()

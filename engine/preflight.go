@@ -10,11 +10,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// preflights is how many steps are asked at a time: enough that 75 take
-// seconds, few enough that no place takes it for an attack.
+// preflights is how many steps are asked at a time: enough to ask 75 within
+// seconds, few enough not to look like an attack to a server.
 const preflights = 8
 
-// probe is a step to be asked, and what it said.
+// probe is a step to ask, and its answer.
 type probe struct {
 	n     *node
 	asked step.Preflighter
@@ -22,8 +22,8 @@ type probe struct {
 	err   error
 }
 
-// preflight asks the steps that will run, several at a time, and notes why some
-// of them cannot. What it learns about their size replaces the estimates.
+// preflight asks the steps that will run, several at a time, and records why
+// some of them cannot. What it learns about their size replaces the estimates.
 func (r *run) preflight(ctx context.Context) {
 	probes := r.probes()
 	var wait sync.WaitGroup
@@ -93,7 +93,7 @@ func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err err
 	return s.Preflight(ctx)
 }
 
-// verdict is what a probe means for its step.
+// verdict returns what a probe means for its step.
 func (r *run) verdict(p *probe) event.Preflight {
 	f := &p.found
 	if f.Estimate.Known {

@@ -18,10 +18,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// planPublications says what becomes of the paths that results are published
-// to. Only what is known already can be refused: a path that holds something
-// else may turn out to hold just what a step will give. The diagnostics are
-// for apply; without network nothing is fetched to tell.
+// planPublications says what will happen to the paths that results are
+// published to. Only what is known already can be refused: a path with
+// something else may turn out to contain exactly what a step will produce. The
+// diagnostics are for apply; without network, nothing is fetched for the
+// comparison.
 func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, network bool) (list []plan.Publication, diags diag.List) {
 	if e.opts.Places == nil {
 		return nil, nil
@@ -34,7 +35,7 @@ func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, 
 		out := plan.Publication{From: pub.From(p.Graph), To: pub.To}
 		var ref cache.Ref
 		var err error
-		if network || e.opts.Remote == nil || pub.Output != nil { // else looking at content may fetch it
+		if network || e.opts.Remote == nil || pub.Output != nil { // otherwise comparing content may fetch it
 			ref, err = e.published(ctx, p, pub, cache.HashOnly{})
 		}
 		if err == nil {
@@ -88,8 +89,8 @@ func target(pub *config.Publication, ref cache.Ref) publish.Target {
 	return publish.Target{Path: pub.Path, Base: pub.Base, Ref: ref, Link: pub.Link, Private: pub.Private}
 }
 
-// published returns what is to be published as one blob or tree, with what is
-// made for that in the store. It is zero while that is not known.
+// published returns what will be published as one blob or tree, creating it in
+// the store if necessary. It is zero while unknown.
 func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publication, store cache.Building) (cache.Ref, error) {
 	if pub.Output != nil {
 		v, diags := p.OutputValue(pub.Output)
@@ -124,7 +125,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 	return tree.Put(ctx, store, entries)
 }
 
-// file is an output as a file or folder, and the suffix that says what it is.
+// file returns an output as a file or folder, and the suffix for its type.
 func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Building) (ref cache.Ref, suffix string, err error) {
 	switch v.Ref.Kind {
 	case cache.Tree:
@@ -141,7 +142,7 @@ func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Building) 
 	return ref, ".json", err
 }
 
-// publish lays out what the pipeline publishes and is known.
+// publish publishes everything that is known.
 func (r *run) publish(ctx context.Context) {
 	if r.e.opts.Places == nil {
 		return
@@ -153,7 +154,7 @@ func (r *run) publish(ctx context.Context) {
 		}
 		ref, err := r.e.published(ctx, r.p, pub, r.e.opts.Cache)
 		if err == nil && ref.IsZero() {
-			continue // its step did not end well
+			continue // its step did not succeed
 		}
 		var state publish.State
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Texts of reasons that have no field.
+// Reasons without a field.
 const (
 	firstRun  = "first run"
 	forced    = "forced"
@@ -19,8 +19,8 @@ const (
 	forgotten = "the inputs changed; the record of the last run is gone, so what changed is not known"
 )
 
-// explainMiss says why an action is not in the cache, given the action that
-// the address ran last (zero if none).
+// explainMiss says why an action is not in the cache, given the last action of
+// the address (zero if none).
 func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decision) []plan.Reason {
 	if t, err := e.opts.Cache.Evicted(ctx, d.id); err == nil {
 		when := time.UnixMilli(t.EvictedUnixMilli).UTC().Format("2006-01-02 15:04:05Z")
@@ -69,15 +69,15 @@ func diff(before, after []digest.Field) []plan.Reason {
 	return reasons
 }
 
-// The greatest length of a value in a reason, and how much of what two values
-// share is shown before they differ.
+// The largest length of a value in a reason, and how much of the part that two
+// values share is shown before they differ.
 const (
 	maxShown = 60
 	before   = 20
 )
 
-// shortPair is short for two values that differ, which of long ones shows
-// where they do.
+// shortPair is short for two values that differ. Of long ones it shows the
+// first difference.
 func shortPair(a, b string) (string, string) {
 	if len(a) <= maxShown && len(b) <= maxShown || isDigest(a) {
 		return short(a), short(b)
@@ -100,13 +100,12 @@ func isDigest(v string) bool {
 	return len(v) == 2*digest.Size && strings.Trim(v, "0123456789abcdef") == ""
 }
 
-// Readable undoes, for people, the escapes that JSON has for the sake of web
-// pages.
+// Readable undoes, for people, the escapes that JSON has for use in web pages.
 func Readable(v string) string { return unescaped.Replace(v) }
 
 var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// short cuts digests and long texts for people.
+// short shortens digests and long strings for people.
 func short(v string) string {
 	v = Readable(v)
 	if isDigest(v) {

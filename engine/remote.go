@@ -9,21 +9,21 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Remote is a cache elsewhere behind the local one. Apply asks it; Plan, which
-// does not touch the network, does not.
+// Remote is a remote cache behind the local one. Apply uses it; Plan, which
+// uses no network, does not.
 type Remote interface {
-	// Find looks actions up here, and those that are not here in the remote.
-	// The answer is nil for an action of which neither has all content. What is
-	// found in the remote is not brought here.
+	// Find looks actions up in the local cache and, if they are not there, in the
+	// remote. The result is nil for an action that neither has completely. What is
+	// found in the remote is not fetched.
 	Find(ctx context.Context, ids []digest.ActionID) []*cache.Record
-	// Fetch brings here what records lead to, unless it is here, and records
-	// them here. It returns the actions of which something could not be had;
-	// Find does not find them again.
+	// Fetch fetches the content of records that is not in the local cache, and
+	// records them there. It returns the actions whose content could not be
+	// fetched completely; Find does not find them again.
 	Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID)
 }
 
-// planToApply is plan that asks the remote, and brings here what the steps that
-// will run may read. What turns out to be lost is planned anew.
+// planToApply is plan that asks the remote, and fetches what the steps that
+// will run may read. What turns out to be lost is planned again.
 func (e *Engine) planToApply(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
 	opts.askRemote = e.opts.Remote != nil
 	for {
@@ -37,7 +37,7 @@ func (e *Engine) planToApply(ctx context.Context, p *Program, opts PlanOptions) 
 	}
 }
 
-// wanted are the results that steps depend on which will or may run.
+// wanted are the results that will or may be read by steps that run.
 func (pl *planned) wanted() []*cache.Record {
 	var wanted []*cache.Record
 	taken := make([]bool, len(pl.nodes))
@@ -55,7 +55,7 @@ func (pl *planned) wanted() []*cache.Record {
 	return wanted
 }
 
-// askRemote looks the decided steps of a block up in the remote, all at once.
+// askRemote looks up the decided steps of a block in the remote, all at once.
 func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	var ids []digest.ActionID
 	var asked []*node
@@ -69,7 +69,7 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 	for k, rec := range e.opts.Remote.Find(ctx, ids) {
 		n := asked[k]
-		if rec == nil && n.decision.record != nil { // it was there once
+		if rec == nil && n.decision.record != nil { // it existed once
 			if d, _ := e.decide(ctx, p, n.index, true); d != nil {
 				n.decide(d)
 			}
@@ -80,7 +80,8 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 }
 
-// result returns what an action gave, with its content here, or nil.
+// result returns an action's result with its content in the local cache, or
+// nil.
 func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	if e.opts.Remote == nil {
 		return e.lookup(ctx, id)
@@ -92,15 +93,15 @@ func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record,
 	return found[0], nil
 }
 
-// decideAnew asks the remote about a step that could be decided only now.
-func (r *run) decideAnew(ctx context.Context, n *node, d *decision) error {
+// decideAgain asks the remote about a step that could only be decided now.
+func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
 	rec, err := r.e.result(ctx, d.id)
 	switch {
 	case err != nil:
 		return err
 	case rec != nil:
 		d.record, d.fields = rec, nil
-	case d.record != nil: // it was there once
+	case d.record != nil: // it existed once
 		other, diags := r.e.decide(ctx, r.p, n.index, true)
 		if diags.HasErrors() {
 			return asError(diags)

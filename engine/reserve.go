@@ -103,7 +103,7 @@ func pause(ctx context.Context, freed <-chan struct{}) error {
 	return nil
 }
 
-// noSpace says what a step needs, what there is, and what to do about it.
+// noSpace says what a step needs, what is available, and what to do about it.
 func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 	quota, space := errors.Is(err, cache.ErrQuota), errors.Is(err, cache.ErrSpace)
 	if !quota && !space {
@@ -132,7 +132,7 @@ func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 func spaceText(quota, used, free int64) string {
 	text := ""
 	if quota > 0 {
-		text += fmt.Sprintf("; the cache holds %s of its quota of %s", sched.Bytes(used), sched.Bytes(quota))
+		text += fmt.Sprintf("; the cache uses %s of its quota of %s", sched.Bytes(used), sched.Bytes(quota))
 	}
 	if free >= 0 {
 		text += fmt.Sprintf("; the disk has %s free", sched.Bytes(free))

@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// run is one apply under way.
+// run is an apply in progress.
 type run struct {
 	e       *Engine
 	p       *Program
@@ -55,8 +55,8 @@ func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
 	return r
 }
 
-// resolve decides whether step n has anything to do, once all it depends on
-// is done. It is called again after a step of the same action has ended.
+// resolve decides whether step n has anything to do, once all its dependencies
+// are done. It is called again after a step with the same action has ended.
 func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 	d := n.decision
 	if d == nil {
@@ -87,7 +87,7 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 		return nil, err
 	}
 	if r.e.opts.Remote != nil && !n.fresh() {
-		if err := r.decideAnew(ctx, n, d); err != nil {
+		if err := r.decideAgain(ctx, n, d); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +95,8 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	return d, nil
 }
 
-// asError joins what was found wrong with the arguments of a step that could
-// be evaluated only now.
+// asError joins the errors in the arguments of a step that could only be
+// evaluated now.
 func asError(diags diag.List) error {
 	var errs []error
 	for _, d := range diags {
@@ -132,10 +132,10 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	return r.attempt(ctx, n, l)
 }
 
-// attempt runs the step and records what it gave.
+// attempt runs the step and records its outputs.
 func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
 	d := n.decision
-	ctx = cache.WithAccount(ctx) // what the step reserves is for the step alone
+	ctx = cache.WithAccount(ctx) // the step's reservation is for the step alone
 	var release func()
 	err = l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
 	return r.record(ctx, n, outputs, started)
 }
 
-// storeLocal puts the local files among the arguments into the store.
+// storeLocal stores the local files among the arguments.
 func storeLocal(ctx context.Context, store cache.Building, args step.Args) error {
 	return cty.Walk(args.Value, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() != step.ArtifactType || v.IsNull() {
@@ -187,7 +187,7 @@ func storeLocal(ctx context.Context, store cache.Building, args step.Args) error
 }
 
 // protect turns a panic of a step into its failure, so that one broken kind
-// does not take the other steps of the run with it.
+// does not take down the other steps of the run.
 func protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -198,7 +198,7 @@ func protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs
 	return s.Run(ctx, env)
 }
 
-// checkOutputs makes sure that a kind gives exactly what it declares.
+// checkOutputs checks that the outputs of a kind are exactly the declared ones.
 func checkOutputs(k *step.Kind, outputs cache.Outputs) error {
 	for i := range k.Outputs {
 		o := &k.Outputs[i]
@@ -224,7 +224,7 @@ func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, starte
 		Action: d.id, Address: n.plan.Name, Kind: n.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
 		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
 	}
-	// The work is done: not even an interruption should lose it.
+	// The work is done, so not even an interruption should lose it.
 	if err := r.e.opts.Cache.Record(context.WithoutCancel(ctx), rec); err != nil {
 		return fmt.Errorf("record action: %w", err)
 	}
@@ -233,7 +233,7 @@ func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, starte
 	return nil
 }
 
-// onWait tells what steps wait for.
+// onWait emits what steps wait for.
 func (r *run) onWait(waits []sched.Wait) {
 	e := event.Waiting{At: now(), For: []event.Wait{}}
 	for _, w := range waits {
@@ -280,7 +280,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 	r.expected.tell()
 }
 
-// ended counts a step, remembers its action and tells how it ended.
+// ended counts a step, records its action and emits how it ended.
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
@@ -349,8 +349,8 @@ func (r *run) warn(address string) func(string) {
 	}
 }
 
-// phase limits a step's reports on how far it has come as progress does, and
-// lets every turn through.
+// phase limits a step's reports about a phase as progress does, but passes on
+// every change.
 func (r *run) phase(address string) func(step.Phase) {
 	var mu sync.Mutex
 	var before step.Phase

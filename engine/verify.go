@@ -17,27 +17,27 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Verdict is what became of one step in a verification.
+// Verdict is the result of verifying one step.
 type Verdict string
 
 // The verdicts. Only Same, Intact and Unrun are good.
 const (
-	// Same: done again from the recorded inputs, it gave the same.
+	// Same: run again from the recorded inputs, it gave the same outputs.
 	Same Verdict = "same"
-	// Intact: it cannot be done again, since it varies or fetches; what it
-	// gave was read and is what was recorded.
+	// Intact: it cannot be run again, since it varies or fetches, but its recorded
+	// outputs were read and are unchanged.
 	Intact Verdict = "intact"
 	// Unrun: it had no result in the run.
 	Unrun Verdict = "not run"
 	// Differs: its key or its outputs are not those of the run.
 	Differs Verdict = "differs"
-	// Missing: its result, or what it was made from, is no longer here.
+	// Missing: its result, or what it was made from, is no longer in the cache.
 	Missing Verdict = "missing"
 	// Broken: it failed, or its content is damaged.
 	Broken Verdict = "broken"
 )
 
-// Good reports whether the verdict speaks for the run.
+// Good reports whether the verdict confirms the run.
 func (v Verdict) Good() bool { return v == Same || v == Intact || v == Unrun }
 
 // Verified is the verdict on one step.
@@ -50,22 +50,22 @@ type Verified struct {
 	Seconds    float64              `json:"seconds"`
 }
 
-// VerifyOptions choose what is verified.
+// VerifyOptions configure a verification.
 type VerifyOptions struct {
-	// Selected says which kinds are; nil is all.
+	// Selected selects kinds; nil means all.
 	Selected func(kind string) bool
-	// Chosen says which addresses are; nil is all.
+	// Chosen selects addresses; nil means all.
 	Chosen func(address string) bool
-	// Parallelism is the number of steps done at a time; 0 is one a processor.
+	// Parallelism is the number of steps run at a time; 0 means one per processor.
 	Parallelism int
-	// Done, when set, is told each verdict, by one goroutine at a time.
+	// Done, if set, is called with each verdict, by one goroutine at a time.
 	Done func(Verified)
 }
 
-// Verify does the deterministic steps of a run again, each from the inputs that
-// the run had, and compares what they give with what was recorded. p is the
-// pipeline of the run with its variables. Nothing is recorded. The verdicts
-// are in dependency order.
+// Verify runs the deterministic steps of a run again, each from the inputs that
+// it had, and compares the outputs with what was recorded. p is the pipeline of
+// the run with its variables. Nothing is recorded. The verdicts are in
+// dependency order.
 func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, opts VerifyOptions) ([]Verified, diag.List) {
 	v := &verifier{e: e, p: p, opts: opts, ran: make(map[string]ledger.StepSummary, len(past.Steps))}
 	for _, s := range past.Steps {
@@ -97,7 +97,7 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 	return list, nil
 }
 
-// verifier is one verification under way.
+// verifier is a verification in progress.
 type verifier struct {
 	e    *Engine
 	p    *Program
@@ -132,8 +132,8 @@ func (v *verifier) tell(verdict Verified) {
 	}
 }
 
-// recall finds what instance i gave in the run and makes it known to those that
-// depend on it. Without a record the verdict says why.
+// recall finds the outputs of instance i in the run and makes them known to its
+// dependents. Without a record, the verdict says why.
 func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) {
 	inst := v.p.Instances[i]
 	past, found := v.ran[inst.Addr.String()]
@@ -237,8 +237,7 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 	})
 }
 
-// intact reads all content of an action's outputs, which the store compares
-// with its digests.
+// intact reads all content of an action's outputs, which the store verifies.
 func (v *verifier) intact(ctx context.Context, outputs cache.Outputs) error {
 	for _, o := range outputs {
 		switch o.Ref.Kind {

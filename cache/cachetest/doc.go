@@ -1,5 +1,4 @@
-// Package cachetest holds the suites that every implementation of the
-// contracts of package cache must pass. An implementation calls them from its
-// own tests; nothing is skipped, and a capability that the implementation
-// lacks fails the suite.
+// Package cachetest holds the suites that every implementation of the contracts
+// of package cache must pass. An implementation calls them from its own tests.
+// Nothing is skipped: an implementation without a capability fails the suite.
 package cachetest

@@ -97,7 +97,8 @@ func keepTakesTurns(t *testing.T, k cache.Keeper) {
 	}
 }
 
-// keepHostileKeys uses keys that would lead elsewhere were they paths.
+// keepHostileKeys uses keys that would escape the folder if they were used as
+// paths.
 func keepHostileKeys(t *testing.T, k cache.Keeper) {
 	plain, _ := keep(t, k, "plain")
 	home := filepath.Dir(plain)

@@ -55,7 +55,7 @@ func wantWritten(t *testing.T, in cache.Ingest, data []byte) {
 	}
 }
 
-// keyedWorkFile resumes an ingest, reads what the last one wrote, and drops
+// keyedWorkFile resumes an ingest, reads what the previous one wrote, and drops
 // it without publishing anything.
 func keyedWorkFile(t *testing.T, s cache.Store) {
 	for _, size := range sizes {

@@ -7,9 +7,10 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// Removable lets the folder of a cache be removed after the test by whoever runs it:
-// folders that attempts share are read-only, and stay when they end.
+// Removable makes the folder of a cache removable after the test. Folders that
+// attempts share are read-only and stay when the attempts end.
 func Removable(t testing.TB, dir string) {
-	// What is in the way is told when the whole folder is removed.
+	// Errors are ignored here: removing the whole folder reports what is in the
+	// way.
 	t.Cleanup(func() { _ = tree.Remove(filepath.Join(dir, "shared")) })
 }

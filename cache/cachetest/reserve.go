@@ -16,8 +16,8 @@ type ReservingStore interface {
 	cache.Reserver
 }
 
-// TestReserver checks a Reserver. Each call of open gives an empty store with
-// a quota in bytes, on a disk with that much and a half.
+// TestReserver checks a Reserver. Each call of open gives an empty store with a
+// quota in bytes, on a disk with one and a half times that space.
 func TestReserver(t *testing.T, open func(t *testing.T, quota int64) ReservingStore) {
 	tests := []struct {
 		name string
@@ -29,7 +29,7 @@ func TestReserver(t *testing.T, open func(t *testing.T, quota int64) ReservingSt
 		{"ingests draw on it", reserveDraws},
 		{"beyond the reservation", reserveBeyond},
 		{"a dropped ingest gives back", reserveDropped},
-		{"one may not use up the other", reserveOther},
+		{"reservations are separate", reserveOther},
 		{"accounts", reserveAccounts},
 		{"cancelled context", reserveCancelled},
 		{"many at once", reserveMany},
@@ -50,8 +50,8 @@ func reserve(t *testing.T, s cache.Reserver, bytes int64) (release func()) {
 	return release
 }
 
-// wantRoom fails unless exactly so many bytes can be reserved.
-func wantRoom(t *testing.T, s cache.Reserver, bytes int64) {
+// wantSpace fails unless exactly that many bytes can be reserved.
+func wantSpace(t *testing.T, s cache.Reserver, bytes int64) {
 	t.Helper()
 	if bytes > 0 {
 		release, err := s.Reserve(cache.WithAccount(t.Context()), bytes)
@@ -70,33 +70,33 @@ func wantRoom(t *testing.T, s cache.Reserver, bytes int64) {
 }
 
 func reserveTooMuch(t *testing.T, s ReservingStore) {
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 	if _, err := s.Reserve(t.Context(), reserveQuota+1); errors.Is(err, cache.ErrReserved) {
-		t.Errorf("what can never fit is said to be reserved: %v", err)
+		t.Errorf("a reservation that can never fit fails as if space were reserved: %v", err)
 	}
 }
 
 func reserveNothing(t *testing.T, s ReservingStore) {
 	all := reserve(t, s, reserveQuota)
 	reserve(t, s, 0)()
-	wantRoom(t, s, 0)
+	wantSpace(t, s, 0)
 	all()
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 }
 
 func reserveTakes(t *testing.T, s ReservingStore) {
 	one := reserve(t, s, 600<<10)
-	wantRoom(t, s, 424<<10)
+	wantSpace(t, s, 424<<10)
 	if _, err := s.Reserve(t.Context(), 500<<10); !errors.Is(err, cache.ErrReserved) {
 		t.Errorf("error %v, want cache.ErrReserved", err)
 	}
 	two := reserve(t, s, 424<<10)
-	wantRoom(t, s, 0)
+	wantSpace(t, s, 0)
 	one()
 	one()
-	wantRoom(t, s, 600<<10)
+	wantSpace(t, s, 600<<10)
 	two()
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 }
 
 func reserveDraws(t *testing.T, s ReservingStore) {
@@ -105,19 +105,19 @@ func reserveDraws(t *testing.T, s ReservingStore) {
 		seed := uint64(20 + len(key))
 		in := begin(t, s, key)
 		write(t, in, content(seed, 100<<10))
-		wantRoom(t, s, reserveQuota-300<<10-held(key))
+		wantSpace(t, s, reserveQuota-300<<10-held(key))
 		if _, err := in.Commit(t.Context(), cache.Ref{}); err != nil {
 			t.Fatalf("Commit: %v", err)
 		}
-		wantRoom(t, s, reserveQuota-300<<10-held(key))
-		put(t, s, content(seed, 100<<10)) // a second time it needs no room
-		wantRoom(t, s, reserveQuota-300<<10-held(key))
+		wantSpace(t, s, reserveQuota-300<<10-held(key))
+		put(t, s, content(seed, 100<<10)) // already stored: needs no space
+		wantSpace(t, s, reserveQuota-300<<10-held(key))
 		release()
-		wantRoom(t, s, reserveQuota-100<<10-held(key))
+		wantSpace(t, s, reserveQuota-100<<10-held(key))
 	}
 }
 
-// held is what the run before left in the store.
+// held is what the previous run left in the store.
 func held(key string) int64 {
 	if key == "" {
 		return 0
@@ -129,14 +129,14 @@ func reserveBeyond(t *testing.T, s ReservingStore) {
 	release := reserve(t, s, 100<<10)
 	in := begin(t, s, "")
 	write(t, in, content(30, 300<<10))
-	wantRoom(t, s, reserveQuota-300<<10)
+	wantSpace(t, s, reserveQuota-300<<10)
 	if n, err := io.CopyN(onlyWriter{in}, zeros{}, reserveQuota); !errors.Is(err, cache.ErrQuota) {
 		t.Errorf("wrote %d bytes beyond the quota, error %v", n, err)
 	}
-	wantRoom(t, s, reserveQuota-in.Offset()) // what failed left nothing counted
+	wantSpace(t, s, reserveQuota-in.Offset()) // a failed write must not stay counted
 	in.Close()
 	release()
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 }
 
 type zeros struct{}
@@ -160,16 +160,16 @@ func reserveDropped(t *testing.T, s ReservingStore) {
 			if err := errors.Join(in.Reset(), in.Close()); err != nil {
 				t.Fatalf("Reset and Close: %v", err)
 			}
-			wantRoom(t, s, 0)
+			wantSpace(t, s, 0)
 		}
 		release()
-		wantRoom(t, s, 300<<10)
+		wantSpace(t, s, 300<<10)
 		rest()
-		wantRoom(t, s, reserveQuota)
+		wantSpace(t, s, reserveQuota)
 	}
 }
 
-// Work that draws what it reserved and ends leaves the other's whole.
+// A reservation that is used up and released does not affect the other one.
 func reserveOther(t *testing.T, s ReservingStore) {
 	first := reserve(t, s, 400<<10)
 	second := reserve(t, s, 400<<10)
@@ -179,11 +179,11 @@ func reserveOther(t *testing.T, s ReservingStore) {
 	put(t, s, content(34, 400<<10)) // the first's
 	first()
 	hog()
-	wantRoom(t, s, reserveQuota-800<<10)
+	wantSpace(t, s, reserveQuota-800<<10)
 }
 
-// An account's reservation waits for its own ingests, and what is left of it
-// is free as soon as it is released.
+// A reservation waits for the ingests of its own account. What is left of it is
+// free as soon as it is released.
 func reserveAccounts(t *testing.T, s ReservingStore) {
 	one, two := cache.WithAccount(t.Context()), cache.WithAccount(t.Context())
 	release, err := s.Reserve(one, 600<<10)
@@ -211,11 +211,11 @@ func reserveAccounts(t *testing.T, s ReservingStore) {
 		}
 		in.Close()
 	}
-	wantRoom(t, s, reserveQuota-900<<10)
+	wantSpace(t, s, reserveQuota-900<<10)
 	release()
-	wantRoom(t, s, reserveQuota-800<<10)
+	wantSpace(t, s, reserveQuota-800<<10)
 	other()
-	wantRoom(t, s, reserveQuota-800<<10)
+	wantSpace(t, s, reserveQuota-800<<10)
 }
 
 func reserveCancelled(t *testing.T, s ReservingStore) {
@@ -225,7 +225,7 @@ func reserveCancelled(t *testing.T, s ReservingStore) {
 	if _, err := s.Reserve(ctx, 1); !errors.Is(err, cause) {
 		t.Errorf("Reserve: error %v, want the cause of the end", err)
 	}
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 }
 
 func reserveMany(t *testing.T, s ReservingStore) {
@@ -253,5 +253,5 @@ func reserveMany(t *testing.T, s ReservingStore) {
 		})
 	}
 	group.Wait()
-	wantRoom(t, s, reserveQuota)
+	wantSpace(t, s, reserveQuota)
 }

@@ -33,7 +33,7 @@ func TestStore(t *testing.T, open func(t *testing.T) cache.Store) {
 		{"keyed ingest continues", keyedContinues},
 		{"keyed ingest starts over after commit", keyedAfterCommit},
 		{"keyed ingests take turns", keyedTakeTurns},
-		{"keyed ingest keeps a wrong end out", keyedWrongEnd},
+		{"keyed ingest drops a wrong tail", keyedWrongEnd},
 		{"read what was written", readAt},
 		{"keyed ingest as a work file", keyedWorkFile},
 		{"cancelled context", cancelled},
@@ -44,10 +44,10 @@ func TestStore(t *testing.T, open func(t *testing.T) cache.Store) {
 	}
 }
 
-// sizes cross the limits at which implementations change their ways.
+// sizes straddle the limits at which implementations switch strategies.
 var sizes = []int{0, 1, 100, 4095, 4096, 64<<10 - 1, 64 << 10, 64<<10 + 1, 1 << 20, 3<<20 + 7}
 
-// content returns bytes that are the same for the same arguments.
+// content returns the same bytes for the same arguments.
 func content(seed uint64, size int) []byte {
 	data := make([]byte, size)
 	var key [32]byte
@@ -123,7 +123,7 @@ func putAndGet(t *testing.T, s cache.Store) {
 			t.Fatalf("%d bytes: Has = %d, %v", size, n, err)
 		}
 		wantContent(t, s, ref, data)
-		// Small writes and reads give the same.
+		// Small reads and writes give the same result as large ones.
 		in := begin(t, s, "")
 		if _, err := io.CopyBuffer(onlyWriter{in}, iotest.HalfReader(bytes.NewReader(data)), make([]byte, 1000)); err != nil {
 			t.Fatalf("%d bytes: write in pieces: %v", size, err)

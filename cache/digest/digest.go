@@ -122,9 +122,9 @@ func (w *Writer) ID() (id ContentID) {
 	return id
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler: what the Writer has seen,
-// in a form that UnmarshalBinary continues from. It is for short-lived use by
-// the same program, not for exchange.
+// MarshalBinary implements encoding.BinaryMarshaler. It encodes the state of
+// the Writer, from which UnmarshalBinary continues. It is for short-lived use
+// by the same program, not for exchange.
 func (w *Writer) MarshalBinary() ([]byte, error) {
 	data, err := w.h.(encoding.BinaryMarshaler).MarshalBinary()
 	return binary.BigEndian.AppendUint64(data, uint64(w.n)), err

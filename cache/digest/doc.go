@@ -1,12 +1,11 @@
-// Package digest defines the identities everything in mleflow is known by:
-// the content of a blob or tree (ContentID) and the definition of a piece of
-// work (ActionID). Both are SHA-256 sums, and two distinct types, so that one
-// can never be passed where the other is meant.
+// Package digest defines the identities that mleflow uses for everything:
+// ContentID for the content of a blob or tree, and ActionID for the definition
+// of a piece of work. Both are SHA-256 sums, but distinct types, so that
+// neither can be passed where the other is meant.
 //
-// The Hasher turns the labelled inputs of an action into its ActionID. It
-// keeps the labels and values it was given, so that a changed key can be
-// explained field by field.
+// The Hasher turns the labelled inputs of an action into its ActionID. It keeps
+// the labels and values, so that a changed key can be explained field by field.
 //
-// The package is a leaf: it imports the standard library only, does no I/O
-// and holds no global state.
+// The package is a leaf: it imports only the standard library, does no I/O and
+// has no global state.
 package digest

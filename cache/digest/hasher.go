@@ -7,8 +7,8 @@ import (
 )
 
 // Field is one labelled input of an action, kept to explain a changed key.
-// Value is what a person should see: the value itself when it is short, its
-// digest when it is content.
+// Value is what people see: the value itself if it is short, its digest if it
+// is content.
 type Field struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
@@ -32,7 +32,7 @@ func NewHasher(kind, version string) *Hasher {
 	return h
 }
 
-// String adds a text field.
+// String adds a string field.
 func (h *Hasher) String(label, value string) {
 	h.buf = appendText(h.buf, label)
 	h.buf = appendText(h.buf, value)

@@ -8,8 +8,9 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// LockAction implements cache.Locker. Two actions whose digests share their
-// first 62 bits would wait for each other, which costs time and nothing else.
+// LockAction implements cache.Locker. Locks are byte ranges at offsets of 62
+// bits, taken from the digest. Two actions whose digests share these bits wait
+// for each other, which only costs time.
 func (c *folder) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
 	if err := c.writing("lock action"); err != nil {
 		return nil, err

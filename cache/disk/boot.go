@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// syncBytes is how much may be published before the file system is
-	// synced, in the background or when the cache is closed. It bounds what
-	// has to be verified after the machine went down.
+	// syncBytes is how much may be published before the file system is synced, in
+	// the background or when the cache is closed. It limits how much must be
+	// verified after the machine crashed.
 	syncBytes = 64 << 20
-	// syncCheck is how often that is looked at.
+	// syncCheck is how often the amount is compared with syncBytes.
 	syncCheck = 15 * time.Second
 )
 
-// syncMarker is the file "sync": up to when everything is known to be on disk.
+// syncMarker is the file "sync". Everything published before its time is on
+// disk.
 type syncMarker struct {
 	Boot       string `json:"boot"`
 	SyncedUnix int64  `json:"synced_unix"`
@@ -48,9 +49,9 @@ func (c *folder) writeMarker(synced time.Time) error {
 	return writeFileAtomic(c.path(syncName), append(data, '\n'))
 }
 
-// recoverBoot verifies what was written after the last sync before the
-// machine last started, once. Data that was only in memory when the machine
-// went down may be lost although its name is there.
+// recoverBoot verifies, once after each boot, what was written after the last
+// sync. A crash of the machine may lose data that were only in memory although
+// the file's name survives.
 func (c *Cache) recoverBoot() error {
 	m, err := c.readMarker()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +68,7 @@ func (c *Cache) recoverBoot() error {
 	if err := flock(lock, unix.LOCK_EX); err != nil {
 		return err
 	}
-	// A marker that cannot be read makes everything suspect.
+	// Without a readable marker, everything is suspect.
 	m, err = c.readMarker()
 	if err == nil && m.Boot == c.hooks.bootID {
 		return nil
@@ -79,8 +80,8 @@ func (c *Cache) recoverBoot() error {
 	return c.sync()
 }
 
-// verifySince verifies the objects published, and follows the records made,
-// since a time in seconds.
+// verifySince verifies the objects published since a time in seconds, and
+// checks that the records made since lead to objects that exist.
 func (c *Cache) verifySince(ctx context.Context, since int64) error {
 	v := &verifier{c: c, ctx: ctx, front: newFront(), picks: func(f facts, _ file) bool { return f.since >= since }}
 	if tell := c.opts.Progress; tell != nil {
@@ -103,7 +104,7 @@ func (c *folder) sync() error {
 	return c.writeMarker(started)
 }
 
-// syncIfMuch syncs when enough was published to make it worthwhile.
+// syncIfMuch syncs if enough was published since the last time.
 func (c *folder) syncIfMuch() error {
 	if c.state.unsynced.Load() < syncBytes {
 		return nil
@@ -121,7 +122,7 @@ func (c *Cache) startSyncing(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				// A failure leaves more to verify later, and nothing else.
+				// A failed sync only means more to verify after a crash.
 				_ = c.syncIfMuch()
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// startCleaning removes what dead processes left, in the background when
-// there is anything.
+// startCleaning removes in the background what dead processes left, if
+// anything.
 func (c *Cache) startCleaning(ctx context.Context) {
 	dead, err := c.leases.deadProcesses()
 	if err != nil || len(dead) == 0 {
@@ -28,17 +28,18 @@ func (c *Cache) startCleaning(ctx context.Context) {
 	})
 }
 
-// deadProcess is a lease that nobody holds, or files without a lease.
+// deadProcess is a lease whose process has died, or files without a lease.
 type deadProcess struct {
 	id   string
 	file *os.File // locked, or nil
 }
 
 // deadProcesses returns the processes that died without closing the cache.
-// Their leases are locked until clean.
+// Their leases stay locked until clean has run.
 func (c *leases) deadProcesses() ([]deadProcess, error) {
-	// Work folders are listed before leases: a live process has its lease
-	// before its folder.
+	// Work folders are listed before leases: a process creates its lease before
+	// its folder, so a folder listed here without a lease afterwards belongs to
+	// nobody.
 	work, err := names(c.path(tmpName))
 	if err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func (c *leases) deadProcesses() ([]deadProcess, error) {
 	return dead, nil
 }
 
-// lockDead returns the locked lease of a dead process, or nil. An unfinished
-// lease is given a minute.
+// lockDead returns the locked lease of a dead process, or nil. A lease without
+// content may be that of a process that is just starting, so it has a minute.
 func (c *leases) lockDead(id string) *os.File {
 	if id == c.lease.id {
 		return nil
@@ -110,8 +111,8 @@ func (c *leases) clean(ctx context.Context, dead []deadProcess) error {
 	return errors.Join(errs...)
 }
 
-// uncount gives back what a dead process had reserved and in flight. Its lease
-// is locked, and says so, so that it is given back once.
+// uncount releases what a dead process had reserved and in flight. Its lease is
+// locked and records that this was done, so that it is done only once.
 func (c *leases) uncount(d deadProcess) {
 	if d.file == nil {
 		return
@@ -128,8 +129,7 @@ func (c *leases) uncount(d deadProcess) {
 	}
 }
 
-// reap gives back what dead processes had reserved, and leaves the rest of
-// what they left to clean.
+// reap releases what dead processes had reserved. clean does the rest.
 func (c *leases) reap() error {
 	dead, err := c.deadProcesses()
 	for _, d := range dead {
@@ -139,7 +139,7 @@ func (c *leases) reap() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("look for dead processes: %w", err)
+		return fmt.Errorf("find dead processes: %w", err)
 	}
 	return nil
 }

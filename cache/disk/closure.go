@@ -33,11 +33,11 @@ func (c *objects) readTree(id digest.ContentID, fn func(tree.Entry) error) error
 	}
 }
 
-// breakage finds out what leads to broken objects. It remembers its answers
-// for trees.
+// breakage finds references that lead to broken objects. It remembers the
+// result for each tree.
 type breakage struct {
 	c *objects
-	// broken tells of one object.
+	// broken reports whether an object itself is broken.
 	broken func(digest.ContentID) bool
 	trees  map[digest.ContentID]bool
 }
@@ -117,7 +117,7 @@ func (b *breakage) record(ctx context.Context, rec *cache.Record) (bool, error) 
 	return false, nil
 }
 
-// drop drops the records that are still at the given places of the log.
+// drop drops the records that are still at the given offsets of the log.
 func (c *records) drop(chosen map[digest.ActionID]int64, reason string) ([]digest.ActionID, error) {
 	var dropped []digest.ActionID
 	err := c.index.locked(func() error {
@@ -134,7 +134,7 @@ func (c *records) drop(chosen map[digest.ActionID]int64, reason string) ([]diges
 	return dropped, err
 }
 
-// unchanged returns the actions whose record is still at its place of the log.
+// unchanged returns the actions whose record is still at its offset of the log.
 func (ix *index) unchanged(chosen map[digest.ActionID]int64) []digest.ActionID {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

@@ -18,8 +18,8 @@ const (
 	valueTree = 't'
 )
 
-// encodeRecord appends the payload of a record: its texts with their lengths
-// before them, its numbers as varints, its outputs sorted by name.
+// encodeRecord appends the payload of a record: strings after their lengths,
+// numbers as varints, outputs sorted by name.
 func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 	buf = appendString(buf, rec.Kind)
 	buf = appendString(buf, rec.Address)
@@ -67,13 +67,14 @@ func appendValue(buf []byte, v cache.Value) ([]byte, error) {
 
 var errPayload = errors.New("the record cannot be decoded")
 
-// decoder reads a payload; the first mistake sticks.
+// decoder reads a payload. After the first error all further reads return zero
+// values.
 type decoder struct {
 	text string
 	err  error
 }
 
-// decodeRecord reads a payload. It copies the payload once; all texts of the
+// decodeRecord reads a payload. It copies the payload once; all strings of the
 // record share that copy.
 func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	d := decoder{text: string(payload)}

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// compactFrom is the size of an index that is worth compacting.
+	// compactFrom is the smallest index worth compacting.
 	compactFrom = 1 << 20
 	// maxTombs is how many tombstones survive a compaction, newest first.
 	maxTombs = 200_000
 )
 
-// compact rewrites the log without what no longer matters, once that is half
-// of it. Others notice the new file by the shared state.
+// compact rewrites the log once at least half of it is obsolete. Other
+// processes notice the new file by the shared state.
 func (ix *index) compact() error {
 	return ix.locked(func() error {
 		ix.mu.RLock()
@@ -48,7 +48,7 @@ func (ix *index) rewrite() error {
 	return ix.catchUp()
 }
 
-// compacted returns the log with only what matters: the records in their
+// compacted returns the log with only what still matters: the records in their
 // order, the latest tombstones, and the last uses. It needs mu for reading.
 func (ix *index) compacted() []byte {
 	buf := make([]byte, 0, ix.live+1<<16)

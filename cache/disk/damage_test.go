@@ -116,10 +116,10 @@ func TestVerify(t *testing.T) {
 		texts = append(texts, d.Address+": "+d.Text)
 	}
 	want := []string{
-		": its content is not what its name says; set aside in the quarantine",
-		`: the folder of objects holds a file that is none: "stray"`,
-		"step.test.bad: content it leads to is missing or wrong; its record was dropped, so that it runs again",
-		"step.test.gone: content it leads to is missing or wrong; its record was dropped, so that it runs again",
+		": its content does not match its digest; moved to the quarantine",
+		`: the objects folder contains a file that is not an object: "stray"`,
+		"step.test.bad: its content is missing or wrong; the record was dropped, so the step runs again",
+		"step.test.gone: its content is missing or wrong; the record was dropped, so the step runs again",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("damages (-want +got):\n%s", diff)
@@ -263,12 +263,12 @@ func TestFullDisk(t *testing.T) {
 				dir := t.TempDir()
 				written, broken := 0, false
 				h := hooks{unnamed: true, write: func(f *os.File, p []byte) (int, error) {
-					room := limit - written
-					if !broken || len(p) <= room {
+					space := limit - written
+					if !broken || len(p) <= space {
 						written += len(p)
 						return f.Write(p)
 					}
-					n, _ := f.Write(p[:max(room, 0)])
+					n, _ := f.Write(p[:max(space, 0)])
 					written += n
 					return n, full
 				}}
@@ -296,7 +296,7 @@ func TestFullDisk(t *testing.T) {
 				must(t, ingestAll(t, c, key, data))
 				record(t, c, "after", putText(t, c, "after"))
 				if !has(t, c, "before") || !has(t, c, "after") {
-					t.Error("records are missing after the disk had room again")
+					t.Error("records are missing after the disk had space again")
 				}
 				wantVerified(t, c)
 				wantCounted(t, c)
@@ -345,7 +345,7 @@ func TestTornIndex(t *testing.T) {
 	}
 	res, err := a.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
-	if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "bytes that are no record") {
+	if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "bytes that are not a record") {
 		t.Errorf("damages %+v, want the torn lines to be told", res.Damages)
 	}
 	wantVerified(t, a)

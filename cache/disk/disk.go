@@ -13,21 +13,20 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// Options say how to open a cache.
+// Options configure a cache.
 type Options struct {
 	// Quota is the most bytes the objects may take; 0 sets no limit. Content
 	// is counted once however often it is used.
 	Quota int64
 	// ReadOnly opens the cache for reading, whatever the folder permits.
 	ReadOnly bool
-	// AccessEvery is how precisely the last use of a record is remembered;
-	// 0 means an hour.
+	// AccessEvery is the precision of a record's last use; 0 means an hour.
 	AccessEvery time.Duration
-	// Last are the kinds of steps whose results cannot be made again, such as
-	// what an agent did. Their records are evicted after all others.
+	// Last lists the step kinds whose results cannot be reproduced, such as an
+	// agent's run. Their records are evicted after all others.
 	Last []string
-	// Progress, when set, is told of long work that Open has to do, such as
-	// verifying what was written before the machine went down.
+	// Progress, if set, is called during long work in Open, such as verifying what
+	// was written before the machine crashed.
 	Progress func(done, total int64)
 }
 
@@ -50,18 +49,18 @@ type Cache struct {
 	closing sync.Once
 }
 
-// background is what runs beside the calls.
+// background is the work that runs next to the calls.
 type background struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
-	// cleaning is the work on what dead processes left, whose leases are
-	// locked meanwhile as if they lived.
+	// cleaning removes what dead processes left. Their leases are locked
+	// meanwhile, as if they were alive.
 	cleaning sync.WaitGroup
 }
 
 var _ cache.Cache = (*Cache)(nil)
 
-// hooks let tests put faults where the world would.
+// hooks let tests inject faults.
 type hooks struct {
 	now    func() time.Time
 	bootID string
@@ -69,9 +68,9 @@ type hooks struct {
 	link   func(from, to string) error
 	// space returns how many bytes the file system of a folder has left.
 	space func(dir string) (int64, error)
-	// unnamed is false where the file system has no unnamed files.
+	// unnamed is false if the file system has no unnamed files (O_TMPFILE).
 	unnamed bool
-	// at is called at named points where a crash would matter.
+	// at is called at named points where a test may simulate a crash.
 	at func(point string)
 }
 
@@ -97,9 +96,9 @@ func (h hooks) withDefaults() hooks {
 	return h
 }
 
-// Open opens the cache in the folder dir, which is made when it is missing. A
-// folder that cannot be written to is opened for reading: everything that
-// would write then fails with cache.ErrReadOnly.
+// Open opens the cache in the folder dir, and creates the folder if it does not
+// exist. A folder that cannot be written to is opened for reading: then
+// everything that would write fails with cache.ErrReadOnly.
 func Open(dir string, opts Options) (*Cache, error) {
 	return open(dir, opts, hooks{unnamed: canUnnamed})
 }
@@ -168,8 +167,8 @@ func (c *Cache) Dir() string { return c.dir }
 // ReadOnly reports whether the cache cannot be written to.
 func (c *Cache) ReadOnly() bool { return c.readOnly }
 
-// Close remembers what was used, ends the process's leases and removes its
-// work folders. Nothing may use c afterwards.
+// Close records the last uses, ends the process's leases and removes its work
+// folders. c must not be used afterwards.
 func (c *Cache) Close() (err error) {
 	c.closing.Do(func() {
 		if err = c.close(); err != nil {
@@ -179,7 +178,7 @@ func (c *Cache) Close() (err error) {
 	return err
 }
 
-// close ends whatever open began.
+// close undoes whatever open did.
 func (c *Cache) close() error {
 	if c.work.stop != nil {
 		c.work.stop()

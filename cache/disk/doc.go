@@ -1,6 +1,6 @@
 // Package disk is the local cache: a cache.Store and a cache.Index in one
 // folder, for any number of processes at once and without a daemon. FORMAT.md
-// beside this file is the written on-disk format.
+// next to this file is the written on-disk format.
 //
 // # Vocabulary
 //

@@ -14,12 +14,13 @@ type victim struct {
 	rec *cache.Record
 }
 
-// roundVictims is how many records one round evicts at most. Their tombstones
-// fit into the reserve.
+// roundVictims limits how many records one round evicts, so that their
+// tombstones fit into the space kept free for the index even on a full disk.
 const roundVictims = 5000
 
-// evict drops records until the size is reached, and removes what only they
-// led to, in rounds: on a full disk, one round makes the space for the next.
+// evict drops records, and removes what only they referred to, until the cache
+// has the wanted size. It works in rounds: on a full disk, each round makes the
+// space for the tombstones of the next.
 func (g *collector) evict() error {
 	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
 		before := g.left()
@@ -60,11 +61,11 @@ func (g *collector) evictRound() error {
 	return g.remove(g.free)
 }
 
-// left returns the bytes that remain after what was removed so far.
+// left returns the number of bytes that remain after what was removed so far.
 func (g *collector) left() int64 { return g.total.bytes - g.res.Bytes }
 
-// choose takes back the marks of the least recently used records until what
-// that frees is enough. Records without content free nothing and stay.
+// choose unmarks the least recently used records until they free enough.
+// Records without content free nothing and stay.
 func (g *collector) choose() ([]victim, error) {
 	list, err := g.c.records.index.snapshot()
 	if err != nil {
@@ -108,8 +109,9 @@ func (g *collector) choose() ([]victim, error) {
 	return victims, nil
 }
 
-// unmark takes back the marks of a record. Where all that loses its last one
-// stays anyway, being in use or too young, it does nothing and returns false.
+// unmark removes the marks of a record. If everything that would lose its last
+// mark is in use or too young and stays anyway, it does nothing and returns
+// false.
 func (g *collector) unmark(rec *cache.Record) (useful bool, err error) {
 	lost, bytes := len(g.free), g.freed
 	if err := outputs(rec, func(ref cache.Ref) error { return g.marks.remove(ref, g.freeObject) }); err != nil {
@@ -131,7 +133,7 @@ func hasContent(rec *cache.Record) bool {
 	return false
 }
 
-// freeObject notes an object that lost its last reference.
+// freeObject notes an object that has lost its last reference.
 func (g *collector) freeObject(id digest.ContentID) error {
 	g.free = append(g.free, id)
 	for _, twin := range []bool{false, true} {
@@ -146,8 +148,8 @@ func (g *collector) freeObject(id digest.ContentID) error {
 	return nil
 }
 
-// spare keeps the victims whose content stays anyway, because something else
-// leads to all of it.
+// spare keeps the victims whose content stays anyway because something else
+// refers to all of it.
 func (g *collector) spare(victims []victim) ([]victim, error) {
 	keep := victims[:0]
 	for _, v := range victims {
@@ -167,8 +169,8 @@ func (g *collector) spare(victims []victim) ([]victim, error) {
 	return keep, nil
 }
 
-// dropVictims drops the records, and takes back what a process began to use
-// in that moment. It returns those that are gone.
+// dropVictims drops the records, except those whose content a process has just
+// begun to use. It returns the dropped ones.
 func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	chosen := make(map[digest.ActionID]int64, len(victims))
 	for _, v := range victims {
@@ -186,8 +188,9 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	for _, id := range dropped {
 		gone[id] = true
 	}
-	// Whoever looked a record up before it was dropped has marked it by now;
-	// whoever comes later does not find it.
+	// A process marks the content of a record right after it looked the record up.
+	// So any process that saw the record before it was dropped has marked the
+	// content by now, and later ones do not find the record.
 	if g.live, err = g.c.leases.live(); err != nil {
 		return nil, err
 	}
@@ -204,8 +207,8 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	return lost, nil
 }
 
-// restore marks a record's content again, and puts the record itself back
-// when it was dropped and not recorded anew.
+// restore marks a record's content again. If the record was dropped, and not
+// recorded again since, it is put back.
 func (g *collector) restore(v victim, dropped bool) error {
 	if err := outputs(v.rec, g.marks.add); err != nil || !dropped {
 		return err

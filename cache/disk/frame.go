@@ -33,7 +33,8 @@ const (
 	frameLengthAt  = frameTimeAt + 16 + 1
 	frameCRCAt     = frameLengthAt + 8 + 1
 	framePayloadAt = frameCRCAt + 8 + 1
-	// maxPayload bounds a record; more is refused when it is written.
+	// maxPayload limits the size of a record; a larger one is refused when it is
+	// written.
 	maxPayload = 64 << 20
 )
 
@@ -48,7 +49,7 @@ type frame struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// addressHash returns what stands for an address in a frame.
+// addressHash returns the hash that stands for an address in a frame.
 func addressHash(address string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(address))
@@ -83,7 +84,7 @@ func appendHex32(buf []byte, v uint32) []byte {
 }
 
 // parseFrame reads the frame at the start of data and returns its length in
-// bytes; 0 means that no whole and right frame is there. The payload aliases
+// bytes, or 0 if there is no complete and valid frame. The payload aliases
 // data.
 func parseFrame(data []byte) (frame, int) {
 	var f frame
@@ -112,8 +113,8 @@ func parseFrame(data []byte) (frame, int) {
 	return f, f.parseHeader(data, end+1)
 }
 
-// parseHeader reads the fields that the checksum has vouched for, and returns
-// n, or 0 when they are not numbers after all.
+// parseHeader reads the fields, which the checksum has verified, and returns n,
+// or 0 if they are not numbers.
 func (f *frame) parseHeader(data []byte, n int) int {
 	address, ok1 := parseHex(data[frameAddressAt : frameAddressAt+16])
 	millis, ok2 := parseHex(data[frameTimeAt : frameTimeAt+16])
@@ -142,11 +143,11 @@ func parseHex(b []byte) (uint64, bool) {
 	return v, true
 }
 
-// scanFrames calls fn for every frame from offset from on and returns the
-// offset after the last good one, and how many bytes before it belong to no
-// frame. Bytes that are no frame are skipped up to the next one: a writer that
-// died half-way left them. Bad bytes at the end may be a
-// frame that is being written, and are left for the next scan.
+// scanFrames calls fn for every frame from the offset from on. It returns the
+// offset after the last valid frame, and the number of bytes before it that
+// belong to no frame. Such bytes come from a writer that died half-way, and are
+// skipped. Invalid bytes at the end may be a frame that is still being written,
+// and are left for the next scan.
 func scanFrames(data []byte, from int, fn func(f frame, at, n int)) (end, bad int) {
 	for at := from; at < len(data); {
 		f, n := parseFrame(data[at:])
@@ -166,8 +167,8 @@ func scanFrames(data []byte, from int, fn func(f frame, at, n int)) (end, bad in
 	return from, bad
 }
 
-// nextFrame returns the distance to the next frame; 0 means that there is
-// none. It trusts no line feed, which may be damaged itself.
+// nextFrame returns the distance to the next frame, or 0 if there is none. It
+// does not search for a line feed, which may itself be damaged.
 func nextFrame(data []byte) int {
 	for at := 1; ; at++ {
 		i := bytes.IndexByte(data[min(at+1, len(data)):], ' ')

@@ -19,17 +19,17 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// GCOptions say what a collection may remove.
+// GCOptions configure a collection.
 type GCOptions struct {
-	// MaxSize, when above 0, evicts the least recently used records until the
-	// objects take at most so many bytes. 0 removes only what no record and
-	// no pin needs.
+	// MaxSize, if above 0, evicts the least recently used records until the
+	// objects take at most this many bytes. 0 removes only what no record and no
+	// pin needs.
 	MaxSize int64
-	// DryRun tells what would be removed, and removes nothing.
+	// DryRun reports what would be removed without removing it.
 	DryRun bool
 }
 
-// GCResult tells what a collection removed, or would remove.
+// GCResult is what a collection removed, or would remove.
 type GCResult struct {
 	// Evicted are the records that were dropped, least recently used first.
 	Evicted []Item
@@ -37,16 +37,16 @@ type GCResult struct {
 	// and BytesLeft remain.
 	Objects, Copies, Bytes int64
 	ObjectsLeft, BytesLeft int64
-	// DiskBytes is what of Bytes the disk gets back: a file that is linked
-	// elsewhere, too, keeps its space there.
+	// DiskBytes is how much of Bytes becomes free on disk. A file with another
+	// hard link keeps its space.
 	DiskBytes int64
-	// Kept says why the size asked for was not reached; "" when it was.
+	// Kept says why the requested size was not reached; "" if it was.
 	Kept string
 }
 
-// GC removes objects that nothing needs, and with MaxSize evicts records. It
-// never removes what a live process uses, has written or has found present,
-// nor what is pinned. Other processes may go on working meanwhile.
+// GC removes objects that nothing needs and, with MaxSize, evicts records. It
+// never removes what is pinned, nor what a live process uses, has written or
+// has found present. Other processes may continue meanwhile.
 func (c *Cache) GC(ctx context.Context, opts GCOptions) (GCResult, error) {
 	if err := c.writing("collect garbage"); err != nil {
 		return GCResult{}, err
@@ -63,19 +63,19 @@ type collector struct {
 	c    *Cache
 	ctx  context.Context
 	opts GCOptions
-	// reason is what tombstones say.
+	// reason is the reason in the tombstones.
 	reason string
-	// goal, when set, says to what size to evict, from what counts as used
-	// and what the objects take.
+	// goal, if set, returns the size to evict to, given the bytes in use and the
+	// bytes of all objects.
 	goal  goal
 	marks *marks
 	live  *liveLeases
 	// cutoff, the start of the collection, keeps objects that were published
 	// or found since; older ones in use are marked in the leases.
 	cutoff int64
-	// ahead are files whose time was ahead of the clock when they were first
-	// seen: the clock was set back, or it is another machine's. Unless
-	// their time changes they are no younger than others.
+	// ahead are files whose time was ahead of the clock when they were first seen:
+	// either the clock was set back, or another machine wrote them. While their
+	// time does not change, they do not count as young.
 	ahead  map[file]int64
 	pinned map[digest.ActionID]bool
 	total  tally
@@ -84,14 +84,14 @@ type collector struct {
 	gone map[digest.ActionID]bool
 	// free are objects that lost their last reference in this round.
 	free []digest.ContentID
-	// freed are their bytes, as far as they can be removed.
+	// freed is the size of those that can be removed.
 	freed int64
 }
 
-// errIndexLost keeps a collection from removing everything.
-var errIndexLost = errors.New("the index of the cache is missing or empty, so that nothing leads to its content any more: put it back, or run 'mleflow cache verify' to go on without it")
+// errIndexLost prevents a collection from removing everything.
+var errIndexLost = errors.New("the index of the cache is missing or empty, so no content can be found: restore the index, or run 'mleflow cache verify' to continue without it")
 
-// goal is the size that objects should be brought down to.
+// goal is the size to which the objects should shrink.
 type goal func(used int64, t tally) int64
 
 func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to goal) (GCResult, error) {
@@ -123,7 +123,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	return g.res, nil
 }
 
-// tidy removes what dead processes left and remembers own uses.
+// tidy removes what dead processes left and records our own uses.
 func (g *collector) tidy() error {
 	if g.opts.DryRun {
 		return g.c.leases.reap()
@@ -136,7 +136,7 @@ func (g *collector) tidy() error {
 	return errors.Join(g.c.leases.clean(g.ctx, dead), g.c.records.flushUses(), g.c.ingests.dropOld())
 }
 
-// compact rewrites the index when half of it no longer matters.
+// compact rewrites the index if half of it is obsolete.
 func (g *collector) compact() error {
 	if g.opts.DryRun {
 		return nil
@@ -169,8 +169,8 @@ func (g *collector) markAll() error {
 	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
 }
 
-// recount measures the objects and corrects the shared counters when nobody
-// can have changed them meanwhile.
+// recount measures the objects, and corrects the shared counters unless another
+// process may have changed them meanwhile.
 func (g *collector) recount() error {
 	c := g.c
 	before, still := c.quota.still()
@@ -186,9 +186,9 @@ func (g *collector) recount() error {
 		return err
 	}
 	if len(g.ahead) > 0 {
-		// What was published while records were marked looks the same, so that
-		// they are marked once more, as of now; not within the second of these
-		// times, for one more use may have the same.
+		// Objects published while records were being marked look like older ones. So
+		// everything is marked once more, as of now, and not within the same second
+		// as these times, since another use could have the same time.
 		if err := g.markAgain(); err != nil {
 			return err
 		}
@@ -210,8 +210,7 @@ func (g *collector) recount() error {
 			used = there + mine.sum()
 		}
 	} else if used < there && c.state.used.CompareAndSwap(used, there) {
-		// A process died between finishing its bytes and counting them as
-		// finished.
+		// A process died after writing its bytes and before counting them.
 		used = there
 	}
 	if g.goal != nil {
@@ -220,7 +219,7 @@ func (g *collector) recount() error {
 	return nil
 }
 
-// markAgain forgets what was marked and marks what is needed now.
+// markAgain discards all marks and marks what is needed now.
 func (g *collector) markAgain() error {
 	pause := time.NewTimer(1100 * time.Millisecond)
 	defer pause.Stop()
@@ -233,15 +232,15 @@ func (g *collector) markAgain() error {
 	return g.markAll()
 }
 
-// young reports whether a file was published or found since the collection
-// began.
+// young reports whether a file was published or found present since the
+// collection began.
 func (g *collector) young(id digest.ContentID, twin bool, s facts) bool {
 	return s.since >= g.cutoff && g.ahead[file{id: id, twin: twin}] != s.since
 }
 
 // keepUsed counts a reference to objects that no record leads to but a live
-// process uses: what it has written and not recorded yet, or the outputs of a
-// record that was replaced.
+// process uses: objects it has written and not yet recorded, and the outputs of
+// a record that was replaced.
 func (g *collector) keepUsed() error {
 	return g.c.objects.eachFile(func(f file) error {
 		if f.stray != "" || f.twin {
@@ -262,8 +261,8 @@ func (g *collector) keepIfUsed(id digest.ContentID) error {
 	return g.marks.add(cache.Ref{Kind: kind, ID: id})
 }
 
-// kindOf looks at an object to tell what it may be. A blob that looks like a
-// tree is taken for one, which keeps more.
+// kindOf guesses the kind of an object from its content. A blob that looks like
+// a tree is taken for a tree, which only keeps more.
 func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 	f, err := os.Open(c.objectPath(id, false))
 	if err != nil {
@@ -296,11 +295,11 @@ func (g *collector) sweep() error {
 	})
 }
 
-// removeBatch is how many objects are removed while ingests wait.
+// removeBatch is the number of objects that are removed while ingests wait.
 const removeBatch = 64
 
-// remove removes objects that nothing refers to, unless somebody wants them
-// after all.
+// remove removes objects that nothing refers to, unless a process has begun to
+// use them.
 func (g *collector) remove(ids []digest.ContentID) error {
 	for batch := range slices.Chunk(ids, removeBatch) {
 		if err := g.ctx.Err(); err != nil {
@@ -319,7 +318,7 @@ func (g *collector) removeBatch(ids []digest.ContentID) error {
 			if g.marks.marked(id) {
 				continue
 			}
-			// The twin goes first: without the object nothing leads to it.
+			// The twin is removed first, since it can only be found through the object.
 			for _, twin := range []bool{true, false} {
 				if err := g.removeFile(id, twin); err != nil {
 					return err

@@ -201,7 +201,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// full accepts that there is no room.
+// full accepts that there is no space.
 func (w *world) full(err error) error {
 	if errors.Is(err, cache.ErrQuota) {
 		w.refused++

@@ -2,6 +2,6 @@ package disk
 
 import "github.com/mleflow/mleflow/cache/digest"
 
-// ID is the identity of the bytes written so far. Who needs it before Commit
-// asks for it by an interface of its own, and so hashes nothing twice.
+// ID returns the identity of the bytes written so far. A caller that needs it
+// before Commit uses it through its own interface, which saves hashing twice.
 func (in *keyedIngest) ID() digest.ContentID { return in.hash.ID() }

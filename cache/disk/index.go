@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// entry is what the index keeps in memory of a record.
+// entry is what the index keeps in memory about a record.
 type entry struct {
 	at   int64 // of the frame in the log
 	used int64 // last use in Unix milliseconds, as far as it is remembered
@@ -33,23 +33,23 @@ type index struct {
 	// mu guards what follows.
 	mu  sync.RWMutex
 	log *logView
-	// changes is that of the shared state when the summary was brought up to
-	// date.
+	// changes is the counter of the shared state at the time when the summary was
+	// last updated.
 	changes int64
-	// onDrop is called when the summary has taken notice of dropped records.
+	// onDrop is called when the summary has seen dropped records.
 	onDrop func()
 	summary
 }
 
-// summary is what the frames of the log add up to.
+// summary is the result of reading all frames of the log.
 type summary struct {
 	scanned int // offset up to which the summary reaches
-	bad     int // bytes before it that are no frames
+	bad     int // bytes before it that belong to no frame
 	entries map[digest.ActionID]entry
 	tombs   map[digest.ActionID]cache.Tombstone
-	// live is the bytes of the frames that still matter.
+	// live is the size of the frames that still matter.
 	live int64
-	// drops counts the dropped records seen.
+	// drops is the number of drops seen.
 	drops int64
 }
 
@@ -99,7 +99,7 @@ func (ix *index) reload() error {
 	return nil
 }
 
-// scan brings the summary up to the end of the view. It needs mu.
+// scan updates the summary to the end of the view. It needs mu.
 func (ix *index) scan() {
 	data := ix.log.bytes()
 	if len(data) <= ix.scanned {
@@ -114,7 +114,7 @@ func (ix *index) scan() {
 	}
 }
 
-// apply puts one frame into the summary.
+// apply adds one frame to the summary.
 func (s *summary) apply(f frame, at, n int) {
 	switch f.kind {
 	case frameRecord:
@@ -142,8 +142,7 @@ func (s *summary) apply(f frame, at, n int) {
 	}
 }
 
-// refresh takes notice of what other processes appended. It is cheap when
-// they did not.
+// refresh reads what other processes appended. It is cheap if they did not.
 func (ix *index) refresh() error {
 	changes := ix.state.changes.Load()
 	ix.mu.RLock()
@@ -157,7 +156,7 @@ func (ix *index) refresh() error {
 	return ix.catchUp()
 }
 
-// catchUp reads what is new in the log, or all of it when it was replaced. It
+// catchUp reads what is new in the log, or the whole log if it was replaced. It
 // needs mu.
 func (ix *index) catchUp() error {
 	changes := ix.state.changes.Load()
@@ -197,7 +196,7 @@ func (ix *index) locked(fn func() error) error {
 
 // append adds lines to the log with one write. It needs the lock, by locked.
 func (ix *index) append(lines []byte) error {
-	if len(ix.log.bytes()) < len(logHeader) { // none yet, or it was lost
+	if len(ix.log.bytes()) < len(logHeader) { // none yet, or it was removed
 		if ix.lost() {
 			ix.state.lost.Store(1)
 		}
@@ -205,8 +204,8 @@ func (ix *index) append(lines []byte) error {
 			return err
 		}
 	}
-	// What a dead writer left without an end gets one, or it would swallow
-	// our first line.
+	// A writer that died may have left a line without an end. It is ended here, or
+	// it would swallow our first line.
 	if data := ix.log.bytes(); len(data) > ix.scanned {
 		lines = append([]byte{'\n'}, lines...)
 	}
@@ -231,8 +230,8 @@ func (ix *index) create() error {
 	return ix.catchUp()
 }
 
-// payload returns the frame of e from the log. It needs mu for reading, and
-// the result must not be used without.
+// payload returns the payload of e's frame in the log. It needs mu for reading;
+// the result is valid only while mu is held.
 func (ix *index) payload(e entry) ([]byte, error) {
 	data := ix.log.bytes()
 	if e.at+int64(e.n) > int64(len(data)) {
@@ -241,8 +240,8 @@ func (ix *index) payload(e entry) ([]byte, error) {
 	return data[e.at+framePayloadAt : e.at+int64(e.n)-1], nil
 }
 
-// record decodes the record of an action. It reports false when there is
-// none. It needs mu for reading.
+// record decodes the record of an action, and reports false if there is none.
+// It needs mu for reading.
 func (ix *index) record(id digest.ActionID) (*cache.Record, bool, error) {
 	e, ok := ix.entries[id]
 	if !ok {

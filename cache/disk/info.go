@@ -19,22 +19,22 @@ type Info struct {
 	Dir      string `json:"dir"`
 	Format   string `json:"format"`
 	ReadOnly bool   `json:"read_only"`
-	// Objects and Bytes are what is stored, every content once. Bytes counts
-	// unfinished ingests too, as the quota does.
+	// Objects and Bytes are what is stored, with every content counted once. Like
+	// the quota, Bytes includes unfinished ingests.
 	Objects int64 `json:"objects"`
 	Bytes   int64 `json:"bytes"`
-	// Reserved is what live processes have set aside for work that is going
-	// on; the quota counts it, too.
+	// Reserved is what live processes have reserved for running work. The quota
+	// includes it.
 	Reserved int64 `json:"reserved"`
-	// Quota is the limit on Bytes and Reserved together; 0 when there is none.
+	// Quota is the limit on Bytes and Reserved together; 0 means no limit.
 	Quota int64 `json:"quota"`
-	// DiskFree is what the file system has left.
+	// DiskFree is the free space of the file system.
 	DiskFree   int64 `json:"disk_free"`
 	Records    int   `json:"records"`
 	Tombstones int   `json:"tombstones"`
 	Pins       int   `json:"pins"`
-	// Copies is the number of folders with the content of trees that attempts
-	// share, and CopiedBytes what of Bytes they take. They go when room is needed.
+	// Copies is the number of shared copies, and CopiedBytes the part of Bytes
+	// that they take. They are removed when space is needed.
 	Copies      int   `json:"copies"`
 	CopiedBytes int64 `json:"copied_bytes"`
 	// Kept is the number of work folders that outlive their processes.
@@ -46,8 +46,8 @@ type Info struct {
 	// Quarantined is the number of objects that were found corrupt and kept
 	// for inspection.
 	Quarantined int `json:"quarantined"`
-	// OldestUseUnixMilli is when the least recently used record was used; 0
-	// without records.
+	// OldestUseUnixMilli is the last use of the least recently used record; 0 if
+	// there are no records.
 	OldestUseUnixMilli int64 `json:"oldest_use_unix_ms"`
 }
 
@@ -83,7 +83,7 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// liveInfo tells what the live processes and the disk say.
+// liveInfo adds what the live processes and the disk report.
 func (c *Cache) liveInfo(info *Info) (err error) {
 	if info.DiskFree, err = c.hooks.space(c.dir); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (c *Cache) liveInfo(info *Info) (err error) {
 	return nil
 }
 
-// Item is a record as a list shows it.
+// Item is a record as shown in a list.
 type Item struct {
 	Action  digest.ActionID `json:"action"`
 	Address string          `json:"address"`
@@ -119,8 +119,8 @@ type Item struct {
 	// share counts in each of them.
 	Size  int64 `json:"size"`
 	Files int64 `json:"files"`
-	// RecordedUnixMilli is when the action was recorded, and UsedUnixMilli
-	// when it was last used, as precisely as Options.AccessEvery says.
+	// RecordedUnixMilli is when the action was recorded, and UsedUnixMilli when it
+	// was last used, with the precision of Options.AccessEvery.
 	RecordedUnixMilli int64 `json:"recorded_unix_ms"`
 	UsedUnixMilli     int64 `json:"used_unix_ms"`
 	// Pins are the names of the pins on the record.
@@ -181,8 +181,8 @@ func compareItems(a, b Item) int {
 // dropOldAfter is how long unfinished ingests and quarantined objects are kept.
 const dropOldAfter = 7 * 24 * 3600
 
-// dropOld removes unfinished ingests that nobody continued, and quarantined
-// objects that nobody looked at, for a week.
+// dropOld removes unfinished ingests that nobody has continued, and quarantined
+// objects, after a week.
 func (c *ingests) dropOld() error {
 	limit := c.now().Unix() - dropOldAfter
 	quarantined, err := names(c.path(quarantineName))
@@ -201,7 +201,8 @@ func (c *ingests) dropOld() error {
 }
 
 // dropIngests removes unfinished ingests that are older than the limit. A
-// checkpoint goes with its ingest, unless a process died between the two.
+// checkpoint is removed with its ingest, or by itself if a process died between
+// the two.
 func (c *ingests) dropIngests(limit int64) error {
 	kept, err := names(c.path(ingestName))
 	if err != nil {

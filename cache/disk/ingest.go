@@ -13,13 +13,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// smallBlob is how many bytes an ingest keeps in memory before it makes a
-// file: a small blob that is in the store already never touches the disk.
+// smallBlob is how many bytes an ingest keeps in memory before it creates a
+// file: a small blob that is already in the store never touches the disk.
 const smallBlob = 64 << 10
 
 var smallBuffers = sync.Pool{New: func() any { return new([smallBlob]byte) }}
 
-// ingests is how content is written.
+// ingests writes content.
 type ingests struct {
 	*folder
 	leases  *leases
@@ -30,14 +30,14 @@ type ingests struct {
 // ingest is a blob being written without a key.
 type ingest struct {
 	c    *ingests
-	ctx  context.Context // of the Ingest, for making room while writing
+	ctx  context.Context // of the Ingest, used to make space while writing
 	hash *digest.Writer
 	// small holds the bytes until there is a file.
 	small *[smallBlob]byte
 	n     int
 	file  *os.File
 	named bool
-	// charge is what the ingest counts for in the quota.
+	// charge is what the ingest counts in the quota.
 	charge charge
 	err    error
 }
@@ -99,7 +99,7 @@ func (in *ingest) append(p []byte) error {
 	return nil
 }
 
-// write is append of bytes whose digest is known.
+// write appends bytes whose digest is already known.
 func (in *ingest) write(p []byte) error {
 	if err := in.c.quota.take(in.ctx, &in.charge, int64(len(p))); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (in *ingest) ReadAt(p []byte, off int64) (int, error) {
 	return readWritten(in.file, in.Offset(), p, off)
 }
 
-// readWritten reads the first size bytes of f; what a failed write left behind
-// them does not count.
+// readWritten reads from the first size bytes of f. What a failed write left
+// after them does not count.
 func readWritten(f *os.File, size int64, p []byte, off int64) (int, error) {
 	return io.NewSectionReader(f, 0, size).ReadAt(p, off)
 }
@@ -183,7 +183,7 @@ func (in *ingest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error)
 	return ref, in.Close()
 }
 
-// checkWant returns cache.ErrCorrupt unless ref is what was wanted.
+// checkWant returns cache.ErrCorrupt unless ref matches want.
 func checkWant(ref, want cache.Ref) error {
 	if !want.ID.IsZero() && want.ID != ref.ID {
 		return fmt.Errorf("%w: its digest is %s, not %s", cache.ErrCorrupt, ref.ID, want.ID)
@@ -217,8 +217,8 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 	return err
 }
 
-// publishOnce publishes a complete file unless the object is there already;
-// fresh tells which.
+// publishOnce publishes a complete file unless the object exists already; fresh
+// reports whether it was new.
 func (c *objects) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
 	for range 3 {
 		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {

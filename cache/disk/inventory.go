@@ -11,12 +11,12 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// file is one file in the folder of objects.
+// file is one file in the objects folder.
 type file struct {
 	id digest.ContentID
-	// twin says that it is the executable twin.
+	// twin marks the executable twin.
 	twin bool
-	// stray is the name of a file that is no object.
+	// stray is the name of a file that is not an object.
 	stray string
 }
 
@@ -71,10 +71,10 @@ func parseObjectName(b byte, name string) file {
 	return file{stray: name}
 }
 
-// tally is what objects take.
+// tally is the number and size of objects.
 type tally struct{ objects, bytes int64 }
 
-// count adds up all objects and what else the quota counts on disk.
+// count adds up all objects, and everything else on disk that the quota counts.
 func (c *objects) count(see func(file, facts)) (t tally, err error) {
 	err = c.eachFile(func(f file) error {
 		if f.stray != "" {
@@ -94,7 +94,7 @@ func (c *objects) count(see func(file, facts)) (t tally, err error) {
 	return t, err
 }
 
-// keyedBytes returns what unfinished keyed ingests take.
+// keyedBytes returns the size of unfinished keyed ingests.
 func (c *ingests) keyedBytes() (int64, error) {
 	list, err := os.ReadDir(c.path(ingestName))
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// keySuffix ends the name of the file that has a folder's key and lock.
+// keySuffix is the suffix of the file that holds a folder's key and lock.
 const keySuffix = ".key"
 
-// keeping is the work folders that outlive their processes.
+// keeping manages the work folders that outlive their processes.
 type keeping struct {
 	*folder
 	// mu guards held, the folders that this process holds.
@@ -39,7 +39,7 @@ func (k *keeping) add(lock *os.File) {
 	k.held[lock] = true
 }
 
-// take reports whether the lock was held, and forgets it.
+// take removes a lock from held and reports whether it was there.
 func (k *keeping) take(lock *os.File) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -48,7 +48,7 @@ func (k *keeping) take(lock *os.File) bool {
 	return held
 }
 
-// close lets go of all folders, which stay.
+// close releases all folders, which stay on disk.
 func (k *keeping) close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -60,9 +60,9 @@ func (k *keeping) close() error {
 	return errors.Join(errs...)
 }
 
-// keptPath returns the folder of a key. Its name is short, since the paths of
-// sockets are limited, and made of the key's digest, so that no key leads
-// anywhere else.
+// keptPath returns the folder of a key. Its name is short, because the length
+// of a socket's path is limited, and derived from the key's digest, so that no
+// key can escape the folder.
 func (c *keeping) keptPath(key string) string {
 	id := digest.Of([]byte(key))
 	return c.path(keptName, hex.EncodeToString(id[:10]))
@@ -95,11 +95,11 @@ func (c *keeping) Keep(ctx context.Context, key string) (string, func(keep bool)
 	}, nil
 }
 
-// lockKept opens and locks the key file at path. Its last holder may have
-// removed it before it let go.
+// lockKept opens and locks the key file at path. It tries again if the previous
+// holder removed the file before releasing the lock.
 func (c *keeping) lockKept(ctx context.Context, path string) (*os.File, error) {
 	if err := os.Mkdir(c.path(keptName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err // caches made before there were kept folders lack it
+		return nil, err // caches created by older versions do not have it
 	}
 	for {
 		lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -119,13 +119,13 @@ func (c *keeping) lockKept(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// makeKept makes the folder, when it is not there, and notes its key.
+// makeKept creates the folder if it does not exist, and records its key.
 func makeKept(lock *os.File, dir, key string) error {
 	known, err := io.ReadAll(lock)
 	if err != nil {
 		return err
 	}
-	// A holder that died may have written only a part.
+	// A holder that died may have written only part of the key.
 	if !strings.HasPrefix(key, string(known)) {
 		return fmt.Errorf("%s is the folder of another key: %q", dir, known)
 	}
@@ -156,7 +156,7 @@ func (c *keeping) Kept(context.Context) ([]cache.Kept, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list kept work folders: %w", err)
 		}
-		// One that is only half made has nothing to keep.
+		// A folder without a complete key was never used.
 		if c.keptPath(k.Key) == k.Dir {
 			kept = append(kept, k)
 		}

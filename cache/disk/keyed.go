@@ -14,34 +14,35 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// checkpointEvery is how many bytes of a keyed ingest may be lost when the
-// machine goes down.
+// checkpointEvery is how many bytes of a keyed ingest a crash of the machine
+// may cost.
 const checkpointEvery = 256 << 20
 
 // keyedIngest is a blob being written that outlives its process. Its file is
 // locked while it is open.
 type keyedIngest struct {
 	c    *ingests
-	ctx  context.Context // of the Ingest, for making room while writing
+	ctx  context.Context // of the Ingest, used to make space while writing
 	hash *digest.Writer
 	lock *os.File
 	file *os.File
 	// saved is the offset of the last checkpoint.
 	saved int64
-	// drawn is how many of the bytes in the file came out of reservations of
-	// the account.
+	// drawn is how many bytes in the file came from reservations of the account.
 	drawn   int64
 	account any
-	// gone says that the file has lost its name, which another ingest of the
-	// key may have by now.
+	// gone says that the file has lost its name, which may now belong to another
+	// ingest of the key.
 	gone bool
 	err  error
 }
 
-// checkpoint is the file beside a keyed ingest: how far its bytes are hashed.
+// checkpoint is the file next to a keyed ingest. It says how far the bytes are
+// hashed.
 type checkpoint struct {
-	// Boot is when the checkpoint was made; in the same boot the file may
-	// have grown since, in a later one only Offset bytes are believed.
+	// Boot identifies the boot in which the checkpoint was written. In the same
+	// boot, the file may have grown since then. After a restart, only the first
+	// Offset bytes are trusted.
 	Boot   string `json:"boot"`
 	Offset int64  `json:"offset"`
 	// Synced says that the bytes are on disk.
@@ -64,9 +65,10 @@ func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, erro
 	return in, nil
 }
 
-// lockKeyed opens and locks the file at path. The holder of a lock may have
-// removed the file before it let go, and one that died while it published may
-// have left a name of the object itself, which must not be written to.
+// lockKeyed opens and locks the file at path. It opens it again if the previous
+// holder removed the file before releasing the lock. If a process died while
+// publishing, the file may also be a published object under a second name,
+// which must not be written to.
 func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
 	for {
 		lock, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
@@ -88,7 +90,7 @@ func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.Fi
 	}
 }
 
-// reopenKeyed opens a locked file for writing; nil says to start over.
+// reopenKeyed opens a locked file for writing; nil means to start over.
 func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 	if same, err := isAt(lock, path); !same || err != nil {
 		return nil, err
@@ -119,8 +121,8 @@ func isAt(f *os.File, path string) (bool, error) {
 	return os.SameFile(mine, named), nil
 }
 
-// resume believes the bytes in the file as far as they are known to be what
-// was written, and hashes those after the last checkpoint.
+// resume keeps the bytes of the file that are known to be what was written, and
+// hashes those after the last checkpoint.
 func (in *keyedIngest) resume(ctx context.Context) error {
 	info, err := in.file.Stat()
 	if err != nil {
@@ -129,8 +131,8 @@ func (in *keyedIngest) resume(ctx context.Context) error {
 	size := info.Size()
 	cp, ok := in.readCheckpoint(size)
 	if !ok {
-		// Without a checkpoint only this boot's writes could be believed, and
-		// nothing tells whether they are of this boot.
+		// Without a checkpoint, only bytes written in this boot could be trusted, and
+		// nothing says in which boot they were written.
 		return in.restart()
 	}
 	if cp.Boot != in.c.hooks.bootID {
@@ -153,7 +155,7 @@ func (in *keyedIngest) resume(ctx context.Context) error {
 	return err
 }
 
-// readCheckpoint restores the hash of the last checkpoint, if there is a
+// readCheckpoint restores the hash state of the last checkpoint, if there is a
 // usable one.
 func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
 	var cp checkpoint
@@ -170,19 +172,19 @@ func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
 
 func (in *keyedIngest) checkpointPath() string { return in.file.Name() + stateSuffix }
 
-// The ends of the names of a checkpoint, and of one that is being written.
+// The suffixes of a checkpoint, and of one that is being written.
 const (
 	stateSuffix = ".state"
 	newSuffix   = ".new"
 )
 
-// dropCheckpoint removes the checkpoint of the ingest at path, and what a
-// process that died left of a newer one.
+// dropCheckpoint removes the checkpoint of the ingest at path, and an
+// unfinished newer one left by a process that died.
 func dropCheckpoint(path string) error {
 	return errors.Join(ignoreMissing(os.Remove(path+stateSuffix)), ignoreMissing(os.Remove(path+stateSuffix+newSuffix)))
 }
 
-// save writes a checkpoint; sync makes it hold when the machine goes down.
+// save writes a checkpoint. With sync, it survives a crash of the machine.
 func (in *keyedIngest) save(sync bool) error {
 	hash, err := in.hash.MarshalBinary()
 	if err != nil {
@@ -205,7 +207,7 @@ func (in *keyedIngest) save(sync bool) error {
 	if err = os.WriteFile(tmp, data, 0o600); err == nil {
 		err = os.Rename(tmp, in.checkpointPath())
 	}
-	if err != nil { // a full disk takes the name, and not the bytes
+	if err != nil { // on a full disk, creating the name succeeds and writing fails
 		_ = os.Remove(tmp)
 	}
 	return err
@@ -297,8 +299,8 @@ func (in *keyedIngest) cut(size int64) error {
 	return nil
 }
 
-// freed uncounts bytes of the file that are gone. What was drawn from a
-// reservation goes back there.
+// freed uncounts bytes that are no longer in the file. Those drawn from a
+// reservation go back to it.
 func (in *keyedIngest) freed(n int64) {
 	drawn := min(n, in.drawn)
 	in.drawn -= drawn
@@ -323,8 +325,8 @@ func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, e
 	return ref, in.Close()
 }
 
-// publish links the file to its object name before it removes its own, so
-// that a crash in between costs nothing.
+// publish links the file to its object name before it removes its own name, so
+// that a crash in between loses nothing.
 func (in *keyedIngest) publish(ref cache.Ref) error {
 	fresh, err := in.c.objects.publishOnce(in.file, true, ref)
 	if err != nil {
@@ -332,7 +334,8 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	}
 	in.c.hooks.at("keyed linked")
 	in.gone = true
-	// The checkpoint goes first: it must not meet the next file of the name.
+	// The checkpoint is removed first: it must never be found next to the next
+	// file of this name.
 	err = errors.Join(dropCheckpoint(in.file.Name()), os.Remove(in.file.Name()))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
@@ -343,8 +346,8 @@ func (in *keyedIngest) publish(ref cache.Ref) error {
 	return err
 }
 
-// Close implements cache.Ingest: it keeps the bytes for the next ingest of
-// the key, if there are any.
+// Close implements cache.Ingest. The bytes, if any, stay for the next ingest of
+// the key.
 func (in *keyedIngest) Close() error {
 	if errors.Is(in.err, errClosed) {
 		return nil
@@ -360,7 +363,7 @@ func (in *keyedIngest) Close() error {
 		err = in.save(false)
 	}
 	if failed != nil {
-		err = nil // the first failure has been told
+		err = nil // the first failure was already returned
 	}
 	return errors.Join(err, in.file.Close(), in.lock.Close())
 }
@@ -384,7 +387,8 @@ func (c *ingests) unlinkKeyed(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	// The checkpoint goes first: it must not meet the next file of the name.
+	// The checkpoint is removed first: it must never be found next to the next
+	// file of this name.
 	if err := dropCheckpoint(f.Name()); err != nil {
 		return err
 	}

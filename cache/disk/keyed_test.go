@@ -62,7 +62,7 @@ func TestHoldWithoutFolder(t *testing.T) {
 	c := openTest(t, dir, Options{}, hooks{})
 	must(t, os.RemoveAll(c.path(locksName)))
 	unlock, err := c.leases.lockHold()
-	if unlock != nil || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errHeld) || !strings.Contains(err.Error(), "has lost its folder "+c.path(locksName)) {
+	if unlock != nil || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errHeld) || !strings.Contains(err.Error(), "the folder "+c.path(locksName)+" of the cache is missing") {
 		t.Fatalf("got %v", err)
 	}
 	must(t, c.Close())

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// formatLine is the content of the file "format": the version of the layout.
+// formatLine is the content of the file "format", the version of the layout.
 const formatLine = "mleflow cache 1\n"
 
 // The names in a cache folder.
@@ -37,19 +37,20 @@ const (
 	verifyName     = "verify"
 )
 
-// sandboxName is a folder that the runtime sandbox keeps beside those of the cache.
+// sandboxName is a folder that the runtime sandbox keeps next to those of the
+// cache.
 const sandboxName = "sandbox"
 
 var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName}
 
-// folder is the cache folder, as all parts of a cache know it: where things are,
-// the counters that processes share, and the locks.
+// folder is what all parts of a cache know about its folder: the paths, the
+// counters shared by all processes, and the locks.
 type folder struct {
 	dir      string
 	opts     Options
 	readOnly bool
 	hooks    hooks
-	// masked says that a new file needs chmod to have the mode of an object.
+	// masked says that a new file needs chmod to get the mode of an object.
 	masked bool
 	state  *state
 	// file is the folder itself, for syncing its file system.
@@ -80,20 +81,20 @@ func (c *folder) shardPath(b byte) string {
 	return c.dir + "/objects/" + hex.EncodeToString([]byte{b})
 }
 
-// checkFormat reads the version of the layout; a folder without one is made a
-// cache when it is empty or an unfinished cache.
+// checkFormat reads the version of the layout. A folder without one becomes a
+// cache if it is empty or an unfinished cache.
 func checkFormat(dir string, readOnly bool) error {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil && string(data) == formatLine:
 		return nil
 	case err == nil:
-		return fmt.Errorf("its format is %q and this program knows %q: use the version of mleflow that wrote it, or another folder",
+		return fmt.Errorf("its format is %q; this version of mleflow reads %q: use the version that wrote it, or another folder",
 			firstLine(data), strings.TrimSpace(formatLine))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case readOnly:
-		return errors.New("it is not a cache (it has no format file) and cannot be made one, since it is read-only")
+		return errors.New("it is not a cache (it has no format file), and it is read-only, so it cannot become one")
 	}
 	return initialise(dir)
 }
@@ -103,8 +104,8 @@ func firstLine(data []byte) string {
 	return line
 }
 
-// initialise makes dir a cache. Several processes may do so at once; the
-// format file comes last.
+// initialise turns dir into a cache. Several processes may do so at once. The
+// format file is written last: its presence means that the rest is complete.
 func initialise(dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func initialise(dir string) error {
 	}
 	for _, d := range list {
 		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) {
-			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it holds %q): choose an empty folder", d.Name())
+			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it contains %q): choose an empty folder", d.Name())
 		}
 	}
 	for _, name := range folderNames {
@@ -123,7 +124,7 @@ func initialise(dir string) error {
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
 }
 
-// writeFileAtomic writes a small file durably, whole or not at all.
+// writeFileAtomic writes a small file durably, all or nothing.
 func writeFileAtomic(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
@@ -146,10 +147,10 @@ func writeFileAtomic(path string, data []byte) error {
 	return err
 }
 
-// makePrivate makes the folder of a cache, or closes one to all others: answers lie
-// in it, and submissions of attempts that go on. A group keeps what it may do
-// where nobody else may anything, or where it may write: that is how a cache is
-// shared on purpose. A folder of another owner stays as it is.
+// makePrivate creates the folder of a cache, or closes an existing one to other
+// users: it contains answers, and submissions of running attempts. The group
+// keeps its permissions if others have none, or if it may write: that is how a
+// cache is shared on purpose. A folder with another owner is left as it is.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err

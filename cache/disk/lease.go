@@ -16,36 +16,36 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// A lease file is a header and a bitmap: one bit stands for every digest, of
-// an action or of content, that hashes to it. A set bit keeps what it stands
-// for from being removed while the process lives; that it may stand for
-// something else too only keeps that longer.
+// A lease file is a header and a bitmap. Each digest, of an action or of
+// content, hashes to one bit. A set bit protects everything that hashes to it
+// while the process lives; a collision only protects too much.
 const (
 	leaseHeader = 4096
 	leaseBits   = 1 << 21
 	leaseSize   = leaseHeader + leaseBits/8
-	// leaseReserved and leaseInflight are where the header has those numbers.
+	// leaseReserved and leaseInflight are the offsets of these numbers in the
+	// header.
 	leaseReserved = 8
 	leaseInflight = 16
 )
 
-// lease says that a process is alive and what it uses. The file is locked as
-// long as the process lives; the bits are shared memory.
+// lease shows that a process is alive and what it uses. The file stays locked
+// as long as the process lives; the bits are shared memory.
 type lease struct {
 	id    string
 	file  *os.File
 	words []atomic.Uint32
-	// reserved is what is left of the process's reservations, and inflight
-	// what its ingests count for before a count finds their bytes. Both go
-	// back when the process is dead.
+	// reserved is what is left of the process's reservations. inflight is what its
+	// ingests count before a count finds their bytes. Both are released when the
+	// process has died.
 	reserved, inflight *atomic.Int64
-	// hold, instead of the bits, keeps everything from being removed: for
-	// processes that cannot write a lease.
+	// hold protects everything, without bits. It is for processes that cannot
+	// write a lease.
 	hold *os.File
 }
 
-// leases is what tells processes of each other: the lease of this one, those of
-// the others, and what the dead left.
+// leases is how processes know about each other: the lease of this one, those
+// of the others, and what dead ones left.
 type leases struct {
 	*folder
 	lease *lease
@@ -53,8 +53,8 @@ type leases struct {
 	started int64
 }
 
-// openLease registers the process. A cache that cannot be written to, or has
-// no space left for a lease, is held as a whole.
+// openLease registers the process. If the cache cannot be written to, or there
+// is no space for a lease, the process holds the cache as a whole.
 func (c *leases) openLease() (*lease, error) {
 	c.started = c.now().Unix()
 	var l *lease
@@ -68,7 +68,7 @@ func (c *leases) openLease() (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.reserved == nil { // without a lease others do not see them
+	if l.reserved == nil { // without a lease, other processes do not see what this one uses
 		l.reserved, l.inflight = new(atomic.Int64), new(atomic.Int64)
 	}
 	return l, nil
@@ -88,7 +88,7 @@ func (c *leases) holdAll() (*lease, error) {
 	}
 	l := &lease{hold: f}
 	if !c.readOnly {
-		// For its own collections the process still knows what it uses.
+		// Its own collections still need to know what this process uses.
 		l.words = make([]atomic.Uint32, leaseBits/32)
 	}
 	return l, nil
@@ -96,8 +96,8 @@ func (c *leases) holdAll() (*lease, error) {
 
 func (c *leases) newLease() (*lease, error) {
 	l := &lease{id: rand.Text()}
-	// The file gets its name once it is locked, so that nobody takes it for
-	// that of a dead process.
+	// The file gets its name only once it is locked, or another process could take
+	// it for the lease of a dead one.
 	tmp := c.path(leasesName, "."+l.id)
 	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -143,13 +143,13 @@ func (c *leases) mapLease(l *lease) error {
 	return nil
 }
 
-// unmapAfter unmaps a page once its owner is garbage, so that a late use after Close
-// is no memory fault.
+// unmapAfter unmaps a page once its owner is unreachable, so that a late use
+// after Close is not a memory fault.
 func unmapAfter[T any](owner *T, page []byte) {
 	runtime.AddCleanup(owner, func(p []byte) { _ = unix.Munmap(p) }, page)
 }
 
-// leaseWord returns a number in the header of a mapped lease.
+// leaseWord returns a pointer to a number in the header of a mapped lease.
 func leaseWord(page []byte, at int) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&page[at]))
 }
@@ -158,7 +158,7 @@ func bitWords(b []byte) []atomic.Uint32 {
 	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
-// bitOf places a digest in the bitmap.
+// bitOf maps a digest to its bit.
 func bitOf(id [digest.Size]byte) (word int, mask uint32) {
 	bit := binary.LittleEndian.Uint32(id[:]) % leaseBits
 	return int(bit / 32), 1 << (bit % 32)
@@ -184,7 +184,7 @@ func (l *lease) uses(id [digest.Size]byte) bool {
 	return l.words[word].Load()&mask != 0
 }
 
-// counted is what a process counts for in the quota beside its files.
+// counted is what a process counts in the quota besides its files.
 type counted struct{ reserved, inflight int64 }
 
 func (l *lease) counted() counted { return counted{l.reserved.Load(), l.inflight.Load()} }

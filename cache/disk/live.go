@@ -14,16 +14,16 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// liveLeases is what live processes use, at one moment.
+// liveLeases is what live processes use at one moment.
 type liveLeases struct {
 	// bits is the union of their bitmaps.
 	bits lease
-	// others is their number, without this process.
+	// others is the number of live processes other than this one.
 	others int
-	// uncounted is the number of dead processes whose reservations have not
-	// gone back yet.
+	// uncounted is the number of dead processes whose reservations have not been
+	// released yet.
 	uncounted int
-	// reserved is what is left of their reservations, and of this process's.
+	// reserved is what is left of their reservations and of this process's.
 	reserved int64
 }
 
@@ -70,7 +70,7 @@ func (c *leases) reserved() (int64, error) {
 }
 
 // reservedIn returns what is left of the reservations in the lease at path, if
-// its process lives.
+// its process is alive.
 func reservedIn(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func reservedIn(path string) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(word[:])), nil
 }
 
-// add reads the lease at path, if its process lives.
+// add reads the lease at path, if its process is alive.
 func (l *liveLeases) add(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -118,14 +118,14 @@ func (l *liveLeases) add(path string) error {
 	return nil
 }
 
-// alone reports whether nobody else has anything counted in the state.
+// alone reports whether no other process has anything counted in the state.
 func (l *liveLeases) alone() bool { return l.others == 0 && l.uncounted == 0 }
 
 func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
 
-// errHeld says that a process that cannot register what it uses keeps
-// everything.
-var errHeld = errors.New("a process that reads the cache without write permission, or that found no space to register, is using it; try again when it has ended")
+// errHeld says that a process protects everything because it cannot register
+// what it uses.
+var errHeld = errors.New("the cache is in use by a process that cannot register what it uses (it has no write permission, or found no space); try again when it has ended")
 
 // lockHold makes sure that no process holds the cache as a whole.
 func (c *leases) lockHold() (unlock func(), err error) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flock takes or leaves a lock on a whole file; how is as for flock(2).
+// flock acquires or releases a lock on a whole file; how is as in flock(2).
 func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how)
@@ -22,7 +22,7 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// tryFlock reports whether it got the lock at once.
+// tryFlock reports whether it got the lock without waiting.
 func tryFlock(f *os.File, how int) (bool, error) {
 	err := flock(f, how|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -36,7 +36,7 @@ func flockContext(ctx context.Context, f *os.File, how int) error {
 	return poll(ctx, func() (bool, error) { return tryFlock(f, how) })
 }
 
-// poll calls try until it succeeds, more and more rarely.
+// poll calls try until it succeeds, at growing intervals.
 func poll(ctx context.Context, try func() (bool, error)) error {
 	wait := 500 * time.Microsecond
 	for {
@@ -53,19 +53,19 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 	}
 }
 
-// openLock opens a file of the folder locks, making it when it can.
+// openLock opens a file in the folder "locks", and creates it if it can.
 func (c *folder) openLock(name string) (*os.File, error) {
 	if c.readOnly {
 		return os.Open(c.path(locksName, name))
 	}
 	f, err := os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the cache has lost its folder %s; make it again, empty, when no process uses the cache: %w", c.path(locksName), err)
+		return nil, fmt.Errorf("the folder %s of the cache is missing; create it, empty, when no process uses the cache: %w", c.path(locksName), err)
 	}
 	return f, err
 }
 
-// lockNamed waits for a lock of the folder locks.
+// lockNamed waits for a lock in the folder "locks".
 func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock func(), err error) {
 	f, err := c.openLock(name)
 	if err != nil {
@@ -78,13 +78,13 @@ func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock fu
 	return func() { _ = f.Close() }, nil
 }
 
-// sharedLock is a lock file that the goroutines of a process take in turns.
+// sharedLock is a lock file that the goroutines of a process take turns to use.
 type sharedLock struct {
 	mu   sync.Mutex
 	file *os.File
 }
 
-// hold calls fn while it holds the lock; how is as for flock(2).
+// hold calls fn while it holds the lock; how is as in flock(2).
 func (l *sharedLock) hold(how int, fn func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// logView is the index log as bytes: mapped into memory, so that a large log
-// costs none until it is read, or read where it cannot be mapped.
+// logView is the bytes of the index log. They are mapped into memory, so that a
+// large log takes no memory until it is read, or read into memory where mapping
+// fails.
 type logView struct {
 	file   *os.File
 	data   []byte // data[:size] may be read
@@ -19,7 +20,7 @@ type logView struct {
 	mapped bool
 }
 
-// openView opens the log at path. Nil means that there is none.
+// openView opens the log at path. The view is nil if there is no log.
 func openView(path string, readOnly bool) (*logView, error) {
 	flags := os.O_RDWR | os.O_APPEND
 	if readOnly {
@@ -44,7 +45,7 @@ func (v *logView) current(path string) (bool, error) {
 	return isAt(v.file, path)
 }
 
-// grow makes what was appended visible. The file never shrinks.
+// grow makes appended bytes visible. The file never shrinks.
 func (v *logView) grow() error {
 	info, err := v.file.Stat()
 	if err != nil {
@@ -52,7 +53,7 @@ func (v *logView) grow() error {
 	}
 	size := info.Size()
 	if size < v.size {
-		return fmt.Errorf("read %s: it shrank from %d to %d bytes; something else wrote to it", v.file.Name(), v.size, size)
+		return fmt.Errorf("read %s: it shrank from %d to %d bytes; another program must have written to it", v.file.Name(), v.size, size)
 	}
 	if size > int64(len(v.data)) {
 		if err := v.remap(size); err != nil {
@@ -63,12 +64,12 @@ func (v *logView) grow() error {
 	return nil
 }
 
-// remap makes at least size bytes addressable. A mapping is made larger than
-// the file, so that it rarely has to be made again; the part behind the end
-// is not touched before the file has grown there.
+// remap makes at least size bytes addressable. The mapping is larger than the
+// file, so that it rarely has to be replaced. The part after the end of the
+// file is not touched before the file has grown there.
 func (v *logView) remap(size int64) error {
-	room := max(2*size, 1<<20)
-	data, err := unix.Mmap(int(v.file.Fd()), 0, int(room), unix.PROT_READ, unix.MAP_SHARED)
+	space := max(2*size, 1<<20)
+	data, err := unix.Mmap(int(v.file.Fd()), 0, int(space), unix.PROT_READ, unix.MAP_SHARED)
 	if err == nil {
 		v.unmap()
 		v.data, v.mapped = data, true
@@ -90,7 +91,7 @@ func (v *logView) unmap() {
 	v.data, v.mapped = nil, false
 }
 
-// bytes returns what is visible.
+// bytes returns the visible bytes.
 func (v *logView) bytes() []byte {
 	if v == nil {
 		return nil

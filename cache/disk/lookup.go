@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// records is the index, and what its records lead to.
+// records is the index together with the content that its records name.
 type records struct {
 	*folder
 	leases  *leases
@@ -18,8 +18,8 @@ type records struct {
 
 // Lookup is Cache.Lookup.
 func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
-	// The mark comes first: whoever drops the record afterwards sees it, and
-	// whoever dropped it before is noticed by refresh.
+	// The mark comes first. If another process drops the record after it, that
+	// process sees the mark; if it dropped the record before, refresh shows that.
 	c.leases.lease.use(id)
 	rec, err := c.find(id)
 	if err != nil {
@@ -54,9 +54,9 @@ func (c *records) find(id digest.ActionID) (*cache.Record, error) {
 	return rec, nil
 }
 
-// lostOutput drops all records whose content is gone although nobody removed
-// it in order, such as that of rec, and returns cache.ErrNotFound. Where one
-// object was removed others were, and one pass finds them all.
+// lostOutput drops all records whose content has disappeared without a
+// collection, rec among them, and returns cache.ErrNotFound. If one object was
+// removed by hand, others probably were too, and one pass finds them all.
 func (c *records) lostOutput(ctx context.Context, rec *cache.Record, ref cache.Ref) error {
 	if !c.readOnly {
 		if err := c.dropBroken(ctx, c.objects.missing); err != nil {

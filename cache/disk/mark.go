@@ -10,16 +10,17 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// marks counts from how many places every object is referred to.
+// marks counts the references to every object.
 type marks struct {
 	c   *objects
 	ctx context.Context
-	// blobs counts references by the first eight bytes of the digest, to keep
-	// ten million of them small. Blobs that share them are only kept longer.
+	// blobs counts references by the first eight bytes of the digest, which keeps
+	// ten million of them small. Blobs that share these bytes are only kept
+	// longer.
 	blobs map[uint64]int32
 	trees map[digest.ContentID]int32
-	// broken are trees that could not be read when they were first marked,
-	// and so have nothing marked below them.
+	// broken are trees that could not be read when they were first marked, so that
+	// nothing below them is marked.
 	broken map[digest.ContentID]bool
 }
 
@@ -35,7 +36,7 @@ func blobKey(id digest.ContentID) uint64 { return binary.LittleEndian.Uint64(id[
 // marked reports whether anything refers to the object.
 func (m *marks) marked(id digest.ContentID) bool { return m.blobs[blobKey(id)] > 0 || m.trees[id] > 0 }
 
-// add counts a reference, and those below it when it is the first.
+// add counts a reference and, if it is the first, the references below it.
 func (m *marks) add(ref cache.Ref) error {
 	if ref.Kind != cache.Tree {
 		m.blobs[blobKey(ref.ID)]++
@@ -48,8 +49,8 @@ func (m *marks) add(ref cache.Ref) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
-	// The entries are read before they are counted: a tree counts whole or
-	// not at all.
+	// The entries are read before they are counted, so that a tree is counted
+	// completely or not at all.
 	below, err := m.below(ref.ID)
 	if err != nil {
 		return err
@@ -65,14 +66,15 @@ func (m *marks) add(ref cache.Ref) error {
 	return nil
 }
 
-// below is what a tree refers to, small enough for a folder of millions.
+// below is what a tree refers to, compact enough for folders with millions of
+// files.
 type below struct {
 	blobs []uint64
 	trees []digest.ContentID
 }
 
-// below returns what a tree refers to. One that cannot be used has nothing:
-// whoever reads it will find out.
+// below returns what a tree refers to. An unusable tree refers to nothing;
+// reading it will report the error.
 func (m *marks) below(id digest.ContentID) (b below, err error) {
 	err = m.each(id, func(e tree.Entry) error {
 		if e.IsDir() {
@@ -101,7 +103,7 @@ func (m *marks) each(id digest.ContentID, fn func(tree.Entry) error) error {
 	return err
 }
 
-// remove takes a reference back and calls free for every object that nothing
+// remove removes a reference and calls free for every object that nothing
 // refers to any more.
 func (m *marks) remove(ref cache.Ref, free func(digest.ContentID) error) error {
 	if ref.Kind != cache.Tree {

@@ -30,7 +30,7 @@ func (c *objects) Has(_ context.Context, id digest.ContentID) (int64, error) {
 	return f.size, nil
 }
 
-// objectError wraps what went wrong with an object; a missing file becomes
+// objectError wraps an error about an object. A missing file becomes
 // cache.ErrNotFound.
 func (c *objects) objectError(verb string, id digest.ContentID, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,10 +39,10 @@ func (c *objects) objectError(verb string, id digest.ContentID, err error) error
 	return fmt.Errorf("%s object %s: %w", verb, id.Short(), err)
 }
 
-// isFull reports whether a disk or a user's share of it is full.
+// isFull reports whether the disk, or a user's share of it, is full.
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// explain adds what a person can do about an error of the system.
+// explain adds to a system error what the user can do about it.
 func (c *folder) explain(err error) error {
 	if isFull(err) {
 		return fmt.Errorf("the disk of the cache %s is full; free space, or run 'mleflow cache gc --max-size SIZE': %w", c.dir, err)
@@ -50,13 +50,13 @@ func (c *folder) explain(err error) error {
 	return err
 }
 
-// keepPresent reports whether the object is there, and makes sure that it
-// stays while this process lives. An object that was written to since it was
-// published is verified, and set aside when it is wrong.
+// keepPresent reports whether the object exists, and makes sure that it stays
+// while this process lives. An object that was written to since it was
+// published is verified, and set aside if it is wrong.
 //
-// The mark in the lease comes first: a collection that begins later sees it.
-// While one runs, which may have looked before, the object is also touched,
-// under the lock that the collection takes to remove.
+// The mark in the lease comes first, where a later collection sees it. A
+// collection that is running may already have read the lease. So the object is
+// also touched, under the lock that the collection takes to remove it.
 func (c *objects) keepPresent(id digest.ContentID, size int64) (bool, error) {
 	c.leases.lease.use(id)
 	if c.state.collecting.Load()%2 == 0 {
@@ -96,8 +96,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// intact reads an object and reports whether it has the content its name
-// says. A missing one does not.
+// intact reads an object and reports whether its content matches its name. A
+// missing object does not.
 func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 	f, err := os.Open(c.objectPath(id, executable))
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 
 var readBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-// hashFile reads a file to its end, or until ctx does.
+// hashFile reads a file to its end, or until ctx ends.
 func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
 	buf := readBuffers.Get().(*[256 << 10]byte)
 	defer readBuffers.Put(buf)
@@ -130,8 +130,8 @@ func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
 	}
 }
 
-// publish gives a complete private file the name of the object id, for good.
-// It reports false when the object was there already.
+// publish gives a complete private file the name of the object id. It reports
+// false if the object already existed.
 func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executable bool) (bool, error) {
 	if err := c.sealFile(f, named, id, executable); err != nil {
 		return false, err

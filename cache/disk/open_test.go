@@ -56,7 +56,7 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		"other version": {func(dir string) error { return os.WriteFile(dir+"/format", []byte("mleflow cache 9\n"), 0o644) }, Options{}, `its format is "mleflow cache 9"`},
-		"other folder":  {func(dir string) error { return os.WriteFile(dir+"/thesis.tex", nil, 0o644) }, Options{}, `it holds "thesis.tex"`},
+		"other folder":  {func(dir string) error { return os.WriteFile(dir+"/thesis.tex", nil, 0o644) }, Options{}, `it contains "thesis.tex"`},
 		"a file":        {func(dir string) error { return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o644)) }, Options{}, "not a directory"},
 		"read-only":     {func(string) error { return nil }, Options{ReadOnly: true}, "it is not a cache"},
 		"index version": {func(dir string) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// newCache joins the parts. Each knows only those that it builds on.
+// newCache connects the parts. Each part knows only those it builds on.
 func newCache(f *folder) *Cache {
 	c := &Cache{folder: f, leases: &leases{folder: f}, keeping: &keeping{folder: f}}
 	c.quota = &quota{folder: f, leases: c.leases, collect: c.collect}
@@ -22,9 +22,9 @@ func newCache(f *folder) *Cache {
 	return c
 }
 
-// Ingest implements cache.Store. Two ingests of one key take turns: the
-// second waits until the first is closed, also across processes, and then
-// continues what that left.
+// Ingest implements cache.Store. Two ingests of one key take turns, also across
+// processes: the second waits until the first is closed, and continues from
+// there.
 func (c *Cache) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	return c.ingests.Ingest(ctx, key)
 }
@@ -39,8 +39,8 @@ func (c *Cache) Kept(ctx context.Context) ([]cache.Kept, error) {
 	return c.keeping.Kept(ctx)
 }
 
-// Lookup implements cache.Index. What it returns stays in the cache as long
-// as this process lives.
+// Lookup implements cache.Index. What it returns stays in the cache while this
+// process lives.
 func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	return c.records.Lookup(ctx, id)
 }
@@ -55,14 +55,14 @@ func (c *Cache) Evicted(ctx context.Context, id digest.ActionID) (cache.Tombston
 	return c.records.Evicted(ctx, id)
 }
 
-// Has implements cache.Store. An object that is found stays in the cache as
-// long as this process lives.
+// Has implements cache.Store. An object that is found stays in the cache while
+// this process lives.
 func (c *Cache) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	return c.objects.Has(ctx, id)
 }
 
-// Pin makes or replaces the pin p.Name. What it names must be in the cache,
-// or the error wraps cache.ErrNotFound.
+// Pin creates or replaces the pin p.Name. What it names must be in the cache;
+// otherwise the error wraps cache.ErrNotFound.
 func (c *Cache) Pin(ctx context.Context, p Pin) error {
 	return c.pins.Pin(ctx, p)
 }
@@ -77,15 +77,15 @@ func (c *Cache) Pins(ctx context.Context) ([]Pin, error) {
 	return c.pins.Pins(ctx)
 }
 
-// Place implements cache.Placer. A link that must be executable is one to the
-// object's executable twin, since links share one mode; the twin is made
-// when it is first needed.
+// Place implements cache.Placer. An executable link is a link to the object's
+// executable twin, because hard links share one mode. The twin is created when
+// it is first needed.
 func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
 	return c.placing.Place(ctx, ref, path, p)
 }
 
-// Open implements cache.Store. An object that turns out wrong is moved to the
-// quarantine, and the records that lead to it are dropped, before Read
+// Open implements cache.Store. If an object turns out to be wrong, it is moved
+// to the quarantine and the records that lead to it are dropped before Read
 // returns cache.ErrCorrupt.
 func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	return c.reading.Open(ctx, id)
@@ -97,9 +97,9 @@ func (c *Cache) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomRe
 	return c.reading.OpenAt(ctx, id)
 }
 
-// Reserve implements cache.Reserver. The quota counts what is reserved as
-// used. The reservation is kept in the process's lease, where others find it
-// as long as the process lives.
+// Reserve implements cache.Reserver. The quota counts reserved bytes as used.
+// The reservation is in the process's lease, where other processes see it while
+// this one lives.
 func (c *Cache) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	return c.quota.Reserve(ctx, bytes)
 }
@@ -114,8 +114,8 @@ func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
 	return c.shares.ShareCost(ref)
 }
 
-// TempDir implements cache.Workspace. The folder's name starts with name,
-// made safe.
+// TempDir implements cache.Workspace. The folder's name starts with a safe form
+// of name.
 func (c *Cache) TempDir(name string) (string, error) {
 	return c.leases.TempDir(name)
 }

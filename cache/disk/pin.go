@@ -40,9 +40,9 @@ func (c *pins) Pin(ctx context.Context, p Pin) error {
 		return err
 	}
 	if p.Name == "" {
-		return errors.New("pin: a pin needs a name")
+		return errors.New("pin: the name is empty")
 	}
-	// No collection runs between the check and the pin.
+	// No collection may run between the check and the pin.
 	unlock, err := c.lockGC(ctx, unix.LOCK_SH)
 	if err != nil {
 		return fmt.Errorf("pin %s: %w", p.Name, err)
@@ -119,13 +119,14 @@ func readPin(path string) (p Pin, err error) {
 	return p, nil
 }
 
-// pinPath returns the file of a pin: readable, and one a name.
+// pinPath returns the file of a pin. Names of pins stay readable, and no two
+// share a file.
 func (c *pins) pinPath(name string) string {
 	return c.path(pinsName, safeName(name)+"-"+digest.Of([]byte(name)).Short()+".json")
 }
 
-// lockGC waits for the lock that keeps collections, verification and pinning
-// apart.
+// lockGC waits for the lock that separates collection, verification and
+// pinning.
 func (c *folder) lockGC(ctx context.Context, how int) (unlock func(), err error) {
 	return c.lockNamed(ctx, "gc", how)
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// placing is how objects become files elsewhere.
+// placing turns objects into files elsewhere.
 type placing struct {
 	*folder
 	leases  *leases
 	quota   *quota
 	objects *objects
 	reading *reading
-	// mu serialises making executable twins and fresh inodes.
+	// mu serialises the creation of executable twins and fresh inodes.
 	mu sync.Mutex
-	// noClone is set once the file system turned out not to share blocks.
+	// noClone is set once the file system has turned out not to share blocks.
 	noClone atomic.Bool
 }
 
@@ -43,8 +43,8 @@ func (c *placing) Place(ctx context.Context, ref cache.Ref, path string, p cache
 	return c.placeCopy(ctx, ref, path, p.FileMode())
 }
 
-// placeLink reports false when the file system or its rules do not allow a
-// link, but a copy may do.
+// placeLink reports false if the file system or its rules do not allow a link;
+// a copy may still work.
 func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, executable bool) (bool, error) {
 	for range 3 {
 		f, err := c.reading.checkSealed(ctx, ref.ID, executable)
@@ -54,7 +54,7 @@ func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, exe
 			}
 			err := c.makeTwin(ctx, ref.ID)
 			if errors.Is(err, cache.ErrQuota) {
-				return false, nil // a copy takes no room of the quota
+				return false, nil // a copy takes no space of the quota
 			}
 			if err != nil {
 				return false, err
@@ -117,8 +117,8 @@ func (c *placing) makeTwin(ctx context.Context, id digest.ContentID) error {
 	})
 }
 
-// freshInode replaces the file of an object by an equal one that has no
-// links yet, when the file is still the one that has too many.
+// freshInode replaces the file of an object by an equal one without links,
+// unless another process has just done so.
 func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executable bool, full uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,8 @@ func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executabl
 		if err != nil {
 			return err
 		}
-		// A link never replaces, so the new file needs a name to be renamed.
+		// link(2) never replaces a file, so the new one needs a name from which it
+		// can be renamed.
 		tmp := dir + "/" + id.String()
 		if named {
 			tmp = f.Name()
@@ -154,7 +155,7 @@ func (c *objects) ignoreNotFound(id digest.ContentID, err error) error {
 	return c.objectError("find", id, err)
 }
 
-// duplicate copies an object, verified, to a private file and gives it to use.
+// duplicate copies an object, verified, to a private file and passes it to use.
 func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f *os.File, named bool, size int64) error) error {
 	r, err := c.reading.Open(ctx, id)
 	if err != nil {
@@ -186,8 +187,8 @@ type hookedWriter struct {
 
 func (w hookedWriter) Write(p []byte) (int, error) { return w.c.hooks.write(w.f, p) }
 
-// placeCopy makes a private file: a clone where the file system can, else a
-// copy that is verified while it is read.
+// placeCopy creates a private file: a clone if the file system can make one,
+// otherwise a copy that is verified while it is read.
 func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
 	defer func() { err = c.explain(err) }()
 	if cloned, err := c.placeClone(ctx, ref.ID, path); err != nil {
@@ -226,8 +227,8 @@ func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error
 	return err
 }
 
-// placeClone reports whether it made path, a file that shares the blocks of
-// the object.
+// placeClone reports whether it could create path as a file that shares the
+// blocks of the object.
 func (c *placing) placeClone(ctx context.Context, id digest.ContentID, path string) (bool, error) {
 	if c.noClone.Load() {
 		return false, nil

@@ -164,7 +164,7 @@ func TestPlaceOnOtherFileSystem(t *testing.T) {
 	}
 }
 
-// With a limit on links, the store goes on with a fresh file.
+// With a limit on links, the store continues with a fresh file.
 func TestLinkLimit(t *testing.T) {
 	h := hooks{unnamed: true, link: func(from, to string) error {
 		if f, err := statPath(from); err == nil && f.links >= 5 {

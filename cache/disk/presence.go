@@ -12,27 +12,27 @@ import (
 )
 
 // shard knows which objects of one folder are present. It answers only for
-// records in the index, which are dropped before their objects; whoever needs
-// to know of any object asks the file system.
+// records in the index, which are dropped before their objects. To find out
+// about any other object, ask the file system.
 type shard struct {
 	asked atomic.Int32
-	// list holds the second to ninth byte of every name, sorted, once it
-	// pays to list the folder.
+	// list holds the second to ninth byte of every name, sorted, once listing the
+	// folder pays off.
 	list atomic.Pointer[[]uint64]
 
 	mu    sync.Mutex
-	added []uint64 // published by this process since the list was made
+	added []uint64 // published by this process since the folder was listed
 }
 
 func shardKey(id digest.ContentID) uint64 { return binary.BigEndian.Uint64(id[1:]) }
 
-// objects is the files of the content, and their executable twins.
+// objects are the files with content and their executable twins.
 type objects struct {
 	*folder
 	leases *leases
 	quota  *quota
 	shards [256]shard
-	// deleting is locked shared to find an object present and keep it, and
+	// deleting is locked shared to find an object present and protect it, and
 	// exclusively to remove objects.
 	deleting sharedLock
 }
@@ -46,8 +46,8 @@ func (c *objects) present(id digest.ContentID) bool {
 	if _, err := c.stat(id, false); err != nil {
 		return false
 	}
-	// One listing costs as much as asking for a fifth of the names; waiting for
-	// a part of that wastes little either way.
+	// Listing the folder costs as much as asking for a fifth of the names one by
+	// one, so asking for fewer wastes little.
 	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*16) && s.list.Load() == nil {
 		s.load(c.shardPath(id[0]))
 	}

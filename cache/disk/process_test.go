@@ -299,7 +299,7 @@ func checkIntact(t *testing.T, c *Cache) {
 	res, err := c.Verify(t.Context(), VerifyOptions{Full: true})
 	must(t, err)
 	for _, d := range res.Damages {
-		if !strings.Contains(d.Text, "bytes that are no record") {
+		if !strings.Contains(d.Text, "bytes that are not a record") {
 			t.Errorf("damage: %+v", d)
 		}
 	}

@@ -75,7 +75,7 @@ func TestQuotaFails(t *testing.T) {
 	}
 }
 
-// Content that is there already needs no room.
+// Content that is there already needs no space.
 func TestQuotaCountsOnce(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{Quota: 100_000}, hooks{unnamed: true})
 	data := make([]byte, 60_000)
@@ -87,7 +87,7 @@ func TestQuotaCountsOnce(t *testing.T) {
 	wantCounted(t, c)
 }
 
-// The executable twin of an object counts, too; where there is no room for it,
+// The executable twin of an object counts, too; where there is no space for it,
 // the file is a copy.
 func TestQuotaCountsTwins(t *testing.T) {
 	for quota, want := range map[int64]cache.Placed{100_000: cache.Linked, 70_000: cache.Copied} {

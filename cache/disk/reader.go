@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// reading is how content is read, and what happens when it is wrong.
+// reading reads content and handles content that is wrong.
 type reading struct {
 	*folder
 	objects *objects
@@ -46,8 +46,8 @@ type reader struct {
 	err  error
 }
 
-// Read implements io.Reader. The last bytes are only given out when all are
-// right.
+// Read implements io.Reader. It withholds the last bytes until the whole object
+// is verified.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -78,15 +78,15 @@ func (r *reader) Read(p []byte) (int, error) {
 func (r *reader) Close() error { return r.f.Close() }
 
 // corrupt sets a wrong object aside, drops what leads to it, and returns the
-// error that says so.
+// error that reports it.
 func (c *reading) corrupt(ctx context.Context, id digest.ContentID) error {
 	err := fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
 	if c.readOnly {
 		return err
 	}
 	if ok, checkErr := c.objects.intact(id, false); ok || checkErr != nil {
-		// Replaced or repaired meanwhile, or the device fails; what this
-		// reader got is wrong all the same.
+		// The object was replaced or repaired meanwhile, or the device fails. What
+		// this reader got is wrong in either case.
 		return err
 	}
 	if moveErr := c.objects.quarantine(id, false); moveErr != nil {
@@ -98,7 +98,8 @@ func (c *reading) corrupt(ctx context.Context, id digest.ContentID) error {
 	return err
 }
 
-// quarantine moves an object out of sight. One that is gone is fine.
+// quarantine moves an object into the quarantine. If it is gone already, that
+// is fine.
 func (c *objects) quarantine(id digest.ContentID, executable bool) error {
 	from := c.objectPath(id, executable)
 	f, err := statPath(from)
@@ -138,8 +139,8 @@ type randomReader struct {
 
 func (r randomReader) Size() int64 { return r.size }
 
-// checkSealed returns the facts of an object after making sure, by its seal
-// or else by reading it, that it is what was published.
+// checkSealed returns the facts of an object after checking, by its seal or by
+// reading it, that it is what was published.
 func (c *reading) checkSealed(ctx context.Context, id digest.ContentID, executable bool) (facts, error) {
 	f, err := c.objects.stat(id, executable)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *reading) checkSealed(ctx context.Context, id digest.ContentID, executab
 		return f, err
 	}
 	if executable {
-		// Only the twin is wrong: it can be made again.
+		// Only the twin is wrong, and it can be created again.
 		return f, c.objects.quarantine(id, true)
 	}
 	return f, c.corrupt(ctx, id)

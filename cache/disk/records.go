@@ -12,13 +12,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// placed is a record's action and its entry.
+// placed is a record's action and its index entry.
 type placed struct {
 	id digest.ActionID
 	entry
 }
 
-// snapshot returns all entries, in the order in which they were recorded.
+// snapshot returns all entries in the order in which they were recorded.
 func (ix *index) snapshot() ([]placed, error) {
 	if err := ix.refresh(); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (ix *index) snapshot() ([]placed, error) {
 // byPlace orders records as they were recorded.
 func byPlace(a, b placed) int { return cmp.Compare(a.at, b.at) }
 
-// eachRecord calls fn for the records that are there now.
+// eachRecord calls fn for every record that exists now.
 func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {
 	list, err := c.index.snapshot()
 	if err != nil {
@@ -75,8 +75,8 @@ func sortedActions[V any](m map[digest.ActionID]V) []digest.ActionID {
 	return slices.SortedFunc(maps.Keys(m), func(a, b digest.ActionID) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// flushUses appends what this process used since it opened the cache, as far
-// as it is news.
+// flushUses records what this process used since it opened the cache, unless
+// the index has a recent use already.
 func (c *records) flushUses() error {
 	if c.readOnly || c.leases.lease == nil || c.leases.lease.words == nil {
 		return nil
@@ -84,7 +84,7 @@ func (c *records) flushUses() error {
 	now := c.now().UnixMilli()
 	var used []byte
 	c.index.mu.RLock()
-	for id, e := range c.index.entries { // the order of the digests has no meaning
+	for id, e := range c.index.entries { // the order of digests in a use does not matter
 		if now-e.used > c.opts.AccessEvery.Milliseconds() && c.leases.lease.uses(id) {
 			used = append(used, id[:]...)
 		}

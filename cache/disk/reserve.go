@@ -13,7 +13,7 @@ import (
 
 // Reserve is Cache.Reserve.
 func (c *quota) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
-	if err := c.writing("reserve room in the cache"); err != nil {
+	if err := c.writing("reserve space in the cache"); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -28,8 +28,8 @@ func (c *quota) Reserve(ctx context.Context, bytes int64) (release func(), err e
 	return sync.OnceFunc(func() { c.state.used.Add(-c.pool.Close(cache.Account(ctx), bytes)) }), nil
 }
 
-// reserve lets one process after another look for room, or two would find the
-// same.
+// reserve lets one process at a time look for space. Otherwise two could find
+// the same.
 func (c *quota) reserve(ctx context.Context, bytes int64) error {
 	if c.opts.Quota > 0 && bytes > c.opts.Quota {
 		return fmt.Errorf("%w: the quota is %s; raise it", cache.ErrQuota, sizeText(c.opts.Quota))
@@ -41,14 +41,14 @@ func (c *quota) reserve(ctx context.Context, bytes int64) error {
 		return err
 	}
 	defer unlock()
-	// What is asked for is in flight until it is granted, so that ingests do
-	// not take it meanwhile.
+	// The requested bytes are in flight until they are granted, so that no ingest
+	// takes them meanwhile.
 	held := charge{bytes: bytes}
 	end := c.change()
 	c.leases.lease.inflight.Add(bytes)
 	c.state.used.Add(bytes)
 	end()
-	if err := c.findRoom(ctx, bytes); err != nil {
+	if err := c.findSpace(ctx, bytes); err != nil {
 		c.giveBack(&held, bytes)
 		return err
 	}
@@ -57,9 +57,9 @@ func (c *quota) reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// findRoom makes sure that bytes, which are counted already, fit into the
-// quota and onto the disk.
-func (c *quota) findRoom(ctx context.Context, bytes int64) error {
+// findSpace makes sure that bytes, which are counted already, fit into the
+// quota and on the disk.
+func (c *quota) findSpace(ctx context.Context, bytes int64) error {
 	if over, _ := c.overQuota(); over > 0 {
 		if err := c.leases.reap(); err != nil {
 			return err
@@ -77,11 +77,11 @@ func (c *quota) findRoom(ctx context.Context, bytes int64) error {
 
 // shortage is one of the limits that a reservation may exceed.
 type shortage struct {
-	// lack is the error of who cannot do without.
+	// lack is the error if space cannot be made.
 	lack error
 	// over returns by how much the limit is exceeded.
 	over func() (int64, error)
-	// gain is how much of it a collection gives.
+	// gain is how much a collection reduces that.
 	gain func(GCResult) int64
 }
 
@@ -93,8 +93,8 @@ func (c *quota) overQuota() (int64, error) {
 	return c.state.used.Load() - c.opts.Quota, nil
 }
 
-// overDisk returns by how much bytes, and what is reserved already, exceed
-// what the disk has left.
+// overDisk returns by how much the bytes, together with everything already
+// reserved, exceed the free space on the disk.
 func (c *quota) overDisk(bytes int64) (int64, error) {
 	free, err := c.hooks.space(c.dir)
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *quota) overDisk(bytes int64) (int64, error) {
 	return bytes + reserved - free, nil
 }
 
-// evictFor evicts records until the shortage is over. It evicts nothing when
-// all that may be evicted would not be enough.
+// evictFor evicts records until the shortage is over. If everything that may be
+// evicted would not be enough, it evicts nothing.
 func (c *quota) evictFor(ctx context.Context, s shortage) error {
 	over, err := s.over()
 	if over <= 0 || err != nil {
@@ -139,7 +139,7 @@ func (c *quota) evictFor(ctx context.Context, s shortage) error {
 	return nil
 }
 
-// lacking says what prevents a reservation.
+// lacking describes what prevents a reservation.
 func (c *quota) lacking(lack error, missing int64) error {
 	reserved, err := c.leases.reserved()
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *quota) lacking(lack error, missing int64) error {
 	if errors.Is(lack, cache.ErrSpace) {
 		advice = "free space on the disk of " + c.dir + ", or unpin something"
 	}
-	err = fmt.Errorf("%w: %s are missing, since everything else is pinned or in use; %s", lack, sizeText(missing), advice)
+	err = fmt.Errorf("%w: %s are missing; everything else is pinned or in use; %s", lack, sizeText(missing), advice)
 	if missing <= reserved {
 		err = fmt.Errorf("%w; %s are %w", err, sizeText(reserved), cache.ErrReserved)
 	}

@@ -119,7 +119,7 @@ func fakeSpace(size int64) func(string) (int64, error) {
 	}
 }
 
-// The least recently used content makes room for a reservation, on the disk
+// The least recently used content makes space for a reservation, on the disk
 // as in the quota; what cannot be had is refused before anything is evicted.
 func TestReserveEvicts(t *testing.T) {
 	for name, lack := range map[string]error{"quota": cache.ErrQuota, "disk": cache.ErrSpace} {
@@ -156,7 +156,7 @@ func TestReserveEvicts(t *testing.T) {
 						t.Errorf("record %d is there: %v, want %v", i, got, want)
 					}
 				}
-				// What it drew is on the disk, and needs no more room.
+				// What it drew is on the disk, and needs no more space.
 				putText(t, c, strings.Repeat("x", 300_000))
 				_, err = c.Reserve(t.Context(), 1_000)
 				wantErr(t, err, lack) // what was looked up is in use now

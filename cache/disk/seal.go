@@ -11,14 +11,14 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// sealOf returns the nanoseconds of the modification time of an object that
-// nobody wrote to. A write sets the time to now, and hits the same
-// nanosecond once in a billion.
+// sealOf returns the nanoseconds that the modification time of an unmodified
+// object has. A write sets the time to now, which has the same nanoseconds once
+// in a billion times.
 func sealOf(id digest.ContentID) int64 {
 	return int64(binary.BigEndian.Uint32(id[digest.Size-4:]) % 1_000_000_000)
 }
 
-// facts are what one stat tells of an object.
+// facts is what one stat says about an object.
 type facts struct {
 	size int64
 	// since is when the object was published or, during a collection, found
@@ -30,7 +30,8 @@ type facts struct {
 	device uint64
 }
 
-// sealed reports whether the object was not written to since it was published.
+// sealed reports whether the object has not been written to since it was
+// published.
 func (f facts) sealed(id digest.ContentID) bool { return f.nsec == sealOf(id) }
 
 func statPath(path string) (facts, error) {
@@ -44,7 +45,7 @@ func statPath(path string) (facts, error) {
 func factsOf(st *unix.Stat_t) facts {
 	return facts{
 		size: st.Size, since: int64(st.Mtim.Sec), nsec: int64(st.Mtim.Nsec), //nolint:unconvert // 32 bits on some platforms
-		links: uint64(st.Nlink), inode: st.Ino, device: uint64(st.Dev), //nolint:unconvert // likewise
+		links: uint64(st.Nlink), inode: st.Ino, device: uint64(st.Dev), //nolint:unconvert // as above
 	}
 }
 
@@ -53,15 +54,15 @@ func (c *objects) stat(id digest.ContentID, executable bool) (facts, error) {
 	return statPath(c.objectPath(id, executable))
 }
 
-// stamp returns the time for an object that is published or found now. It is
-// never before the start of this process as its lease tells it.
+// stamp returns the time for an object that is published or found present now.
+// It is never before the start of this process as recorded in its lease.
 func (c *objects) stamp(id digest.ContentID) unix.Timespec {
 	sec := max(c.now().Unix(), c.leases.started)
 	return unix.NsecToTimespec(sec*int64(time.Second) + sealOf(id))
 }
 
-// touch says that an object is wanted now, which keeps it from being removed
-// as unused.
+// touch marks an object as needed now, which protects it from being removed as
+// unused.
 func (c *objects) touch(id digest.ContentID, executable bool) error {
 	ts := c.stamp(id)
 	path := c.objectPath(id, executable)
@@ -72,14 +73,14 @@ func (c *objects) touch(id digest.ContentID, executable bool) error {
 	return nil
 }
 
-// sealFile gives an open file that is still private the mode and time of the
+// sealFile gives an open file, which is still private, the mode and time of the
 // object id.
 func (c *objects) sealFile(f *os.File, named bool, id digest.ContentID, executable bool) error {
 	mode := uint32(0o444)
 	if executable {
 		mode = 0o555
 	}
-	// A file without a name was made with the mode of most objects.
+	// A file without a name was created with the mode that most objects have.
 	if named || executable || c.masked {
 		if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
 			return fmt.Errorf("chmod %s: %w", f.Name(), err)

@@ -19,43 +19,44 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// The names in the folder of a shared tree.
+// The names in the folder of a shared copy.
 const (
 	treeName = "tree"
-	// infoName says what the folder is, and lockName is locked: shared by who
-	// uses the folder, exclusively by who removes it.
+	// infoName describes the folder. lockName is locked: shared by users of the
+	// folder, exclusively to remove it.
 	infoName = "info"
 	lockName = "lock"
-	// markName is there when two have had the folder at the same time since
-	// nobody had it, and badName when it was changed.
+	// markName exists if two attempts have used the folder at the same time since
+	// it was last unused, badName if it was changed.
 	markName = "shared"
 	badName  = "bad"
-	// apartSuffix ends the name of the file which says that folders of a tree are
-	// not shared any more.
+	// apartSuffix is the suffix of the file which says that folders of a tree are
+	// no longer shared.
 	apartSuffix = ".apart"
 )
 
-// sharedFor is how long a folder that nobody uses is kept where nothing needs the
-// space, and a tree stays apart.
+// sharedFor is how long an unused folder is kept while space is not needed, and
+// how long a tree stays apart.
 const sharedFor = 7 * 24 * time.Hour
 
-// shareInfo is what a shared folder says of itself.
+// shareInfo describes a shared folder.
 type shareInfo struct {
 	Tree digest.ContentID `json:"tree"`
-	// Bytes is what it takes on the disk.
+	// Bytes is what it takes on disk.
 	Bytes int64 `json:"bytes"`
-	// Stamp is that of the tree when it was made, and Boot the machine's boot: what
-	// was not on the disk when the machine went down is not looked for.
+	// Stamp is the stamp of the tree when it was created, and Boot identifies the
+	// boot. After a restart the folder is not used: the crash may have lost some
+	// of it.
 	Stamp digest.ContentID `json:"stamp"`
 	Boot  string           `json:"boot"`
 }
 
-// shares is the folders with the content of trees that readers share.
+// shares manages the shared copies of trees.
 type shares struct {
 	*folder
 	leases *leases
 	quota  *quota
-	// files is where the content is from.
+	// files is where the content comes from.
 	files cache.Files
 }
 
@@ -66,13 +67,13 @@ type share struct {
 	dir  string
 	lock *os.File
 	info shareInfo
-	// apart says that nobody else may have the folder.
+	// apart says that this folder must not be shared.
 	apart        bool
 	files, bytes int64
 	closing      sync.Once
 }
 
-// sharesPath returns the path that those of all folders of a tree begin with. It is
+// sharesPath returns the common prefix of the paths of a tree's folders. It is
 // short, since agents see it.
 func (c *shares) sharesPath(ref cache.Ref) string {
 	return c.path(sharesName, ref.ID.String()[:20])
@@ -105,9 +106,9 @@ func (c *shares) share(ctx context.Context, ref cache.Ref, progress func(files, 
 			return nil, err
 		}
 		if s.files > 0 || s.ref.Files == 0 {
-			return s, nil // it has just been made
+			return s, nil // it was just created
 		}
-		// Others who want the tree need not wait for this look.
+		// Others who want the tree need not wait for this check.
 		var changed *cache.ChangedError
 		if err = s.Check(ctx); err == nil {
 			return s, nil
@@ -118,7 +119,7 @@ func (c *shares) share(ctx context.Context, ref cache.Ref, progress func(files, 
 	}
 }
 
-// ignoreChanged returns nil in place of a ChangedError.
+// ignoreChanged returns nil instead of a ChangedError.
 func ignoreChanged(err error, changed **cache.ChangedError) error {
 	if errors.As(err, changed) {
 		return nil
@@ -126,11 +127,11 @@ func ignoreChanged(err error, changed **cache.ChangedError) error {
 	return err
 }
 
-// findOrMake returns a folder that is there, or a new one. One at a time looks for
-// a tree, so that it is copied once.
+// findOrMake returns an existing folder or a new one. Only one process at a
+// time searches for a tree, so that it is copied once.
 func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
 	if err := os.Mkdir(c.path(sharesName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, c.explain(err) // caches made before there were shared folders lack it
+		return nil, c.explain(err) // caches created by older versions do not have it
 	}
 	unlock, err := c.LockAction(ctx, digest.ActionID(ref.ID))
 	if err != nil {
@@ -154,10 +155,10 @@ func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(fi
 	return c.makeShare(ctx, ref, progress)
 }
 
-// join begins to use a folder that is there, unless it is of no use.
+// join begins to use an existing folder if it is usable.
 func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share, err error) {
 	if !c.usable(ref, dir) {
-		return nil, nil //nolint:nilnil // there is none and that is no error
+		return nil, nil //nolint:nilnil // no folder: not an error
 	}
 	lock, err := os.Open(dir + "/" + lockName)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if err := ignoreMissing(err); err != nil {
 		return nil, c.explain(err)
 	}
-	// It may be removed before this lock is had.
+	// The folder may be removed before we get its lock.
 	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
 		return nil, err
 	}
@@ -191,11 +192,11 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if err != nil {
 		return nil, ignoreMissing(err)
 	}
-	_ = os.Chtimes(lock.Name(), c.now(), c.now()) // when it was used
+	_ = os.Chtimes(lock.Name(), c.now(), c.now()) // when it was last used
 	return &share{c: c, ref: ref, dir: dir, lock: lock, info: info}, nil
 }
 
-// usable reports whether a folder is one of the tree that may be given out.
+// usable reports whether a folder belongs to the tree and may be shared.
 func (c *shares) usable(ref cache.Ref, dir string) bool {
 	info, err := readShare(dir)
 	_, bad := os.Lstat(dir + "/" + badName)
@@ -218,8 +219,8 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// makeShare copies the tree into a folder of this process, which a crash leaves to
-// clean, and then moves it to its place.
+// makeShare copies the tree into a work folder of this process, which is
+// cleaned up after a crash, and then moves it to its place.
 func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (s *share, err error) {
 	held := charge{account: cache.Account(ctx)}
 	if err := c.quota.take(ctx, &held, ref.Size); err != nil {
@@ -256,7 +257,7 @@ func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(fil
 	return s, nil
 }
 
-// finish writes what belongs to the tree, and locks it.
+// finish writes the files that accompany the tree, and locks the folder.
 func (s *share) finish(ctx context.Context, work string) (err error) {
 	if s.info.Stamp, err = tree.Stamp(ctx, work+"/"+treeName); err != nil {
 		return err
@@ -277,7 +278,7 @@ func (s *share) finish(ctx context.Context, work string) (err error) {
 		}
 	}()
 	if s.apart {
-		err = touch(work + "/" + badName) // for everybody else
+		err = touch(work + "/" + badName) // visible to others from here on
 	}
 	return errors.Join(err, flock(s.lock, unix.LOCK_SH))
 }
@@ -312,8 +313,8 @@ func (s *share) Check(ctx context.Context) error {
 	return changed
 }
 
-// Close implements cache.Shared. A folder that nobody will get any more is removed
-// by the last who had it.
+// Close implements cache.Shared. The last user removes a folder that will not
+// be given out again.
 func (s *share) Close() (err error) {
 	s.closing.Do(func() {
 		s.lock.Close()

@@ -128,7 +128,7 @@ func TestShareChanged(t *testing.T) {
 		change func(t *testing.T, dir string)
 		what   string
 	}{
-		"written": {func(t *testing.T, dir string) { spoil(t, dir+"/d1/f1") }, `"d1/f1" has other content`},
+		"written": {func(t *testing.T, dir string) { spoil(t, dir+"/d1/f1") }, `"d1/f1" has different content`},
 		"written with its old time": {func(t *testing.T, dir string) {
 			info, err := os.Stat(dir + "/d1/f1")
 			must(t, err)
@@ -136,7 +136,7 @@ func TestShareChanged(t *testing.T) {
 			must(t, os.WriteFile(dir+"/d1/f1", []byte("X 1"), 0o644))
 			must(t, os.Chmod(dir+"/d1/f1", info.Mode()))
 			must(t, os.Chtimes(dir+"/d1/f1", info.ModTime(), info.ModTime()))
-		}, `"d1/f1" has other content`},
+		}, `"d1/f1" has different content`},
 		"removed": {func(t *testing.T, dir string) {
 			must(t, os.Chmod(dir+"/d2", 0o755))
 			must(t, os.Remove(dir+"/d2/f2"))
@@ -149,7 +149,7 @@ func TestShareChanged(t *testing.T) {
 			must(t, os.Chmod(dir, 0o755))
 			must(t, tree.Remove(dir+"/d0"))
 			must(t, os.Symlink("/etc", dir+"/d0"))
-		}, `"d0" has other content`},
+		}, `"d0" has different content`},
 		"mode": {func(t *testing.T, dir string) { must(t, os.Chmod(dir, 0o755)) }, ""},
 		"link": {func(t *testing.T, dir string) { must(t, os.Link(dir+"/d0/f3", t.TempDir()+"/f3")) }, ""},
 	} {
@@ -203,7 +203,7 @@ func TestShareChangedByOneOfTwo(t *testing.T) {
 	must(t, a.Close())
 	fourth := wantFresh(t, c, ref, third)
 	spoil(t, fourth.Dir()+"/d1/f1")
-	wantChanged(t, fourth, cache.ChangedError{What: `"d1/f1" has other content`})
+	wantChanged(t, fourth, cache.ChangedError{What: `"d1/f1" has different content`})
 	must(t, third.Check(t.Context()))
 	must(t, errors.Join(third.Close(), fourth.Close()))
 	if list := entriesOf(t, c.path(sharesName)); len(list) != 1 {
@@ -229,7 +229,7 @@ func TestShareInTurns(t *testing.T) {
 		t.Fatal("it was copied again")
 	}
 	spoil(t, s.Dir()+"/d1/f1")
-	wantChanged(t, s, cache.ChangedError{What: `"d1/f1" has other content`})
+	wantChanged(t, s, cache.ChangedError{What: `"d1/f1" has different content`})
 }
 
 // A folder counts in the quota, stays while it is used, and goes before results do.

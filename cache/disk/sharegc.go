@@ -13,17 +13,17 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// shareFolder is a shared folder as a list shows it.
+// shareFolder is a shared folder as shown in a list.
 type shareFolder struct {
 	dir  string
 	info shareInfo
-	// used is when somebody last began to use it; dead says that nobody will
-	// get it any more.
+	// used is when it was last taken into use; dead says that it will not be given
+	// out again.
 	used time.Time
 	dead bool
 }
 
-// shareFolders lists the shared folders, those that were used least recently first.
+// shareFolders lists the shared folders, least recently used first.
 func (c *shares) shareFolders() ([]shareFolder, error) {
 	list, err := names(c.path(sharesName))
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *shares) shareFolders() ([]shareFolder, error) {
 	return all, nil
 }
 
-// sharedBytes returns the number of shared folders and what they take.
+// sharedBytes returns the number of shared folders and their size.
 func (c *shares) sharedBytes() (n int, bytes int64, err error) {
 	list, err := c.shareFolders()
 	for _, f := range list {
@@ -62,7 +62,7 @@ func (c *shares) sharedBytes() (n int, bytes int64, err error) {
 	return len(list), bytes, err
 }
 
-// dropShare removes a shared folder unless somebody uses it.
+// dropShare removes a shared folder unless it is in use.
 func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	lock, err := os.Open(dir + "/" + lockName)
 	if errors.Is(err, os.ErrNotExist) {
@@ -80,8 +80,8 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 		return false, ignoreMissing(err)
 	}
 	info, _ := readShare(dir)
-	// From here on it is nobody's, should the process die: the information goes
-	// after the tree, and the lock last.
+	// From here on the folder is unusable even if the process dies: the tree is
+	// removed first, then the information, and the lock last.
 	if err := touch(dir + "/" + badName); err != nil {
 		return false, c.explain(err)
 	}
@@ -97,8 +97,9 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	return true, tree.Remove(dir)
 }
 
-// dropShares removes the shared folders that nobody will get any more, and those
-// that nobody used for long. With all it removes every one that nobody uses.
+// dropShares removes the shared folders that will not be given out again, and
+// those that were not used for a long time. With all, it removes every unused
+// one.
 func (c *shares) dropShares(all bool) error {
 	list, err := c.shareFolders()
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *shares) dropShares(all bool) error {
 	return c.joinAgain()
 }
 
-// joinAgain lets trees be shared again that stayed apart for long.
+// joinAgain allows trees that stayed apart for a long time to be shared again.
 func (c *shares) joinAgain() error {
 	list, err := names(c.path(sharesName))
 	if err != nil {
@@ -131,9 +132,9 @@ func (c *shares) joinAgain() error {
 	return nil
 }
 
-// dropCopies removes shared folders that nobody uses, which are copies of objects:
-// all of them, or, where a size is to be reached, the least recently used until it
-// is.
+// dropCopies removes unused shared folders, which are only copies of objects:
+// all of them or, if there is a size to reach, the least recently used until it
+// is reached.
 func (g *collector) dropCopies() error {
 	list, err := g.c.shares.shareFolders()
 	if err != nil {
@@ -159,7 +160,7 @@ func (g *collector) dropCopies() error {
 	return nil
 }
 
-// isFree reports whether nobody uses a shared folder.
+// isFree reports whether a shared folder is unused.
 func (g *collector) isFree(f shareFolder) (bool, error) {
 	lock, err := os.Open(f.dir + "/" + lockName)
 	if err != nil {

@@ -14,23 +14,23 @@ import (
 // stateSize is the length of the file "state".
 const stateSize = 4096
 
-// state is the page of counters that all processes of a cache share through
-// a mapped file. It only holds what can be computed again.
+// state is the page of counters that all processes of a cache share through a
+// mapped file. It contains only what can be recomputed.
 type state struct {
 	page []byte
-	// changes counts appends to the index, so that readers notice them
-	// without asking the kernel.
+	// changes counts appends to the index, so that readers notice them without a
+	// system call.
 	changes *atomic.Int64
-	// used is the bytes of objects, of kept ingests and of those in work.
+	// used is the size of objects, kept ingests and unfinished ingests.
 	used *atomic.Int64
 	// objects is the number of objects.
 	objects *atomic.Int64
 	// collecting is odd while a collection runs.
 	collecting *atomic.Int64
-	// lost is 1 from when the index was found missing, and begun anew, until
-	// a verification has told so.
+	// lost is 1 from the moment when the index was found missing and a new one was
+	// started until a verification has reported it.
 	lost *atomic.Int64
-	// unsynced is the bytes published since the last sync marker.
+	// unsynced is how many bytes were published since the last sync marker.
 	unsynced *atomic.Int64
 }
 
@@ -61,8 +61,8 @@ func openState(path string, readOnly bool) (*state, error) {
 	return newState(page), nil
 }
 
-// extend gives the file its length, with blocks behind it, so that a full
-// disk is noticed now and not by a fault later.
+// extend allocates the blocks of the file, so that a full disk is an error now
+// and not a SIGBUS on a mapped page later.
 func extend(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() >= stateSize {

@@ -25,11 +25,11 @@ func futimens(f *os.File, ts unix.Timespec) error {
 	return nil
 }
 
-// canUnnamed says that files can be without a name, on most file systems.
+// canUnnamed says that most file systems can have files without a name.
 const canUnnamed = true
 
-// openUnnamed makes a file without a name in dir, with the mode of an object as
-// far as the process's mask lets it.
+// openUnnamed creates a file without a name in dir, with the mode of an object
+// as far as the umask permits.
 func openUnnamed(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o444)
 	if err != nil {
@@ -38,8 +38,8 @@ func openUnnamed(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir+"/(unnamed)"), nil
 }
 
-// noEmptyPath is set once the system turned out not to link open files without
-// a detour.
+// noEmptyPath is set once the kernel has refused to link open files directly
+// (AT_EMPTY_PATH).
 var noEmptyPath atomic.Bool
 
 // linkFile gives an open file a (further) name.
@@ -47,7 +47,7 @@ func linkFile(f *os.File, path string) error {
 	fd := int(f.Fd())
 	if !noEmptyPath.Load() {
 		err := unix.Linkat(fd, "", unix.AT_FDCWD, path, unix.AT_EMPTY_PATH)
-		// ENOENT is also how it says that this process may not.
+		// ENOENT may also mean that this process lacks the permission.
 		if err != unix.ENOENT && err != unix.EPERM && err != unix.EINVAL {
 			return err
 		}
@@ -59,8 +59,7 @@ func linkFile(f *os.File, path string) error {
 	return err
 }
 
-// masksObjects reports whether files that this process makes lack permissions
-// that objects have.
+// masksObjects reports whether the umask removes permissions that objects have.
 func masksObjects() bool {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -77,8 +76,8 @@ func reserveBlocks(f *os.File, size int64) error {
 	return unix.Fallocate(int(f.Fd()), 0, 0, size)
 }
 
-// eachName calls fn with the names in an open folder, in no order. The name
-// must not be kept.
+// eachName calls fn with the names in an open folder, in no particular order.
+// fn must not keep the name.
 func eachName(dir *os.File, fn func(name []byte)) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -103,14 +102,14 @@ func eachName(dir *os.File, fn func(name []byte)) error {
 	}
 }
 
-// Where the fields of a directory entry are (struct linux_dirent64).
+// The offsets of the fields of a directory entry (struct linux_dirent64).
 const (
 	direntLength = 16
 	direntName   = 19
 )
 
-// clone makes path, a file that shares the blocks of src, where the file
-// system can.
+// clone creates path as a file that shares the blocks of src, if the file
+// system can do that.
 func clone(src *os.File, path string) error {
 	dst, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -123,16 +122,16 @@ func clone(src *os.File, path string) error {
 	return err
 }
 
-// writeOut leaves it to syncFileSystem to write a file.
+// writeOut does nothing here: syncFileSystem writes the file.
 func writeOut(*os.File) error { return nil }
 
-// readFromDisk drops what memory holds of a file.
+// readFromDisk drops the file from the page cache.
 func readFromDisk(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
-// syncFileSystem writes everything that the file system of f has in memory.
+// syncFileSystem writes everything that is in memory to the file system of f.
 func syncFileSystem(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
 
-// systemBootID returns what changes whenever the machine starts, or "".
+// systemBootID returns a value that changes with every boot, or "".
 func systemBootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -141,7 +140,8 @@ func systemBootID() string {
 	return strings.TrimSpace(string(data))
 }
 
-// lockPlace waits for a lock on one byte of a file, for this open file alone.
+// lockPlace waits for a lock on one byte of a file, which belongs to this open
+// file only.
 func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
 	f, err := c.openLock("actions")
 	if err != nil {

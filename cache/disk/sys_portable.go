@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What any Unix can do. With the tag portable Linux uses it, too, so that the
-// tests try it: go test -tags portable ./cache/disk
+// What any Unix system can do. With the tag portable it is used on Linux too,
+// so that the tests cover it: go test -tags portable ./cache/disk
 
 // canUnnamed says that every file has a name.
 const canUnnamed = false
@@ -22,10 +22,10 @@ func openUnnamed(dir string) (*os.File, error) {
 	return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: unix.EOPNOTSUPP}
 }
 
-// linkFile gives an open file, which has a name, a further one.
+// linkFile gives a second name to an open file that has one.
 func linkFile(f *os.File, path string) error { return unix.Link(f.Name(), path) }
 
-// masksObjects reports true: files are made for their owner alone.
+// masksObjects reports true: files are created for their owner only.
 func masksObjects() bool { return true }
 
 // futimens sets both times of an open file, which has a name.
@@ -40,7 +40,7 @@ func reserveBlocks(f *os.File, size int64) error {
 	return err
 }
 
-// eachName calls fn with the names in an open folder, in no order.
+// eachName calls fn with the names in an open folder, in no particular order.
 func eachName(dir *os.File, fn func(name []byte)) error {
 	for {
 		names, err := dir.Readdirnames(1 << 10)
@@ -56,8 +56,8 @@ func eachName(dir *os.File, fn func(name []byte)) error {
 	}
 }
 
-// lockPlace waits for the lock of a number: a file of its own below locks,
-// there as long as the lock is held.
+// lockPlace waits for the lock of a number: a separate file below locks, which
+// exists while the lock is held.
 func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err error) {
 	name := fmt.Sprintf("action-%016x", at)
 	var f *os.File
@@ -83,7 +83,8 @@ func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err er
 	}, nil
 }
 
-// isNamed reports whether the file still has the name that it was opened by.
+// isNamed reports whether the file still has the name under which it was
+// opened.
 func isNamed(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempFile makes a private file for content that is not complete. It has no
-// name where the file system can do that, so that a crash leaves nothing. A
-// folder of objects as home, when it is known which, lets the file system keep
-// file and folder together.
+// tempFile creates a private file for incomplete content. If the file system
+// permits, the file has no name, so that a crash leaves nothing behind. If the
+// folder of the future object is known, it is passed as home, and the file
+// system can keep both close together.
 func (c *leases) tempFile(home string) (f *os.File, named bool, err error) {
 	if c.hooks.unnamed {
 		f, err = openUnnamed(home)
@@ -63,7 +63,7 @@ func (c *leases) TempDir(name string) (string, error) {
 	return work, os.Chmod(work, 0o755)
 }
 
-// safeName keeps the letters, digits and few signs of a name that may appear
+// safeName keeps the letters, digits and few punctuation marks that may appear
 // in a file name everywhere.
 func safeName(name string) string {
 	safe := strings.Map(func(r rune) rune {

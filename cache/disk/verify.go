@@ -16,29 +16,29 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Damage is one thing that Verify found wrong.
+// Damage is one problem that Verify found.
 type Damage struct {
 	// Object is the damaged object, or zero.
 	Object digest.ContentID `json:"object,omitzero"`
-	// Action and Address tell the record that was lost with it, if any.
+	// Action and Address identify the record that was lost with it, if any.
 	Action  digest.ActionID `json:"action,omitzero"`
 	Address string          `json:"address,omitempty"`
 	// Text says what is wrong and what was done about it.
 	Text string `json:"text"`
 }
 
-// VerifyOptions say how to verify.
+// VerifyOptions configure a verification.
 type VerifyOptions struct {
-	// Full reads every byte from the disk. Otherwise one look at a file tells
-	// whether it was written to since it was published, and only such files
-	// are read. A full verification that was interrupted goes on where it was.
+	// Full reads every byte from the disk. Otherwise only files are read that, by
+	// their modification time, were written to since they were published. An
+	// interrupted full verification continues where it stopped.
 	Full bool
-	// Progress, when set, is told what is done, by one goroutine at a time.
+	// Progress, if set, is called with the progress, by one goroutine at a time.
 	Progress func(VerifyProgress)
 }
 
-// VerifyProgress is how much of the objects was looked at, and how much there
-// is, as far as that is known.
+// VerifyProgress is how much of the objects was checked, and the total as far
+// as it is known.
 type VerifyProgress struct {
 	Objects, TotalObjects int64
 	Bytes, TotalBytes     int64
@@ -46,21 +46,21 @@ type VerifyProgress struct {
 
 // VerifyResult is what Verify did.
 type VerifyResult struct {
-	// Objects were looked at; Hashed files, of HashedBytes, were read. Resumed
-	// of them were read by a verification that was interrupted.
+	// Objects were checked; Hashed of their files, HashedBytes in size, were read.
+	// Resumed of those were read by a verification that was interrupted.
 	Objects, Hashed, HashedBytes int64
 	Resumed                      int64
 	Records                      int
 	// Damages are sorted: objects first, then records by address; then by text.
 	Damages []Damage
-	// Notes are what a person should know that is no damage.
+	// Notes are findings that are not damage.
 	Notes []string
 }
 
-// Verify checks every object and record. Wrong objects go to the quarantine
-// and the records that lead to them are dropped, so that the next run makes
-// them again; a read-only cache is only looked at. Other processes may go on
-// working meanwhile.
+// Verify checks every object and record. Wrong objects are moved to the
+// quarantine, and the records that lead to them are dropped, so that the next
+// run makes them again. In a read-only cache nothing is changed. Other
+// processes may continue meanwhile.
 func (c *Cache) Verify(ctx context.Context, opts VerifyOptions) (VerifyResult, error) {
 	v := &verifier{
 		c: c, ctx: ctx, full: opts.Full, progress: opts.Progress, front: newFront(),
@@ -111,7 +111,7 @@ type verifier struct {
 	c    *Cache
 	ctx  context.Context
 	full bool
-	// picks tells which files are read.
+	// picks reports which files are read.
 	picks    func(facts, file) bool
 	progress func(VerifyProgress)
 	front    *front
@@ -120,8 +120,8 @@ type verifier struct {
 	res    VerifyResult
 	total  VerifyProgress
 	broken map[digest.ContentID]bool
-	// point is where a full verification began, and saved when it was last
-	// noted how far it is.
+	// point is when a full verification began, and saved when its progress was
+	// last written to disk.
 	point verifyPoint
 	saved time.Time
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// A full verification that is interrupted goes on where it was: what it had
+// A full verification that is interrupted continues where it was: what it had
 // read is not read again, but what changed or appeared since is.
 func TestVerifyGoesOn(t *testing.T) {
 	// How far the note is depends on how evenly the workers get on.

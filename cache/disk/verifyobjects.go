@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// objects looks at all files of objects, reading them in parallel.
+// objects checks all files of objects, reading them in parallel.
 func (v *verifier) objects() error {
 	v.broken = make(map[digest.ContentID]bool)
 	v.total = VerifyProgress{TotalObjects: v.c.state.objects.Load(), TotalBytes: v.c.state.used.Load() - v.c.leases.lease.reserved.Load()}
@@ -69,10 +69,10 @@ func (v *verifier) feed(ctx context.Context, jobs chan<- verifyJob) error {
 	})
 }
 
-// object looks at one file.
+// object checks one file.
 func (v *verifier) object(f file) error {
 	if f.stray != "" {
-		v.damage(Damage{Text: fmt.Sprintf("the folder of objects holds a file that is none: %q", f.stray)})
+		v.damage(Damage{Text: fmt.Sprintf("the objects folder contains a file that is not an object: %q", f.stray)})
 		return nil
 	}
 	facts, err := v.c.objects.stat(f.id, f.twin)
@@ -103,8 +103,8 @@ func (v *verifier) object(f file) error {
 	return nil
 }
 
-// read reports whether a file has the content its name says. It is read from
-// the disk itself, when all is to be read.
+// read reports whether the content of a file matches its name. A full
+// verification reads from the disk itself, not from the page cache.
 func (v *verifier) read(f file) (bool, error) {
 	file, err := os.Open(v.c.objectPath(f.id, f.twin))
 	if err != nil {
@@ -112,7 +112,7 @@ func (v *verifier) read(f file) (bool, error) {
 	}
 	defer file.Close()
 	if v.full {
-		readFromDisk(file) // what is in memory may differ
+		readFromDisk(file) // the page cache may differ from the disk
 	}
 	id, err := hashFile(v.ctx, file)
 	return err == nil && id == f.id, err
@@ -133,8 +133,8 @@ func (v *verifier) count(f file, size int64, read bool) {
 	v.tell()
 }
 
-// tell reports the progress. The totals are estimates, which never are below
-// what is done.
+// tell reports the progress. The totals are estimates that are never below what
+// is done.
 func (v *verifier) tell() {
 	if v.progress == nil {
 		return
@@ -144,11 +144,11 @@ func (v *verifier) tell() {
 	v.progress(p)
 }
 
-// wrong sets a wrong object aside. A wrong twin is no loss.
+// wrong sets a wrong object aside. A wrong twin loses nothing.
 func (v *verifier) wrong(f file) error {
-	text := "its content is not what its name says; set aside in the quarantine"
+	text := "its content does not match its digest; moved to the quarantine"
 	if v.c.readOnly {
-		text = "its content is not what its name says; left there, since the cache is read-only"
+		text = "its content does not match its digest; left in place, since the cache is read-only"
 	} else if err := v.c.objects.quarantine(f.id, f.twin); err != nil {
 		return err
 	}

@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// pointEvery is how often a full verification notes how far it is.
+	// pointEvery is how often a full verification writes its progress to disk.
 	pointEvery = 2 * time.Second
-	// windowFiles is how many files may be looked at beyond one that takes
-	// long.
+	// windowFiles is how many files may be checked ahead of one that takes long.
 	windowFiles = 1 << 16
 )
 
-// verifyPoint is the file "verify": how far a full verification came that was
-// interrupted. All files up to Through, in the order of their names, were
+// verifyPoint is the file "verify": the progress of an interrupted full
+// verification. All files up to Through, in the order of their names, were
 // read.
 type verifyPoint struct {
 	StartedUnix int64  `json:"started_unix"`
 	Through     string `json:"through"`
-	// Hashed and HashedBytes were read, and Damages found, so far.
+	// Hashed files of HashedBytes were read, and Damages found.
 	Hashed      int64    `json:"hashed"`
 	HashedBytes int64    `json:"hashed_bytes"`
 	Damages     []Damage `json:"damages,omitempty"`
 }
 
-// front is how far files have been looked at without a gap.
+// front is how far files have been checked without a gap.
 type front struct {
 	mu   sync.Mutex
 	next int64
 	done map[int64]string
 	// through is the name of the last file before the first gap.
 	through string
-	// window has a place for each file that is handed out and not behind the
+	// window has an entry for each file that was handed out and is not behind the
 	// front.
 	window chan struct{}
 }
@@ -57,7 +56,7 @@ func (f *front) admit(ctx context.Context) error {
 	}
 }
 
-// pass notes that a file is done; one without a name only takes its place.
+// pass marks a file as done. One without a name only takes an entry.
 func (f *front) pass(seq int64, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +75,8 @@ func (f *front) pass(seq int64, name string) {
 	}
 }
 
-// name returns the name of an object's file, by which they are ordered: all
-// those of a folder begin alike. A stray file has none.
+// name returns the name of an object's file, by which files are ordered: all
+// those of a folder start alike. A stray file has none.
 func (f file) name() string {
 	if f.stray != "" {
 		return ""
@@ -88,8 +87,8 @@ func (f file) name() string {
 	return f.id.String()
 }
 
-// passed notes that a file is done, and from time to time on disk how far that
-// is.
+// passed marks a file as done, and from time to time writes the progress to
+// disk.
 func (v *verifier) passed(j verifyJob) error {
 	v.front.pass(j.seq, j.name())
 	v.mu.Lock()
@@ -107,8 +106,8 @@ func (f *front) last() string {
 	return f.through
 }
 
-// resume makes a full verification go on where one was interrupted. What was
-// published, or changed, since that began is read all the same.
+// resume continues a full verification where one was interrupted. What was
+// published or changed since that one began is read in any case.
 func (v *verifier) resume() {
 	v.point.StartedUnix = v.c.now().Unix()
 	v.saved = v.c.now()
@@ -126,7 +125,7 @@ func (v *verifier) resume() {
 	}
 }
 
-// savePoint notes how far a full verification is.
+// savePoint writes the progress of a full verification to disk.
 func (v *verifier) savePoint() error {
 	if !v.full || v.c.readOnly {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// records follows the records that pick chooses, and drops those that lead
-// to a broken or missing object.
+// records checks the records that pick chooses, and drops those that lead to a
+// broken or missing object.
 func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
 	b := &breakage{c: v.c.objects, broken: v.lost, trees: make(map[digest.ContentID]bool)}
 	chosen := make(map[digest.ActionID]int64)
@@ -21,7 +21,7 @@ func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
 		broken, err := b.record(v.ctx, rec)
 		if broken {
 			chosen[rec.Action] = e.at
-			v.damage(Damage{Action: rec.Action, Address: rec.Address, Text: "content it leads to is missing or wrong; its record was dropped, so that it runs again"})
+			v.damage(Damage{Action: rec.Action, Address: rec.Address, Text: "its content is missing or wrong; the record was dropped, so the step runs again"})
 		}
 		return err
 	})
@@ -32,7 +32,7 @@ func (v *verifier) records(pick func(entry, *cache.Record) bool) error {
 	return err
 }
 
-// undecodable drops the records whose line is whole and makes no sense.
+// undecodable drops the records whose line is complete but cannot be decoded.
 func (v *verifier) undecodable() error {
 	list, err := v.c.records.index.snapshot()
 	if err != nil {
@@ -42,7 +42,7 @@ func (v *verifier) undecodable() error {
 	for _, p := range list {
 		if _, _, err := v.c.records.index.get(p.id); errors.Is(err, errPayload) {
 			chosen[p.id] = p.at
-			v.damage(Damage{Action: p.id, Text: "its record cannot be decoded; it was dropped, so that it runs again"})
+			v.damage(Damage{Action: p.id, Text: "its record cannot be decoded; it was dropped, so the step runs again"})
 		} else if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (v *verifier) undecodable() error {
 	return err
 }
 
-// rest looks at the index file and the pins.
+// rest checks the index file and the pins.
 func (v *verifier) rest() error {
 	if err := v.indexFile(); err != nil {
 		return err
@@ -66,25 +66,25 @@ func (v *verifier) rest() error {
 	for _, p := range pins {
 		for _, ref := range p.Refs {
 			if v.lost(ref.ID) {
-				v.damage(Damage{Object: ref.ID, Text: fmt.Sprintf("pinned by %q, and missing", p.Name)})
+				v.damage(Damage{Object: ref.ID, Text: fmt.Sprintf("pinned by %q, but missing", p.Name)})
 			}
 		}
 	}
 	return nil
 }
 
-// indexFile looks for bytes of the index that are no frame, and rewrites it
-// without them.
+// indexFile searches the index for bytes that belong to no frame, and rewrites
+// it without them.
 func (v *verifier) indexFile() error {
 	ix := v.c.records.index
 	look := func() error {
 		ix.mu.RLock()
 		bad := ix.bad + len(ix.log.bytes()) - ix.scanned
 		ix.mu.RUnlock()
-		if bad <= 1 { // one line feed may end a line that lacked nothing else
+		if bad <= 1 { // a single line feed may end a line that was complete except for it
 			return nil
 		}
-		v.damage(Damage{Text: fmt.Sprintf("the index holds %d bytes that are no record, as a writer leaves that dies or finds the disk full; if they were one, its step runs again", bad)})
+		v.damage(Damage{Text: fmt.Sprintf("the index contains %d bytes that are not a record, left by a writer that died or found the disk full; if they were part of one, its step runs again", bad)})
 		if v.c.readOnly {
 			return nil
 		}
@@ -107,8 +107,8 @@ func (c *records) indexLost() (bool, error) {
 	return c.state.lost.Load() != 0 || c.index.lost(), nil
 }
 
-// index looks for an index that is gone as a whole. Objects without any record
-// may also be all there is yet; that is told, and is no damage.
+// index detects the loss of the whole index. Objects without any record may
+// also belong to steps that have not finished, which is a note and not damage.
 func (v *verifier) index() error {
 	lost, err := v.c.records.indexLost()
 	if err != nil {
@@ -116,15 +116,15 @@ func (v *verifier) index() error {
 	}
 	if !lost {
 		if n := v.res.Objects; n > 0 && v.res.Records == 0 {
-			v.res.Notes = append(v.res.Notes, fmt.Sprintf("there are %d objects and no record that leads to them, as before the first step has ended; 'mleflow cache gc' removes what nothing leads to", n))
+			v.res.Notes = append(v.res.Notes, fmt.Sprintf("there are %d objects and no records, as before the first step ends; 'mleflow cache gc' removes objects that no record leads to", n))
 		}
 		return nil
 	}
-	v.damage(Damage{Text: fmt.Sprintf("the index %s is missing or empty, and with it all records; what they led to among %d objects is found again when its step runs, unless 'mleflow cache gc' removes it before", v.c.records.index.path, v.res.Objects)})
+	v.damage(Damage{Text: fmt.Sprintf("the index %s is missing or empty, so all records are lost; steps that run again reuse what is left of %d objects, unless 'mleflow cache gc' removes them first", v.c.records.index.path, v.res.Objects)})
 	if v.c.readOnly {
 		return nil
 	}
-	// A new index has no history: now that it was told, the loss is accepted.
+	// A new index has no history. Now that the loss was reported, it is accepted.
 	return v.c.records.index.locked(func() error {
 		if v.c.records.index.lost() {
 			v.c.state.changes.Store(0)

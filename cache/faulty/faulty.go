@@ -13,42 +13,42 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// ErrCrash stands for the death of the process: nothing that the failed call
-// would have published is there.
+// ErrCrash simulates the death of the process: nothing that the failed call
+// would have published exists.
 var ErrCrash = errors.New("the process died here (injected)")
 
-// Inner is what can be wrapped.
+// Inner is a cache that can be wrapped.
 type Inner interface {
 	cache.Cache
-	// Corrupt drops an object and the records that lead to it, as a cache on disk
-	// does when it notices.
+	// Corrupt removes an object and the records that lead to it, as a cache on
+	// disk does when it finds it damaged.
 	Corrupt(id digest.ContentID)
 }
 
-// Faults say what goes wrong. Nil functions and zero limits let everything
-// through. Functions may be called concurrently.
+// Faults select what fails. Nil functions and zero limits inject nothing.
+// Functions may be called concurrently.
 type Faults struct {
-	// Flip picks objects of which a bit is wrong when they are read, and Short
-	// those that end half-way. The inner cache is told by Corrupt.
+	// Flip selects objects that are read with a flipped bit, Short those that end
+	// half-way. Corrupt is then called on the inner cache.
 	Flip, Short func(digest.ContentID) bool
 	// Read returns an error with which reading an object fails half-way.
 	Read func(digest.ContentID) error
-	// Room, when set, is how many more bytes can be written before the disk
-	// is full.
-	Room *atomic.Int64
+	// Space, if set, is how many more bytes can be written before the disk is
+	// full.
+	Space *atomic.Int64
 	// Commit returns an error instead of publishing an object, such as
 	// ErrCrash; the bytes of an ingest with a key are kept.
 	Commit func(cache.Ref) error
 	// Record returns an error instead of keeping a record.
 	Record func(*cache.Record) error
-	// Reserve returns an error instead of setting room aside.
+	// Reserve returns an error instead of reserving space.
 	Reserve func(bytes int64) error
 	// Lookup returns an error instead of looking an action up.
 	Lookup func(digest.ActionID) error
 }
 
-// Cache is a cache with faults. Files are copies, so that all content passes
-// through its readers.
+// Cache is a cache with faults. Files are always copies, so that all content
+// passes through its readers.
 type Cache struct {
 	inner  Inner
 	mu     sync.RWMutex
@@ -101,15 +101,15 @@ func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, e
 	return out, nil
 }
 
-// reader fails after half of the object, when it has a fault: a flipped bit or
-// a short file is noticed at the latest then, before the last byte.
+// reader fails after half of the object if it has a fault. A flipped bit or a
+// short file is noticed before the last byte at the latest.
 type reader struct {
 	io.ReadCloser
 	id    digest.ContentID
 	half  int64
 	read  int64
 	fault error
-	// noticed, when set, is called when the fault is.
+	// noticed, if set, is called when the fault is noticed.
 	noticed func()
 }
 
@@ -154,16 +154,16 @@ type ingest struct {
 
 // Write implements io.Writer.
 func (in *ingest) Write(p []byte) (int, error) {
-	room := in.c.now().Room
-	if room == nil {
+	space := in.c.now().Space
+	if space == nil {
 		return in.write(p)
 	}
-	left := room.Add(-int64(len(p)))
+	left := space.Add(-int64(len(p)))
 	if left >= 0 {
 		return in.write(p)
 	}
 	n, err := in.write(p[:max(int64(len(p))+left, 0)])
-	room.Store(0)
+	space.Store(0)
 	if err == nil {
 		err = fmt.Errorf("ingest object: %w", syscall.ENOSPC)
 	}

@@ -50,11 +50,11 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestRoom(t *testing.T) {
+func TestSpace(t *testing.T) {
 	c := faulty.Wrap(memory.New())
-	room := &atomic.Int64{}
-	room.Store(15)
-	c.Set(faulty.Faults{Room: room})
+	space := &atomic.Int64{}
+	space.Store(15)
+	c.Set(faulty.Faults{Space: space})
 	if _, err := cache.PutBytes(t.Context(), c, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}

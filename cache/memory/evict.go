@@ -29,7 +29,7 @@ func (c *Cache) evict(id digest.ActionID, reason string) {
 // record that leads to it.
 func (c *Cache) Corrupt(id digest.ContentID) {
 	c.mu.Lock()
-	c.room.used.Add(-int64(len(c.objects[id])))
+	c.space.used.Add(-int64(len(c.objects[id])))
 	delete(c.objects, id)
 	records := make(map[digest.ActionID]*cache.Record, len(c.records))
 	for a, rec := range c.records {

@@ -48,7 +48,7 @@ func (in *ingest) Write(p []byte) (int, error) {
 	if in.closed {
 		return 0, errClosed
 	}
-	if err := in.c.room.take(&in.charge, int64(len(p))); err != nil {
+	if err := in.c.space.take(&in.charge, int64(len(p))); err != nil {
 		return 0, fmt.Errorf("ingest object: %w", err)
 	}
 	in.data = append(in.data, p...)
@@ -72,7 +72,7 @@ func (in *ingest) Reset() error {
 		return errClosed
 	}
 	in.data = nil
-	in.c.room.giveBack(&in.charge, in.charge.bytes)
+	in.c.space.giveBack(&in.charge, in.charge.bytes)
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (in *ingest) Close() error {
 	}
 	in.closed = true
 	if in.key == "" || len(in.data) == 0 {
-		in.c.room.giveBack(&in.charge, in.charge.bytes)
+		in.c.space.giveBack(&in.charge, in.charge.bytes)
 	}
 	if in.key == "" {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// keeping is the folders that are kept, by key; Cache.mu guards it.
+// keeping is the kept folders by key; Cache.mu guards it.
 type keeping struct {
 	held map[string]chan struct{}
 	dirs map[string]string
 }
 
-// Keep implements cache.Keeper, among the users of c, in the system's folder
-// of temporary files.
+// Keep implements cache.Keeper for the users of c, in the system's folder of
+// temporary files.
 func (c *Cache) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
 	done, err := acquire(ctx, &c.mu, c.keeping.held, key)
 	if err != nil {

@@ -23,12 +23,12 @@ type Cache struct {
 	objects map[digest.ContentID][]byte
 	records map[digest.ActionID]*cache.Record
 	tombs   map[digest.ActionID]cache.Tombstone
-	// partial holds keyed ingests that were closed; busy those that are open,
-	// with a channel that is closed when they are.
+	// partial holds keyed ingests that were closed. busy holds open ones, each
+	// with a channel that is closed with it.
 	partial map[string][]byte
 	busy    map[string]chan struct{}
 	actions map[digest.ActionID]chan struct{}
-	room    room
+	space   space
 	keeping keeping
 }
 
@@ -45,7 +45,7 @@ func New() *Cache {
 		actions: make(map[digest.ActionID]chan struct{}),
 		keeping: keeping{held: make(map[string]chan struct{}), dirs: make(map[string]string)},
 	}
-	c.room.pool.Left = new(atomic.Int64)
+	c.space.pool.Left = new(atomic.Int64)
 	return c
 }
 
@@ -74,7 +74,7 @@ func (c *Cache) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, e
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// reader gives out an object that a test has damaged, all but its last byte.
+// reader returns an object that a test has damaged, except for its last byte.
 type reader struct {
 	*bytes.Reader
 	id      digest.ContentID
@@ -113,7 +113,7 @@ func (c *Cache) Place(ctx context.Context, ref cache.Ref, path string, p cache.P
 	return cache.Plain{Store: c}.Place(ctx, ref, path, p)
 }
 
-// Share implements cache.Sharer: it cannot.
+// Share implements cache.Sharer. It always fails: there is no folder to share.
 func (c *Cache) Share(_ context.Context, ref cache.Ref, _ func(files, bytes int64)) (cache.Shared, error) {
 	return nil, fmt.Errorf("share %s: %w: the cache is in memory", ref.ID.Short(), errors.ErrUnsupported)
 }
@@ -178,7 +178,7 @@ func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone,
 // TempDir implements cache.Workspace.
 func (c *Cache) TempDir(string) (string, error) { return os.MkdirTemp("", "mleflow-work-") }
 
-// LockAction implements cache.Locker, among the users of c.
+// LockAction implements cache.Locker for the users of c.
 func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
 	done, err := acquire(ctx, &c.mu, c.actions, id)
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), err
 	return sync.OnceFunc(done), nil
 }
 
-// acquire waits until nobody holds key, and holds it.
+// acquire waits until nobody holds key, and then holds it.
 func acquire[K comparable](ctx context.Context, mu *sync.RWMutex, held map[K]chan struct{}, key K) (release func(), err error) {
 	for {
 		mu.Lock()

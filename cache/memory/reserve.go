@@ -10,22 +10,22 @@ import (
 	"github.com/mleflow/mleflow/cache/internal/pool"
 )
 
-// room is the accounting of a quota and a disk that do not exist.
-type room struct {
+// space is the accounting of a simulated quota and disk.
+type space struct {
 	pool pool.Pool
-	// used is the bytes of objects, of unfinished ingests, and of what is
-	// reserved and not drawn.
+	// used is the size of objects and unfinished ingests, and what is reserved and
+	// not drawn.
 	used atomic.Int64
 	// quota and disk are the limits; 0 is none.
 	quota, disk atomic.Int64
 	mu          sync.Mutex
 }
 
-// Limit sets a quota, and how many bytes the disk holds in all; 0 is no limit.
-// Nothing is evicted to keep them.
+// Limit sets a quota and the size of the disk in bytes; 0 is no limit. Nothing
+// is evicted to stay within them.
 func (c *Cache) Limit(quota, disk int64) {
-	c.room.quota.Store(quota)
-	c.room.disk.Store(disk)
+	c.space.quota.Store(quota)
+	c.space.disk.Store(disk)
 }
 
 // Reserve implements cache.Reserver.
@@ -36,13 +36,13 @@ func (c *Cache) Reserve(ctx context.Context, bytes int64) (func(), error) {
 	if bytes <= 0 {
 		return func() {}, nil
 	}
-	if err := c.room.reserve(cache.Account(ctx), bytes); err != nil {
+	if err := c.space.reserve(cache.Account(ctx), bytes); err != nil {
 		return nil, fmt.Errorf("reserve %d bytes in the cache: %w", bytes, err)
 	}
-	return sync.OnceFunc(func() { c.room.used.Add(-c.room.pool.Close(cache.Account(ctx), bytes)) }), nil
+	return sync.OnceFunc(func() { c.space.used.Add(-c.space.pool.Close(cache.Account(ctx), bytes)) }), nil
 }
 
-func (r *room) reserve(account any, bytes int64) error {
+func (r *space) reserve(account any, bytes int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, limit := range []struct {
@@ -63,16 +63,16 @@ func (r *room) reserve(account any, bytes int64) error {
 	return nil
 }
 
-// charge is what an ingest counts for, and how much of that was drawn from
+// charge is what an ingest counts, and how much of that was drawn from
 // reservations.
 type charge struct {
 	bytes, drawn int64
-	// account is whose reservations are drawn on.
+	// account is the owner of the reservations that are drawn on.
 	account any
 }
 
 // take counts n bytes that are about to be written.
-func (r *room) take(held *charge, n int64) error {
+func (r *space) take(held *charge, n int64) error {
 	drawn := r.pool.Draw(held.account, n)
 	held.bytes += n
 	held.drawn += drawn
@@ -85,11 +85,11 @@ func (r *room) take(held *charge, n int64) error {
 }
 
 // giveBack uncounts n of the bytes that are held.
-func (r *room) giveBack(held *charge, n int64) {
+func (r *space) giveBack(held *charge, n int64) {
 	r.uncharge(held, charge{bytes: n, drawn: min(n, held.drawn)})
 }
 
-func (r *room) uncharge(held *charge, n charge) {
+func (r *space) uncharge(held *charge, n charge) {
 	held.bytes -= n.bytes
 	held.drawn -= n.drawn
 	r.used.Add(-(n.bytes - r.pool.Return(held.account, n.drawn)))

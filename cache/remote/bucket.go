@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// bucket is a connection that tries again what may pass by itself.
+// bucket is a connection that retries what may succeed later.
 type bucket struct {
 	loc      Location
 	patience patience
@@ -22,8 +22,8 @@ type bucket struct {
 	conn objects
 	// formatSeen says that the format object was read or written.
 	formatSeen, formatWritten bool
-	// unconditional is set once the store turned out not to know conditional
-	// writes.
+	// unconditional is set once the store has turned out not to support
+	// conditional writes.
 	unconditional atomic.Bool
 }
 
@@ -42,7 +42,8 @@ func (b *bucket) connect(ctx context.Context) (objects, error) {
 	return conn, nil
 }
 
-// do makes an operation, as often as it takes. op must be able to start over.
+// do runs an operation until it succeeds or must be given up. op must be able
+// to start over.
 func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func(context.Context, objects, *watchdog) error) error {
 	if err := b.breaker.open(writing); err != nil {
 		return err
@@ -101,8 +102,8 @@ func (b *bucket) size(ctx context.Context, key string) (size int64, err error) {
 	return size, err
 }
 
-// get reads a small object. parse sees all of it; when it finds it wrong the
-// object is read once more.
+// get reads a small object. If parse finds it wrong, it is read a second time,
+// in case it was damaged on its way.
 func (b *bucket) get(ctx context.Context, key string, limit int64, parse func([]byte) error) error {
 	return b.read(ctx, key, 0, func(r io.Reader, size int64) error {
 		if size > limit {
@@ -119,14 +120,14 @@ func (b *bucket) get(ctx context.Context, key string, limit int64, parse func([]
 	})
 }
 
-// read gives use the bytes of an object from an offset on, and the size of the
-// whole. When use fails it is called again, with bytes from the same offset.
+// read passes use the bytes of an object from an offset on, and its total size.
+// If use fails, it is called again with bytes from the same offset.
 func (b *bucket) read(ctx context.Context, key string, offset int64, use func(r io.Reader, size int64) error) error {
 	return b.readRange(ctx, key, func() (int64, int64) { return offset, -1 }, use)
 }
 
-// readRange is read with a range that is asked for before every attempt; a
-// negative length is up to the end.
+// readRange is read for a range, which is requested for every attempt; a
+// negative length means to the end.
 func (b *bucket) readRange(ctx context.Context, key string, part func() (offset, length int64), use func(r io.Reader, size int64) error) error {
 	return b.do(ctx, "read", key, false, func(ctx context.Context, conn objects, dog *watchdog) error {
 		offset, length := part()
@@ -139,7 +140,7 @@ func (b *bucket) readRange(ctx context.Context, key string, part func() (offset,
 	})
 }
 
-// heardReader tells a watchdog of every byte, and counts them.
+// heardReader reports every byte to a watchdog, and counts bytes.
 type heardReader struct {
 	r   io.Reader
 	dog *watchdog
@@ -155,13 +156,15 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put writes an object of a known size, which fill gives. Unless it replaces,
-// an object of the name that is there already is left alone: errExists.
+// put writes an object of a known size; fill provides the bytes. Unless it
+// replaces, an existing object of the same name stays and the error is
+// errExists.
 func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
 	tried := false
 	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
-		// A server may refuse a conditional write before it has read all of it
-		// and hang up, which looks here as if the connection were lost.
+		// A server may refuse a conditional write and hang up before it has read the
+		// whole request. That looks like a lost connection, so the object's presence
+		// is checked.
 		if tried && !replace {
 			if err := b.absent(ctx, conn, key); err != nil {
 				return err
@@ -197,7 +200,7 @@ func (b *bucket) write(ctx context.Context, conn objects, dog *watchdog, key str
 		return nil
 	})
 	if create && notImplemented(err) && !b.unconditional.Swap(true) {
-		return errors.New("conditional writes are not known here") // tried again without
+		return errors.New("the store does not support conditional writes") // retried without
 	}
 	if err == nil {
 		b.stats.bytesOut.Add(size)
@@ -205,7 +208,7 @@ func (b *bucket) write(ctx context.Context, conn objects, dog *watchdog, key str
 	return err
 }
 
-// heardWriter tells a watchdog of every byte.
+// heardWriter reports every byte to a watchdog.
 type heardWriter struct {
 	w   io.Writer
 	dog *watchdog
@@ -219,7 +222,7 @@ func (h *heardWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// remove deletes an object; one that is gone is fine.
+// remove deletes an object. If it does not exist, that is fine.
 func (b *bucket) remove(ctx context.Context, key string) error {
 	err := b.do(ctx, "delete", key, true, func(ctx context.Context, conn objects, _ *watchdog) error {
 		return conn.remove(ctx, key)
@@ -249,8 +252,9 @@ func (b *bucket) list(ctx context.Context, prefix string, fn func(key string)) e
 	return nil
 }
 
-// checkFormat makes sure that the bucket holds a remote cache of this version,
-// or nothing yet. With write it notes the version in an empty one.
+// checkFormat makes sure that the bucket contains a remote cache of this
+// version, or nothing yet. With write, it writes the version to an empty
+// bucket.
 func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 	b.mu.Lock()
 	done := b.formatWritten || b.formatSeen && !write
@@ -269,7 +273,7 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 			err = nil
 			done = true
 		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, fillBytes([]byte(formatText))); errors.Is(err, errExists) {
-			return b.checkFormat(ctx, write) // another writer was first
+			return b.checkFormat(ctx, write) // another writer was faster
 		}
 	}
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 
 const (
 	closureHeader = "mleflow closure 1\n"
-	// maxClosure bounds what is read of a marker: 700,000 packs.
+	// maxClosure limits the size of a marker that is read. It is enough for
+	// 700,000 packs.
 	maxClosure = 64 << 20
 )
 
-// closure is what a marker says of a tree.
+// closure is the content of a tree's marker.
 type closure struct {
 	root  cache.Ref
 	packs []packRef
@@ -51,7 +52,7 @@ func (c *closure) encode() []byte {
 	return sealText(b.Bytes())
 }
 
-// decodeClosure reads the marker of root; a wrong one is cache.ErrCorrupt.
+// decodeClosure reads the marker of root. An invalid one is cache.ErrCorrupt.
 func decodeClosure(root cache.Ref, data []byte) (*closure, error) {
 	body, err := unseal(data, closureHeader)
 	if err != nil {
@@ -74,7 +75,7 @@ func (c *closure) line(line string, seen map[string]int) error {
 	fields := strings.Split(line, " ")
 	seen[fields[0]]++
 	if len(fields) < 3 {
-		return fmt.Errorf("line %q is not understood", line)
+		return fmt.Errorf("line %q is invalid", line)
 	}
 	a, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *closure) line(line string, seen map[string]int) error {
 		return nil
 	}
 	if len(fields) != 4 {
-		return fmt.Errorf("line %q is not understood", line)
+		return fmt.Errorf("line %q is invalid", line)
 	}
 	id, err := digest.ParseContentID(fields[3])
 	switch {
@@ -98,9 +99,9 @@ func (c *closure) line(line string, seen map[string]int) error {
 	case fields[0] == "pack":
 		c.packs = append(c.packs, packRef{id: id, bytes: a, objects: b})
 	case fields[0] != "tree":
-		return fmt.Errorf("line %q is not understood", line)
+		return fmt.Errorf("line %q is invalid", line)
 	case id != c.root.ID || a != c.root.Size || b != c.root.Files:
-		return fmt.Errorf("it is of another tree")
+		return fmt.Errorf("it belongs to another tree")
 	}
 	return nil
 }

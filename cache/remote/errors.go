@@ -27,11 +27,11 @@ var (
 	errReadOnly = errors.New("remote cache is read-only")
 )
 
-// errExists says that there is an object of that name already.
+// errExists says that an object of this name exists already.
 var errExists = errors.New("exists already")
 
-// maskedError is an error of a driver, which may tell parts of addresses that
-// hold secrets. Its text is masked and it is not unwrapped.
+// maskedError is an error of a driver, which may contain parts of URLs that
+// hold secrets. Its message is masked, and it cannot be unwrapped.
 type maskedError struct{ text string }
 
 func (e maskedError) Error() string { return e.text }
@@ -41,42 +41,42 @@ var (
 	users   = regexp.MustCompile(`(\b[a-z0-9]+://)[^\s"'/@]*@`)
 )
 
-// mask hides what follows the question mark of every address in a text, and
-// the user before its host.
+// mask hides everything after the question mark of every URL in a message, and
+// the user before the host.
 func mask(text string) string {
 	return users.ReplaceAllString(queries.ReplaceAllString(text, "$1?…"), "$1…@")
 }
 
-// localError is an error of this machine, on which trying again is no use.
+// localError is an error of this machine, where retrying is useless.
 type localError struct{ err error }
 
 func (e localError) Error() string { return e.err.Error() }
 func (e localError) Unwrap() error { return e.err }
 
-// deniedCodes are the codes of S3 errors that credentials are to blame for.
+// deniedCodes are the codes of S3 errors that are caused by credentials.
 var deniedCodes = map[string]bool{
 	"AccessDenied": true, "Forbidden": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true,
 	"ExpiredToken": true, "InvalidToken": true, "AllAccessDisabled": true, "AccountProblem": true,
 	"NotSignedUp": true, "UnauthorizedAccess": true, "TokenRefreshRequired": true, "InvalidSecurity": true,
 }
 
-// finalCodes are the codes of errors that are the same the next time.
+// finalCodes are the codes of errors that retrying cannot change.
 var finalCodes = map[string]bool{
 	"InvalidArgument": true, "InvalidBucketName": true, "InvalidObjectState": true, "MethodNotAllowed": true,
 	"NotImplemented": true, "PermanentRedirect": true, "AuthorizationHeaderMalformed": true,
 }
 
-// outcome is what an error means for the next try.
+// outcome is what an error means for a retry.
 type outcome int
 
 const (
-	final   outcome = iota // trying again gives the same
-	again                  // it may pass by itself
-	suspect                // content was wrong, on its way perhaps
+	final   outcome = iota // a retry fails in the same way
+	again                  // a retry may succeed
+	suspect                // content was wrong, perhaps damaged on its way
 )
 
-// classify returns what trying again would give, and an error of this package
-// for one of a driver.
+// classify returns whether a retry may help, and turns a driver's error into
+// one of this package.
 func classify(ctx context.Context, err error) (outcome, error) {
 	var local localError
 	var answer minio.ErrorResponse
@@ -99,7 +99,7 @@ func classify(ctx context.Context, err error) (outcome, error) {
 	return again, maskedError{mask(err.Error())}
 }
 
-// classifyAnswer is classify of what an S3 server answered.
+// classifyAnswer is classify for an answer of an S3 server.
 func classifyAnswer(answer minio.ErrorResponse) (outcome, error) {
 	said := maskedError{mask(fmt.Sprintf("%s (%s)", answer.Error(), answer.Code))}
 	switch code := answer.Code; {
@@ -117,7 +117,7 @@ func classifyAnswer(answer minio.ErrorResponse) (outcome, error) {
 	return again, said
 }
 
-// notImplemented reports whether a store does not know what was asked of it.
+// notImplemented reports whether the store does not support the request.
 func notImplemented(err error) bool {
 	var answer minio.ErrorResponse
 	return errors.As(err, &answer) && (answer.Code == "NotImplemented" || answer.StatusCode == http.StatusNotImplemented)

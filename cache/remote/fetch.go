@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// fetchers is how many results are fetched at a time; their objects share the
+// fetchers is how many results are fetched at a time. Their objects share the
 // Tier's transfers.
 const fetchers = 4
 
@@ -24,7 +24,7 @@ type fetcher struct {
 	finder *finder
 }
 
-// fetchRoot brings content here that a remote record names itself, and reports
+// fetchRoot fetches content that a remote record names directly, and reports
 // whether it did.
 func (t *fetcher) fetchRoot(ctx context.Context, id digest.ContentID) bool {
 	t.finder.mu.Lock()
@@ -88,7 +88,7 @@ func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 	return t.local.Record(ctx, rec)
 }
 
-// fetch brings one object here, with everything below it.
+// fetch fetches one object and everything below it.
 func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) error {
 	release, err := t.alone(ctx, ref.ID)
 	if err != nil {
@@ -120,13 +120,14 @@ func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) error {
 	return bad.err()
 }
 
-// fetchLarge fetches what is not in packs, and makes sure that nothing lacks.
+// fetchLarge fetches the objects that are not in packs, and checks that none is
+// missing.
 func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
 	var bad damages
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
 	err := t.walk(inner, root, func(ref cache.Ref) error {
-		if ref.Kind == cache.Tree { // it is needed to go on
+		if ref.Kind == cache.Tree { // the walk cannot go on without it
 			return t.fetchObject(inner, root, ref.ID, -1)
 		}
 		group.Go(func() error { return bad.add(t.fetchObject(inner, root, ref.ID, ref.Size)) })
@@ -141,14 +142,14 @@ func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
 	return bad.err()
 }
 
-// damages collects what is wrong or missing, so that all of it is found at once
-// and one who has the content mends all of it.
+// damages collects what is wrong or missing, so that everything is found in one
+// pass, and one push from a machine that has the content repairs all of it.
 type damages struct {
 	mu    sync.Mutex
 	first error
 }
 
-// add keeps damage and gives back any other error.
+// add keeps damage and returns any other error.
 func (d *damages) add(err error) error {
 	if err == nil || !isDamage(err) {
 		return err
@@ -167,12 +168,12 @@ func (d *damages) err() error {
 	return d.first
 }
 
-// isDamage says that content is not what the remote promised.
+// isDamage reports whether content is not what the remote promised.
 func isDamage(err error) bool {
 	return errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound)
 }
 
-// fetchPack fetches what is missing of a pack.
+// fetchPack fetches the missing objects of a pack.
 func (t *fetcher) fetchPack(ctx context.Context, root cache.Ref, p packRef) error {
 	release, err := t.slot(ctx)
 	if err != nil {
@@ -191,7 +192,7 @@ func (t *fetcher) fetchPack(ctx context.Context, root cache.Ref, p packRef) erro
 	return t.refuse(ctx, root, key, err)
 }
 
-// unpack stores the objects of a pack that are not here.
+// unpack stores the missing objects of a pack.
 func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, objects []object) error {
 	last := -1
 	missing := make([]bool, len(objects))
@@ -233,7 +234,7 @@ func (t *fetcher) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o ob
 	return err
 }
 
-// noEOF turns the end of a text that should go on into an error.
+// noEOF turns an unexpected end of data into an error.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -241,7 +242,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// localWriter marks the errors of writing here.
+// localWriter marks the errors of local writes.
 type localWriter struct{ w io.Writer }
 
 func (l localWriter) Write(p []byte) (int, error) {
@@ -252,9 +253,9 @@ func (l localWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuse takes note of an object that is wrong or missing though a marker or a
-// record says it is there, so that nobody relies on it and the next one who has
-// the content stores it again.
+// refuse records that an object is wrong or missing although a marker or a
+// record names it. Then nothing relies on it any more, and the next push from a
+// machine that has the content stores it again.
 func (t *fetcher) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
 	if !isDamage(err) {
 		return err
@@ -283,9 +284,9 @@ func (t *fetcher) refuse(ctx context.Context, root cache.Ref, key string, err er
 	return err
 }
 
-// drop removes an object that is no good.
+// drop removes a bad object.
 func (t *fetcher) drop(ctx context.Context, key string) {
-	ctx = context.WithoutCancel(ctx) // it is one request, and others may fail beside it
+	ctx = context.WithoutCancel(ctx) // a single request, next to which others may fail
 	if err := t.bucket.remove(ctx, key); err != nil {
 		t.trouble(ctx, "removing damaged objects", err)
 	}

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// askers is how many records are asked for at a time.
+	// askers is how many records are requested at a time.
 	askers = 32
-	// manyRecords is from how many on it is cheaper to list the names of all
-	// records, which takes 256 requests or more.
+	// manyRecords is the number of records from which listing the names of all, in
+	// at least 256 requests, is cheaper than asking for each.
 	manyRecords = 1000
 )
 
-// finder is what the remote is known to hold.
+// finder knows what the remote was last seen to contain.
 type finder struct {
 	*link
 	known *known
 
 	// mu guards what follows.
 	mu sync.Mutex
-	// roots is the content that records found in the remote name.
+	// roots is the content named by records that were found in the remote.
 	roots map[digest.ContentID]cache.Ref
-	// closures are markers that were read and hold; blobs are objects that
+	// closures are the valid markers that were read; blobs are the objects that
 	// were found present.
 	closures map[digest.ContentID]*closure
 	blobs    map[digest.ContentID]bool
-	// lost are actions whose content could not be had; they are misses until
-	// they are stored anew.
+	// lost are actions whose content could not be fetched. They are misses until
+	// they are stored again.
 	lost map[digest.ActionID]bool
-	// bad are names of objects that must be written anew.
+	// bad are names of objects that must be rewritten.
 	bad map[string]bool
 }
 
@@ -49,7 +49,7 @@ func newFinder(l *link) *finder {
 	}
 }
 
-// name remembers what a record of the remote names.
+// name remembers the content that a remote record names.
 func (t *finder) name(rec *cache.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,12 +94,12 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 	return found
 }
 
-// listed leaves those that a list of all records names. A list may be old: what
-// is missing in it is a miss, that the next question mends.
+// listed keeps the actions that a list of all records contains. A list may be
+// stale: a record that is not in it yet is a miss now and found the next time.
 func (t *finder) listed(ctx context.Context, ids []digest.ActionID, ask []int) []int {
 	there, err := t.List(ctx)
 	if err != nil {
-		return ask // one by one then
+		return ask // cheaper one by one
 	}
 	all := make(map[digest.ActionID]bool, len(there))
 	for _, id := range there {
@@ -147,7 +147,7 @@ func (t *finder) isLost(id digest.ActionID) bool {
 	return t.lost[id]
 }
 
-// find returns the record of an action of which the remote has all content.
+// find returns the record of an action if the remote has all its content.
 func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, data, err := t.readRecord(ctx, id)
 	if err == nil {
@@ -166,7 +166,7 @@ func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, e
 	return nil, err
 }
 
-// readRecord reads a record as it is, whether or not its content is there.
+// readRecord reads a record whether or not its content exists.
 func (t *finder) readRecord(ctx context.Context, id digest.ActionID) (rec *cache.Record, data []byte, err error) {
 	if err := t.bucket.checkFormat(ctx, false); err != nil {
 		return nil, nil, err
@@ -184,7 +184,7 @@ func (t *finder) readRecord(ctx context.Context, id digest.ActionID) (rec *cache
 	return rec, data, err
 }
 
-// present makes sure that the remote has all that a record names.
+// present makes sure that the remote has everything that a record names.
 func (t *finder) present(ctx context.Context, rec *cache.Record) error {
 	for _, ref := range refsOf(rec) {
 		var err error
@@ -216,7 +216,7 @@ func (t *finder) presentBlob(ctx context.Context, ref cache.Ref) error {
 	return nil
 }
 
-// has returns cache.ErrNotFound unless an object of that size is there and was
+// has returns cache.ErrNotFound unless an object of that size exists and was
 // not found wrong.
 func (t *finder) has(ctx context.Context, key string, size int64) error {
 	if t.isBad(key) {

@@ -17,14 +17,14 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// folderObjects keeps objects as files below a folder, on a file system that
-// several machines may mount. Only whole files have the name of an object.
+// folderObjects keeps objects as files in a folder, on a file system that
+// several machines may mount. Only complete files have the name of an object.
 type folderObjects struct{ dir string }
 
-// unfinished is what the names of files begin with that are being written.
+// unfinished is the prefix of the names of files that are being written.
 const unfinished = ".unfinished-"
 
-// openFolder opens a folder, which is made unless it is for reading only.
+// openFolder opens a folder, and creates it unless the cache is read-only.
 func openFolder(dir string, readOnly bool) (objects, error) {
 	if readOnly {
 		_, err := os.Stat(dir)
@@ -72,7 +72,7 @@ func (f folderObjects) write(_ context.Context, key string, _ int64, create bool
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	// os.CreateTemp would keep the file from other users.
+	// os.CreateTemp would create the file for its owner only.
 	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf("%s%016x", unfinished, rand.Uint64()))
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f folderObjects) write(_ context.Context, key string, _ int64, create bool
 	return publish(temporary, name, create)
 }
 
-// publish gives a finished file its name.
+// publish gives a complete file its name.
 func publish(temporary, name string, create bool) error {
 	if !create {
 		return os.Rename(temporary, name)
@@ -102,8 +102,8 @@ func publish(temporary, name string, create bool) error {
 	case errors.Is(err, fs.ErrExist):
 		return errExists
 	}
-	// A file system without hard links: of two writers at once the last wins,
-	// and both write the same.
+	// On a file system without hard links, the last of two concurrent writers
+	// wins, and both write the same bytes.
 	if _, err := os.Lstat(name); err == nil {
 		return errExists
 	}
@@ -136,7 +136,7 @@ func (f folderObjects) list(ctx context.Context, prefix, after string, fn func(k
 
 func (folderObjects) close() {}
 
-// absent makes a missing file cache.ErrNotFound.
+// absent turns a missing file into cache.ErrNotFound.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return cache.ErrNotFound

@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
-// known is a folder beside the local cache with the records that the remote was
-// found to hold, so that plan knows them without asking. It holds what can be
-// asked again; whatever fails with it is not worth an error.
+// known is a folder next to the local cache with the records that were found in
+// the remote, so that plan knows them without network access. Everything in it
+// can be requested again, so its errors are ignored.
 type known struct {
 	dir      string
 	readOnly bool
@@ -40,7 +40,7 @@ func (k *known) lookup(id digest.ActionID) *cache.Record {
 	return rec
 }
 
-// add remembers a record by the bytes of its object.
+// add remembers a record as the bytes of its object.
 func (k *known) add(id digest.ActionID, data []byte) {
 	if k.readOnly {
 		return

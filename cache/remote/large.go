@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// chunkBytes is the size of the parts that a large object is fetched in,
-	// and chunksAhead how many of them are under way at a time.
+	// chunkBytes is the size of the parts in which a large object is fetched, and
+	// chunksAhead how many of them are in flight.
 	chunkBytes  = 8 << 20
 	chunksAhead = 4
-	// manyChunks is from how many bytes on that pays.
+	// manyChunks is the size from which that pays off.
 	manyChunks = 2 * chunkBytes
 )
 
-// fetchObject fetches an object of objects/ unless it is here. A negative size
-// is not known. What was fetched is kept when it is interrupted, also by the
-// end of the process, and continued.
+// fetchObject fetches an object of objects/ unless it is already in the local
+// cache. A negative size is unknown. A fetch that is interrupted, even by the
+// end of the process, is continued later.
 func (t *fetcher) fetchObject(ctx context.Context, root cache.Ref, id digest.ContentID, size int64) error {
 	if _, err := t.local.Has(ctx, id); err == nil {
 		return nil
@@ -43,7 +43,7 @@ func (t *fetcher) fetchObject(ctx context.Context, root cache.Ref, id digest.Con
 	}
 	want := cache.Ref{Kind: cache.Blob, ID: id, Size: size}
 	err = t.fill(ctx, in, want, key)
-	if errors.Is(err, cache.ErrCorrupt) { // on its way perhaps: once more from the start
+	if errors.Is(err, cache.ErrCorrupt) { // perhaps damaged on its way: once more from the start
 		if err = in.Reset(); err == nil {
 			err = t.fill(ctx, in, want, key)
 		}
@@ -54,7 +54,7 @@ func (t *fetcher) fetchObject(ctx context.Context, root cache.Ref, id digest.Con
 	return t.refuse(ctx, root, key, errors.Join(err, in.Close()))
 }
 
-// fill fetches what an ingest lacks and commits it.
+// fill fetches what an ingest still needs and commits it.
 func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key string) error {
 	if in.Offset() > want.Size {
 		if err := in.Reset(); err != nil {
@@ -77,7 +77,7 @@ func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key
 	return nil
 }
 
-// advance reads on to the end, or as far as it gets.
+// advance reads to the end, or as far as it can.
 func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	if size-in.Offset() > manyChunks {
 		return t.chunks(ctx, in, size, key)
@@ -106,7 +106,7 @@ type chunk struct {
 func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ahead := make(chan *chunk, chunksAhead-1) // one more is being written
+	ahead := make(chan *chunk, chunksAhead-1) // and one more is being written
 	free := make(chan []byte, chunksAhead+1)
 	go func() {
 		defer close(ahead)
@@ -141,7 +141,8 @@ func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key s
 	return ctx.Err()
 }
 
-// readChunk fills data from an offset on; what came before a failure is kept.
+// readChunk fills data from an offset on. What arrived before a failure is
+// kept.
 func (t *fetcher) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
 	got := 0
 	return t.bucket.readRange(ctx, key, func() (int64, int64) { return offset + int64(got), int64(len(data) - got) }, func(r io.Reader, _ int64) error {

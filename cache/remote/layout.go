@@ -23,8 +23,8 @@ func packKey(id digest.ContentID) string    { return keyOf(packsName, id.String(
 func closureKey(id digest.ContentID) string { return keyOf(closuresName, id.String()) }
 func actionKey(id digest.ActionID) string   { return keyOf(actionsName, id.String()) }
 
-// actionOf returns the action that a key names; other keys, such as those of
-// unfinished files, are none.
+// actionOf returns the action that a key names, and false for other keys, such
+// as those of unfinished files.
 func actionOf(key string) (digest.ActionID, bool) {
 	rest, ok := strings.CutPrefix(key, actionsName+"/")
 	if !ok || len(rest) < 3 {

@@ -11,7 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
-// link is the two caches and the way between them, as all parts of a Tier know it.
+// link is the two caches and the connection between them, shared by all parts
+// of a Tier.
 type link struct {
 	local  *disk.Cache
 	loc    Location
@@ -26,14 +27,14 @@ type link struct {
 	busy map[digest.ContentID]chan struct{}
 }
 
-// warn tells the person of one kind of trouble, once.
+// warn reports each kind of trouble once.
 func (t *link) warn(kind, format string, args ...any) {
 	if _, told := t.warned.LoadOrStore(kind, true); !told && t.opts.Warn != nil {
 		t.opts.Warn(fmt.Sprintf(format, args...))
 	}
 }
 
-// trouble counts and tells what went wrong beside the work, which goes on.
+// trouble counts and reports a failure that does not stop the work.
 func (t *link) trouble(ctx context.Context, doing string, err error) {
 	if ctx.Err() != nil {
 		return
@@ -45,11 +46,11 @@ func (t *link) trouble(ctx context.Context, doing string, err error) {
 	case errors.Is(err, errCredentials):
 		t.warn("denied "+doing, "remote cache %s: %s is not allowed, and not tried any more: %v", t.loc, doing, err)
 	default:
-		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run goes on without (more of this is only counted)", t.loc, doing, err)
+		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run continues without it (later failures are only counted)", t.loc, doing, err)
 	}
 }
 
-// slot takes one of the places for transfers.
+// slot takes one of the slots for transfers.
 func (t *link) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case t.slots <- struct{}{}:
@@ -59,7 +60,7 @@ func (t *link) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// alone makes work on one root wait for other work on it.
+// alone makes work on a root wait for other work on the same root.
 func (t *link) alone(ctx context.Context, id digest.ContentID) (release func(), err error) {
 	for {
 		t.mu.Lock()

@@ -13,11 +13,11 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Location is where a remote cache is. The zero value is nowhere.
+// Location is where a remote cache is. The zero value means no remote cache.
 type Location struct {
 	u  *url.URL
 	s3 s3Options
-	// ReadOnly says that nothing is to be written there.
+	// ReadOnly says that nothing may be written there.
 	ReadOnly bool
 }
 
@@ -28,17 +28,18 @@ var schemes = map[string]string{
 	"file": "file:///folder",
 }
 
-// secretWords are parts of the names of parameters that hold secrets, which do
-// not belong in an address.
+// secretWords occur in the names of parameters that hold secrets, which do not
+// belong in a URL.
 var secretWords = []string{"secret", "password", "token", "signature", "access_key", "accesskey", "credential"}
 
-// ParseLocation reads the address of a remote cache: scheme, bucket, prefix and
-// the options of the scheme, or the absolute path of a folder. The option
-// mode=read opens it for reading only.
+// ParseLocation reads the URL of a remote cache: scheme, bucket, prefix and the
+// options of the scheme, or the absolute path of a folder. The option mode=read
+// opens it for reading only.
 func ParseLocation(text string) (Location, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error of url.Parse tells all of the text.
+		// The error of url.Parse is not used: it quotes the whole URL, which may hold
+		// secrets.
 		return Location{}, errors.New("the address of the remote cache is not a URL; write for example " + schemes["s3"])
 	}
 	if u.Scheme == "" && path.IsAbs(u.Path) {
@@ -46,7 +47,7 @@ func ParseLocation(text string) (Location, error) {
 	}
 	l := Location{u: u}
 	if u.User != nil {
-		return Location{}, fmt.Errorf("remote cache %s: an address holds no user or password; credentials come from the environment", l)
+		return Location{}, fmt.Errorf("remote cache %s: the URL must not contain a user or password; credentials come from the environment", l)
 	}
 	if err := l.checkScheme(); err != nil {
 		return Location{}, err
@@ -57,12 +58,12 @@ func ParseLocation(text string) (Location, error) {
 		l.ReadOnly = true
 	case "", "read-write":
 	default:
-		return Location{}, fmt.Errorf("remote cache %s: mode %q is neither read nor read-write", l, mode)
+		return Location{}, fmt.Errorf("remote cache %s: mode is %q; it must be read or read-write", l, mode)
 	}
 	q.Del("mode")
 	for name := range q {
 		if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(strings.ToLower(name), w) }) {
-			return Location{}, fmt.Errorf("remote cache %s: %s looks like a secret and does not belong in an address; credentials come from the environment", l, name)
+			return Location{}, fmt.Errorf("remote cache %s: %s looks like a secret, which does not belong in a URL; credentials come from the environment", l, name)
 		}
 	}
 	u.RawQuery = q.Encode()
@@ -76,7 +77,7 @@ func (l Location) checkScheme() error {
 	example, ok := schemes[l.u.Scheme]
 	switch {
 	case l.u.Scheme == "azblob":
-		return fmt.Errorf("remote cache %s: Azure Blob Storage is not supported any more; put a gateway that speaks S3 before it, such as versitygw azure, "+
+		return fmt.Errorf("remote cache %s: Azure Blob Storage is no longer supported; use an S3 gateway such as versitygw azure, "+
 			"and write s3://container/prefix?endpoint=…, or mount it (blobfuse2) and write the folder, such as /mnt/container/prefix", l)
 	case !ok:
 		return fmt.Errorf("remote cache %s: the scheme %q is not one of s3, gs, file; write for example %s", l, l.u.Scheme, schemes["s3"])
@@ -90,10 +91,10 @@ func (l Location) checkScheme() error {
 	return nil
 }
 
-// IsZero reports whether l is nowhere.
+// IsZero reports whether l is the zero value.
 func (l Location) IsZero() bool { return l.u == nil }
 
-// String returns the address without its options.
+// String returns the URL without its options.
 func (l Location) String() string {
 	if l.u == nil {
 		return "none"
@@ -102,14 +103,13 @@ func (l Location) String() string {
 	return bare.String()
 }
 
-// id tells locations apart, in the name of a folder. The endpoint belongs to
-// it: two servers may have a bucket of one name.
+// id identifies a location, for the name of a folder. The endpoint is part of
+// it: two servers may have buckets of the same name.
 func (l Location) id() string {
 	return digest.Of([]byte(l.String() + "\n" + l.u.Query().Get("endpoint"))).String()[:16]
 }
 
-// open connects. Nothing is asked of the store yet, but credentials are looked
-// for.
+// open connects. It sends no request yet, but fails early without credentials.
 func (l Location) open(ctx context.Context) (objects, error) {
 	if l.u.Scheme == "file" {
 		return openFolder(filepath.FromSlash(l.u.Path), l.ReadOnly)

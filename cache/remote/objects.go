@@ -5,24 +5,24 @@ import (
 	"io"
 )
 
-// objects is a connection to a place where objects are kept. Each method tries
-// once; a missing object is cache.ErrNotFound, or an error that classify knows
-// as that. It is safe for concurrent use.
+// objects is a connection to a bucket. Each method makes one attempt. A missing
+// object is cache.ErrNotFound, or an error that classify recognises as such. It
+// is safe for concurrent use.
 type objects interface {
 	// stat returns the size of an object.
 	stat(ctx context.Context, key string) (int64, error)
-	// open reads an object from an offset on, up to its end if length is
-	// negative. whole is the size of all of it.
+	// open reads an object from an offset on, to its end if length is negative.
+	// whole is the size of the whole object.
 	open(ctx context.Context, key string, offset, length int64) (r io.ReadCloser, whole int64, err error)
-	// write stores what fill gives, which is size bytes, and nothing when fill
-	// fails. With create it fails if the object is there already.
+	// write stores the size bytes that fill provides, and nothing if fill fails.
+	// With create, it fails if the object exists already.
 	write(ctx context.Context, key string, size int64, create bool, fill func(io.Writer) error) error
 	// remove deletes an object.
 	remove(ctx context.Context, key string) error
-	// list calls fn with names that start with prefix and come after another
-	// one, in order, and reports whether there may be more after the last.
+	// list calls fn with the names that start with prefix and sort after another
+	// one, in order, and reports whether there may be more.
 	list(ctx context.Context, prefix, after string, fn func(key string)) (more bool, err error)
-	// close lets go of idle connections.
+	// close closes idle connections.
 	close()
 }
 
@@ -33,7 +33,7 @@ type Objects struct {
 	conn objects
 }
 
-// OpenObjects connects to a location, of which credentials are looked for.
+// OpenObjects connects to a location.
 func OpenObjects(ctx context.Context, loc Location) (*Objects, error) {
 	conn, err := loc.open(ctx)
 	if err != nil {
@@ -54,13 +54,13 @@ func (r *Objects) Open(ctx context.Context, name string, offset int64) (io.ReadC
 	return body, r.error(ctx, err)
 }
 
-// Close lets go of the connection.
+// Close closes the connection.
 func (r *Objects) Close() error {
 	r.conn.close()
 	return nil
 }
 
-// error is one of this package for one of a driver.
+// error turns a driver's error into one of this package.
 func (r *Objects) error(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

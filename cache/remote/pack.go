@@ -15,16 +15,16 @@ import (
 
 const (
 	packHeader = "mleflow pack 1\n"
-	// smallObject is the greatest size of an object that goes into a pack.
-	// Larger ones fill the network by themselves.
+	// smallObject is the largest size of an object that goes into a pack. Larger
+	// objects use the bandwidth well by themselves.
 	smallObject = 256 << 10
-	// packBytes is how large packs get, and packObjects how many objects they
-	// hold at most.
+	// packBytes is the size at which a pack is complete, and packObjects the most
+	// objects it may hold.
 	packBytes   = 32 << 20
 	packObjects = 16 << 10
 )
 
-// object is what a pack's index says of one.
+// object is an entry in the index of a pack.
 type object struct {
 	id   digest.ContentID
 	size int64
@@ -44,15 +44,14 @@ func encodeIndex(objects []object) ([]byte, digest.ContentID) {
 	return buf, digest.Of(buf)
 }
 
-// readIndex reads the first part of the pack id; a wrong one is
-// cache.ErrCorrupt.
+// readIndex reads the index of the pack id. An invalid one is cache.ErrCorrupt.
 func readIndex(r *bufio.Reader, id digest.ContentID) ([]object, error) {
 	hash := digest.NewWriter()
 	var objects []object
 	for n := 0; ; n++ {
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
-			return nil, fmt.Errorf("%w: its index does not end", cache.ErrCorrupt)
+			return nil, fmt.Errorf("%w: its index is incomplete", cache.ErrCorrupt)
 		}
 		if err != nil {
 			return nil, err
@@ -61,15 +60,15 @@ func readIndex(r *bufio.Reader, id digest.ContentID) ([]object, error) {
 		text := string(line[:len(line)-1])
 		switch {
 		case n == 0 && text+"\n" != packHeader:
-			return nil, fmt.Errorf("%w: it is no pack", cache.ErrCorrupt)
+			return nil, fmt.Errorf("%w: it is not a pack", cache.ErrCorrupt)
 		case n == 0:
 		case text == "":
 			if hash.ID() != id {
-				return nil, fmt.Errorf("%w: its index is not the one of its name", cache.ErrCorrupt)
+				return nil, fmt.Errorf("%w: its index does not match its name", cache.ErrCorrupt)
 			}
 			return objects, nil
 		case n > packObjects:
-			return nil, fmt.Errorf("%w: it holds too many objects", cache.ErrCorrupt)
+			return nil, fmt.Errorf("%w: it contains too many objects", cache.ErrCorrupt)
 		default:
 			o, err := parseObject(text)
 			if err != nil {
@@ -83,7 +82,7 @@ func readIndex(r *bufio.Reader, id digest.ContentID) ([]object, error) {
 func parseObject(text string) (o object, err error) {
 	size, id, ok := strings.Cut(text, " ")
 	if !ok {
-		return o, fmt.Errorf("line %q is not understood", text)
+		return o, fmt.Errorf("line %q is invalid", text)
 	}
 	if o.size, err = strconv.ParseInt(size, 10, 64); err != nil {
 		return o, err

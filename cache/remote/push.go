@@ -80,7 +80,7 @@ func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) error {
 	return err
 }
 
-// pushTree stores a tree with all that is below it, and then its marker.
+// pushTree stores a tree with everything below it, and then its marker.
 func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(2 * t.opts.Transfers)
@@ -105,8 +105,8 @@ func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 	return nil
 }
 
-// maxSeen bounds the memory of a packer. A tree of more objects may have some of
-// them in two packs.
+// maxSeen limits the memory of a packer. A tree with more objects may store
+// some of them in two packs.
 const maxSeen = 1 << 20
 
 // packer walks a tree and stores its objects, the small ones in packs.
@@ -136,7 +136,7 @@ func (p *packer) tree(ctx context.Context, ref cache.Ref) error {
 	})
 }
 
-// add stores an object, or notes it for a pack, and reports whether it is new.
+// add stores an object, or queues it for a pack, and reports whether it is new.
 func (p *packer) add(ctx context.Context, o object) bool {
 	if p.seen[o.id] {
 		return false
@@ -159,7 +159,7 @@ func (p *packer) add(ctx context.Context, o object) bool {
 	return true
 }
 
-// flush stores the objects noted as a pack.
+// flush stores the queued objects as a pack.
 func (p *packer) flush(ctx context.Context) {
 	if len(p.objects) == 0 {
 		return
@@ -201,7 +201,7 @@ func (t *pusher) contents(header []byte, objects []object) func(context.Context,
 	}
 }
 
-// localReader marks the errors of reading here.
+// localReader marks the errors of local reads.
 type localReader struct{ r io.Reader }
 
 func (l localReader) Read(p []byte) (int, error) {
@@ -212,12 +212,12 @@ func (l localReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// askFirst is from how many bytes on it is cheaper to ask whether an object is
-// there than to send it on condition that it is not.
+// askFirst is the size from which it is cheaper to ask whether an object exists
+// than to send it with a condition.
 const askFirst = 1 << 20
 
-// store writes an object unless it is there already, in the right size and not
-// known to be wrong.
+// store writes an object unless it exists already with the right size and is
+// not known to be wrong.
 func (t *pusher) store(ctx context.Context, key string, size int64, fill func(context.Context, io.Writer) error) error {
 	release, err := t.slot(ctx)
 	if err != nil {
@@ -237,7 +237,8 @@ func (t *pusher) store(ctx context.Context, key string, size int64, fill func(co
 	}
 	err = t.bucket.put(ctx, key, size, replace, fill)
 	if errors.Is(err, errExists) {
-		// By another writer, or by an attempt whose answer was lost.
+		// The object was written by another process, or by an attempt whose answer
+		// was lost.
 		n, sizeErr := t.bucket.size(ctx, key)
 		if sizeErr != nil || n == size {
 			return sizeErr
@@ -250,8 +251,8 @@ func (t *pusher) store(ctx context.Context, key string, size int64, fill func(co
 	return err
 }
 
-// pushRecord stores the record itself. One that is there with the same outputs
-// is left alone; otherwise the last writer wins.
+// pushRecord stores the record itself. One that exists with the same outputs is
+// left as it is; otherwise the last writer wins.
 func (t *pusher) pushRecord(ctx context.Context, rec *cache.Record) error {
 	data, err := encodeRecord(rec)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// pushers is how many results are stored in the remote at a time; the objects
+// pushers is how many results are stored in the remote at a time. The objects
 // of all of them share the Tier's transfers.
 const pushers = 2
 
@@ -20,11 +20,12 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*cache.Record
-	// pending counts those that wait or are being stored, by workers.
+	// pending counts results that wait or are being stored, by pushers.
 	pending, workers int
-	// failed counts results that are given up.
+	// failed counts results that were given up.
 	failed int
-	// idle is closed when nothing is pending; nil while nothing does.
+	// idle is closed when nothing is pending; it is nil while nobody waits for
+	// that.
 	idle chan struct{}
 }
 
@@ -80,7 +81,8 @@ func (q *queue) done(err error) {
 	}
 }
 
-// wait returns how many results are not stored when all is done or ctx ends.
+// wait returns how many results are not stored once nothing is pending or ctx
+// ends.
 func (q *queue) wait(ctx context.Context) int {
 	q.mu.Lock()
 	idle := q.idle

@@ -9,9 +9,9 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
-// Reader is a Tier for those who take results out: what the local cache lacks
-// is looked up in the remote and fetched when it is read. Nothing is stored in
-// the remote.
+// Reader is a Tier for commands that only read results. What the local cache
+// does not have is looked up in the remote and fetched when it is read. Nothing
+// is stored in the remote.
 type Reader struct{ *Tier }
 
 var (
@@ -26,7 +26,8 @@ func NewReader(local *disk.Cache, loc Location, opts Options) Reader {
 	return Reader{New(local, loc, opts)}
 }
 
-// Lookup implements cache.Index. It asks the remote for what is not known here.
+// Lookup implements cache.Index. It asks the remote for records that are not in
+// the local cache.
 func (r Reader) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, err := r.Tier.Lookup(ctx, id)
 	if !errors.Is(err, cache.ErrNotFound) {

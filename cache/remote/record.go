@@ -13,7 +13,7 @@ import (
 
 const (
 	actionHeader = "mleflow action 1\n"
-	// maxRecord is the greatest size of a stored record.
+	// maxRecord is the largest size of a stored record.
 	maxRecord = 64 << 20
 )
 
@@ -31,7 +31,7 @@ func encodeRecord(rec *cache.Record) ([]byte, error) {
 	return sealText(data), nil
 }
 
-// decodeRecord reads the record of an action; one that is not whole, or of
+// decodeRecord reads the record of an action. An incomplete one, or that of
 // another action, is cache.ErrCorrupt.
 func decodeRecord(id digest.ActionID, data []byte) (*cache.Record, error) {
 	body, err := unseal(data, actionHeader)
@@ -54,7 +54,8 @@ func decodeRecord(id digest.ActionID, data []byte) (*cache.Record, error) {
 	return rec, nil
 }
 
-// refsOf returns the content that a record names, each once, in a fixed order.
+// refsOf returns the content that a record names, each reference once, in a
+// fixed order.
 func refsOf(rec *cache.Record) []cache.Ref {
 	var refs []cache.Ref
 	for _, name := range slices.Sorted(maps.Keys(rec.Outputs)) {
@@ -66,7 +67,7 @@ func refsOf(rec *cache.Record) []cache.Ref {
 	return refs
 }
 
-// copyRecord returns a record that shares nothing the caller may change.
+// copyRecord returns a deep copy, so that callers may change theirs.
 func copyRecord(rec *cache.Record) *cache.Record {
 	other := *rec
 	other.Fields = slices.Clone(rec.Fields)

@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// patience says how long to bear with a store that fails.
+// patience is how long a failing store is tolerated.
 type patience struct {
-	// attempts is how often an operation is tried.
+	// attempts is how often an operation is attempted.
 	attempts int
-	// base is the wait after the first failure; it doubles up to most. Each
-	// wait is drawn between half of that and all of it.
+	// base is the wait after the first failure. It doubles up to most. Each wait
+	// is drawn at random between half of that and all of it, so that clients do
+	// not retry in step.
 	base, most time.Duration
-	// stall is how long an attempt may go without a byte.
+	// stall is how long an attempt may take without receiving a byte.
 	stall time.Duration
-	// strikes is how many operations in a row fail before nothing is asked for
-	// a time of pause.
+	// strikes is how many consecutive operations fail before no request is sent
+	// for the duration of pause.
 	strikes int
 	pause   time.Duration
 }
@@ -50,17 +51,16 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// breaker keeps a store that is down from being asked a hundred thousand
-// times.
+// breaker prevents a hundred thousand requests to a store that is down.
 type breaker struct {
 	mu      sync.Mutex
 	strikes int
 	until   time.Time
-	// fatal is why nothing is asked any more; fatalWrite the same of writing.
+	// fatal is why no request is sent any more; fatalWrite is the same for writes.
 	fatal, fatalWrite error
 }
 
-// open returns why the store is not to be asked now, or nil.
+// open returns why no request may be sent now, or nil.
 func (b *breaker) open(writing bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *breaker) open(writing bool) error {
 	return nil
 }
 
-// note counts how an operation ended.
+// note records the result of an operation.
 func (b *breaker) note(p patience, err error, writing bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +93,7 @@ func (b *breaker) note(p patience, err error, writing bool) {
 	}
 }
 
-// watchdog ends a context when nothing was heard for a while.
+// watchdog ends a context when nothing has been received for a while.
 type watchdog struct {
 	t     *time.Timer
 	limit time.Duration
@@ -103,11 +103,11 @@ type watchdog struct {
 func watch(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watchdog{limit: limit, stop: cancel}
-	w.t = time.AfterFunc(limit, func() { cancel(fmt.Errorf("no byte came for %s", limit)) })
+	w.t = time.AfterFunc(limit, func() { cancel(fmt.Errorf("no data received for %s", limit)) })
 	return ctx, w
 }
 
-// heard puts the end off.
+// heard restarts the timer.
 func (w *watchdog) heard() { w.t.Reset(w.limit) }
 
 func (w *watchdog) end() {

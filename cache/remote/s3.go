@@ -17,15 +17,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// s3Objects is a bucket of S3, or of a server that speaks its protocol.
+// s3Objects is a bucket of S3, or of a server with the same protocol.
 type s3Objects struct {
 	core           *minio.Core
 	transport      *http.Transport
 	bucket, prefix string
-	// headers belong to every object that is written.
+	// headers are sent with every object that is written.
 	headers map[string]string
-	// unconditional says that the server takes a condition on a write for
-	// something else.
+	// unconditional says that the server misinterprets conditional writes.
 	unconditional bool
 }
 
@@ -54,20 +53,21 @@ func (s *s3Objects) open(ctx context.Context, key string, offset, length int64) 
 	return r, whole, nil
 }
 
-// wholeSize reads "bytes 5-9/100", of which the first must be what was asked
-// for: a server that ignores ranges answers with other bytes.
+// wholeSize parses "bytes 5-9/100". The first number must be the requested
+// offset: a server that ignores ranges returns other bytes.
 func wholeSize(text string, offset int64) (int64, error) {
 	where, size, _ := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	first, _, _ := strings.Cut(where, "-")
 	whole, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || first != strconv.FormatInt(offset, 10) {
-		return 0, fmt.Errorf("bytes from %d on were asked for, and the server answers with Content-Range %q", offset, text)
+		return 0, fmt.Errorf("requested bytes from %d on, but the server returned Content-Range %q", offset, text)
 	}
 	return whole, nil
 }
 
-// partBytes is the least size of a part of a large upload, maxParts how many a
-// store takes, and partsAhead how many of an upload are sent at a time.
+// partBytes is the smallest size of a part of a large upload, maxParts the most
+// parts that a store accepts, and partsAhead how many parts of an upload are
+// sent at a time.
 const (
 	partBytes  = 8 << 20
 	maxParts   = 9000
@@ -85,12 +85,12 @@ func (s *s3Objects) write(ctx context.Context, key string, size int64, create bo
 	}
 	opts := s.condition(create)
 	opts.UserMetadata = s.headers
-	opts.DisableContentSha256 = true // it is given
+	opts.DisableContentSha256 = true // known
 	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data.Bytes()), int64(data.Len()), "", sha256Hex(data.Bytes()), opts)
 	return err
 }
 
-// condition makes a write fail if the object is there already.
+// condition makes a write fail if the object exists already.
 func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
 	if create && !s.unconditional {
 		opts.SetMatchETagExcept("*")
@@ -98,8 +98,8 @@ func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
 	return opts
 }
 
-// sha256Hex is signed with the bytes, so that the server refuses what the
-// network has changed.
+// sha256Hex is signed together with the request, so that the server rejects
+// bytes that changed on the network.
 func sha256Hex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -118,22 +118,22 @@ func (s *s3Objects) upload(ctx context.Context, name string, part int64, create 
 	if err == nil {
 		u.send()
 	}
-	if other := group.Wait(); other != nil { // which fill may have failed of, too
+	if other := group.Wait(); other != nil { // which may also be why fill failed
 		err = other
 	}
 	if err == nil {
 		_, err = s.core.CompleteMultipartUpload(ctx, s.bucket, name, id, u.parts(), s.condition(create))
 	}
 	if err != nil {
-		// Not by the context of the upload, which may have ended.
+		// The upload's context may have ended, so it is not used here.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = s.core.AbortMultipartUpload(ctx, s.bucket, name, id) // else the rules of the bucket remove it
+		_ = s.core.AbortMultipartUpload(ctx, s.bucket, name, id) // otherwise the bucket's lifecycle rules remove it
 	}
 	return err
 }
 
-// upload cuts what is written to it into parts and sends them.
+// upload splits what is written to it into parts and sends them.
 type upload struct {
 	s        *s3Objects
 	ctx      context.Context // of the one call of s3Objects.upload
@@ -159,7 +159,7 @@ func (u *upload) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send sends the part that was filled, while the next one is.
+// send sends the filled part while the next one is being filled.
 func (u *upload) send() {
 	if len(u.part) == 0 {
 		return
@@ -180,7 +180,7 @@ func (u *upload) send() {
 	}
 }
 
-// parts are those that were sent, when all of them are.
+// parts returns the parts once all of them are sent.
 func (u *upload) parts() []minio.CompletePart {
 	list := make([]minio.CompletePart, len(u.sent))
 	for i, part := range u.sent {
@@ -193,7 +193,7 @@ func (s *s3Objects) remove(ctx context.Context, key string) error {
 	return s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
 }
 
-// listed is how many names a server gives at a time.
+// listed is how many names a server returns at a time.
 const listed = 1000
 
 func (s *s3Objects) list(ctx context.Context, prefix, after string, fn func(key string)) (bool, error) {

@@ -16,11 +16,11 @@ import (
 	"gopkg.in/ini.v1"
 )
 
-// googleKeys says where the credentials of Google Cloud Storage come from.
-const googleKeys = "make an HMAC key (gcloud storage hmac create SERVICE_ACCOUNT) and give it as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
-	"or in a profile of ~/.aws/credentials that the option profile names"
+// googleKeys says how to get credentials for Google Cloud Storage.
+const googleKeys = "create an HMAC key (gcloud storage hmac create SERVICE_ACCOUNT) and set it as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
+	"or in a profile of ~/.aws/credentials, named by the option profile"
 
-// provider returns where credentials come from, in the order of AWS's tools.
+// provider returns the source of credentials, in the same order as AWS's tools.
 func (o s3Options) provider() credentials.Provider {
 	if o.anonymous {
 		return &credentials.Static{Value: credentials.Value{SignerType: credentials.SignatureAnonymous}}
@@ -46,7 +46,7 @@ func (o s3Options) provider() credentials.Provider {
 	return &assumedRole{base: credentials.New(first), options: credentials.STSAssumeRoleOptions{RoleARN: o.role, Location: o.region}}
 }
 
-// firstProvider gives what the first of several has.
+// firstProvider returns the credentials of the first provider that has any.
 type firstProvider struct {
 	from    []credentials.Provider
 	missing string
@@ -77,8 +77,8 @@ func (f *firstProvider) Retrieve() (credentials.Value, error) { return f.Retriev
 // IsExpired implements credentials.Provider.
 func (f *firstProvider) IsExpired() bool { return f.used == nil || f.used.IsExpired() }
 
-// machineRole is the role of the pod, the task or the machine. What is not
-// there is not waited for.
+// machineRole is the role of the pod, the task or the machine. A metadata
+// service that does not exist is not waited for.
 func machineRole(region string) credentials.Provider {
 	role := &credentials.IAM{Region: region, Endpoint: os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), Client: &http.Client{
 		Timeout:   10 * time.Second,
@@ -96,7 +96,7 @@ func machineRole(region string) credentials.Provider {
 	return role
 }
 
-// assumedRole is a role that other credentials may take on.
+// assumedRole is a role that is assumed with other credentials.
 type assumedRole struct {
 	credentials.Expiry
 	base    *credentials.Credentials
@@ -124,7 +124,7 @@ func (a *assumedRole) RetrieveWithCredContext(cc *credentials.CredContext) (cred
 // Retrieve implements credentials.Provider.
 func (a *assumedRole) Retrieve() (credentials.Value, error) { return a.RetrieveWithCredContext(nil) }
 
-// stsEndpoint is where roles of a region are taken on.
+// stsEndpoint is where roles of a region are assumed.
 func stsEndpoint(region string) string {
 	host := "https://sts." + region + ".amazonaws.com"
 	if strings.HasPrefix(region, "cn-") {
@@ -133,7 +133,7 @@ func stsEndpoint(region string) string {
 	return cmp.Or(os.Getenv("AWS_ENDPOINT_URL_STS"), host)
 }
 
-// profileProvider gives the credentials of a profile of AWS's tools: keys,
+// profileProvider returns the credentials of a profile of AWS's tools: keys,
 // single sign-on, credential_process, or a role.
 type profileProvider struct {
 	name, region string
@@ -169,10 +169,10 @@ func (p *profileProvider) provider() (credentials.Provider, error) {
 	case role == "" && keys["login_session"] == "" || source == p.name && keys["aws_access_key_id"] != "" && p.depth > 0:
 		return &credentials.FileAWSCredentials{Profile: p.name}, nil
 	case p.depth > 4:
-		return nil, fmt.Errorf("profile %s: its source_profile leads in a circle", p.name)
+		return nil, fmt.Errorf("profile %s: its source_profile refers back to itself", p.name)
 	case keys["mfa_serial"] != "", role == "":
-		return nil, fmt.Errorf("profile %q asks for what is not supported here; let AWS's tool answer: give it the line credential_process = aws configure export-credentials --profile NAME, "+
-			"or set what aws configure export-credentials --format env prints", p.name)
+		return nil, fmt.Errorf("profile %q uses a setting that is not supported here; add the line credential_process = aws configure export-credentials --profile NAME to a profile, "+
+			"or set the variables that aws configure export-credentials --format env prints", p.name)
 	case keys["web_identity_token_file"] != "":
 		pod := &credentials.IAM{Region: region}
 		pod.EKSIdentity.TokenFile, pod.EKSIdentity.RoleARN, pod.EKSIdentity.RoleSessionName = keys["web_identity_token_file"], role, keys["role_session_name"]
@@ -184,15 +184,15 @@ func (p *profileProvider) provider() (credentials.Provider, error) {
 	default:
 		base = machineRole(region)
 	}
-	first := &firstProvider{from: []credentials.Provider{base}, missing: fmt.Sprintf("the role of profile %q has nobody who takes it on", p.name)}
+	first := &firstProvider{from: []credentials.Provider{base}, missing: fmt.Sprintf("no credentials to assume the role of profile %q", p.name)}
 	return &assumedRole{base: credentials.New(first), options: credentials.STSAssumeRoleOptions{
 		RoleARN: role, RoleSessionName: keys["role_session_name"], ExternalID: keys["external_id"], Location: region,
 	}}, nil
 }
 
-// awsProfile returns what the files of AWS's tools say of a profile, by default
-// that of AWS_PROFILE; the file of credentials wins. Files that are missing or
-// damaged say nothing: whoever needs the credentials finds out.
+// awsProfile returns the settings of a profile, by default that of AWS_PROFILE.
+// The credentials file takes precedence over the config file. Missing and
+// damaged files count as empty; using the credentials reports the error.
 func awsProfile(name string) map[string]string {
 	name = cmp.Or(name, os.Getenv("AWS_PROFILE"), "default")
 	home, _ := os.UserHomeDir()

@@ -46,7 +46,7 @@ func TestCredentials(t *testing.T) {
 		{"role", nil, s3Options{role: "arn:role:b"}, "file+arn:role:b", ""},
 		{"chain", nil, s3Options{profile: "chain"}, "base+arn:role:a", ""},
 		{"role of a role", nil, s3Options{profile: "chain", role: "arn:role:b"}, "base+arn:role:a+arn:role:b", ""},
-		{"circle", nil, s3Options{profile: "circle"}, "", "leads in a circle"},
+		{"circle", nil, s3Options{profile: "circle"}, "", "refers back to itself"},
 		{"second factor", nil, s3Options{profile: "second"}, "", "credential_process"},
 		{"no such profile", nil, s3Options{profile: "nobody"}, "", "no credentials were found"},
 	} {

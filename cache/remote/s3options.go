@@ -17,7 +17,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// s3Options are the options of an address, of which each may be empty.
+// s3Options are the options of a URL; each may be empty.
 type s3Options struct {
 	google                          bool
 	region, endpoint, profile, role string
@@ -26,10 +26,10 @@ type s3Options struct {
 	dualstack, fips, accelerate     bool
 }
 
-// googleEndpoint is where Google Cloud Storage speaks the protocol of S3.
+// googleEndpoint is where Google Cloud Storage offers the protocol of S3.
 const googleEndpoint = "https://storage.googleapis.com"
 
-// text and flags are the options of an address by name.
+// text and flags are the options of a URL by name.
 func (o *s3Options) text() map[string]*string {
 	return map[string]*string{
 		"region": &o.region, "endpoint": &o.endpoint, "profile": &o.profile, "role": &o.role,
@@ -44,12 +44,13 @@ func (o *s3Options) flags() map[string]*bool {
 	}
 }
 
-// withoutEffect are options of earlier versions that still may be given. What
-// is sent is signed with its SHA-256, which all servers know, so there are no
-// newer checksums to turn off; and how often to try again is decided here.
+// withoutEffect are options of earlier versions that are still accepted.
+// Everything that is sent is signed with its SHA-256, which all servers
+// support, so there are no newer checksums to turn off. Retries are decided in
+// this package.
 var withoutEffect = []string{"request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity", "awssdk"}
 
-// parseOptions reads the options of an address of a scheme.
+// parseOptions reads the options of a URL with a scheme.
 func parseOptions(scheme string, q url.Values) (s3Options, error) {
 	var o s3Options
 	text, flags := o.text(), o.flags()
@@ -63,15 +64,15 @@ func parseOptions(scheme string, q url.Values) (s3Options, error) {
 		value := q.Get(name)
 		switch {
 		case scheme == "file":
-			return o, fmt.Errorf("option %s: a folder has no options but mode", name)
+			return o, fmt.Errorf("option %s: the only option of a folder is mode", name)
 		case scheme == "gs" && (name == "access_id" || name == "private_key_path" || name == "google_access_id"):
-			return o, fmt.Errorf("option %s: keys of service accounts are not used any more; %s", name, googleKeys)
+			return o, fmt.Errorf("option %s: service account keys are no longer supported; %s", name, googleKeys)
 		case text[name] != nil:
 			*text[name] = value
 		case flags[name] != nil:
 			v, err := strconv.ParseBool(value)
 			if err != nil {
-				return o, fmt.Errorf("option %s: %q is neither true nor false", name, value)
+				return o, fmt.Errorf("option %s: %q must be true or false", name, value)
 			}
 			*flags[name] = *flags[name] || v
 		case !slices.Contains(withoutEffect, name):
@@ -90,18 +91,18 @@ func (o *s3Options) check() error {
 	case o.role != "" && !strings.HasPrefix(o.role, "arn:"):
 		return fmt.Errorf("option role: %q is not an ARN such as arn:aws:iam::123456789012:role/reader", o.role)
 	case o.google && (o.role != "" || o.accelerate || o.fips || o.dualstack):
-		return errors.New("the options role, accelerate, fips and dualstack are those of AWS")
+		return errors.New("the options role, accelerate, fips and dualstack work only with AWS")
 	case o.endpoint == "":
 		return nil
 	}
 	u, err := url.Parse(o.address(o.endpoint))
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("option endpoint: an address such as https://host:port is expected, without a path")
+		return errors.New("option endpoint: expected a URL such as https://host:port, without a path")
 	}
 	return nil
 }
 
-// address adds the scheme to an endpoint that has none.
+// address adds the scheme to an endpoint without one.
 func (o *s3Options) address(endpoint string) string {
 	switch {
 	case strings.Contains(endpoint, "://"):
@@ -112,7 +113,7 @@ func (o *s3Options) address(endpoint string) string {
 	return "https://" + endpoint
 }
 
-// resolved completes the options by the environment and the profile.
+// resolved fills in missing options from the environment and the profile.
 func (o s3Options) resolved() s3Options {
 	if o.google {
 		return o
@@ -123,7 +124,7 @@ func (o s3Options) resolved() s3Options {
 	return o
 }
 
-// open makes a client. It tries nothing again and reports nothing by itself.
+// open creates a client that neither retries nor logs.
 func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, error) {
 	o = o.resolved()
 	endpoint, err := url.Parse(o.address(cmp.Or(o.endpoint, o.awsEndpoint())))
@@ -131,7 +132,7 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 		return nil, errors.New("the endpoint is not a URL")
 	}
 	if o.endpoint != "" {
-		o.region = cmp.Or(o.region, "us-east-1") // what servers expect that have no regions
+		o.region = cmp.Or(o.region, "us-east-1") // servers without regions expect this one
 	}
 	transport, err := minio.DefaultTransport(endpoint.Scheme == "https")
 	if err != nil {
@@ -155,7 +156,7 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers(), unconditional: o.google}, nil
 }
 
-// awsEndpoint is that of AWS, which the client makes the region's.
+// awsEndpoint is that of AWS; the client inserts the region.
 func (o s3Options) awsEndpoint() string {
 	if o.fips {
 		return "s3-fips." + cmp.Or(o.region, "us-east-1") + ".amazonaws.com"
@@ -163,8 +164,8 @@ func (o s3Options) awsEndpoint() string {
 	return "s3.amazonaws.com"
 }
 
-// lookup says where the name of the bucket goes: before the host, unless that
-// is an IP address or the name would not fit the certificate.
+// lookup says whether the bucket's name goes before the host: it does, unless
+// the host is an IP address or the name would not match the certificate.
 func (o s3Options) lookup(endpoint *url.URL, bucket string) minio.BucketLookupType {
 	host := endpoint.Hostname()
 	if o.pathStyle || strings.Contains(bucket, ".") || net.ParseIP(host) != nil || host == "localhost" {
@@ -184,8 +185,7 @@ func (o s3Options) headers() map[string]string {
 	return headers
 }
 
-// checkCredentials finds out early, and with a clear message, that there are no
-// credentials at all.
+// checkCredentials reports missing credentials early, with a clear message.
 func checkCredentials(ctx context.Context, creds *credentials.Credentials) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// endMark starts the last line of a text that checks itself.
+// endMark starts the last line of a file that carries its own checksum.
 const endMark = "end "
 
-// sealText appends the line with the digest of all that is before it.
+// sealText appends a line with the digest of everything before it.
 func sealText(text []byte) []byte {
 	id := digest.Of(text)
 	text = append(text, endMark...)
@@ -20,12 +20,12 @@ func sealText(text []byte) []byte {
 	return append(text, '\n')
 }
 
-// unseal checks the last line and the first, and returns what is between.
+// unseal checks the last line and the first, and returns what is between them.
 func unseal(data []byte, header string) ([]byte, error) {
 	const tail = len(endMark) + 2*digest.Size + 1
 	cut := len(data) - tail
 	if cut < len(header) || !bytes.Equal(sealText(bytes.Clone(data[:cut])), data) {
-		return nil, fmt.Errorf("%w: its last line is not the digest of the rest", cache.ErrCorrupt)
+		return nil, fmt.Errorf("%w: its last line does not match the digest of the rest", cache.ErrCorrupt)
 	}
 	body, ok := bytes.CutPrefix(data[:cut], []byte(header))
 	if !ok {

@@ -2,28 +2,28 @@ package remote
 
 import "sync/atomic"
 
-// Stats are what a Tier did so far.
+// Stats are what a Tier has done.
 type Stats struct {
-	// Requests counts what was asked of the store, Retries how much of it
-	// again.
+	// Requests counts the requests to the store, and Retries how many of them were
+	// repeated.
 	Requests int64 `json:"requests"`
 	Retries  int64 `json:"retries"`
 	// BytesIn and BytesOut are what was transferred.
 	BytesIn  int64 `json:"bytes_in"`
 	BytesOut int64 `json:"bytes_out"`
-	// Hits counts the records found, Misses those that were asked for in vain.
+	// Hits counts the records that were found, Misses those that were not.
 	Hits   int64 `json:"hits"`
 	Misses int64 `json:"misses"`
-	// Fetched and Pushed count results brought here and stored there.
+	// Fetched and Pushed count results copied from and to the remote.
 	Fetched int64 `json:"fetched"`
 	Pushed  int64 `json:"pushed"`
-	// Corrupt counts objects that were not what their name says, Failed
-	// operations that were given up.
+	// Corrupt counts objects that did not match their name, Failed operations that
+	// were given up.
 	Corrupt int64 `json:"corrupt"`
 	Failed  int64 `json:"failed"`
 }
 
-// counters are Stats under way.
+// counters are Stats that are still counting.
 type counters struct {
 	requests, retries, bytesIn, bytesOut           atomic.Int64
 	hits, misses, fetched, pushed, corrupt, failed atomic.Int64

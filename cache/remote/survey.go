@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Records reads the records that the remote lists, of the actions that pick
-// picks. One that is wrong or vanished is counted and left out. A record may
-// lead to content that is not there.
+// Records reads the records in the remote of the actions that pick selects. One
+// that is wrong or has vanished is counted and left out. The content of a
+// record may not exist.
 func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]*cache.Record, error) {
 	ids, err := t.List(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]
 }
 
 // Unfetched returns how many bytes Pull would transfer for a record, and
-// whether the record is here already.
+// whether the record is in the local cache already.
 func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here bool, err error) {
 	if _, err := t.Cache.Lookup(ctx, rec.Action); err == nil {
 		return 0, true, nil
@@ -64,9 +64,9 @@ func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here 
 	return n, false, nil
 }
 
-// Unsent returns how many bytes of content Push would look after for a record,
-// and whether the remote has all of it already. Parts that are there are not
-// sent again and are counted all the same.
+// Unsent returns how many bytes of content Push would check for a record, and
+// whether the remote has all of it already. Parts that exist are not sent again
+// but counted.
 func (t *Tier) Unsent(ctx context.Context, rec *cache.Record) (n int64, there bool, err error) {
 	if _, _, err = t.finder.readRecord(ctx, rec.Action); err != nil && !isDamage(err) {
 		return 0, false, err

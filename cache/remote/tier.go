@@ -11,10 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
-// Options say how a Tier behaves.
+// Options configure a Tier.
 type Options struct {
-	// Warn is told, once for each kind of trouble, what goes wrong with the
-	// remote; nil is nobody.
+	// Warn, if set, is called once for each kind of trouble with the remote.
 	Warn func(text string)
 	// Transfers is how many objects are transferred at a time; 0 means 8.
 	Transfers int
@@ -22,8 +21,8 @@ type Options struct {
 	patience patience
 }
 
-// Tier is a local cache with a remote one behind it. All that it does not do
-// itself is the local cache's. It is safe for concurrent use.
+// Tier is a local cache with a remote one behind it. Methods that it does not
+// define are the local cache's. It is safe for concurrent use.
 type Tier struct {
 	*disk.Cache
 	*link
@@ -34,8 +33,8 @@ type Tier struct {
 
 var _ cache.Cache = (*Tier)(nil)
 
-// New returns a Tier. Nothing is asked of the remote until it is needed. The
-// local cache stays the caller's to close, after the Tier.
+// New returns a Tier. It sends no request until it has to. The caller closes
+// the local cache, after the Tier.
 func New(local *disk.Cache, loc Location, opts Options) *Tier {
 	if opts.Transfers <= 0 {
 		opts.Transfers = 8
@@ -69,7 +68,7 @@ func (t *Tier) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, er
 	return r, err
 }
 
-// OpenAt implements cache.RandomStore, as Open.
+// OpenAt implements cache.RandomStore, like Open.
 func (t *Tier) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
 	r, err := t.Cache.OpenAt(ctx, id)
 	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
@@ -78,7 +77,7 @@ func (t *Tier) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomRea
 	return r, err
 }
 
-// Has implements cache.Store, as Open.
+// Has implements cache.Store, like Open.
 func (t *Tier) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	size, err := t.Cache.Has(ctx, id)
 	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
@@ -87,7 +86,7 @@ func (t *Tier) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	return size, err
 }
 
-// Place implements cache.Placer, as Open.
+// Place implements cache.Placer, like Open.
 func (t *Tier) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
 	how, err := t.Cache.Place(ctx, ref, path, p)
 	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, ref.ID) {
@@ -96,9 +95,8 @@ func (t *Tier) Place(ctx context.Context, ref cache.Ref, path string, p cache.Pl
 	return how, err
 }
 
-// Lookup implements cache.Index, without asking the network: a record of the
-// local cache, or else one that the remote was known to hold when it was last
-// asked.
+// Lookup implements cache.Index without network access: it returns a record of
+// the local cache, or one that the remote was last known to have.
 func (t *Tier) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, err := t.Cache.Lookup(ctx, id)
 	if !errors.Is(err, cache.ErrNotFound) {
@@ -111,8 +109,8 @@ func (t *Tier) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, e
 	return nil, err
 }
 
-// Record implements cache.Index. The record and what it leads to are stored in
-// the remote in the background.
+// Record implements cache.Index. The record and its content are stored in the
+// remote in the background.
 func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 	if err := t.Cache.Record(ctx, rec); err != nil {
 		return err
@@ -123,41 +121,43 @@ func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 	return nil
 }
 
-// Find looks actions up here, and those that are not here in the remote. The
-// answer is nil for an action that neither has with all its content. What is
-// found in the remote is not fetched; see Fetch.
+// Find looks actions up in the local cache and, if they are not there, in the
+// remote. The result is nil for an action that neither has with all its
+// content. What is found in the remote is not fetched; see Fetch.
 func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
 	return t.finder.Find(ctx, ids)
 }
 
-// List returns the actions that the remote has a record of, in no order.
+// List returns the actions that the remote has a record of, in no particular
+// order.
 func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
 	return t.finder.List(ctx)
 }
 
-// Fetch brings here what records lead to, and records them here. It returns the
-// actions of which something could not be had; Find does not find them any
-// more, until they are stored anew. What is here already costs nothing.
+// Fetch fetches the content of records, and records them in the local cache. It
+// returns the actions whose content could not be fetched completely. Find does
+// not find these again until they are stored again. Content that is already in
+// the local cache costs nothing.
 func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
 	return t.fetcher.Fetch(ctx, recs)
 }
 
-// Pull is Fetch of one record, with the error.
+// Pull is Fetch for one record. It returns the error.
 func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
 	return t.fetcher.Pull(ctx, rec)
 }
 
-// Push stores a record of the local cache in the remote, with everything it
-// leads to. What is there already is not sent again.
+// Push stores a record of the local cache, with all its content, in the remote.
+// What exists there is not sent again.
 func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
 	return t.pusher.Push(ctx, rec)
 }
 
 // Finish waits until everything that was recorded is in the remote, or ctx
-// ends. It returns how many results are not there.
+// ends. It returns the number of results that are not.
 func (t *Tier) Finish(ctx context.Context) (left int) { return t.pusher.queue.wait(ctx) }
 
-// Close stops what is under way. It does not close the local cache.
+// Close stops all transfers. It does not close the local cache.
 func (t *Tier) Close() error {
 	t.pusher.queue.close()
 	if err := t.bucket.close(); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// walk makes sure that everything of a tree is here. missing is called for what
-// is not; for a directory it must have brought it when it returns. Without it
-// the first thing that lacks is cache.ErrNotFound.
+// walk makes sure that all of a tree is in the local cache. missing is called
+// for what is not; it must fetch a directory before it returns. Without
+// missing, the first object that is not there is cache.ErrNotFound.
 func (t *link) walk(ctx context.Context, root cache.Ref, missing func(cache.Ref) error) error {
 	w := walker{t: t, missing: missing, seen: make(map[digest.ContentID]bool)}
 	return w.object(ctx, root)
@@ -25,7 +25,7 @@ type walker struct {
 	seen map[digest.ContentID]bool
 }
 
-// object looks after one object and, if it is a directory, what is below it.
+// object checks one object and, if it is a directory, everything below it.
 func (w *walker) object(ctx context.Context, ref cache.Ref) error {
 	if ref.Kind == cache.Tree && w.seen[ref.ID] {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// assembler makes directories from records in order, and holds only those
-// between the root and the latest record.
+// assembler builds directories from sorted records. It holds only the
+// directories from the root to the latest record.
 type assembler struct {
 	ctx   context.Context // of one Build
 	store cache.Store
-	// open are the directories that are not complete, from the root on, and
-	// path is the key of the last of them, which ends with a zero byte.
+	// open are the directories that are not complete, starting at the root. path
+	// is the key of the last of them, and ends with a zero byte.
 	open []*dirWriter
 	path []byte
 }
@@ -71,7 +71,7 @@ func (a *assembler) put(e Entry) error {
 	d := a.open[len(a.open)-1]
 	if d.n > 0 && d.last == e.Name {
 		path := bytes.ReplaceAll(a.path, []byte{0}, []byte("/"))
-		return fmt.Errorf("%w: %q is there twice", ErrInvalid, string(path)+e.Name)
+		return fmt.Errorf("%w: %q occurs twice", ErrInvalid, string(path)+e.Name)
 	}
 	return d.add(a.ctx, a.store, e)
 }
@@ -98,7 +98,7 @@ func (a *assembler) close() {
 // written to the store.
 const heldEntries = 256
 
-// dirWriter writes one directory, whose entries come in order.
+// dirWriter writes one directory, whose entries arrive in order.
 type dirWriter struct {
 	name string
 	n    int64
@@ -118,7 +118,7 @@ func (d *dirWriter) add(ctx context.Context, store cache.Store, e Entry) error {
 	return d.write(ctx, store)
 }
 
-// write encodes what is held.
+// write encodes the held entries.
 func (d *dirWriter) write(ctx context.Context, store cache.Store) (err error) {
 	if d.in == nil {
 		if d.in, err = store.Ingest(ctx, ""); err != nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Builder assembles a tree from content that is in the store already, for
-// steps that stream files straight into it. The zero value is an empty tree.
+// Builder assembles a tree from content that is already in the store, for steps
+// that stream files straight into it. The zero value is an empty tree.
 //
-// It holds a bounded amount of memory, however many files are added and
-// however they are spread over folders: what exceeds it is sorted and written
-// to files without a name, which go when the Builder or the process does. It
+// It uses a limited amount of memory, however many files are added and however
+// they are spread over folders. Entries beyond the limit are sorted and written
+// to files without a name, which disappear with the Builder or the process. It
 // is not safe for concurrent use.
 type Builder struct {
-	// Work gives the folder for what exceeds the memory; nil stands for that
-	// of the system's temporary files.
+	// Work provides the folder for entries that exceed the memory; nil means the
+	// system's folder of temporary files.
 	Work cache.Workspace
-	// Memory is how many bytes to hold before they are written out; 0 stands
-	// for 32 MiB.
+	// Memory is how many bytes to hold before they are written out; 0 means 32
+	// MiB.
 	Memory int
 
 	held batch
 	runs []*run
 }
 
-// NewBuilder returns a Builder that writes what exceeds its memory to a folder of
-// work.
+// NewBuilder returns a Builder that writes entries beyond its memory to a work
+// folder.
 func NewBuilder(work cache.Workspace) *Builder { return &Builder{Work: work} }
 
 const (
@@ -39,8 +39,8 @@ const (
 )
 
 // Add puts an object at a slash-separated path: a blob as a file, a tree as a
-// folder with everything below it. Missing folders are made. That the path is
-// taken already may only be noticed by Build.
+// folder with everything below it. Missing folders are created. A path that is
+// already taken may only be reported by Build.
 func (b *Builder) Add(path string, ref cache.Ref, executable bool) error {
 	name, err := split(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *Builder) Add(path string, ref cache.Ref, executable bool) error {
 	return b.add(path, e)
 }
 
-// AddDir makes a folder, which may stay empty. One that is there already is
+// AddDir creates a folder, which may stay empty. If it exists already, that is
 // fine.
 func (b *Builder) AddDir(path string) error {
 	if _, err := split(path); err != nil {
@@ -62,7 +62,7 @@ func (b *Builder) AddDir(path string) error {
 	return b.add(path+"/", Entry{Type: marker})
 }
 
-// split refuses a path that is not clean and relative, and returns its last
+// split rejects a path that is not clean and relative, and returns its last
 // element.
 func split(path string) (name string, err error) {
 	for part := range strings.SplitSeq(path, "/") {
@@ -79,7 +79,7 @@ func (b *Builder) add(path string, e Entry) error {
 		return nil
 	}
 	if err := b.spill(); err != nil {
-		return fmt.Errorf("set entries of a tree aside: %w", err)
+		return fmt.Errorf("write entries of a tree to a temporary file: %w", err)
 	}
 	return nil
 }
@@ -91,7 +91,8 @@ func (b *Builder) limit() int {
 	return b.Memory
 }
 
-// spill writes what is held to a run, and merges the runs when they are many.
+// spill writes the held entries to a run, and merges the runs if there are
+// many.
 func (b *Builder) spill() error {
 	r, err := b.newRun(b.held.sorted())
 	if err != nil {
@@ -125,7 +126,7 @@ func (b *Builder) newRun(from cursor) (*run, error) {
 
 // Build stores the directories and returns the tree. A path that was added
 // twice, or both as file and as folder, is an error that wraps ErrInvalid.
-// The Builder is empty afterwards.
+// Afterwards the Builder is empty.
 func (b *Builder) Build(ctx context.Context, store cache.Store) (cache.Ref, error) {
 	cursors := []cursor{b.held.sorted()}
 	for _, r := range b.runs {

@@ -12,11 +12,11 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Compare reads the folder dir and returns the first difference from the tree
-// that ref names, in words: a file with other content, one that is missing, or one
-// that was added. It is "" when there is none. Modes but for what makes a file
-// executable do not matter. An error is one of the store or of ctx; what cannot be
-// read in the folder is a difference.
+// Compare reads the folder dir and describes the first difference from the tree
+// that ref names: a file with different content, a missing one, or an
+// additional one. It returns "" if there is none. Apart from the executable
+// bit, modes do not matter. An error is one of the store or of ctx; a file in
+// the folder that cannot be read is a difference.
 func Compare(ctx context.Context, store cache.Store, ref cache.Ref, dir string) (string, error) {
 	return compareDir(ctx, store, ref, dir, "")
 }
@@ -42,7 +42,7 @@ func compareDir(ctx context.Context, store cache.Store, ref cache.Ref, root, pat
 		case e.IsDir() && found.IsDir():
 			what, err = compareDir(ctx, store, e.Ref(), root, at+"/")
 		case e.IsDir() != found.IsDir() || !sameFile(ctx, root+"/"+at, e):
-			what, err = fmt.Sprintf("%q has other content", at), ctx.Err()
+			what, err = fmt.Sprintf("%q has different content", at), ctx.Err()
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ func sameFile(ctx context.Context, path string, e Entry) bool {
 		return false
 	}
 	hash := digest.NewWriter()
-	// A file that grows meanwhile is read no further.
+	// A file that grows meanwhile is not read beyond its expected size.
 	n, err := cache.Copy(ctx, hash, io.LimitReader(f, e.Size+1))
 	return err == nil && n == e.Size && hash.ID() == e.ID
 }

@@ -33,8 +33,8 @@ func NewDecoder(r io.Reader) *Decoder {
 	return &Decoder{r: bufio.NewReaderSize(r, bufferSize)}
 }
 
-// Next returns the next entry, or io.EOF after the last one. Wrong bytes are
-// an error that wraps ErrInvalid; an error of the reader comes back as it is.
+// Next returns the next entry, or io.EOF after the last one. Invalid bytes are
+// an error that wraps ErrInvalid; an error of the reader is returned as it is.
 func (d *Decoder) Next() (Entry, error) {
 	if d.err != nil {
 		return Entry{}, d.err
@@ -85,7 +85,7 @@ func (d *Decoder) readHeader() error {
 }
 
 // readLine returns the next line without its line feed; io.EOF means that the
-// encoding ended where it may.
+// encoding ended at a place where it may.
 func (d *Decoder) readLine() ([]byte, error) {
 	line, err := d.r.ReadSlice('\n')
 	switch {
@@ -94,7 +94,7 @@ func (d *Decoder) readLine() ([]byte, error) {
 	case errors.Is(err, io.EOF) && len(line) == 0:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("entry %d: %w: the line does not end", d.n+1, ErrInvalid)
+		return nil, fmt.Errorf("entry %d: %w: the line is incomplete", d.n+1, ErrInvalid)
 	}
 	return nil, err
 }
@@ -128,7 +128,7 @@ func parseEntry(line []byte) (Entry, error) {
 func parseNumber(b []byte) (int64, []byte, error) {
 	i := bytes.IndexByte(b, ' ')
 	if i < 1 || i > 19 || (b[0] == '0' && i > 1) || b[0] == '+' || b[0] == '-' {
-		return 0, nil, fmt.Errorf("%w: no canonical number", ErrInvalid)
+		return 0, nil, fmt.Errorf("%w: not a canonical number", ErrInvalid)
 	}
 	n, err := strconv.ParseInt(string(b[:i]), 10, 64)
 	if err != nil {

@@ -10,30 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descent walks down and up again by names relative to open folders: a path may
-// be longer than the kernel takes, and a tree deeper than any stack. It holds one
-// folder open, whatever the depth.
+// descent walks a tree of folders down and up again, by names relative to open
+// folders. A path may be longer than the kernel accepts, and a tree deeper than
+// any stack. It holds one folder open, whatever the depth.
 type descent struct {
-	// stack are the folders from the top to the open one.
+	// stack has the folders from the top to the open one.
 	stack []level
 	dir   int // AT_FDCWD outside
 	buf   [32 << 10]byte
 }
 
-// level is a folder that is being gone through.
+// level is a folder that is being walked.
 type level struct {
 	name string
-	// dev and inode tell that ".." leads back to it.
+	// dev and inode confirm that ".." leads back to it.
 	dev, inode uint64
-	// folders are those found in it that are still to be gone through; more says
-	// that there may be others.
+	// folders are subfolders that are still to be walked; more says that there may
+	// be others.
 	folders []string
 	more    bool
 	// kept says that something in it could not be removed.
 	kept bool
 }
 
-// enter opens a folder in the open one and makes it the open one.
+// enter opens a subfolder of the open folder and makes it the open one.
 func (d *descent) enter(name string) error {
 	fd, err := openFolder(d.dir, name)
 	if err != nil {
@@ -58,8 +58,9 @@ func (d *descent) open(fd int) {
 
 var errMoved = errors.New("it was moved meanwhile")
 
-// leave goes back to the folder above the open one, and returns the latter. It
-// fails, and everything is closed, when somebody has moved folders meanwhile.
+// leave returns to the parent of the open folder, and returns the folder that
+// was left. If somebody has moved folders meanwhile, it fails and everything is
+// closed.
 func (d *descent) leave() (level, error) {
 	top := d.stack[len(d.stack)-1]
 	d.stack = d.stack[:len(d.stack)-1]
@@ -96,7 +97,7 @@ func (d *descent) names() ([]string, error) {
 }
 
 // openFolder opens a folder of the same file system, after giving its owner the
-// permissions that are missing.
+// missing permissions.
 func openFolder(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := openIn(dir, name, flags)
@@ -106,12 +107,12 @@ func openFolder(dir int, name string) (int, error) {
 	if err == nil {
 		var st unix.Stat_t
 		if unix.Fstat(fd, &st) == nil && st.Mode&0o700 != 0o700 {
-			_ = unix.Fchmod(fd, st.Mode&0o7777|0o700) // refused where it is another's, to whom root may do it anyway
+			_ = unix.Fchmod(fd, st.Mode&0o7777|0o700) // refused for a folder of another user, which root can read anyway
 		}
 		return fd, nil
 	}
-	// A folder that cannot be opened for reading can still be named, and what is
-	// named changed.
+	// A folder that cannot be opened for reading can still be opened as a path,
+	// whose mode can be changed.
 	path, err := openIn(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return -1, err
@@ -123,7 +124,7 @@ func openFolder(dir int, name string) (int, error) {
 	return openIn(dir, name, flags)
 }
 
-// openIn opens name, crossing no mount point where the kernel can tell.
+// openIn opens name. It crosses no mount point, if the kernel can check that.
 func openIn(dir int, name string, flags int) (int, error) {
 	if dir >= 0 && name != ".." {
 		fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS})
@@ -135,7 +136,7 @@ func openIn(dir int, name string, flags int) (int, error) {
 }
 
 // direntNames returns the names in a buffer of directory entries (struct
-// linux_dirent64), but for "." and "..".
+// linux_dirent64), except "." and "..".
 func direntNames(buf []byte) (names []string) {
 	const lengthAt, nameAt = 16, 19
 	for len(buf) > nameAt {

@@ -16,11 +16,11 @@ import (
 // header starts every encoding and carries its version.
 const header = "mleflow tree 1\n"
 
-// IsEncoding reports whether data starts as the encoding of a tree does.
+// IsEncoding reports whether data starts like the encoding of a tree.
 func IsEncoding(data []byte) bool { return bytes.HasPrefix(data, []byte(header)) }
 
-// Encode returns the canonical encoding of a directory and the reference it
-// is known by. It sorts entries in place; two of one name are an error.
+// Encode returns the canonical encoding of a directory and its reference. It
+// sorts entries in place; two with the same name are an error.
 func Encode(entries []Entry) ([]byte, cache.Ref, error) {
 	sortEntries(entries)
 	buf := make([]byte, 0, len(header)+len(entries)*112)
@@ -48,7 +48,7 @@ func (w bufferWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// appendEntry appends the line of e, which must be checked already.
+// appendEntry appends the line of e, which must be valid.
 func appendEntry(buf []byte, e Entry) []byte {
 	buf = append(buf, byte(e.Type), ' ')
 	buf = strconv.AppendInt(buf, e.Size, 10)
@@ -116,7 +116,7 @@ func (e *Encoder) Write(entry Entry) error {
 	return e.flush()
 }
 
-// Finish writes what is left and returns the directory's reference.
+// Finish writes the rest and returns the directory's reference.
 func (e *Encoder) Finish() (cache.Ref, error) {
 	e.start()
 	if err := e.flush(); err != nil {

@@ -16,7 +16,7 @@ var ErrInvalid = errors.New("invalid tree")
 // maxName is the longest name in bytes.
 const maxName = 255
 
-// Type tells what an entry of a directory is.
+// Type is the type of a directory entry.
 type Type byte
 
 // The types of entries; the byte is the one in the encoding.
@@ -72,7 +72,7 @@ func CheckName(name string) error {
 	case len(name) > maxName:
 		return fmt.Errorf("name %q: %w: longer than %d bytes", name[:32]+"…", ErrInvalid, maxName)
 	case strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0:
-		return fmt.Errorf("name %q: %w: holds a slash or a zero byte", name, ErrInvalid)
+		return fmt.Errorf("name %q: %w: contains a slash or a zero byte", name, ErrInvalid)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// keepEntries bounds how many directory entries an FS keeps in memory.
+// keepEntries limits how many directory entries an FS keeps in memory.
 const keepEntries = 1 << 19
 
 // FS is a tree of a store as a read-only file system. It implements
@@ -62,7 +62,7 @@ func (f *FS) find(op, name string) (Entry, error) {
 	return at, nil
 }
 
-// read returns a directory, from memory when it was read lately.
+// read returns a directory, from memory if it was read recently.
 func (f *FS) read(ref cache.Ref) ([]Entry, error) {
 	f.mu.Lock()
 	entries, ok := f.dirs[ref]

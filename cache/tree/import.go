@@ -19,26 +19,26 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// ImportOptions say how Import treats a folder.
+// ImportOptions configure Import.
 type ImportOptions struct {
-	// SkipSpecial leaves out symbolic links, devices, sockets and pipes;
-	// without it the first one is an error. They are never followed or read.
+	// SkipSpecial leaves out symbolic links, devices, sockets and pipes; without
+	// it, the first one is an error. They are never followed or read.
 	SkipSpecial bool
-	// Skip, when set, leaves out the files and folders it is true of, by their
-	// path below the folder.
+	// Skip, if set, leaves out the files and folders for which it returns true,
+	// given their path below the folder.
 	Skip func(path string) bool
-	// Workers is the number of files read at once; 0 is one a processor.
+	// Workers is the number of files read at once; 0 means one per processor.
 	Workers int
-	// Progress, when set, is told the files and bytes stored so far, by one
+	// Progress, if set, is called with the files and bytes stored so far, by one
 	// goroutine at a time.
 	Progress func(files, bytes int64)
 }
 
 // Import stores the folder dir as a tree. Files are read and hashed in
-// parallel. The memory needed does not depend on the number of files, only on
-// that of the folders which wait to be listed.
+// parallel. The memory it needs depends on the size of the folders that wait to
+// be listed, not on the total number of files.
 //
-// A file is executable in the tree when its owner may execute it. A file that
+// A file is executable in the tree if its owner may execute it. A file that
 // changes while it is read is stored as it was read.
 func Import(ctx context.Context, store cache.Building, dir string, opts ImportOptions) (cache.Ref, error) {
 	workers := opts.Workers
@@ -123,12 +123,12 @@ func (im *importer) scanDir(dir string) (below []string, err error) {
 	return below, err
 }
 
-// listedAtOnce is how many entries of a folder are held. Those are taken by
-// name, which is how files mostly lie on a disk.
+// listedAtOnce is how many entries of a folder are held at a time. These are
+// sorted by name, the order in which files mostly lie on a disk.
 const listedAtOnce = 16 << 10
 
-// eachIn calls fn for the entries of the folder dir, which must be no link,
-// without holding them all.
+// eachIn calls fn for the entries of the folder dir, which must not be a link,
+// without holding all of them.
 func eachIn(dir string, fn func(fs.DirEntry) error) error {
 	handle, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -152,8 +152,8 @@ func eachIn(dir string, fn func(fs.DirEntry) error) error {
 	}
 }
 
-// ErrSpecial says that a folder holds what a tree cannot.
-var ErrSpecial = errors.New("a tree holds only files and folders")
+// ErrSpecial says that a folder contains something that a tree cannot.
+var ErrSpecial = errors.New("a tree can only contain files and folders")
 
 func specialError(path string, mode fs.FileMode) error {
 	what := "a special file"
@@ -204,8 +204,8 @@ func (im *importer) work() error {
 	return nil
 }
 
-// file stores the file at path. Opening neither follows a link nor waits for
-// a pipe's writer, should the entry have changed since it was listed.
+// file stores the file at path. If the entry has changed since it was listed,
+// opening it neither follows a link nor waits for the writer of a pipe.
 func (im *importer) file(path string, buf []byte) (cache.Ref, bool, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -252,7 +252,7 @@ func (im *importer) copy(dst io.Writer, src io.Reader, buf []byte) error {
 	}
 }
 
-// Put stores one directory, whose content must be in the store already. It
+// Put stores one directory, whose content must already be in the store. It
 // sorts entries in place.
 func Put(ctx context.Context, store cache.Store, entries []Entry) (cache.Ref, error) {
 	sortEntries(entries)

@@ -17,38 +17,38 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Mode says how files come out of the store.
+// Mode is how files come out of the store.
 type Mode int
 
 const (
-	// Link makes read-only files that share the store's own bytes where the
-	// file system can: hard link, else reflink, else copy. For processes that
-	// are trusted not to write to them; check afterwards with the store.
+	// Link makes read-only files that share the store's own bytes if the file
+	// system can: by hard link, otherwise reflink, otherwise copy. It is for
+	// processes that are trusted not to write to them.
 	Link Mode = iota
 	// Copy makes files that share nothing with the store (at most by
-	// copy-on-write), for processes that are not trusted.
+	// copy-on-write), for untrusted processes.
 	Copy
 )
 
-// Options say how Materialise writes a tree.
+// Options configure Materialise.
 type Options struct {
 	Mode Mode
 	// Writable makes files and folders that may be written to. It needs Copy.
 	Writable bool
-	// Workers is the number of files written at once; 0 is one a processor.
+	// Workers is the number of files written at once; 0 means one per processor.
 	Workers int
-	// Progress, when set, is told what is done so far, at most ten times a
-	// second and at the end, by one goroutine at a time.
+	// Progress, if set, is called with the progress, at most ten times a second
+	// and at the end, by one goroutine at a time.
 	Progress func(Result)
 }
 
 // Result counts what Materialise did.
 type Result struct {
-	// Files and Bytes are what was written, however it came to be there.
+	// Files and Bytes count everything that was written, in whatever way.
 	Files, Bytes int64
-	// Linked, Cloned and Copied are files by the way they were made.
+	// Linked, Cloned and Copied count the files by the way they were made.
 	Linked, Cloned, Copied int64
-	// BytesCopied is what takes new space on disk.
+	// BytesCopied is the new space taken on disk.
 	BytesCopied int64
 }
 
@@ -127,10 +127,11 @@ func publishFile(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// publishDir moves a folder to its place, where at most an empty folder may
-// be. A folder's own mode comes last: a read-only one cannot be moved.
+// publishDir moves a folder to its place, where there may at most be an empty
+// folder. The folder's own mode is set last, since a read-only folder cannot be
+// moved.
 func publishDir(from, to string, mode fs.FileMode) error {
-	// os.Rename refuses an empty folder; the system does not.
+	// os.Rename refuses to replace an empty folder; rename(2) does not.
 	if err := syscall.Rename(from, to); err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
@@ -158,7 +159,7 @@ func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) err
 	return group.Wait()
 }
 
-// dir makes a folder and hands its files to the workers.
+// dir creates a folder and passes its files to the workers.
 func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
@@ -225,8 +226,8 @@ func (m *materialiser) dirMode() fs.FileMode {
 	return 0o555
 }
 
-// seal gives the folders below the root their mode, now that nothing is put
-// into them any more.
+// seal sets the modes of the folders below the root, once nothing more is put
+// into them.
 func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root string) error {
 	return Each(ctx, m.store, ref, func(e Entry) error {
 		if !e.IsDir() {

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Measure returns what path and everything below it takes: of each file its size
-// or its blocks, whichever is more, so that holes count as the bytes that they
-// are read as. A file with several names counts once. It follows no links and
-// enters no other file system; folders that cannot be read are made readable. What
-// changes meanwhile counts as it is seen. That path is not there is no error.
+// Measure returns the space taken by path and everything below it. Each file
+// counts with its size or its blocks, whichever is more, so that holes count as
+// the bytes that a reader gets. A file with several names counts once. It
+// follows no links and enters no other file system; folders that cannot be read
+// are made readable. Files that change meanwhile count as they are seen. A path
+// that does not exist is not an error.
 func Measure(path string) (int64, error) {
 	m := measure{descent: descent{dir: unix.AT_FDCWD}, linked: map[[2]uint64]bool{}}
 	if err := m.whole(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +44,7 @@ func (m *measure) whole(path string) error {
 		case n > 0:
 			name := top.folders[n-1]
 			top.folders = top.folders[:n-1]
-			_ = m.enter(name) // what is gone takes nothing
+			_ = m.enter(name) // a removed file takes no space
 		default:
 			if _, err := m.leave(); err != nil {
 				return err
@@ -53,7 +54,7 @@ func (m *measure) whole(path string) error {
 	return nil
 }
 
-// read adds what is in the open folder.
+// read adds the entries of the open folder.
 func (m *measure) read(top *level) {
 	top.more = false
 	for {

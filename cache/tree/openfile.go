@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// openFile opens a file that can be read at any offset. Reading starts
-// verified; the first seek or read at an offset moves to unverified reads.
+// openFile opens a file that can be read at any offset. Reads are verified
+// until the first seek or read at an offset; from then on they are not.
 func (f *FS) openFile(name string, e Entry) (fs.File, error) {
 	r, err := f.store.Open(f.ctx, e.ID)
 	if err != nil {
@@ -21,16 +21,16 @@ func (f *FS) openFile(name string, e Entry) (fs.File, error) {
 	return &openFile{verified: r, info: info{e}, open: open}, nil
 }
 
-// openFile is a file that is open. It has no reader at any offset until one is
-// needed, since most files are read from their beginning to their end.
+// openFile is an open file. Most files are read from beginning to end, so the
+// random reader is only created when it is needed.
 type openFile struct {
 	// verified reads from the beginning.
 	verified io.ReadCloser
 	info     info
-	// open returns the one random reader, which opened says exists.
+	// open returns the one random reader; opened says that it exists.
 	open   func() (cache.RandomReader, error)
 	opened atomic.Bool
-	// section, once a seek was made, is where Read continues.
+	// section is where Read continues once a seek was made.
 	section *io.SectionReader
 	read    int64
 }

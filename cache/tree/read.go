@@ -31,8 +31,8 @@ func Open(ctx context.Context, store cache.Store, ref cache.Ref) (*Reader, error
 	return &Reader{Decoder: NewDecoder(rc), ref: ref, rc: rc}, nil
 }
 
-// Next returns the next entry, or io.EOF after the last one. A directory
-// whose sums differ from its reference is an error that wraps ErrInvalid.
+// Next returns the next entry, or io.EOF after the last one. If the sums of a
+// directory differ from its reference, the error wraps ErrInvalid.
 func (r *Reader) Next() (Entry, error) {
 	e, err := r.Decoder.Next()
 	switch {
@@ -42,7 +42,7 @@ func (r *Reader) Next() (Entry, error) {
 		return e, fmt.Errorf("read tree %s: %w", r.ref.ID.Short(), err)
 	}
 	if size, files := r.Totals(); size != r.ref.Size || files != r.ref.Files {
-		return e, fmt.Errorf("read tree %s: %w: it holds %d files of %d bytes, not %d of %d",
+		return e, fmt.Errorf("read tree %s: %w: it contains %d files of %d bytes, not %d of %d",
 			r.ref.ID.Short(), ErrInvalid, files, size, r.ref.Files, r.ref.Size)
 	}
 	return e, io.EOF
@@ -83,9 +83,9 @@ func Each(ctx context.Context, store cache.Store, ref cache.Ref, fn func(Entry) 
 }
 
 // Walk calls fn for every entry below ref with its slash-separated path:
-// directories before what they hold, names in byte order. fs.SkipDir returned
-// for a directory leaves it out, fs.SkipAll ends the walk without error. The
-// memory needed does not depend on the number of files.
+// directories before their content, names in byte order. If fn returns
+// fs.SkipDir for a directory, its content is left out; fs.SkipAll ends the walk
+// without an error. The memory needed does not depend on the number of files.
 func Walk(ctx context.Context, store cache.Store, ref cache.Ref, fn func(path string, e Entry) error) error {
 	err := walk(ctx, store, ref, "", fn)
 	if errors.Is(err, fs.SkipAll) {
@@ -111,8 +111,8 @@ func walk(ctx context.Context, store cache.Store, ref cache.Ref, dir string, fn 
 	})
 }
 
-// Find returns the entry at a slash-separated path below ref. A path that is
-// not there is an error that wraps fs.ErrNotExist. "." is the tree itself.
+// Find returns the entry at a slash-separated path below ref. A path that does
+// not exist is an error that wraps fs.ErrNotExist. "." is the tree itself.
 func Find(ctx context.Context, store cache.Store, ref cache.Ref, name string) (Entry, error) {
 	at := NewEntry(".", ref, false)
 	if name == "." {

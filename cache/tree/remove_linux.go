@@ -7,9 +7,9 @@ import (
 )
 
 // Remove removes path and everything below it, whatever an agent left there:
-// folders without permissions, folders in each other to any depth, immutable
-// files. It follows no links and enters no other file system, and goes on after
-// an entry that it cannot remove. That path is not there is no error.
+// folders without permissions, folders nested to any depth, immutable files. It
+// follows no links and enters no other file system, and continues after an
+// entry that it cannot remove. A path that does not exist is not an error.
 func Remove(path string) error {
 	r := remover{descent: descent{dir: unix.AT_FDCWD}, path: path}
 	r.remove()
@@ -26,7 +26,7 @@ type remover struct {
 	err  error
 }
 
-// folderBatch bounds the names of one folder that are held at a time.
+// folderBatch limits how many names of one folder are held at a time.
 const folderBatch = 4096
 
 // note keeps the first error.
@@ -58,7 +58,7 @@ func (r *remover) remove() {
 	}
 }
 
-// enter goes into a folder of the open one.
+// enter enters a subfolder of the open folder.
 func (r *remover) enter(name string) bool {
 	err := r.descent.enter(name)
 	if err != nil {
@@ -67,8 +67,8 @@ func (r *remover) enter(name string) bool {
 	return err == nil
 }
 
-// leave goes back to the folder above and removes the one that was left. It is
-// false where the way back is lost.
+// leave returns to the parent folder and removes the folder that was left. It
+// returns false if the way back is lost.
 func (r *remover) leave() bool {
 	top, err := r.descent.leave()
 	if err != nil {
@@ -85,9 +85,10 @@ func (r *remover) leave() bool {
 	return true
 }
 
-// read removes what is no folder, and the empty folders, and lists the others.
-// Entries can be missed while others of the folder are removed, so it is read
-// until nothing is found; once something stays for good, one more time.
+// read removes everything that is not a folder, and empty folders, and lists
+// the others. Removing entries can make readdir miss others, so the folder is
+// read until nothing is found or, if something cannot be removed, one more
+// time.
 func (r *remover) read(top *level) {
 	last := top.kept
 	top.more = false
@@ -116,8 +117,8 @@ func (r *remover) read(top *level) {
 	top.more = !last && (found || len(top.folders) > 0)
 }
 
-// unlink removes an entry that is no folder with something in it, and reports
-// whether that was all there is to do.
+// unlink removes a file or an empty folder, and reports whether nothing is left
+// to do.
 func (r *remover) unlink(name string) bool {
 	err := r.tryUnlink(name, 0)
 	if err == unix.EISDIR || err == unix.EPERM && r.isFolder(name) {
@@ -136,7 +137,7 @@ func (r *remover) isFolder(name string) bool {
 	return unix.Fstatat(r.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// tryUnlink removes an entry; that there is none is fine.
+// tryUnlink removes an entry; a missing one is fine.
 func (r *remover) tryUnlink(name string, flags int) error {
 	err := unix.Unlinkat(r.dir, name, flags)
 	if err == unix.EPERM && r.thaw(name) {
@@ -148,7 +149,8 @@ func (r *remover) tryUnlink(name string, flags int) error {
 	return err
 }
 
-// thaw takes the attributes away that forbid removing, which root may set.
+// thaw clears the attributes that forbid removal. Only root can set and clear
+// them.
 func (r *remover) thaw(name string) bool {
 	thawed := r.dir >= 0 && thawOpen(r.dir)
 	fd, err := unix.Openat(r.dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -160,7 +162,7 @@ func (r *remover) thaw(name string) bool {
 }
 
 func thawOpen(fd int) bool {
-	const fixed = unix.STATX_ATTR_IMMUTABLE | unix.STATX_ATTR_APPEND // which have the bits of FS_IMMUTABLE_FL and FS_APPEND_FL
+	const fixed = unix.STATX_ATTR_IMMUTABLE | unix.STATX_ATTR_APPEND // this field has the bits FS_IMMUTABLE_FL and FS_APPEND_FL
 	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
 	if err != nil || flags&fixed == 0 {
 		return false

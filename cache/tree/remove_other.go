@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Remove removes path and everything below it. That path is not there is no
-// error.
+// Remove removes path and everything below it. A path that does not exist is
+// not an error.
 func Remove(path string) error { return os.RemoveAll(path) }
 
-// Measure returns the sizes of path and the files below it together.
+// Measure returns the total size of path and the files below it.
 func Measure(path string) (bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

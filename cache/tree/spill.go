@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// marker is the type of a record that only says that a folder is there.
+// marker is the type of a record that only says that a folder exists.
 const marker Type = '.'
 
 // A record is an entry with its key: the path with zero bytes for slashes, so
@@ -29,7 +29,7 @@ type record struct {
 	entry Entry // without name
 }
 
-// cursor gives records in the order of their keys, and then io.EOF. A record
+// cursor returns records in the order of their keys, and then io.EOF. A record
 // is valid until the next call.
 type cursor func() (record, error)
 
@@ -51,8 +51,8 @@ func appendRecord[T string | []byte](buf []byte, path T, e Entry) []byte {
 	return append(buf, e.ID[:]...)
 }
 
-// parseRecord reads the record at the beginning of data, which must be whole,
-// and returns its length.
+// parseRecord reads the record at the beginning of data, which must be
+// complete, and returns its length.
 func parseRecord(data []byte) (record, int) {
 	key, at := keyOf(data)
 	r := record{key: key, entry: Entry{Type: Type(data[at])}}
@@ -69,15 +69,15 @@ func parseRecord(data []byte) (record, int) {
 	return r, at
 }
 
-// keyOf returns the key of the record at the beginning of data, and where it
-// ends.
+// keyOf returns the key of the record at the beginning of data, and the offset
+// of its end.
 func keyOf(data []byte) (key []byte, end int) {
 	length, n := binary.Uvarint(data)
 	end = n + int(length)
 	return data[n:end], end
 }
 
-// batch is records in memory, one after another.
+// batch is a sequence of records in memory.
 type batch struct {
 	data []byte
 	at   []int
@@ -111,16 +111,16 @@ func (b *batch) sorted() cursor {
 	}
 }
 
-// run is sorted records in a file that has no name any more.
+// run is sorted records in a file without a name.
 type run struct{ file *os.File }
 
 func closeRuns(runs []*run) {
 	for _, r := range runs {
-		_ = r.file.Close() // nothing of it is kept
+		_ = r.file.Close() // the data is not kept
 	}
 }
 
-// writeRun writes records to a file in dir, which it leaves without a trace.
+// writeRun writes records to a file in dir, whose name it removes.
 func writeRun(dir string, from cursor) (*run, error) {
 	f, err := os.CreateTemp(dir, "mleflow-tree-")
 	if err != nil {
@@ -205,7 +205,7 @@ func mergeRuns(runs []*run) cursor {
 	return merge(cursors)
 }
 
-// merge gives the records of all cursors in order.
+// merge returns the records of all cursors in order.
 func merge(cursors []cursor) cursor {
 	if len(cursors) == 1 {
 		return cursors[0]

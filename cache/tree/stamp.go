@@ -13,12 +13,12 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Stamp returns a digest of what the system notes about the folder dir and all
-// that is below: names, inodes, modes, sizes and the times of the last change.
-// Content is not read. The time of the last change moves with every write, rename,
-// link and change of mode, and no call sets it, so that an equal stamp means that
-// nothing was changed. A changed one does not mean that content was. No link is
-// followed, and nothing but folders is opened.
+// Stamp returns a digest of the metadata of the folder dir and everything below
+// it: names, inodes, modes, sizes and the times of the last status change
+// (ctime). Content is not read. Every write, rename, link and change of mode
+// updates that time, and no system call can set it. So an equal stamp means
+// that nothing was changed; a different one does not mean that content was. No
+// link is followed, and only folders are opened.
 func Stamp(ctx context.Context, dir string) (digest.ContentID, error) {
 	s := stamper{ctx: ctx, hash: digest.NewWriter()}
 	if err := s.entry(unix.AT_FDCWD, dir, ""); err != nil {
@@ -34,7 +34,7 @@ type stamper struct {
 	buf  [32 << 10]byte
 }
 
-// entry notes an entry of an open folder, and all that is below, under a name.
+// entry adds an entry of an open folder, and everything below it, under a name.
 func (s *stamper) entry(dir int, name, as string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

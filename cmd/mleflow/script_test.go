@@ -67,7 +67,7 @@ var changing = []struct {
 	{regexp.MustCompile(` +\n`), "\n"},
 }
 
-// shape copies an output to the file "shaped", with names in place of what
+// shape copies an output to the file "shaped", with names instead of what
 // differs from run to run, to be compared: shape stdout|stderr.
 func shape(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

@@ -139,8 +139,8 @@ func (d *Difference) count(first, second bool) {
 	}
 }
 
-// clusters returns the means of the strata times scale, which makes them whole
-// numbers.
+// clusters returns the means of the strata times scale, which makes them
+// integers.
 func clusters(strata [][]int64) (means []int64, scale int64) {
 	scale = 1
 	for _, s := range strata {

@@ -130,7 +130,7 @@ func readGraded(text json.RawMessage) (grading.Graded, error) {
 	return g, nil
 }
 
-// jsonTruth returns true or false for what Python takes for one: truth values,
+// jsonTruth returns true or false for what Python takes for one: booleans,
 // numbers and null.
 func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	var of any

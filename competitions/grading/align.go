@@ -181,7 +181,7 @@ func nameByPlace(in *metric.Input) error {
 		}
 	}
 	if len(columns) != len(in.Targets) {
-		return invalid("there are %d columns besides %q instead of %d", len(columns), in.ID, len(in.Targets))
+		return invalid("there are %d columns other than %q; expected %d", len(columns), in.ID, len(in.Targets))
 	}
 	renamed := make([]*table.Column, len(columns))
 	for i, c := range columns {
@@ -285,7 +285,7 @@ func (f *rowFilter) apply(s *subject, pair *sortedPair) (submission, answers *ta
 	for i := range pair.submission.Len() {
 		mark, ok := lookup(i)
 		if !ok {
-			return nil, nil, invalid("column %q: the id %s is not asked for", s.plan.ID, cell(ids, i))
+			return nil, nil, invalid("column %q: %s is not an expected id", s.plan.ID, cell(ids, i))
 		}
 		if mark {
 			kept = append(kept, i)

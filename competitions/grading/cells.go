@@ -91,7 +91,7 @@ func spelled(c *table.Column, missing string) *table.Column {
 	return table.FromTexts(c.Name(), texts, nil)
 }
 
-// filled returns the column with the empty text in place of missing cells.
+// filled returns the column with the empty text instead of missing cells.
 func filled(c *table.Column) *table.Column {
 	missing := c.MissingCount()
 	if missing == 0 {
@@ -117,7 +117,7 @@ func numeric(c *table.Column) (*table.Column, error) {
 	return out, nil
 }
 
-// firstInt reads a whole number, or the first word of a text.
+// firstInt reads an integer, or the first word of a text.
 func firstInt(v table.Value) (table.Value, bool) {
 	switch v.Kind() {
 	case table.Float64:

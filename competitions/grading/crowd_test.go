@@ -10,7 +10,7 @@ import (
 
 // TestCrowdedReport grades in a version that is flagged: the report says how
 // many teams stand around the thresholds and the score, and whether the medal
-// hangs on the last digit. v1 says nothing of it.
+// depends on the last digit. v1 says nothing of it.
 func TestCrowdedReport(t *testing.T) {
 	v1 := define(t, "metric = \"accuracy\"\nid = \"id\"\ntargets = [\"y\"]\n}\nerrata \"v2\" {\nreason = \"crowded\"\nreference = \"none\"\nflags = [\"crowded\"]",
 		"[0.75001, 0.75, 0.75, 0.74999, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]")

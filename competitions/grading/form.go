@@ -92,9 +92,9 @@ func (f *Form) measure(s *subject) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.Column == "":
-		return invalid("the metric cannot score it; compare its rows and values with the sample submission")
+		return invalid("the metric cannot score this submission; compare its rows and values with the sample submission")
 	}
-	return invalid("column %q holds values that the metric cannot score: missing, not finite, or of another kind than those of the sample submission", refused.Column)
+	return invalid("column %q contains values that the metric cannot score: missing, not finite, or of a different type than in the sample submission", refused.Column)
 }
 
 // Class names what a reason is about, for people and counts: file, csv,

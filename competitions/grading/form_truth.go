@@ -32,7 +32,7 @@ func (f *Form) inventTruth() (truth *table.Table, scored bool) {
 }
 
 // completed adds the columns that answers have and submissions do not, until
-// the sample has a score against the table. What it has added it gives beside
+// the sample has a score against the table. What it has added it gives next to
 // the error, too.
 func (f *Form) completed(t *table.Table) (*table.Table, error) {
 	for {

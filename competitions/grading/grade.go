@@ -119,9 +119,9 @@ func findSubmission(path string) *Invalid {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil || !info.Mode().IsRegular():
-		return &Invalid{Reason: "there is no such file"}
+		return &Invalid{Reason: "the file does not exist"}
 	case !strings.EqualFold(filepath.Ext(path), ".csv"):
-		return &Invalid{Reason: "the file's name does not end in .csv"}
+		return &Invalid{Reason: "the file name does not end in .csv"}
 	}
 	return nil
 }

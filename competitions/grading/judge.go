@@ -14,7 +14,7 @@ import (
 type Judge interface {
 	// Grade scores a submission as the function Grade does.
 	Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error)
-	// Form returns the check of the form of submissions beside the sample
+	// Form returns the check of the form of submissions next to the sample
 	// submission at a path. Without a path it tells only whether a file is a
 	// table.
 	Form(def *competitions.Definition, sample string) Check

@@ -12,7 +12,7 @@ import (
 // A submission comes from a stranger, so what reading it may take is bounded
 // before anything is built of it, in the same way when it is graded and when
 // its form is checked. The measure is a file that is trusted: the answers, or
-// the sample submission. The limits are fixed numbers beside it, so that the
+// the sample submission. The limits are fixed numbers next to it, so that the
 // verdict is the same on every machine, and far from what a submission is that
 // has a score: it may have columns and rows that nobody asks for, and longer
 // cells than the sample's.
@@ -57,7 +57,7 @@ func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 func (l limits) read(path string) (*table.Table, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, unreadable("the file may not be read: permission denied")
+		return nil, unreadable("the file cannot be read: permission denied")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read submission: %w", err)
@@ -68,7 +68,7 @@ func (l limits) read(path string) (*table.Table, error) {
 		return nil, fmt.Errorf("read submission: %w", err)
 	}
 	if info.Size() > l.bytes {
-		return nil, unreadable("the file has %d bytes, more than the %d that a submission may have", info.Size(), l.bytes)
+		return nil, unreadable("the file has %d bytes; the limit for this competition is %d", info.Size(), l.bytes)
 	}
 	t, err := table.ReadCSV(f, table.ReadOptions{Limits: l.table})
 	var disk *fs.PathError

@@ -69,7 +69,7 @@ func (r Report) Margins(medals *competitions.Medals) map[Threshold]Margin {
 }
 
 // RoundingDecides returns the thresholds that the rounded score is on another
-// side of than the exact one: what is earned there, or missed, hangs on
+// side of than the exact one: what is earned there, or missed, depends on
 // rounding to five decimals. nil where the report does not hold the exact
 // score, as the reference's do not.
 func (r Report) RoundingDecides() []Threshold {
@@ -102,7 +102,7 @@ func (r Report) HasNonFinite() bool {
 	return r.NonFinite || r.ExactScore != nil && !finite(float64(*r.ExactScore)) || r.Score != nil && !finite(float64(*r.Score))
 }
 
-// MedalOnNonFinite reports whether a medal rests on a score that is no finite
+// MedalOnNonFinite reports whether a medal is based on a score that is not finite
 // number.
 func (r Report) MedalOnNonFinite() bool {
 	return (r.GoldMedal || r.SilverMedal || r.BronzeMedal) && r.HasNonFinite()

@@ -7,9 +7,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// A column of a long file may hold numbers in one part and truth values in
-// another. pandas 2.2 keeps both as objects, which compare as numbers;
-// expectation from scikit-learn 1.5.2 on such a column.
+// A column of a long file may hold numbers in one part and booleans in another.
+// pandas 2.2 keeps both as objects, which compare as numbers; expectation from
+// scikit-learn 1.5.2 on such a column.
 func TestNumbersAndTruthValues(t *testing.T) {
 	def := define(t, "metric = \"roc_auc\"\nid = \"id\"\ntargets = [\"p\"]\nrequire {\nnumeric = true\nbetween = [0, 1]\nsame_ids = true\n}", leaderboard)
 	plan, diags := Decode(def, metric.All(), nil)

@@ -22,7 +22,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// Program is a metric that is a program beside the definition:
+// Program is a metric that is a program next to the definition:
 //
 //	metric = command({
 //	  command = ["python3", "metric.py"]

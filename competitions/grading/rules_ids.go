@@ -17,10 +17,10 @@ var sameIDsRule = Rule{
 		a, _ := pair.submission.Column(s.plan.ID)
 		b, _ := pair.answers.Column(s.plan.ID)
 		if a.Len() != b.Len() {
-			return invalid("there are %d ids instead of %d", a.Len(), b.Len())
+			return invalid("there are %d ids; expected %d", a.Len(), b.Len())
 		}
 		if row := firstDifference(a, b); row >= 0 {
-			return invalid("column %q does not hold the ids that are asked for: %s is unknown, repeated or stands where another is missing", s.plan.ID, cell(a, row))
+			return invalid("column %q does not contain the expected ids: %s is unknown, repeated, or takes the place of a missing id", s.plan.ID, cell(a, row))
 		}
 		return nil
 	}),
@@ -35,10 +35,10 @@ var sameIDOrderRule = Rule{
 			return err
 		}
 		if a.Len() != b.Len() {
-			return invalid("there are %d ids instead of %d", a.Len(), b.Len())
+			return invalid("there are %d ids; expected %d", a.Len(), b.Len())
 		}
 		if row := firstDifference(a, b); row >= 0 {
-			return invalid("column %q: row %d holds %s instead of the id that belongs there", s.plan.ID, row+1, cell(a, row))
+			return invalid("column %q: row %d contains %s instead of the expected id", s.plan.ID, row+1, cell(a, row))
 		}
 		return nil
 	}),
@@ -93,7 +93,7 @@ func checkKnown(s *subject) error {
 		return err
 	}
 	if row := firstOutside(submitted, known); row >= 0 {
-		return invalid("column %q: row %d: the id %s is not asked for", s.plan.ID, row+1, cell(submitted, row))
+		return invalid("column %q: row %d: %s is not an expected id", s.plan.ID, row+1, cell(submitted, row))
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func checkAll(s *subject) error {
 		return err
 	}
 	if row := firstOutside(known, submitted); row >= 0 {
-		return invalid("column %q lacks the id %s", s.plan.ID, cell(known, row))
+		return invalid("column %q: the id %s is missing", s.plan.ID, cell(known, row))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func exactly(have, want []string) error {
 	}
 	for _, name := range have {
 		if !known[name] {
-			return invalid("column %q must not be there (expected: %s)", name, plain.List(want))
+			return invalid("unexpected column %q (expected: %s)", name, plain.List(want))
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ var columnCountRule = Rule{
 		}
 		return func(s *subject) error {
 			if have := len(s.submission.Columns()); have != count {
-				return invalid("there are %d columns instead of %d", have, count)
+				return invalid("there are %d columns; expected %d", have, count)
 			}
 			return nil
 		}, nil
@@ -100,7 +100,7 @@ var columnOrderRule = Rule{
 				}
 			}
 			if len(have) > len(names) {
-				return invalid("column %q must not be there", have[len(names)])
+				return invalid("unexpected column %q", have[len(names)])
 			}
 			return nil
 		}, nil
@@ -112,7 +112,7 @@ var sameRowsRule = Rule{
 	Doc: "The submission has as many rows as the answers.",
 	build: flag(func(s *subject) error {
 		if have, want := s.submission.Len(), s.answers.Len(); have != want {
-			return invalid("there are %d rows instead of %d", have, want)
+			return invalid("there are %d rows; expected %d", have, want)
 		}
 		return nil
 	}),

@@ -47,8 +47,8 @@ var numericRule = Rule{
 	}),
 }
 
-// firstWord returns the first row that holds a text which is no number, -1 if
-// there is none.
+// firstWord returns the first row that holds a text which is not a number, -1
+// if there is none.
 func firstWord(c *table.Column) int {
 	for i := range c.Len() {
 		if v := c.Value(i); v.Kind() == table.Text {
@@ -65,7 +65,7 @@ var numberTypeRule = Rule{
 	Doc: "The columns have a numeric type: no strings, no booleans, and at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() {
-			return invalid("column %q is not one of numbers", c.Name())
+			return invalid("column %q is not numeric", c.Name())
 		}
 		return nil
 	}),
@@ -76,7 +76,7 @@ var numberOrTruthTypeRule = Rule{
 	Doc: "The columns have a numeric type, or are boolean without missing cells; there is at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
-			return invalid("column %q is not one of numbers", c.Name())
+			return invalid("column %q is not numeric", c.Name())
 		}
 		return nil
 	}),
@@ -88,7 +88,7 @@ var textRule = Rule{
 	build: eachColumn(func(c *table.Column) error {
 		for i := range c.Len() {
 			if v := c.Value(i); v.Kind() != table.Text {
-				return invalid("column %q: row %d: %s is not a text", c.Name(), i+1, cell(c, i))
+				return invalid("column %q: row %d: %s is not a string", c.Name(), i+1, cell(c, i))
 			}
 		}
 		return nil
@@ -101,7 +101,7 @@ var noMissingRule = Rule{
 	build: eachColumn(func(c *table.Column) error {
 		for i := range c.Len() {
 			if c.IsMissing(i) {
-				return invalid("column %q: row %d is missing", c.Name(), i+1)
+				return invalid("column %q: row %d has no value", c.Name(), i+1)
 			}
 		}
 		return nil
@@ -126,7 +126,7 @@ var finiteRule = Rule{
 }
 
 // hasTexts tells whether some cell is a text. A long column may be Mixed and
-// have numbers and truth values only.
+// have numbers and booleans only.
 func hasTexts(c *table.Column) bool {
 	if c.Kind() != table.Mixed {
 		return c.Kind() == table.Text
@@ -139,7 +139,7 @@ func hasTexts(c *table.Column) bool {
 	return false
 }
 
-// floats returns a column of numbers or truth values.
+// floats returns a column of numbers or booleans.
 func floats(c *table.Column) ([]float64, error) {
 	if c.Len() > 0 && hasTexts(c) {
 		row := max(firstWord(c), 0)
@@ -331,7 +331,7 @@ func (r rowSum) check(s *subject) error {
 	}
 	for i, sum := range sums {
 		if !r.close(sum) {
-			return invalid("row %d adds up to %v instead of %v", i+1, sum, r.value)
+			return invalid("row %d adds up to %v; expected %v", i+1, sum, r.value)
 		}
 	}
 	return nil

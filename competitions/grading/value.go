@@ -41,7 +41,7 @@ func number(v cty.Value) (float64, error) {
 	return x, nil
 }
 
-// truth reads a truth value.
+// truth reads a boolean.
 func truth(v cty.Value) (bool, error) {
 	b, err := convert.Convert(v, cty.Bool)
 	if err != nil || v.Type() == cty.String {

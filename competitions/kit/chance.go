@@ -10,7 +10,7 @@ import (
 // no accident.
 const surely = -6
 
-// pairs are the values of a column beside the answers of the same rows, both
+// pairs are the values of a column next to the answers of the same rows, both
 // as texts.
 type pairs struct {
 	values, truths []string

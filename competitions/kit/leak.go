@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// side is the test rows of a public table beside the answers' rows.
+// side is the test rows of a public table next to the answers' rows.
 type side struct {
 	publicTable
 	rows, answers []int
@@ -297,7 +297,7 @@ func (p *preparedLinter) idsIn(name string) map[string]int {
 	return out
 }
 
-// privateFiles lists the private files but the sample, which is no secret.
+// privateFiles lists the private files but the sample, which is not a secret.
 func (p *preparedLinter) privateFiles() (out []publicFile, err error) {
 	err = fs.WalkDir(p.folder, "private", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || name == p.def.Layout.Sample {

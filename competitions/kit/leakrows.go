@@ -139,7 +139,7 @@ func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 // competition's tables call it.
 var answerNames = []string{"class", "label", "target"}
 
-// lintRecords looks into TensorFlow records for answers beside the test rows.
+// lintRecords looks into TensorFlow records for answers next to the test rows.
 func lintRecords(p *preparedLinter) error {
 	names := slices.Clone(p.plan.Truth)
 	for _, name := range answerNames {

@@ -137,7 +137,8 @@ func lintPins(l *linter) {
 	}
 }
 
-// advice says how to pin a file that lies beside the definition; "" for others.
+// advice says how to pin a file that lies next to the definition; "" for
+// others.
 func (l *linter) advice(name string) string {
 	if !fs.ValidPath(name) {
 		return ""

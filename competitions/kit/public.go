@@ -118,7 +118,7 @@ func (p *publicData) addTable(f publicFile) error {
 	} else {
 		t, err = readRecords(data)
 	}
-	if err == nil && t != nil { // what is no table, is none
+	if err == nil && t != nil { // what is not a table, is none
 		p.tables = append(p.tables, publicTable{f.name, t})
 	}
 	return nil

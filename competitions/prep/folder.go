@@ -20,7 +20,7 @@ type Folder struct {
 }
 
 // NewFolder returns a sink whose outputs will be published as the directory
-// final, which must not lie inside a file. They are written beside it first.
+// final, which must not be inside a file. They are written next to it first.
 func NewFolder(final string) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)

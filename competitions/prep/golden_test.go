@@ -67,8 +67,8 @@ var goldenScores = map[string]map[string]float64{
 	"smartphone-decimeter-2022": {"antipode.csv": 20015086.78949},
 }
 
-// goldenByContent are outputs whose bytes hang on the library that writes them
-// and its version. They must hold what the reference's file holds.
+// goldenByContent are outputs whose bytes depend on the library that writes
+// them and its version. They must hold what the reference's file holds.
 var goldenByContent = map[string][]string{
 	"icecube-neutrinos-in-deep-ice": {"public/test_meta.parquet", "public/train_meta.parquet"},
 }

@@ -81,7 +81,7 @@ func (s *archiveSink) create(name string) (io.Writer, error) {
 	return s.packer.Create(name)
 }
 
-// folder adds a folder and those that it lies in.
+// folder adds a folder and those that it is in.
 func (s *archiveSink) folder(name string) error {
 	if s.folders == nil || s.folders[name] {
 		return nil

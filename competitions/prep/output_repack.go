@@ -64,7 +64,7 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	})
 }
 
-// repacker packs archives anew without some of what they hold.
+// repacker packs archives again without some of what they hold.
 type repacker struct {
 	ctx     context.Context
 	work    string
@@ -137,8 +137,8 @@ func (p *repacker) member(w io.Writer, name string, r io.Reader) error {
 	return err
 }
 
-// left reports whether a member is left out: its name, or that of a folder
-// that it lies in, matches.
+// left reports whether a member is left out: its name, or that of a folder that
+// it is in, matches.
 func (p *repacker) left(name string) (left bool) {
 	for _, pattern := range p.except {
 		for at := name; at != "."; at = path.Dir(at) {

@@ -15,7 +15,7 @@ var renamed = map[string]string{
 	"starts_with": "startswith", "ends_with": "endswith", "pad": "zfill", "tail": "skip",
 }
 
-// unknownVerb says what to write in place of a verb that there is not.
+// unknownVerb says what to write instead of a verb that there is not.
 func (e *evaluator) unknownVerb(name string) string {
 	if now, ok := renamed[name]; ok {
 		return fmt.Sprintf("It is called %s now.", now)

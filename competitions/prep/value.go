@@ -23,8 +23,8 @@ var (
 	jsonType      = cty.Capsule("JSON value", reflect.TypeFor[pyjson.Value]())
 )
 
-// fromCell returns a cell as a value of the language. A float that is a whole
-// number stays a float, which plain numbers do not tell apart.
+// fromCell returns a cell as a value of the language. A float that is an
+// integer stays a float, which plain numbers do not tell apart.
 func fromCell(v table.Value) cty.Value {
 	switch v.Kind() {
 	case table.Text:
@@ -163,9 +163,9 @@ func fromRows(r transform.Rows) cty.Value {
 	return cty.CapsuleVal(rowsType, &r)
 }
 
-// fromJSON returns a JSON value: a list as rows of records, an object as it
-// is, anything else as a single value. NaN and whole numbers that no cell holds
-// stay as they are.
+// fromJSON returns a JSON value: a list as rows of records, an object as it is,
+// anything else as a single value. NaN and integers that no cell holds stay as
+// they are.
 func fromJSON(v pyjson.Value) (cty.Value, error) {
 	switch v.Kind() {
 	case pyjson.Array:

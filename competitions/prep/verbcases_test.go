@@ -21,7 +21,7 @@ type verbCases struct {
 	Versions map[string]string
 	Raw      map[string]string
 	Binary   map[string][]byte
-	Base64   map[string][]byte // raw files that are no text
+	Base64   map[string][]byte // raw files that are not text
 	Cases    []verbCase
 }
 

@@ -101,7 +101,7 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	if l.Manifest, err = manifest.encode(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
-	old, _ := ReadManifest(def) // one that cannot be read is written anew
+	old, _ := ReadManifest(def) // one that cannot be read is written again
 	file := def.Lock()
 	file.Prepared[def.Version] = sums
 	l.Pinned = competitions.FormatLock(file)
@@ -171,7 +171,7 @@ func changedReference(reference, now map[string]string) []Change {
 	return out
 }
 
-// lockCommand is how a user pins a definition anew.
+// lockCommand is how a user pins a definition again.
 func lockCommand(def *competitions.Definition) string {
 	if v := def.PinsVersion(); v != "v1" {
 		return "mleflow competition lock " + def.ID + " --version " + v

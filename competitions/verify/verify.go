@@ -30,7 +30,7 @@ const (
 type Data struct{ folder folder }
 
 // OnDisk returns the prepared data in a folder that holds public and private.
-// Other files beside those two are left alone, and so is public/description.md
+// Other files next to those two are left alone, and so is public/description.md
 // where the definition pins a description of the reference: it is laid there
 // after preparing, and is no output of it.
 func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
@@ -65,7 +65,7 @@ type Request struct {
 	Expected func(context.Context) (*Data, error)
 	// Store is a cache that may still hold the right bytes; nil without one.
 	Store cache.Files
-	// Progress, when set, is told of each pin that was compared.
+	// Progress, if set, is told of each pin that was compared.
 	Progress func(path string, done, total int)
 }
 

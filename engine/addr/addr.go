@@ -4,7 +4,7 @@
 //	step.grade.score                          a block
 //	step.grade.score["leaf-classification/0"] one of its instances
 //
-// Values are comparable and order as text; the zero value is no address.
+// Values are comparable and order as text; the zero value is not an address.
 package addr
 
 import (

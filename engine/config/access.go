@@ -13,17 +13,17 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// access is one index or attribute that a diagnostic is about: what was looked
-// for, in what.
+// access is the index or attribute that a diagnostic is about, and the
+// collection.
 type access struct {
-	// of is how the collection is written, "" if it is not a plain reference.
+	// of is the collection as written, "" if it is not a plain reference.
 	of         string
 	collection cty.Value
 	key        cty.Value
 }
 
-// explainAccess says, for an element or attribute that does not exist, which
-// there are. The expression language only says that it does not.
+// explainAccess adds, for an element or attribute that does not exist, those
+// that do. The expression language only says that it does not.
 func explainAccess(d *hcl.Diagnostic) {
 	if d.Summary != "Invalid index" && d.Summary != "Unsupported attribute" || d.EvalContext == nil {
 		return
@@ -66,7 +66,7 @@ func (a access) text(plain cty.Value) string {
 	return ""
 }
 
-// shownNames is how many names are listed where none is near.
+// shownNames is how many names are listed if none is similar.
 const shownNames = 8
 
 func (a access) among(name string, names []string) string {

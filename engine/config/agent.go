@@ -51,8 +51,9 @@ func (g *Graph) agentValue(a *Agent) (cty.Value, diag.List) {
 	return cty.ObjectVal(attrs), diags
 }
 
-// localFiles reads a map of content to be laid where a command runs: a string
-// is the path of a file or folder, and one folder for all is the folder itself.
+// localFiles reads a map of content that is copied to where a command runs. A
+// string is the path of a file or folder; a single folder instead of a map
+// stands for everything in it.
 func (g *Graph) localFiles(v cty.Value) (cty.Value, error) {
 	plain, marks := v.Unmark()
 	if plain.Type() == step.ArtifactType && !plain.IsNull() {
@@ -100,7 +101,7 @@ func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl
 	}
 	switch plain, marks := out.Unmark(); {
 	case plain.IsNull() && name != "command":
-		return emptyOf(want).WithMarks(marks), diags // as if it were not written
+		return emptyOf(want).WithMarks(marks), diags // as if it were not set
 	case plain.IsNull(), name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0:
 		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
 	case name == "secrets":
@@ -111,8 +112,8 @@ func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl
 	return out, diags
 }
 
-// checkSecrets refuses what is no reference. It is not repeated: it may be a
-// secret written there by mistake.
+// checkSecrets rejects values that are not references. It does not quote them:
+// they may be secrets written there by mistake.
 func checkSecrets(r hcl.Range, secrets cty.Value) (diags diag.List) {
 	if !secrets.IsKnown() {
 		return nil

@@ -20,8 +20,8 @@ type StepSpec struct {
 	Blocks map[string]map[string]cty.Value
 }
 
-// Build makes a pipeline of steps that a program lists, as Parse does of those
-// that a file declares. path stands for the file in messages.
+// Build makes a pipeline of steps that a program lists, as Parse does from a
+// file. path stands for the file in messages.
 func Build(path string, specs []StepSpec, opts Options) (*Pipeline, diag.List) {
 	l := loader{p: newPipeline(path, opts), opts: opts}
 	var diags diag.List
@@ -56,7 +56,7 @@ func (l *loader) build(spec StepSpec) (diags diag.List) {
 	return diags
 }
 
-// constants are values as the expressions of declared arguments.
+// constants turns values into expressions of declared arguments.
 func constants(s *Step, declared []step.Attr, values map[string]cty.Value) (map[string]hcl.Expression, diag.List) {
 	var diags diag.List
 	exprs := make(map[string]hcl.Expression, len(values))

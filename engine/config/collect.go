@@ -6,9 +6,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// toCollection is a standard conversion function made linear for what
-// for-expressions give: a tuple or object whose elements have one type. (The
-// standard one compares every element's type with every other's.)
+// toCollection is a standard conversion function, made linear for the results
+// of for-expressions: a tuple or object whose elements have the same type. (The
+// standard one compares the type of every element with that of every other.)
 func toCollection(standard function.Function, build func([]cty.Value) cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Description: standard.Description(),
@@ -28,8 +28,8 @@ func toCollection(standard function.Function, build func([]cty.Value) cty.Value)
 	})
 }
 
-// uniform builds the collection when v is a tuple of wholly known texts,
-// numbers or truth values of one type.
+// uniform builds the collection if v is a tuple of wholly known strings,
+// numbers or booleans of one type.
 func uniform(v cty.Value, build func([]cty.Value) cty.Value) (cty.Value, bool) {
 	if !v.IsKnown() || v.IsNull() || v.IsMarked() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
 		return cty.NilVal, false

@@ -13,11 +13,11 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// checkCommand looks for files of the pipeline's folder that a command names
-// but does not get: it runs elsewhere, and an edit of them would run nothing.
-// That is an error where the name can mean nothing else, and a warning where
-// it may be a file of an image or one that the command makes. declared are the
-// paths that it does get or makes.
+// checkCommand finds files of the pipeline's folder that a command names but
+// that are not declared. The command runs elsewhere, and editing such a file
+// would not run it again. That is an error if the name can mean nothing else,
+// and a warning if it may be a file in an image or one that the command
+// creates. declared are the declared paths and outputs.
 func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool) (diags diag.List) {
 	for i, word := range command {
 		for _, name := range g.Pipeline.local.Named(word) {
@@ -30,14 +30,14 @@ func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool
 				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s, which is in the pipeline's folder. %s%s", name, advice, why))
 			} else {
 				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",
-					"The command names %q, and the pipeline's folder has a file of that name. If you mean that file: %s%s", name, advice, why))
+					"The command names %q, and the pipeline's folder contains a file of that name. If you mean that file: %s%s", name, advice, why))
 			}
 		}
 	}
 	return diags
 }
 
-// isDeclared reports whether a path is one of those declared or lies in one.
+// isDeclared reports whether a path is declared or below a declared one.
 func isDeclared(name string, declared []string) bool {
 	return slices.ContainsFunc(declared, func(d string) bool {
 		d = path.Clean(d)

@@ -12,15 +12,15 @@ import (
 
 // NamedFolder is a folder that a pipeline names.
 type NamedFolder struct {
-	// Path is where it is, from where the pipeline's own path is.
+	// Path is its path, relative to the same folder as the pipeline's own path.
 	Path  string
 	Range hcl.Range
 }
 
-// CompetitionFolders returns the folders of competitions that the settings of
-// a pipeline name. They are read first, since what a pipeline may say depends
-// on the competitions there are. What is wrong with them Parse reports. The
-// files are those that a past run recorded; nil reads the pipeline's folder.
+// CompetitionFolders returns the folders of competitions that the settings of a
+// pipeline name. They are read first, because the valid content of a pipeline
+// depends on the known competitions. Parse reports errors in them. The files
+// are those that a past run recorded; nil reads the pipeline's folder.
 func CompetitionFolders(path string, src []byte, files map[string][]byte) []NamedFolder {
 	var folders []NamedFolder
 	for a := range settingsOf(path, src, files, "competitions") {
@@ -30,9 +30,10 @@ func CompetitionFolders(path string, src []byte, files map[string][]byte) []Name
 	return folders
 }
 
-// RemoteCache returns the address of the remote cache that the settings of a
-// pipeline name, or "", for those who need nothing else of it. The files are
-// those that a past run recorded; nil reads the pipeline's folder.
+// RemoteCache returns the URL of the remote cache that the settings of a
+// pipeline name, or "". It is for callers that need nothing else of the
+// pipeline. The files are those that a past run recorded; nil reads the
+// pipeline's folder.
 func RemoteCache(path string, src []byte, files map[string][]byte) (address string) {
 	for a := range settingsOf(path, src, files, "remote_cache") {
 		if text, diags := literalString(a); !diags.HasErrors() && text != "" {
@@ -42,8 +43,8 @@ func RemoteCache(path string, src []byte, files map[string][]byte) (address stri
 	return address
 }
 
-// settingsOf yields one argument of the mleflow blocks of a pipeline, those of
-// the files that it extends first.
+// settingsOf yields one argument of the mleflow blocks of a pipeline, starting
+// with the files that it extends.
 func settingsOf(path string, src []byte, files map[string][]byte, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
 		from := local.Folder(folderOf(path), nil)
@@ -71,7 +72,7 @@ func competitionFolders(path string, a *hcl.Attribute) ([]NamedFolder, diag.List
 	if a == nil {
 		return nil, nil
 	}
-	list, diags := stringList(a, `Write for example competitions = ["./competitions"].`)
+	list, diags := stringList(a, `Write, for example, competitions = ["./competitions"].`)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -53,7 +53,7 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	s.once = nil
 	var diags diag.List
 	for _, more := range found {
-		if len(diags) > 20 { // the same mistake once for every key helps nobody
+		if len(diags) > 20 { // one error for all keys is enough
 			break
 		}
 		diags = append(diags, more...)
@@ -112,7 +112,7 @@ func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	return child
 }
 
-// dependsOn returns the instances of the origins, ascending, each once.
+// dependsOn returns the distinct instances of the origins, in ascending order.
 func (g *Graph) dependsOn(origins []origin) []int {
 	deps := make([]int, 0, len(origins))
 	for _, o := range origins {
@@ -123,7 +123,7 @@ func (g *Graph) dependsOn(origins []origin) []int {
 }
 
 // evaluateArgs returns the values of the instance's arguments and then of its
-// blocks, in the order of the kind, without marks, and where they come from.
+// blocks, in the order of the kind and without marks, and their origins.
 func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
 	k := inst.Step.Kind
 	e := argEval{g: g, inst: inst, ctx: ctx, marks: map[any]struct{}{}}
@@ -137,8 +137,9 @@ func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) ([]cty.Value,
 	return values, e.origins, e.diags
 }
 
-// object makes the values that evaluateArgs returned into the object that a
-// kind decodes. Instances keep the values only: there may be very many.
+// object builds the object that a kind decodes from the values that
+// evaluateArgs returned. Instances keep only the values, because there may be
+// very many.
 func object(k *step.Kind, values []cty.Value) cty.Value {
 	attrs := make(map[string]cty.Value, len(values))
 	for i, v := range values {
@@ -151,14 +152,14 @@ func object(k *step.Kind, values []cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// evaluated is the value of an expression before its marks were taken off.
+// evaluated is the value of an expression before its marks were removed.
 type evaluated struct {
 	value cty.Value
 	diags diag.List
 }
 
-// evaluateOnce evaluates those arguments of a block that are the same for all
-// of its instances, since they do not refer to each.
+// evaluateOnce evaluates the arguments of a block that are the same for all
+// instances, since they do not refer to each.
 func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]evaluated {
 	once := map[hcl.Expression]evaluated{}
 	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
@@ -215,7 +216,7 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 			return a.Default
 		}
 		if a.Type == step.ArtifactType {
-			return cty.NullVal(cty.DynamicPseudoType) // as Args.Decode wants it
+			return cty.NullVal(cty.DynamicPseudoType) // in the form that Args.Decode expects
 		}
 		return cty.NullVal(a.Type)
 	}
@@ -237,7 +238,7 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	out, err := convert.Convert(v, a.Type)
 	if err != nil {
 		path, text := mismatch(v, a.Type)
-		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.mend(a, v)))
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.remedy(a, v)))
 		return cty.UnknownVal(a.Type)
 	}
 	if out.IsNull() {
@@ -252,8 +253,8 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	return out
 }
 
-// mend says how to write an argument whose value v has another type.
-func (e *argEval) mend(a *step.Attr, v cty.Value) string {
+// remedy says how to write an argument whose value v has the wrong type.
+func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 	if _, hidden := e.marks[sensitive]; hidden || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
@@ -266,8 +267,8 @@ func (e *argEval) mend(a *step.Attr, v cty.Value) string {
 	return ""
 }
 
-// value evaluates an expression, unless its value is known to be the same for
-// all instances of the block.
+// value evaluates an expression, unless its value is the same for all instances
+// of the block and already known.
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
 	if same, ok := e.inst.Step.once[expr]; ok {
 		return same.value, copyDiags(same.diags)
@@ -288,7 +289,7 @@ func copyDiags(list diag.List) diag.List {
 	return out
 }
 
-// about says which instance an evaluation failed for.
+// about adds the instance to the errors of an evaluation.
 func (e *argEval) about(diags diag.List) diag.List {
 	if e.inst.Addr.HasKey {
 		for _, d := range diags {
@@ -306,7 +307,7 @@ func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
 		a.Name, strings.Join(a.OneOf, ", "), v.AsString(), diag.DidYouMean(v.AsString(), a.OneOf)))
 }
 
-// consume records where an argument comes from and refuses what may not go
+// consume records where an argument comes from and rejects what is not allowed
 // there.
 func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
 	for _, m := range originsOf(e.marks) {
@@ -341,8 +342,8 @@ func (g *Graph) private(m origin) bool {
 	}
 }
 
-// consumePrivateFile is for content among private files what consume is for
-// private outputs.
+// consumePrivateFile does for private files what consume does for private
+// outputs.
 func (e *argEval) consumePrivateFile(a *step.Attr, expr hcl.Expression, path privateFile) {
 	e.inst.Private = true
 	if e.inst.Step.Kind.Untrusted {
@@ -379,7 +380,7 @@ func (g *Graph) elements(s *Step) ([]element, diag.List) {
 	return list, diags
 }
 
-// localName returns the name when e is nothing but local.name.
+// localName returns the name if e is exactly local.name.
 func localName(e hcl.Expression) string {
 	t, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() || len(t) != 2 || t.RootName() != "local" {

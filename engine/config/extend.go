@@ -17,10 +17,11 @@ import (
 	"github.com/mleflow/mleflow/engine/local"
 )
 
-// text is one file of a pipeline: the one that was named, or one that it
-// extends or includes, directly or by way of another.
+// text is one file of a pipeline: the named one, or one that it
+// extends or includes, directly or indirectly.
 type text struct {
-	// name is the path relative to the pipeline's folder, path as it is shown.
+	// name is the path relative to the pipeline's folder, and path is what is
+	// shown.
 	name, path string
 	file       *hcl.File
 }
@@ -59,7 +60,7 @@ func texts(path string, src []byte, from *local.Files) (list []text, diags diag.
 // those that are in the list already.
 func included(t text, list []text, from *local.Files) (more []text, diags diag.List) {
 	for a := range settings(t.file.Body, "include") {
-		patterns, bad := stringList(a, `Write for example include = ["agents/*.hcl"].`)
+		patterns, bad := stringList(a, `Write, for example, include = ["agents/*.hcl"].`)
 		if diags = append(diags, bad...); bad.HasErrors() {
 			continue
 		}
@@ -143,7 +144,7 @@ func stringList(a *hcl.Attribute, hint string) (list []string, diags diag.List) 
 func extends(body hcl.Body) (base *hcl.Attribute, diags diag.List) {
 	for a := range settings(body, "extends") {
 		if base != nil {
-			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file extends another already, at %s. A file extends one other, which may extend the next.", place(base.NameRange)))
+			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file already extends another, at %s. A file can extend only one other, which may itself extend another.", place(base.NameRange)))
 			continue
 		}
 		base = a

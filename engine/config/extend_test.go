@@ -135,7 +135,7 @@ func TestExtendsMistakes(t *testing.T) {
 		{"absolute", extend("/etc/passwd"), "", "not a file in the pipeline's folder", "main.hcl:2"},
 		{"empty", extend(""), "", "not a file in the pipeline's folder", "main.hcl:2"},
 		{"folder", extend("."), "", "cannot be read", "main.hcl:2"},
-		{"two", extend("other.hcl") + extend("other.hcl"), base, "A file extends one other", "main.hcl:5"},
+		{"two", extend("other.hcl") + extend("other.hcl"), base, "can extend only one other", "main.hcl:5"},
 		{"not a string", "mleflow {\n  extends = 1\n}\n", "", "extends must be", "main.hcl:2"},
 		{"broken base", extend("other.hcl"), "variable {", "", "other.hcl:1"},
 		{"mistake in the base", extend("other.hcl"), "\nlocals { a = var.none }\n", "none", "other.hcl:2"},

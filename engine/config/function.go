@@ -10,7 +10,7 @@ import (
 )
 
 // functions returns the functions of the language: go-cty's standard library
-// under the names Terraform gives it, try and can, and those added.
+// under Terraform's names, try and can, and our own.
 func functions(added map[string]function.Function) map[string]function.Function {
 	all := maps.Clone(standard)
 	maps.Copy(all, added)

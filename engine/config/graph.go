@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Graph is an expanded pipeline: every instance with its arguments, in an
-// order in which each comes after those it depends on.
+// Graph is an expanded pipeline: every instance with its arguments, in an order
+// in which each comes after its dependencies.
 type Graph struct {
 	Pipeline *Pipeline
 	// Instances are ordered by dependency, then as in the file, then by key.
@@ -24,7 +24,7 @@ type Graph struct {
 	Publications []Publication
 
 	vars map[string]cty.Value
-	// forEach holds the elements of the local values that were gone over.
+	// forEach caches the elements of local values that were iterated over.
 	forEach map[string][]element
 	byAddr  map[addr.Instance]int
 
@@ -33,13 +33,13 @@ type Graph struct {
 	models map[string]cty.Value
 	agents map[string]cty.Value
 	blocks map[*Step]*block
-	// stale nodes must be evaluated again because a small value they depend
-	// on became known.
+	// stale nodes must be evaluated again because a small value that they depend
+	// on has become known.
 	stale map[string]bool
 }
 
-// block is the state of a step block: its instances and its value in the
-// language, built when first asked for.
+// block is the state of a step block: its instances, and its value in the
+// language, built when it is first needed.
 type block struct {
 	first, count int
 	keyed        bool
@@ -52,19 +52,19 @@ type Instance struct {
 	Step *Step
 	// Deps are the indexes of the instances it depends on, ascending.
 	Deps []int
-	// Private says that it consumes something private.
+	// Private says that it consumes private content.
 	Private bool
 	Limits  step.Limits
 	Retry   Retry
-	// Dynamic says that an argument depends on a small value of another
-	// step, so that the arguments are final only when that is known.
+	// Dynamic says that an argument depends on a small value of another step, so
+	// that the arguments are final only when that value is known.
 	Dynamic bool
 
 	index int
-	// consumes are the indexes of the instances whose outputs go into it:
-	// those of Deps that it does not merely wait for.
+	// consumes are the indexes of the instances whose outputs it consumes: those
+	// of Deps except for which it merely waits.
 	consumes []int
-	// conditions are those of its outputs.
+	// conditions are the conditions of its outputs.
 	conditions []string
 	// each is each.value; its key is that of the address.
 	each cty.Value
@@ -119,8 +119,8 @@ func (g *Graph) Find(a addr.Instance) (int, bool) {
 	return i, ok
 }
 
-// Select returns which instances a target names: one instance, or all of a
-// block when the address has no key. It is nil when there is none.
+// Select returns which instances a target selects: one instance, or all of a
+// block if the address has no key. It is nil if there are none.
 func (g *Graph) Select(a addr.Instance) []int {
 	if i, ok := g.byAddr[a]; ok {
 		return []int{i}
@@ -137,8 +137,8 @@ func (g *Graph) Select(a addr.Instance) []int {
 	return all
 }
 
-// SetOutputs makes the outputs of instance i known to the instances that
-// depend on it. It must be called before any of them asks for its Args.
+// SetOutputs makes the outputs of instance i known to its dependents. It must
+// be called before the Args of any of them.
 func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 	// Others may be building the value of i's block for another instance.
 	g.mu.Lock()
@@ -159,8 +159,8 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 	}
 }
 
-// SetConditions notes the conditions of the outputs of instance i. Like
-// SetOutputs it must be called before a dependent asks for its Args.
+// SetConditions records the conditions of the outputs of instance i. Like
+// SetOutputs, it must be called before the Args of a dependent.
 func (g *Graph) SetConditions(i int, conditions []string) {
 	inst := g.Instances[i]
 	inst.conditions = conditions
@@ -171,11 +171,11 @@ func (g *Graph) SetConditions(i int, conditions []string) {
 	}
 }
 
-// Conditions returns what SetConditions noted.
+// Conditions returns what SetConditions recorded.
 func (g *Graph) Conditions(i int) []string { return g.Instances[i].conditions }
 
 // Consumed returns the conditions of what instance i consumes, as far as they
-// were noted.
+// are recorded.
 func (g *Graph) Consumed(i int) []string {
 	var all []string
 	for _, d := range g.Instances[i].consumes {
@@ -186,8 +186,8 @@ func (g *Graph) Consumed(i int) []string {
 	return all
 }
 
-// Expect notes how large the content that instance i makes is expected to be,
-// where it makes one, for the estimates of what depends on it.
+// Expect records the expected size of the content that instance i produces, for
+// the estimates of its dependents.
 func (g *Graph) Expect(i int, bytes int64) {
 	var only *step.Artifact
 	for _, a := range g.Instances[i].artifacts {
@@ -204,8 +204,8 @@ func (g *Graph) Expect(i int, bytes int64) {
 	}
 }
 
-// Args returns the arguments of instance i. They are final when the outputs
-// of all its dependencies are known.
+// Args returns the arguments of instance i. They are final once the outputs of
+// all its dependencies are known.
 func (g *Graph) Args(i int) (step.Args, diag.List) {
 	inst := g.Instances[i]
 	conditions := g.Consumed(i)
@@ -221,16 +221,16 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 }
 
 // Known reports whether every argument of i was known when the pipeline was
-// expanded, content by name.
+// expanded; content counts as known.
 func (g *Graph) Known(i int) bool { return !g.Instances[i].Dynamic }
 
-// OutputValue is what an output block was evaluated to.
+// OutputValue is the value of an output block.
 type OutputValue struct {
-	// Value has content as its digest.
+	// Value has digests instead of content.
 	Value cty.Value
 	// Known is false while it depends on something that has not run.
 	Known bool
-	// Content is set where the whole value is content.
+	// Content is set if the whole value is content.
 	Content *step.Artifact
 }
 
@@ -278,7 +278,7 @@ func (g *Graph) OutputInstances(o *Output) []int {
 	return g.dependsOn(originsOf(marksOf(v)))
 }
 
-// Outputs returns what SetOutputs made known of instance i, or nil.
+// Outputs returns what SetOutputs recorded for instance i, or nil.
 func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
 
 // artifactOf returns the content that v is, or nil.
@@ -289,7 +289,7 @@ func artifactOf(v cty.Value) *step.Artifact {
 	return v.EncapsulatedValue().(*step.Artifact)
 }
 
-// checkOutput refuses what cannot be shown.
+// checkOutput rejects what must not be shown.
 func checkOutput(o *Output, v cty.Value) diag.List {
 	if _, found := marksOf(v)[sensitive]; found {
 		return diag.List{sensitiveOutput(o)}
@@ -304,8 +304,8 @@ func sensitiveOutput(o *Output) *hcl.Diagnostic {
 	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q depends on a sensitive variable, and outputs are shown and stored.", o.Name)
 }
 
-// refresh evaluates again, in order, what depends on values that became
-// known since.
+// refresh evaluates again, in order, what depends on values that have become
+// known.
 func (g *Graph) refresh() {
 	if len(g.stale) == 0 {
 		return

@@ -16,8 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// envPrefix is what the names of environment variables that give a
-// variable's value start with.
+// envPrefix is the prefix of environment variables that set a variable.
 const envPrefix = "MLEFLOW_VAR_"
 
 // Assignment is one -var (File empty) or -var-file (File set), in the order
@@ -29,8 +28,8 @@ type Assignment struct {
 	File string
 }
 
-// Inputs are the values given to a pipeline from outside. The environment
-// loses against assignments.
+// Inputs are the values given to a pipeline from outside. Assignments take
+// precedence over the environment.
 type Inputs struct {
 	Environ     []string
 	Assignments []Assignment
@@ -39,10 +38,10 @@ type Inputs struct {
 	Files map[string][]byte
 }
 
-// given is a value on its way to a variable.
+// given is a value for a variable.
 type given struct {
-	// text is set for values that are plain text unless the variable's type
-	// asks for more.
+	// text is set if the value is plain text and must be parsed according to the
+	// variable's type.
 	text   string
 	isText bool
 	val    cty.Value
@@ -153,8 +152,8 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 	return out, nil
 }
 
-// parseText reads a text as the variable's type asks: as it is for texts,
-// numbers and truth values, as an expression for the rest.
+// parseText parses a string according to the variable's type: strings, numbers
+// and booleans directly, anything else as an expression.
 func (v *Variable) parseText(text string) (cty.Value, error) {
 	if v.Type.IsPrimitiveType() || v.Type == cty.DynamicPseudoType {
 		return cty.StringVal(text), nil

@@ -43,8 +43,8 @@ type metaEval struct {
 	diags diag.List
 }
 
-// value returns the expression's value converted to ty; ok is false when it
-// is absent, null or wrong.
+// value returns the expression's value converted to ty; ok is false if it is
+// absent, null or wrong.
 func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string) (cty.Value, bool) {
 	if e == nil {
 		return cty.NilVal, false
@@ -135,13 +135,13 @@ func ParseSize(s string) (int64, error) {
 	return int64(n), nil
 }
 
-// parseDuration is time.ParseDuration that also takes whole or fractional
+// parseDuration is time.ParseDuration that also accepts integer or fractional
 // days, such as "2d".
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || math.IsNaN(n) || math.Abs(n) > 36500 {
-			return 0, fmt.Errorf("parse duration %q: there must be a number of days before the d", s)
+			return 0, fmt.Errorf("parse duration %q: the number of days before the d is missing", s)
 		}
 		return time.Duration(n * float64(24*time.Hour)), nil
 	}

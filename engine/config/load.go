@@ -28,7 +28,8 @@ func Load(path string, opts Options) (*Pipeline, diag.List) {
 	return Parse(path, src, opts)
 }
 
-// Parse is Load for a text already read; path is the name shown in ranges.
+// Parse is Load for a text that was already read; path is the name shown in
+// ranges.
 func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	p := newPipeline(path, opts)
 	p.Source = src
@@ -116,7 +117,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 	return diags
 }
 
-// addDetail adds what to do to the diagnostic about a range.
+// addDetail adds a remedy to the diagnostic at a range.
 func addDetail(diags diag.List, r hcl.Range, text string) {
 	for _, d := range diags {
 		if d.Subject != nil && *d.Subject == r {

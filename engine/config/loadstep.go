@@ -38,7 +38,7 @@ func (l *loader) step(b *hcl.Block) diag.List {
 	return diags
 }
 
-// makeSteps adds the steps that give what other steps' arguments leave out.
+// makeSteps adds the steps that provide what other steps' arguments leave out.
 func (l *loader) makeSteps() (diags diag.List) {
 	for _, s := range slices.Clone(l.p.Steps) {
 		for i := range s.Kind.Args {
@@ -68,7 +68,7 @@ func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
 			made.Args[name] = &eachValue{name, s.Range}
 		}
 	}
-	// The expressions are pointers, since they are keys of maps.
+	// The expressions are pointers, since they are map keys.
 	made.ForEach = all
 	s.Args[a.Name] = &madeFor{all, made.Addr}
 	l.p.byAddr[made.Addr] = made
@@ -76,8 +76,7 @@ func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
 	return nil
 }
 
-// asks reports whether an argument is written, with something else than its
-// default.
+// asks reports whether an argument is written and differs from its default.
 func (s *Step) asks(name string) bool {
 	e := s.Args[name]
 	if e == nil {
@@ -88,7 +87,7 @@ func (s *Step) asks(name string) bool {
 	return diags.HasErrors() || i < 0 || s.Kind.Args[i].Default == (cty.Value{}) || !v.RawEquals(s.Kind.Args[i].Default)
 }
 
-// checkDependsOn wants a list of step references, whatever their form.
+// checkDependsOn requires a list of step references of any form.
 func checkDependsOn(e hcl.Expression) (diags diag.List) {
 	if e == nil {
 		return nil
@@ -112,7 +111,7 @@ func take(m map[string]hcl.Expression, name string) hcl.Expression {
 	return e
 }
 
-// explainCount adds what to do instead to the refusal of Terraform's count.
+// explainCount adds the alternative to the error for Terraform's count.
 func explainCount(body hcl.Body, diags diag.List) diag.List {
 	if count := body.(*hclsyntax.Body).Attributes["count"]; count != nil {
 		addDetail(diags, count.NameRange, " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }.")

@@ -13,11 +13,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// privateFile marks content that lies among private files, by its path.
+// privateFile marks content from a private folder, with its path.
 type privateFile string
 
 // localFunctions are the functions that read the pipeline's folder. others are
-// what a template may call besides.
+// what a template may also call.
 func localFunctions(files *local.Files, others map[string]function.Function) map[string]function.Function {
 	funcs := map[string]function.Function{
 		"file":       fileFunc(files),
@@ -54,7 +54,7 @@ var pathParam = function.Parameter{Name: "path", Type: cty.String}
 
 func fileFunc(files *local.Files) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's text (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file.",
+		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's content (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file.",
 		Params:      []function.Parameter{pathParam},
 		Type:        function.StaticReturnType(step.ArtifactType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

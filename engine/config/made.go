@@ -24,8 +24,8 @@ import (
 //	  texts = step.task.solve["${competition}/${task}"]
 //	}
 
-// combinations is the for_each of a made step: the values that the arguments
-// have in any instance of another step, by their key.
+// combinations is the for_each of an implicit step: the values of the arguments
+// in all instances of another step, by their key.
 type combinations struct {
 	of    *Step
 	names []string
@@ -43,7 +43,7 @@ func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		}
 		v, marks = v.Unmark()
 		if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
-			return cty.MapValEmpty(cty.DynamicPseudoType), nil // the other step says why
+			return cty.MapValEmpty(cty.DynamicPseudoType), nil // the other step reports why
 		}
 		contexts = eachContexts(ctx, v)
 	}
@@ -93,7 +93,7 @@ func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]c
 		switch {
 		case err != nil || !v.IsKnown():
 			diags = append(diags, diag.Error(e.Range(), "Value is not known", "%s must be a string that is known before anything runs.", c.names[i]))
-		case text.IsNull(): // the argument's default is meant
+		case text.IsNull(): // the argument's default applies
 		default:
 			values[c.names[i]] = text
 			parts = append(parts, text.AsString())
@@ -121,7 +121,7 @@ func (c *combinations) Range() hcl.Range { return c.of.Range }
 // StartRange implements hcl.Expression.
 func (c *combinations) StartRange() hcl.Range { return c.of.Range }
 
-// madeFor is the argument that a made step gives.
+// madeFor is the argument that an implicit step provides.
 type madeFor struct {
 	*combinations
 	from addr.Step
@@ -136,7 +136,7 @@ func (m *madeFor) traversal() hcl.Traversal {
 func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	key, _, _, diags := m.in(ctx)
 	if diags.HasErrors() {
-		return cty.DynamicVal, nil // the made step says why
+		return cty.DynamicVal, nil // the implicit step reports why
 	}
 	all, diags := m.traversal().TraverseAbs(ctx)
 	if diags.HasErrors() || !all.IsKnown() {

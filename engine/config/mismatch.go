@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// mismatch says where in v, which cannot become want, the first wrong part is,
-// such as "[1]", and what it must be, such as "must be string, not a list".
-// Texts are not repeated, they may be sensitive.
+// mismatch finds the first part of v that prevents its conversion to want, such
+// as "[1]", and says what it must be, such as "must be string, not a list". It
+// does not quote strings, which may be sensitive.
 func mismatch(v cty.Value, want cty.Type) (path, text string) {
 	v, _ = v.Unmark()
 	ty := v.Type()

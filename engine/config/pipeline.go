@@ -15,16 +15,17 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Pipeline is one decoded pipeline file, with those that it extends, not yet
-// evaluated.
+// Pipeline is one decoded pipeline file, together with those that it extends,
+// not yet evaluated.
 type Pipeline struct {
 	// Path is the file as it was named.
 	Path string
-	// Source is the file's text. Those that it extends are among the LocalFiles.
+	// Source is the file's content. The files that it extends are among the
+	// LocalFiles.
 	Source []byte
 	// Files are the parsed files, for snippets in diagnostics.
 	Files diag.Sources
-	// RemoteCache is the address of the cache that the file asks for, or empty.
+	// RemoteCache is the URL of the cache in the file's settings, or empty.
 	RemoteCache string
 	// Settings are the arguments of the mleflow block that steps take where they
 	// do not write them; see step.Attr.Setting.
@@ -46,11 +47,11 @@ type Pipeline struct {
 	order  []node
 }
 
-// LocalFiles is what expanding the pipeline asked of its folder.
+// LocalFiles is what expanding the pipeline read from its folder.
 func (p *Pipeline) LocalFiles() *local.Files { return p.local }
 
-// folderOf is where a file lies, whatever the working directory is by then of
-// those who use it; the name as it is if that cannot be told.
+// folderOf returns the absolute folder of a file, so that it stays valid when
+// the working directory changes; the name unchanged if that is unknown.
 func folderOf(path string) string {
 	dir := filepath.Dir(path)
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -64,7 +65,7 @@ type Variable struct {
 	Name        string
 	Description string
 	Type        cty.Type
-	// Default is cty.NilVal when the variable must be given.
+	// Default is cty.NilVal if the variable is required.
 	Default     cty.Value
 	Sensitive   bool
 	Validations []Validation
@@ -121,12 +122,12 @@ type Step struct {
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
 
-	// once are the values of the arguments that all instances share, while
-	// the block is expanded.
+	// once are the values of the arguments that all instances share, during the
+	// expansion of the block.
 	once map[hcl.Expression]evaluated
 }
 
-// ArgRange returns the place of an argument or nested block, or that of the
+// ArgRange returns the range of an argument or nested block, or that of the
 // step's header if it was not written.
 func (s *Step) ArgRange(name string) hcl.Range {
 	if e := s.Args[name]; e != nil {
@@ -138,7 +139,7 @@ func (s *Step) ArgRange(name string) hcl.Range {
 	return s.Range
 }
 
-// Retry says how often and when an instance is tried again.
+// Retry says how often and when an instance is retried.
 type Retry struct {
 	// Attempts is the total number of attempts, at least 1.
 	Attempts int
@@ -147,7 +148,7 @@ type Retry struct {
 	Backoff, MaxBackoff time.Duration
 }
 
-// Options are what the language needs to know of its surroundings.
+// Options are what the language needs from its surroundings.
 type Options struct {
 	// Kinds are the step kinds of the process.
 	Kinds *step.Registry

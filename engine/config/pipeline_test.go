@@ -209,7 +209,7 @@ func TestMistakes(t *testing.T) {
 		{"sensitive output", secretVariable + "output \"o\" { value = [var.k] }", nil, []string{"Sensitive output"}},
 		{"division by zero", "output \"o\" { value = [1 / 0] }", nil, []string{"infinite"}},
 		{"function without a result", "output \"o\" { value = log(-1, 2) }", nil, []string{`"log" failed: it has no result`}},
-		{"range that does not move", "output \"o\" { value = range(0, 1, 0) }", nil, []string{"leads nowhere"}},
+		{"range that does not move", "output \"o\" { value = range(0, 1, 0) }", nil, []string{"must not be 0"}},
 		{"each", "step \"source\" \"x\" {\n for_each = [\"a\"]\n id = each.vale\n}", nil, []string{`Did you mean "value"?`}},
 		{"cycle", "locals {\n a = local.b\n b = local.a\n}", nil, []string{"local.a → local.b → local.a"}},
 		{"step cycle", "step \"split\" \"a\" { raw = step.split.b.public }\nstep \"split\" \"b\" { raw = step.split.a.public }", nil, []string{"step.split.a → step.split.b → step.split.a"}},

@@ -28,13 +28,13 @@ var publishSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "to", Required: true}, {Name: "output"}, {Name: "link"}, {Name: "private"},
 }}
 
-// Publication is content that is laid out as files after a run.
+// Publication is content that is written to a path after a run.
 type Publication struct {
 	// Instance indexes Graph.Instances; -1 is an output block.
 	Instance int
-	// Name is, of an instance, the output, or empty for all of them.
+	// Name is the output of an instance, or empty for all of them.
 	Name string
-	// Output is the output block, if it is one.
+	// Output is the output block, if it is from one.
 	Output *Output
 	// To is as it was written, Path the absolute path. Base is the folder that
 	// the path must not leave, or empty.
@@ -43,7 +43,7 @@ type Publication struct {
 	Range          hcl.Range
 }
 
-// From says what is published: an address, an output of one, or output.NAME.
+// From names what is published: an address, an output of one, or output.NAME.
 func (p *Publication) From(g *Graph) string {
 	if p.Output != nil {
 		return "output." + p.Output.Name
@@ -88,7 +88,7 @@ func (g *Graph) publications() (diags diag.List) {
 	return append(diags, g.checkPlaces()...)
 }
 
-// publication evaluates one block and adds it.
+// publication evaluates one block and adds the result.
 func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx *hcl.EvalContext) (diags diag.List) {
 	to := args["to"]
 	p.Range = to.Range()
@@ -210,13 +210,13 @@ func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
 		return !holds, nil
 	})
 	if holds {
-		return diag.List{diag.Error(p.Range, "Invalid publish", "The output %q holds several pieces of content. Put the publish block into the step that gives them, with each.key in its path.", o.Name)}
+		return diag.List{diag.Error(p.Range, "Invalid publish", "The output %q contains several pieces of content. Put the publish block into the step that produces them, with each.key in its path.", o.Name)}
 	}
 	return nil
 }
 
-// hidden says that an output is private for people, too: it holds answers, or
-// is made from them by a step whose results are not known to be scores.
+// hidden says that an output is private even for people: it contains answers,
+// or was made from them by a step whose results may be more than scores.
 func (g *Graph) hidden(m origin) bool {
 	kind := g.Instances[m.inst].Step.Kind
 	if kind.Outputs[m.out].Secrecy == step.Withheld {
@@ -229,8 +229,8 @@ func privateContent(r hcl.Range, what string) *hcl.Diagnostic {
 	return diag.Error(r, "Private content", "%s is private: it holds answers or was made from them. To publish it anyway, where no agent can read it, write private = true.", what)
 }
 
-// checkPlaces refuses publications that would be written over each other, and
-// those that would change what the pipeline reads.
+// checkPlaces rejects publications that would overwrite each other, or change
+// what the pipeline reads.
 func (g *Graph) checkPlaces() (diags diag.List) {
 	order := make([]*Publication, len(g.Publications))
 	for i := range g.Publications {

@@ -6,12 +6,12 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// maxRange is the greatest number of elements of a range.
+// maxRange is the largest number of elements of a range.
 const maxRange = 10_000_000
 
-// rangeFunc is the standard range without its limit of 1,024 elements for
-// the common forms range(n) and range(a, b) over whole numbers; anything else
-// goes to the standard function.
+// rangeFunc is the standard range without its limit of 1,024 elements for the
+// common forms range(n) and range(a, b) over integers; anything else goes to
+// the standard function.
 var rangeFunc = function.New(&function.Spec{
 	Description: "Returns the numbers from start (default 0) up to, but not including, limit, in steps of step (default 1).",
 	VarParam:    &function.Parameter{Name: "params", Type: cty.Number},
@@ -26,7 +26,7 @@ var rangeFunc = function.New(&function.Spec{
 			from, ok = wholeNumber(args[0])
 		}
 		if len(args) == 3 && args[2].Equals(cty.Zero).True() {
-			return cty.NilVal, function.NewArgErrorf(2, "a step of 0 leads nowhere")
+			return cty.NilVal, function.NewArgErrorf(2, "the step must not be 0")
 		}
 		if !ok || to <= from {
 			return stdlib.RangeFunc.Call(args)

@@ -142,7 +142,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
-func checkMember(t hcl.Traversal, what string, names []string, mend string) diag.List {
+func checkMember(t hcl.Traversal, what string, names []string, remedy string) diag.List {
 	if len(t) < 2 {
 		return nil
 	}
@@ -151,8 +151,8 @@ func checkMember(t hcl.Traversal, what string, names []string, mend string) diag
 		return nil
 	}
 	detail := fmt.Sprintf("There is no %s %q.%s", what, name, diag.DidYouMean(name, names))
-	if mend != "" {
-		detail += fmt.Sprintf(" "+mend, name)
+	if remedy != "" {
+		detail += fmt.Sprintf(" "+remedy, name)
 	}
 	return diag.List{diag.Error(t.SourceRange(), "Reference to undeclared "+what, "%s", detail)}
 }
@@ -169,7 +169,7 @@ func member(t hcl.Traverser) (string, bool) {
 	return "", false
 }
 
-// stepOf returns the block that a step traversal names.
+// stepOf returns the block to which a step traversal refers.
 func (p *Pipeline) stepOf(t hcl.Traversal) (*Step, diag.List) {
 	r := t.SourceRange()
 	if len(t) < 3 {
@@ -195,8 +195,8 @@ func (p *Pipeline) stepOf(t hcl.Traversal) (*Step, diag.List) {
 	return nil, diag.List{diag.Error(r, "Reference to undeclared step", "There is no %s.%s", a, hint)}
 }
 
-// checkOutputNames finds outputs that a kind does not have, where the name is
-// written next to the step reference.
+// checkOutputNames finds outputs that a kind does not have, if the name
+// directly follows the step reference.
 func (p *Pipeline) checkOutputNames(e hcl.Expression) (diags diag.List) {
 	syntax, ok := e.(hclsyntax.Expression)
 	if !ok {
@@ -212,8 +212,8 @@ func (p *Pipeline) checkOutputNames(e hcl.Expression) (diags diag.List) {
 	return diags
 }
 
-// stepAccess splits step.a.b[k].rest into the step traversal and the rest
-// after the instance; ok is false for anything else.
+// stepAccess splits step.a.b[k].rest into the step traversal and the part after
+// the instance; ok is false for anything else.
 func stepAccess(n hclsyntax.Node) (t, rest hcl.Traversal, ok bool) {
 	switch n := n.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -313,7 +313,7 @@ func memberNodes(t hcl.Traversal, prefix string, all []string) []string {
 	return names
 }
 
-// sortNodes orders the nodes so that each comes after what it refers to, and
+// sortNodes orders the nodes so that each comes after those it refers to, and
 // reports a cycle as a path.
 func (l *loader) sortNodes() diag.List {
 	nodes := l.p.nodes()
@@ -363,5 +363,5 @@ func cycle(nodes []node, path []int) *hcl.Diagnostic {
 	if s := nodes[path[0]].step; s != nil {
 		r = s.Range
 	}
-	return diag.Error(r, "Cycle", "These refer to each other in a circle: %s. Remove one of the references.", strings.Join(names, fmt.Sprintf(" %s ", "→")))
+	return diag.Error(r, "Cycle", "These refer to each other in a cycle: %s. Remove one of the references.", strings.Join(names, fmt.Sprintf(" %s ", "→")))
 }

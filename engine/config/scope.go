@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// scope builds the names that the expressions refer to, and no others, so
-// that a block with many instances costs only those who use it.
+// scope builds the names that an expression refers to, and no others, so that a
+// block with many instances only costs those who use it.
 func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	steps := map[string]map[string]cty.Value{}
 	locals := map[string]cty.Value{}
@@ -121,8 +121,8 @@ func smallValue(text []byte, ty cty.Type) cty.Value {
 	return v
 }
 
-// evaluate evaluates e. Its diagnostics name what there is in place of what is
-// not, and infinite numbers, which cannot be stored, are errors.
+// evaluate evaluates e. Its diagnostics list the existing names for a name that
+// does not exist. Infinite numbers, which cannot be stored, are errors.
 func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	v, diags := e.Value(ctx)
 	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
@@ -130,7 +130,8 @@ func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, dia
 	}
 	for _, d := range diags {
 		explainAccess(d)
-		// The values of variables in scope may be long or sensitive.
+		// The values of variables in scope may be long or sensitive, so they are left
+		// out.
 		d.EvalContext = nil
 	}
 	return v, diags
@@ -140,8 +141,8 @@ func outOfRange(e hcl.Expression) *hcl.Diagnostic {
 	return diag.Error(e.Range(), "Number out of range", "The result is infinite, such as that of a division by zero.")
 }
 
-// infinite reports whether v is or holds an infinite number, which no document
-// can hold.
+// infinite reports whether v is or contains an infinite number, which JSON
+// cannot represent.
 func infinite(v cty.Value) bool {
 	found := false
 	plain, _ := v.UnmarkDeep()

@@ -8,8 +8,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Shown returns values as texts that may be stored: a text as it is, anything
-// else in JSON, sensitive ones not at all.
+// Shown returns values as strings that may be stored: a string as it is,
+// anything else in JSON, and sensitive values left out.
 func Shown(values map[string]cty.Value) map[string]string {
 	shown := make(map[string]string, len(values))
 	for name, v := range values {
@@ -21,10 +21,10 @@ func Shown(values map[string]cty.Value) map[string]string {
 	return shown
 }
 
-// Hidden returns the texts in sensitive values, at any depth, sorted: what must
-// not be stored even where a person wrote it, such as on the command line. The
-// defaults of sensitive variables are among them, also where another value was
-// given.
+// Hidden returns the strings in sensitive values, at any depth, sorted: they
+// must not be stored even where a person wrote them, such as on the command
+// line. The defaults of sensitive variables are included even if another value
+// was given.
 func (p *Pipeline) Hidden(values map[string]cty.Value) []string {
 	all := slices.Collect(maps.Values(values))
 	for _, v := range p.Variables {
@@ -49,7 +49,7 @@ func (p *Pipeline) Hidden(values map[string]cty.Value) []string {
 	return slices.Compact(hidden)
 }
 
-// Text writes a known value without marks: a text as it is, anything else in
+// Text formats a known value without marks: a string as it is, anything else in
 // JSON.
 func Text(v cty.Value) string {
 	if v.Type() == cty.String && !v.IsNull() {

@@ -42,8 +42,8 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 	return diags
 }
 
-// variable declares a variable, or changes what its block says of one that a
-// base file declares: what it leaves out stays.
+// variable declares a variable, or changes the declaration in a base file. What
+// the block leaves out stays as it was.
 func (l *loader) variable(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("variable", name, b.LabelRanges[0])
@@ -82,8 +82,8 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 	return diags
 }
 
-// decodeType sets the type and the default as far as they are written. The
-// default of a base file must have the type as well.
+// decodeType sets the type and the default if they are written. The default of
+// a base file must also have the type.
 func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	if typ != nil {
 		v.Type, v.optional, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
@@ -116,7 +116,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	return diags
 }
 
-// explainTypes adds to a type that is unknown which there are.
+// explainTypes adds the known types to the error for an unknown one.
 func explainTypes(typ hcl.Expression, diags diag.List) diag.List {
 	hclsyntax.VisitAll(typ.(hclsyntax.Expression), func(n hclsyntax.Node) hcl.Diagnostics {
 		if x, ok := n.(*hclsyntax.ScopeTraversalExpr); ok && len(x.Traversal) == 1 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CycleError says that nodes come before themselves.
+// CycleError says that the graph has a cycle.
 type CycleError[K comparable] struct {
 	// Path follows the edges once around the cycle; its first and last
 	// elements are the same node.
@@ -36,9 +36,9 @@ func (g *Graph) cycle() []int {
 	return append(path, path[0])
 }
 
-// onCycle returns a node of a cycle. Nodes that the sort did not reach all
-// have a predecessor that it did not reach either, so walking backwards among
-// them runs into a cycle.
+// onCycle returns a node of a cycle. Every node that the sort did not reach has
+// a predecessor that it did not reach either, so walking backwards among them
+// ends up in a cycle.
 func (g *Graph) onCycle() int {
 	reached := make([]bool, g.n)
 	for _, i := range g.order {

@@ -18,7 +18,8 @@ type Drawing struct {
 	Edges [][2]int
 }
 
-// DrawnNode is one box. Texts may hold any characters; newlines break lines.
+// DrawnNode is one box. Labels may contain any characters; newlines break
+// lines.
 type DrawnNode struct {
 	Label string
 	// Group names the frame the node is drawn in; empty for none. Frames
@@ -27,7 +28,7 @@ type DrawnNode struct {
 	Style Style
 }
 
-// Style is how a box looks. The zero Style is the plain one.
+// Style is how a box looks. The zero value is plain.
 type Style struct {
 	// Fill and Line are colours as #rrggbb.
 	Fill, Line string
@@ -50,7 +51,8 @@ type frame struct {
 	nodes []int
 }
 
-// frames returns the frames; the first, without label, has the free nodes.
+// frames returns the frames; the first one, without a label, has the nodes that
+// belong to none.
 func (d *Drawing) frames() []frame {
 	place := map[string]int{"": 0}
 	out := []frame{{}}
@@ -111,8 +113,8 @@ func dotStyle(s Style) string {
 	return out.String()
 }
 
-// dotText quotes a text for Graphviz, which gives a meaning to backslashes
-// and to character references inside quotes.
+// dotText quotes a string for Graphviz, which interprets backslashes and
+// character references inside quotes.
 func dotText(s string) string {
 	return `"` + dotEscapes.Replace(printable(s)) + `"`
 }
@@ -175,8 +177,8 @@ func mermaidStyle(s Style) string {
 	return strings.Join(parts, ",")
 }
 
-// mermaidText quotes a text for Mermaid, whose labels are HTML or Markdown
-// and know character references of the form #name; and #number;.
+// mermaidText quotes a string for Mermaid, whose labels are HTML or Markdown
+// and can contain character references of the form #name; and #number;.
 func mermaidText(s string) string {
 	return `"` + mermaidEscapes.Replace(printable(s)) + `"`
 }
@@ -186,7 +188,7 @@ var mermaidEscapes = strings.NewReplacer(
 	"`", "#96;", `\`, "#92;", "\n", "<br/>",
 )
 
-// printable replaces what is no text: control characters and broken UTF-8.
+// printable replaces control characters and invalid UTF-8.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' {

@@ -8,14 +8,14 @@ type builder struct {
 	from, to []int
 }
 
-// newBuilder returns a builder for n nodes and, as a hint, so many edges.
+// newBuilder returns a builder for n nodes and, as a hint, the number of edges.
 func newBuilder(n, edges int) *builder {
 	return &builder{n: n, from: make([]int, 0, edges), to: make([]int, 0, edges)}
 }
 
-// AddEdge says that from comes before to. An edge added twice counts once.
-// Like an index into a slice, a number that is no node is a programming
-// error and panics.
+// AddEdge says that from comes before to. An edge that is added twice counts
+// once. A number that is not a node is a programming error and panics, like an
+// index out of range.
 func (b *builder) AddEdge(from, to int) {
 	if uint(from) >= uint(b.n) || uint(to) >= uint(b.n) {
 		panic(fmt.Sprintf("dag: edge %d to %d in a graph of %d nodes", from, to, b.n))

@@ -8,7 +8,7 @@ import (
 )
 
 // Keyed is a graph of named nodes that stays acyclic with every edge. It is
-// meant for the blocks of a file: each AddEdge may look at the whole graph.
+// meant for the blocks of a file: each AddEdge may traverse the whole graph.
 type Keyed[K comparable] struct {
 	index map[K]int
 	keys  []K
@@ -26,7 +26,7 @@ func NewKeyed[K comparable]() *Keyed[K] {
 	}
 }
 
-// Add adds a node, unless there is one of that name, and returns its number.
+// Add adds a node, unless one of that name exists, and returns its number.
 func (g *Keyed[K]) Add(k K) int {
 	if i, ok := g.index[k]; ok {
 		return i
@@ -34,14 +34,14 @@ func (g *Keyed[K]) Add(k K) int {
 	i := len(g.keys)
 	g.index[k] = i
 	g.keys = append(g.keys, k)
-	// A vertex of a new number cannot be refused by the store.
+	// The store cannot reject a vertex with a new number.
 	_ = g.graph.AddVertex(i)
 	return i
 }
 
-// AddEdge says that from comes before to, adding nodes that are missing. An
-// edge that would close a cycle is not added and the error is a
-// *CycleError[K] whose path begins at from.
+// AddEdge says that from comes before to, and adds nodes that are missing. An
+// edge that would close a cycle is not added, and the error is a *CycleError[K]
+// whose path begins at from.
 func (g *Keyed[K]) AddEdge(from, to K) error {
 	i, j := g.Add(from), g.Add(to)
 	switch err := g.graph.AddEdge(i, j); {
@@ -81,7 +81,7 @@ func (g *Keyed[K]) Graph() *Graph {
 	return b.acyclic()
 }
 
-// acyclic builds a graph that is part of an acyclic one.
+// acyclic builds a graph that is known to be acyclic.
 func (b *builder) acyclic() *Graph {
 	g, err := b.Build()
 	if err != nil {

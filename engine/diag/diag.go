@@ -1,7 +1,7 @@
 // Package diag reports what is wrong in something a person wrote: what, where
-// and how to mend it. A diagnostic is HCL's own, so that ranges, snippets and
+// and how to fix it. A diagnostic is HCL's own, so that ranges, snippets and
 // wording are the same whether the parser, the language or a step kind found
-// the mistake; all mistakes of a file are reported together.
+// the error. All errors of a file are reported together.
 package diag
 
 import (
@@ -23,8 +23,8 @@ import (
 type List = hcl.Diagnostics
 
 // Error returns a diagnostic at r. The summary is a short sentence without a
-// full stop; the detail says what was expected and how to fix it. Errors among
-// the arguments are kept for Is.
+// full stop; the detail says what was expected and how to fix it. errors.Is
+// finds the errors among the arguments.
 func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args), Subject: r.Ptr()}
 	var errs []error
@@ -39,34 +39,34 @@ func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	return d
 }
 
-// Warning is Error for what need not stop the run.
+// Warning is Error for something that need not stop the run.
 func Warning(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	d := Error(r, summary, detail, args...)
 	d.Severity = hcl.DiagWarning
 	return d
 }
 
-// General returns an error diagnostic that belongs to no place in a file,
-// such as a flag.
+// General returns an error diagnostic that belongs to no place in a file, for
+// example about a flag.
 func General(summary, detail string, args ...any) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args)}
 }
 
-// Failure returns a diagnostic of what the world did, not of what a person
-// wrote: err is the cause, and its text the detail.
+// Failure returns a diagnostic for an error that nobody wrote, such as a failed
+// read. err is the cause, and its message the detail.
 func Failure(summary string, err error) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: Sentence(err.Error()), Extra: failure{err}}
 }
 
-// failure is the error of a Failure, quoted what the detail of another
-// diagnostic quotes.
+// failure is the error of a Failure; quoted holds the errors in the detail of
+// another diagnostic.
 type (
 	failure struct{ err error }
 	quoted  struct{ err error }
 )
 
-// Is reports whether the diagnostic was made from an error that is target, as
-// errors.Is does; diagnostics within that error count as well.
+// Is reports whether the diagnostic was made from an error that matches target,
+// as in errors.Is; diagnostics within that error count as well.
 func Is(d *hcl.Diagnostic, target error) bool {
 	var err error
 	switch extra := d.Extra.(type) {
@@ -79,7 +79,8 @@ func Is(d *hcl.Diagnostic, target error) bool {
 	return errors.Is(err, target) || errors.As(err, &list) && slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return Is(d, target) })
 }
 
-// Sentence ends a text with a full stop, unless it has an end.
+// Sentence adds a full stop to a string that does not end with a punctuation
+// mark.
 func Sentence(text string) string {
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
 		return text
@@ -87,8 +88,8 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// Cause joins the errors of the Failures in the list; nil if every error in
-// it is a mistake in what a person wrote.
+// Cause joins the errors of the Failures in the list. It is nil if every error
+// in it is a mistake in what a person wrote.
 func Cause(list List) error {
 	var errs []error
 	for _, d := range list {
@@ -106,8 +107,8 @@ func format(detail string, args []any) string {
 	return fmt.Sprintf(detail, args...)
 }
 
-// Nearest returns the candidate most like name, or "" when none is close
-// enough to be a slip of the pen. Ties go to the earlier candidate.
+// Nearest returns the candidate most similar to name, or "" if none is close
+// enough to be a typo. Ties go to the earlier candidate.
 func Nearest(name string, candidates []string) string {
 	best, bestDist := "", 1+len(name)/3
 	for _, c := range candidates {
@@ -133,7 +134,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Suggest is the whole hint about an unknown name: the nearest known one, or
+// Suggest is the complete hint for an unknown name: the nearest known one, or
 // all of them.
 func Suggest(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
@@ -145,12 +146,12 @@ func Suggest(name string, known []string) string {
 	return "Allowed here: " + strings.Join(known, ", ") + "."
 }
 
-// Sources maps file names to their text, for snippets.
+// Sources maps file names to their content, for snippets.
 type Sources = map[string]*hcl.File
 
-// WriteText writes the list for people, with source snippets, wrapped at
-// width columns (0: not wrapped).
-// What the files and the diagnostics hold cannot steer a terminal.
+// WriteText writes the list for people, with source snippets, wrapped at width
+// columns (0: not wrapped). Control sequences in files and diagnostics are made
+// harmless.
 func WriteText(w io.Writer, files Sources, list List, width uint, color bool) error {
 	shown := make(Sources, len(files))
 	for name, f := range files {
@@ -161,7 +162,7 @@ func WriteText(w io.Writer, files Sources, list List, width uint, color bool) er
 	return hcl.NewDiagnosticTextWriter(w, shown, width, color).WriteDiagnostics(fit(plain(list)))
 }
 
-// fit returns the list with its texts fit to be shown.
+// fit returns the list in a form that is safe to show.
 func fit(list List) List {
 	out := make(List, len(list))
 	for i, d := range list {

@@ -10,23 +10,23 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// The summaries of the parser and of the expression language that are put in
-// other words.
+// The summaries of the parser and of the expression language that are
+// rephrased.
 const (
 	oneLineBlock  = "Invalid single-argument block definition"
 	multiLineText = "Invalid multi-line string"
 	unclosedText  = "Unterminated template string"
 )
 
-// plain puts into plain words what the parser and the expression language say
-// in terms of their own making, and leaves out what only repeats it. The list
+// plain rephrases messages of the parser and the expression language that use
+// their internal terms, and removes what only repeats such a message. The list
 // is not changed.
 func plain(list List) List {
 	unclosed := slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return d.Summary == unclosedText })
 	out := make(List, 0, len(list))
 	for _, d := range list {
 		if unclosed && d.Summary == multiLineText {
-			continue // each line after the open quotation mark is one
+			continue // each line after the open quotation mark has one
 		}
 		c := *d
 		c.Detail = plainDetail(d)

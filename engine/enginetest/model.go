@@ -11,8 +11,9 @@ import (
 
 func cacheID(s string) digest.ContentID { return digest.Of([]byte(s)) }
 
-// Model is a random pipeline together with what it must do: it renders itself
-// as HCL and, knowing nothing of the engine, says which instances run.
+// Model is a random pipeline together with its expected behaviour: it renders
+// itself as HCL and, knowing nothing about the engine, says which instances
+// run.
 type Model struct {
 	rng      *rand.Rand
 	blocks   []*block
@@ -20,7 +21,7 @@ type Model struct {
 	max      int
 	versions map[string]int
 	nextKey  int
-	// known maps an action, by what is in its key, to its content.
+	// known maps an action, identified by the content of its key, to its content.
 	known map[string]string
 }
 
@@ -160,8 +161,7 @@ func quoted(list []string) string {
 // Versions returns the version of each kind.
 func (m *Model) Versions() map[string]int { return m.versions }
 
-// Apply says what an apply of the pipeline must run, and remembers that it
-// did.
+// Apply says what an apply of the pipeline must run, and records that it did.
 func (m *Model) Apply() []Instance {
 	keys := slices.Sorted(slices.Values(m.keys))
 	done := map[*block]map[string]*Instance{}

@@ -1,10 +1,10 @@
-// Package event defines the facts that a run emits, in the order they
+// Package event defines the facts that a run emits, in the order in which they
 // happened. The engine prints nothing: the terminal view, the plain log, the
-// JSON lines, the run's journal and the report are all readers of events.
+// JSON lines, the run's journal and the report all read events.
 //
-// In JSON an event is one object with its "type" (see Encode) and its fields;
-// times are RFC 3339 with nanoseconds in UTC, durations whole milliseconds,
-// sizes bytes.
+// In JSON, an event is one object with its "type" (see Encode) and its fields.
+// Times are RFC 3339 with nanoseconds in UTC, durations integers in
+// milliseconds, sizes bytes.
 package event
 
 import (
@@ -56,7 +56,7 @@ const (
 	Ran Status = "ran"
 	// Cached: the outputs of an earlier execution were used.
 	Cached Status = "cached"
-	// Failed: the step was executed and failed for good.
+	// Failed: the step was executed and failed permanently.
 	Failed Status = "failed"
 	// Skipped: not executed because something it depends on failed.
 	Skipped Status = "skipped"
@@ -77,8 +77,8 @@ type RunStarted struct {
 	Deferred int `json:"deferred"`
 	// Resumed names the earlier run of the pipeline that did not end, if any.
 	Resumed string `json:"resumed,omitempty"`
-	// ExpectedMillis is how long the run is expected to take, 0 if nothing is
-	// known; see ExpectedEnd.
+	// ExpectedMillis is how long the run is expected to take, 0 if unknown; see
+	// ExpectedEnd.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
 	// Blocks are the step blocks in dependency order.
 	Blocks []Block `json:"blocks,omitempty"`
@@ -91,8 +91,8 @@ type StepStarted struct {
 	Kind    string `json:"kind"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
-	// ExpectedMillis is how long it took last time or, where it has not run
-	// before, how long other steps of its block took; 0 if unknown.
+	// ExpectedMillis is how long it took last time or, if it has not run before,
+	// how long other steps of its block took; 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
 	// CPUs, MemoryBytes and Devices are what the attempt has leased.
 	CPUs        float64  `json:"cpus,omitempty"`
@@ -100,11 +100,11 @@ type StepStarted struct {
 	Devices     []string `json:"devices,omitempty"`
 }
 
-// StepProgress says how far an attempt is. Total is 0 when unknown.
+// StepProgress is the progress of an attempt. Total is 0 if unknown.
 type StepProgress struct {
 	At
 	Address string `json:"address"`
-	// What names the work under way, such as a file; it may be empty.
+	// What names the current work, such as a file; it may be empty.
 	What  string `json:"what,omitempty"`
 	Done  int64  `json:"done"`
 	Total int64  `json:"total,omitempty"`
@@ -112,8 +112,8 @@ type StepProgress struct {
 	Unit string `json:"unit"`
 }
 
-// StepWaiting says that an attempt waits until others have given back what it
-// needs. The next StepProgress or the end of the step ends the waiting.
+// StepWaiting says that an attempt waits until others release what it needs. It
+// ends with the next StepProgress or the end of the step.
 type StepWaiting struct {
 	At
 	Address string `json:"address"`
@@ -124,12 +124,12 @@ type StepWaiting struct {
 	Message string `json:"message"`
 }
 
-// Preflight says what was found out, before the first step ran, about
-// something that a step would fetch.
+// Preflight is what was found out, before the first step ran, about something
+// that a step would fetch.
 type Preflight struct {
 	At
 	Address string `json:"address"`
-	// Subject is what is asked for, such as a competition, and Place where it
+	// Subject is what would be fetched, such as a competition, and Place where it
 	// comes from.
 	Subject string `json:"subject"`
 	Place   string `json:"place,omitempty"`
@@ -138,15 +138,15 @@ type Preflight struct {
 	Files int   `json:"files,omitempty"`
 	// NeedBytes is the disk space that the step is expected to need.
 	NeedBytes int64 `json:"need_bytes,omitempty"`
-	// Credential and Rules are "ok", "missing", "unknown" or empty where the
-	// question does not arise; Link is where to mend what is missing.
+	// Credential and Rules are "ok", "missing", "unknown", or empty if they do not
+	// apply; Link is where to get what is missing.
 	Credential string `json:"credential,omitempty"`
 	Rules      string `json:"rules,omitempty"`
 	Link       string `json:"link,omitempty"`
-	// Verdict is "ok", "failed" (the step will not be started) or "unknown"
-	// (it could not be told, the step will be tried).
+	// Verdict is "ok", "failed" (the step will not be started) or "unknown" (the
+	// step will be tried).
 	Verdict string `json:"verdict"`
-	// Error is the cause of a failure, Note something to know.
+	// Error is the cause of a failure, Note additional information.
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"`
 }
@@ -164,7 +164,7 @@ type PreflightFinished struct {
 	OK      int `json:"ok"`
 	Failed  int `json:"failed"`
 	Unknown int `json:"unknown"`
-	// Bytes is the sum of the transfers, NeedBytes of the disk space, of
+	// Bytes is the sum of the transfers, NeedBytes that of the disk space, of
 	// those that did not fail.
 	Bytes     int64 `json:"bytes"`
 	NeedBytes int64 `json:"need_bytes"`
@@ -199,18 +199,18 @@ type StepFinished struct {
 	Error string `json:"error,omitempty"`
 	// Outputs maps output names to digests (content) or JSON (values).
 	Outputs map[string]string `json:"outputs,omitempty"`
-	// Conditions are those that the outputs were obtained under, "key=value".
+	// Conditions are the conditions of the outputs, "key=value".
 	Conditions []string `json:"conditions,omitempty"`
-	// MadeIn is, of a cached step, the run that executed it; its log is there.
+	// MadeIn is, for a cached step, the run that executed it and has its log.
 	MadeIn string `json:"made_in,omitempty"`
 }
 
-// RunFinished closes every run that ended by itself; a run without it was
+// RunFinished closes every run that ended by itself. A run without it was
 // killed.
 type RunFinished struct {
 	At
 	Run string `json:"run"`
-	// Status is Ran when all went well, else Failed or Cancelled.
+	// Status is Ran on success, else Failed or Cancelled.
 	Status         Status `json:"status"`
 	Ran            int    `json:"ran"`
 	Cached         int    `json:"cached"`
@@ -226,9 +226,9 @@ type OutputValue struct {
 	Name string `json:"name"`
 	// Value is a string as it is, any other value in JSON.
 	Value string `json:"value"`
-	// IsString tells a string from a value in JSON.
+	// IsString distinguishes a string from a value in JSON.
 	IsString bool `json:"is_string,omitempty"`
-	// Content says more of a value that is content.
+	// Content describes a value that is content.
 	Content *Content `json:"content,omitempty"`
 }
 
@@ -241,7 +241,7 @@ func (o OutputValue) JSON() json.RawMessage {
 	return text
 }
 
-// Content is a blob or tree that a step gave.
+// Content is a blob or tree that a step produced.
 type Content struct {
 	// From and Output name the instance and its output.
 	From   string `json:"from"`
@@ -253,19 +253,19 @@ type Content struct {
 	Files int64  `json:"files,omitempty"`
 }
 
-// Published says that results were laid out at a path after the run, or why not.
+// Published says that results were written to a path after the run, or why not.
 type Published struct {
 	At
 	// From is an address, an output of one, or output.NAME; To the path as it
 	// was written.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Unchanged says that the content was there already.
+	// Unchanged says that the content was already there.
 	Unchanged bool   `json:"unchanged,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
-// Warning is something a person should know that does not stop the run.
+// Warning is something that people should know but that does not stop the run.
 type Warning struct {
 	At
 	Address string `json:"address,omitempty"`

@@ -33,8 +33,8 @@ func Decode(line []byte) (Event, error) {
 	return decode(line)
 }
 
-// typeOf reads the type, without parsing the whole where Encode's order is
-// kept.
+// typeOf reads the type. If the line has Encode's order, it does not parse the
+// rest.
 func typeOf(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
 		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && decoders[string(name)] != nil {

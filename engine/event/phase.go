@@ -2,8 +2,8 @@ package event
 
 import "github.com/mleflow/mleflow/engine/step"
 
-// StepPhase says what part of its work an attempt is in and how that stands.
-// It replaces the phase before it.
+// StepPhase says in which phase an attempt is, and the state of that phase. It
+// replaces the previous one.
 type StepPhase struct {
 	At
 	Address string `json:"address"`

@@ -8,8 +8,8 @@ type Block struct {
 	Steps int    `json:"steps"`
 }
 
-// Waiting says what steps wait for that could start otherwise. It replaces the
-// one before it; without members nothing waits any more.
+// Waiting says which resources steps wait for that could start otherwise. It
+// replaces the previous one; an empty one means that nothing waits any more.
 type Waiting struct {
 	At
 	For []Wait `json:"for"`
@@ -17,26 +17,26 @@ type Waiting struct {
 
 // Wait is a resource that steps wait for.
 type Wait struct {
-	// Resource is "cpu", "memory", "disk", "gpu" or "slots", of which
-	// --parallelism says how many there are.
+	// Resource is "cpu", "memory", "disk", "gpu" or "slots", whose number
+	// --parallelism limits.
 	Resource string `json:"resource"`
 	// Steps is how many wait for it, and Next the first of them.
 	Steps int    `json:"steps"`
 	Next  string `json:"next"`
-	// Holders is how many steps of this run hold it. Elsewhere says that what
-	// is missing is held by other processes.
+	// Holders is how many steps of this run hold it. Elsewhere says that other
+	// processes hold what is missing.
 	Holders   int  `json:"holders"`
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// ExpectedEnd says when the run is expected to end, by how long steps took
-// before. It replaces the one before it.
+// ExpectedEnd is when the run is expected to end, judging by earlier durations
+// of its steps. It replaces the previous one.
 type ExpectedEnd struct {
 	At
-	// End is zero where nothing is known.
+	// End is zero if nothing is known.
 	End time.Time `json:"end,omitzero"`
-	// Unknown is how many steps are to come of which nothing is known; they are
-	// counted as if they took no time.
+	// Unknown is the number of coming steps about which nothing is known; they
+	// count as if they took no time.
 	Unknown int `json:"unknown,omitempty"`
 }
 

@@ -1,7 +1,7 @@
-// Package hostiletest is the one collection of texts that try to be more than
-// text where they are shown: on a terminal, in CSV, Markdown, HTML, a drawing.
-// Tests of every view and export put them in wherever an agent, a server or the
-// author of a file has a say, and let the checks look at what comes out.
+// Package hostiletest is the one collection of strings that try to have an
+// effect where they are shown: in a terminal, CSV, Markdown, HTML or a drawing.
+// Tests of every view and export insert them wherever an agent, a server or the
+// author of a file can, and check the result.
 package hostiletest
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text is one of the collection.
+// Text is one string of the collection.
 type Text struct{ Name, Text string }
 
-// Mark is in every text, so that a test can see that it is shown at all.
+// Mark is part of every string, so that a test can see that it is shown.
 const Mark = "owned"
 
 // Texts returns the collection.
@@ -60,14 +60,14 @@ func Texts() []Text {
 	}
 }
 
-// Good are texts of the world's languages, which nothing may change.
+// Good are strings in the world's languages, which must not be changed.
 func Good() []string {
 	return []string{"café", "ěščř Ăă", "日本語のモデル", "עברית", "العربية", "हिन्दी", "👩\u200d🔬", "gpt-4o", "x/y:z v1.2"}
 }
 
-// Terminal checks what would be written to a terminal, apart from the colours
-// that the program itself may write: line ends and tabs are all that may be
-// there besides text.
+// Terminal checks what would be written to a terminal, except for colours that
+// the program itself may write: apart from text, only line ends and tabs are
+// allowed.
 func Terminal(shown string) error {
 	if !utf8.ValidString(shown) {
 		return fmt.Errorf("it is not UTF-8: %.200q", shown)
@@ -80,8 +80,8 @@ func Terminal(shown string) error {
 	return nil
 }
 
-// control is written here a second time, since a test that took it from the
-// program could not find what it lacks.
+// control is implemented here a second time: a test that used the program's own
+// function could not find its gaps.
 func control(r rune) bool {
 	switch {
 	case r < 0x20, r == 0x7f, r >= 0x80 && r <= 0x9f:
@@ -94,8 +94,8 @@ func control(r rune) bool {
 
 var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$|^-inf$`)
 
-// CSV checks a CSV text: no cell is a formula to a spreadsheet, whichever of
-// the usual separators that takes.
+// CSV checks CSV data: no cell may be a formula to a spreadsheet, whichever of
+// the usual separators it assumes.
 func CSV(text string) error {
 	for _, comma := range []rune{',', ';', '\t'} {
 		r := csv.NewReader(strings.NewReader(text))
@@ -118,8 +118,9 @@ func CSV(text string) error {
 	return nil
 }
 
-// Markdown checks one line of Markdown that holds a text: whatever starts a
-// construct is escaped. cells is how many cells the line has, 0 for no row.
+// Markdown checks one line of Markdown that contains a hostile string: whatever
+// starts a construct is escaped. cells is the number of cells in the line, 0 if
+// it is not a row.
 func Markdown(line string, cells int) error {
 	if err := Terminal(line); err != nil {
 		return err
@@ -139,8 +140,8 @@ func Markdown(line string, cells int) error {
 	return nil
 }
 
-// HTML checks a page: none of the tags of the collection is in it, nor anything
-// that Terminal refuses.
+// HTML checks a page: it contains none of the collection's tags, nor anything
+// that Terminal rejects.
 func HTML(page string) error {
 	for _, bad := range []string{"<script", "<img", "<svg onload", "javascript:alert(1)\"", "onerror=alert(1)>"} {
 		if strings.Contains(page, bad) {

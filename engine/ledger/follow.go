@@ -22,8 +22,8 @@ type Watch struct {
 // Watch returns a reader of the journal from its beginning.
 func (p *Past) Watch() *Watch { return &Watch{past: p} }
 
-// Next returns the events that have been written since the last call. Lines that
-// cannot be read are passed over.
+// Next returns the events written since the last call. Lines that cannot be
+// parsed are skipped.
 func (w *Watch) Next() (events []event.Event, err error) {
 	f, err := os.Open(w.past.journal())
 	if err != nil {
@@ -49,27 +49,27 @@ func (w *Watch) Next() (events []event.Event, err error) {
 	}
 }
 
-// Running reports whether the run goes on.
+// Running reports whether the run is still running.
 func (p *Past) Running() bool { return p.entry().State == Running }
 
 // Follow reads the log of an attempt as it grows.
 type Follow struct {
 	path string
-	// head is the size of the log's first part, and at how much of what the
-	// attempt printed was passed on or passed over.
+	// head is the size of the log's first part; at is how much of the attempt's
+	// output was passed on or skipped.
 	head, at int64
 	// seen are the files of the log's end as they were last read.
 	seen [2]fs.FileInfo
 }
 
-// Follow returns a reader of an attempt's log, which need not be there yet.
+// Follow returns a reader of an attempt's log, which need not exist yet.
 func (p *Past) Follow(address string, attempt int) *Follow {
 	return &Follow{path: p.logPath(address, attempt), head: logHead}
 }
 
-// Copy writes what the attempt has printed since the last call. What is not kept
-// any more, since it printed faster than it was read, is replaced by a line that
-// says how much it is.
+// Copy writes what the attempt has printed since the last call. Output that is
+// already lost, because it was printed faster than it was read, is replaced by
+// a line that says how much it was.
 func (f *Follow) Copy(w io.Writer) error {
 	main, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func (f *Follow) Copy(w io.Writer) error {
 	return f.parts(w)
 }
 
-// joined copies from a log whose end has been appended to it.
+// joined copies from a log to which its end has been appended.
 func (f *Follow) joined(w io.Writer, main *os.File, size int64) error {
 	line := make([]byte, 80)
 	n, err := main.ReadAt(line, f.head)
@@ -132,7 +132,7 @@ func (f *Follow) parts(w io.Writer) error {
 	f.seen = seen
 	for turn := range seen {
 		p, ok := readPart(f.path, turn)
-		if ok && p.head == f.head && startOf(f.path, turn) == p.at { // it was not begun anew meanwhile
+		if ok && p.head == f.head && startOf(f.path, turn) == p.at { // it was not restarted meanwhile
 			list = append(list, p)
 		}
 	}
@@ -145,8 +145,8 @@ func (f *Follow) parts(w io.Writer) error {
 	return nil
 }
 
-// startOf reads where one of the files of the end begins, -1 if that cannot be
-// read.
+// startOf reads the offset at which one of the files of the end begins, or -1
+// if it cannot be read.
 func startOf(path string, turn int) int64 {
 	f, err := os.Open(tailPath(path, turn))
 	if err != nil {
@@ -158,8 +158,7 @@ func startOf(path string, turn int) int64 {
 	return at
 }
 
-// piece copies what is new of a piece that begins at an offset of what was
-// printed.
+// piece copies what is new in a piece that begins at an offset of the output.
 func (f *Follow) piece(w io.Writer, at int64, text io.ReadSeeker, size int64) error {
 	if at+size <= f.at {
 		return nil
@@ -178,7 +177,7 @@ func (f *Follow) piece(w io.Writer, at int64, text io.ReadSeeker, size int64) er
 	return err
 }
 
-// leftOut is the line in place of what is not kept.
+// leftOut is the line that replaces lost output.
 func leftOut(bytes int64) string {
 	return fmt.Sprintf("\n[mleflow: %d bytes are left out here]\n", bytes)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// ErrNoRun says that no run is meant.
+// ErrNoRun says that there is no such run.
 var ErrNoRun = errors.New("no such run")
 
-// errNoRuns is ErrNoRun where there are none at all.
+// errNoRuns is ErrNoRun if there are no runs.
 var errNoRuns = fmt.Errorf("%w: nothing has been applied with this cache", ErrNoRun)
 
 // Ledger is a folder of runs and of pipelines' states.
@@ -32,13 +32,13 @@ type Ledger struct {
 // New returns the ledger in the folder, which need not exist yet.
 func New(dir string) *Ledger { return &Ledger{dir: dir} }
 
-// Describe has every run begin with further facts about program and machine,
-// Info.Environment, which facts is asked for then.
+// Describe sets a function that returns further facts about program and
+// machine, Info.Environment, at the start of every run.
 func (l *Ledger) Describe(facts func() map[string]string) { l.facts = facts }
 
 func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }
 
-// Info is what is known of a run when it begins.
+// Info is what is known about a run when it begins.
 type Info struct {
 	ID string `json:"id"`
 	// Pipeline is the absolute path of the pipeline's file.
@@ -66,14 +66,14 @@ type Info struct {
 	Resumed string `json:"resumed,omitempty"`
 }
 
-// State is how a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run.
 const (
 	// Running: its process lives.
 	Running State = "running"
-	// Finished: all steps went well.
+	// Finished: all steps succeeded.
 	Finished State = "finished"
 	// Failed: it ended with failures.
 	Failed State = "failed"
@@ -93,8 +93,8 @@ type Entry struct {
 	Finish *event.RunFinished `json:"finish,omitempty"`
 }
 
-// List returns all runs, newest first. Of one that cannot be read only the id,
-// and the time in it, are known. Folders that are no runs are passed over.
+// List returns all runs, newest first. For one that cannot be read, only the id
+// and the time in it are known. Other folders are skipped.
 func (l *Ledger) List() ([]Entry, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *Ledger) ids() ([]string, error) {
 	return ids, nil
 }
 
-// Find opens the run of that id, the only one whose id begins with it, or the
+// Find opens the run with that id, the only one whose id begins with it, or the
 // newest for "latest" and ""; "latest~N" is the Nth before it. An error is
 // ErrNoRun or names the candidates.
 func (l *Ledger) Find(ref string) (*Past, error) {
@@ -163,16 +163,16 @@ func (l *Ledger) newest(ids []string) (*Past, error) {
 	for _, id := range ids {
 		p, err := l.open(id)
 		if _, ok := idTime(id); err == nil || ok && !errors.Is(err, fs.ErrNotExist) {
-			return p, err // an older run than the last is not what is meant
+			return p, err // "latest" must not mean an older run
 		}
 	}
 	return nil, fmt.Errorf("find latest run: %w", errNoRuns)
 }
 
-// idLayout is how the second is written in an id.
+// idLayout is the layout of the second in an id.
 const idLayout = "20060102T150405Z"
 
-// idTime returns the second in an id; ok is false for what is none.
+// idTime returns the second in an id; ok is false for anything else.
 func idTime(id string) (t time.Time, ok bool) {
 	second, _, _ := strings.Cut(id, "-")
 	t, err := time.Parse(idLayout, second)
@@ -180,7 +180,7 @@ func idTime(id string) (t time.Time, ok bool) {
 }
 
 // newID returns an id that sorts by time to the millisecond: the second, then
-// the millisecond and some randomness in four hexadecimal digits.
+// four hexadecimal digits from the millisecond and a random number.
 func newID(t time.Time) string {
 	t = t.UTC()
 	fraction := t.Nanosecond()/1e6*65 + rand.IntN(65)

@@ -16,17 +16,17 @@ import (
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
-// The greatest sizes of the two parts of a log that are kept.
+// The largest sizes of the two parts of a log.
 const (
 	logHead = 4 << 20
 	logTail = 4 << 20
 )
 
-// Log keeps what an attempt prints: the first 4 MiB and at least the last
-// 4 MiB, with a line between them that says how much is missing. The end is
-// written to two files in turn until Close appends it to the log, so that it
-// is there even if the process is killed. Files appear with the first byte.
-// It may be used by several goroutines.
+// Log keeps what an attempt prints: the first 4 MiB and at least the last 4
+// MiB, with a line in between that says how much is missing. The end is written
+// to two files in turn until Close appends it to the log, so that it survives
+// even if the process is killed. Files are created with the first byte. It may
+// be used by several goroutines.
 type Log struct {
 	mu         sync.Mutex
 	path       string
@@ -53,9 +53,9 @@ func newLog(path string, head, tail int64) *Log {
 	return l
 }
 
-// logName is the file name for an attempt's log. Characters that could mean
-// something to a file system are escaped; a long address is cut and told
-// apart by its hash.
+// logName is the file name of an attempt's log. Characters that are special to
+// a file system are escaped; a long address is shortened and made unique by its
+// hash.
 func logName(address string, attempt int) string {
 	var b strings.Builder
 	for i := range len(address) {
@@ -98,7 +98,7 @@ func (l rawLog) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// some writes as much of p as the file under way has room for.
+// some writes as much of p as fits in the current file.
 func (l *Log) some(p []byte) (int, error) {
 	if l.written < l.head {
 		p = p[:min(int64(len(p)), l.head-l.written)]
@@ -121,7 +121,7 @@ func (l *Log) some(p []byte) (int, error) {
 	return k, err
 }
 
-// rotate begins the other of the two files of the end. It starts with the
+// rotate starts the other of the two files of the end. It begins with the
 // number of bytes before it and the size of the log's first part.
 func (l *Log) rotate() error {
 	l.turn = 1 - l.turn
@@ -154,7 +154,7 @@ func (l *Log) closeFile() {
 	}
 }
 
-// Close joins the parts to one file.
+// Close joins the parts into one file.
 func (l *Log) Close() error {
 	flushed := l.masker.Flush()
 	l.mu.Lock()
@@ -174,7 +174,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// join appends the end of a log to its beginning: first to a copy, so that
+// join appends the end of a log to its beginning. It does so in a copy, so that
 // the log is readable at any moment.
 func join(path string) error {
 	whole, err := os.CreateTemp(filepath.Dir(path), ".join-")
@@ -252,7 +252,7 @@ func (p *Past) Tail(address string, n int) []string {
 }
 
 // part is one of the files of a log's end: the bytes from at on. head is the
-// size of the log's own file; a larger one has been joined with its end.
+// size of the log's own file; if the file is larger, its end has been appended.
 type part struct {
 	at, head int64
 	text     []byte
@@ -280,7 +280,7 @@ func openLog(path string) (io.ReadCloser, error) {
 	return io.NopCloser(assemble(head, first, second)), nil
 }
 
-// readPart reads one of the files of the end; a torn one is none.
+// readPart reads one of the files of the end; an incomplete one is ignored.
 func readPart(path string, turn int) (part, bool) {
 	b, err := os.ReadFile(tailPath(path, turn))
 	if err != nil {

@@ -59,7 +59,7 @@ func (p *Past) Plan() (*plan.Plan, error) {
 	return out, nil
 }
 
-// Sources returns the texts of the pipeline by the names they were given, as
+// Sources returns the pipeline's files by their names, which are
 // slash-separated paths.
 func (p *Past) Sources() (map[string][]byte, error) {
 	out := map[string][]byte{}
@@ -84,9 +84,9 @@ func (p *Past) Sources() (map[string][]byte, error) {
 	return out, nil
 }
 
-// Events reads the journal. Lines that cannot be read, such as a torn last
-// one, are passed over. Only an error of reading the file is yielded; it is
-// the last.
+// Events reads the journal. Lines that cannot be parsed, such as an incomplete
+// last one, are skipped. Only a read error is yielded, and it is the last
+// element.
 func (p *Past) Events() iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for line, err := range p.lines() {
@@ -101,7 +101,7 @@ func (p *Past) Events() iter.Seq2[event.Event, error] {
 	}
 }
 
-// lines yields the journal's whole lines, valid until the next one.
+// lines yields the journal's complete lines, each valid until the next.
 func (p *Past) lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(p.journal())
@@ -123,8 +123,8 @@ func (p *Past) lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// readLine reads a line of any length, without its newline. What comes after
-// the last newline is no line.
+// readLine reads a line of any length, without its newline. Bytes after the
+// last newline are not a line.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -140,9 +140,9 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
-// entry says how the run stands.
+// entry returns the run's entry with its state.
 func (p *Past) entry() Entry {
-	alive := p.alive() // before the journal: a run may end in between
+	alive := p.alive() // before the journal, since a run may end in between
 	e := Entry{Info: p.Info, Finish: p.finish()}
 	switch {
 	case e.Finish != nil:
@@ -176,7 +176,7 @@ func (p *Past) alive() bool {
 	return !free && err == nil
 }
 
-// tail is where the last event of a journal is looked for.
+// tail is how much of a journal's end is searched for its last event.
 const tail = 256 << 10
 
 // finish returns the journal's RunFinished, which is in its last lines.

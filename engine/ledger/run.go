@@ -20,13 +20,13 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Opening is what a run is begun with.
+// Opening is what a run starts with.
 type Opening struct {
-	// Info describes the run. ID, Host, OS, PID and Started are filled in
-	// where they are empty.
+	// Info describes the run. Empty fields ID, Host, OS, PID and Started are
+	// filled in.
 	Info Info
 	Plan *plan.Plan
-	// Sources are the texts of the pipeline's files by their name.
+	// Sources are the pipeline's files by name.
 	Sources map[string][]byte
 	// Secrets are masked in everything the run writes; nil masks nothing.
 	Secrets *secret.Set
@@ -126,12 +126,13 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 	return err
 }
 
-// sourceName keeps the name of a source below the folder it is written to.
+// sourceName turns the name of a source into one below the folder where it is
+// written.
 func sourceName(name string) string {
 	return filepath.Clean("/" + strings.ReplaceAll(filepath.ToSlash(name), ":", "_"))
 }
 
-// publish gives the run an id that no other has and its folder that name.
+// publish gives the run a unique id and its folder that name.
 func (r *Run) publish(tmp, runs string) error {
 	given := r.info.ID != ""
 	for {
@@ -166,11 +167,11 @@ func (r *Run) ID() string { return r.info.ID }
 // Info returns what the run was begun with.
 func (r *Run) Info() Info { return r.info }
 
-// progressEvery is how often the journal keeps the progress of a step.
+// progressEvery limits how often the journal records the progress of a step.
 const progressEvery = 5 * time.Second
 
-// phaseEvery is how often it keeps how far a phase has come. An agent may run
-// for days.
+// phaseEvery limits how often it records the progress of a phase. An agent may
+// run for days.
 func phaseEvery(p step.Phase) time.Duration {
 	if p.Name == step.Running {
 		return 30 * time.Second
@@ -178,10 +179,11 @@ func phaseEvery(p step.Phase) time.Duration {
 	return progressEvery
 }
 
-// Emit appends an event to the journal. Lines that steps print are kept in
-// their logs and not here; of a step's progress only some is kept. What could
-// be lost when the process is killed is what can be told again: steps that were
-// not executed. A failed write is returned by Close.
+// Emit appends an event to the journal. Lines printed by steps are in their
+// logs and not here; of a step's progress, only some is recorded. If the
+// process is killed, only events of steps that were not executed may be lost,
+// and these are emitted again by the next run. A failed write is returned by
+// Close.
 func (r *Run) Emit(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,8 +221,8 @@ func mustFlush(e event.Event) bool {
 	return !ok || end.Status == event.Ran || end.Status == event.Failed
 }
 
-// flush hands the buffered lines to the kernel. After a failed write nothing
-// more is written, so that at most the last line is torn.
+// flush passes the buffered lines to the kernel. After a failed write nothing
+// more is written, so that at most the last line is incomplete.
 func (r *Run) flush() {
 	if r.err == nil && len(r.buf) > 0 && r.journal != nil {
 		_, err := r.journal.Write(r.buf)
@@ -242,8 +244,8 @@ func (r *Run) Err() error {
 	return r.err
 }
 
-// Close writes the journal to the disk and unlocks the run. A run without the
-// event RunFinished is from then on an interrupted one.
+// Close syncs the journal to the disk and unlocks the run. A run without the
+// event RunFinished then counts as interrupted.
 func (r *Run) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

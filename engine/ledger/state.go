@@ -15,17 +15,17 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Memory is what is remembered of an instance.
+// Memory is what is remembered about an instance.
 type Memory struct {
-	// Action is the key it had when it last went well.
+	// Action is its key when it last succeeded.
 	Action digest.ActionID
 	// Duration is how long its last execution took, 0 if unknown.
 	Duration time.Duration
 }
 
-// Pipeline is what is remembered of a pipeline: its state. It may be used by
-// several goroutines, and several processes may have the state of one
-// pipeline: each sees what had been written when it opened it.
+// Pipeline is what is remembered about a pipeline: its state. It may be used by
+// several goroutines. Several processes may open the state of one pipeline;
+// each sees what had been written when it opened it.
 type Pipeline struct {
 	file stateFile
 
@@ -37,7 +37,7 @@ type Pipeline struct {
 	buf     []byte
 }
 
-// Pipeline reads what is remembered of the pipeline with that absolute path.
+// Pipeline reads what is remembered about the pipeline with that absolute path.
 // Nothing is written before the first Put.
 func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
 	s := &Pipeline{file: l.stateFile(path)}
@@ -105,7 +105,7 @@ func appendMemory(buf []byte, address string, m Memory) []byte {
 	return buf
 }
 
-// Last returns what is remembered of an instance.
+// Last returns what is remembered about an instance.
 func (s *Pipeline) Last(address string) (Memory, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +123,9 @@ func (s *Pipeline) Len() int {
 // LastRun returns the id of the newest run of the pipeline, or "".
 func (s *Pipeline) LastRun() string { return s.lastRun }
 
-// Put remembers an instance that went well. A zero duration keeps the one
-// that is remembered. What is known already is not written again; of the rest
-// what was executed is written at once.
+// Put remembers an instance that succeeded. A zero duration keeps the
+// remembered one. What is known already is not written again; an executed step
+// is written at once.
 func (s *Pipeline) Put(address string, m Memory) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +164,8 @@ func (s *Pipeline) flush() (err error) {
 	return err
 }
 
-// Close writes what is left and, when most lines have become outdated,
-// compacts the file unless another process is writing.
+// Close writes the rest and compacts the file if most lines are outdated,
+// unless another process is writing.
 func (s *Pipeline) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// appender adds to a state file. As long as one is open the file is not
+// appender appends to a state file. While one is open, the file is not
 // compacted.
 type appender struct {
 	file stateFile
@@ -26,7 +26,7 @@ func (f stateFile) appender() (*appender, error) {
 	if err == nil {
 		err = flock.LockShared(a.lock)
 	}
-	if err == nil { // only now: a compaction replaces the file
+	if err == nil { // checked only now, since a compaction replaces the file
 		a.out, err = os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (f stateFile) noteRun(id string) error {
 	return errors.Join(a.write([]byte("run "+id+"\n")), a.close())
 }
 
-// compact replaces the file by a shorter one that says the same, unless
+// compact replaces the file with a shorter one of the same meaning, unless
 // somebody is writing to it.
 func (f stateFile) compact() error {
 	lock, err := f.openLock()

@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Summary is what a journal says, put together.
+// Summary is the content of a journal, arranged by step.
 type Summary struct {
 	Entry
 	// Start is the first event, nil if the run was killed before it.
@@ -14,13 +14,13 @@ type Summary struct {
 	// Steps are the instances in the order they first appear.
 	Steps   []StepSummary
 	Outputs []event.OutputValue
-	// Published are the paths that results were laid out at.
+	// Published are the paths that results were written to.
 	Published []event.Published
 	Warnings  []event.Warning
 	// Last is the time of the last event.
 	Last time.Time
-	// Unreadable is the number of whole lines that are no events: written by
-	// a newer version, or damaged.
+	// Unreadable is the number of complete lines that are not events: written by a
+	// newer version, or damaged.
 	Unreadable int
 }
 
@@ -28,20 +28,20 @@ type Summary struct {
 type StepSummary struct {
 	Address string
 	Kind    string
-	// Status is empty while the instance runs, and for ever when the run was
+	// Status is empty while the instance runs, and stays empty if the run was
 	// killed then.
 	Status   event.Status
 	Action   string
 	Attempts int
-	// Started is the beginning of the last attempt, zero if there was none;
-	// Ended the end of the instance.
+	// Started is the beginning of the last attempt, zero if there was none; Ended
+	// is the end of the instance.
 	Started, Ended time.Time
 	Duration       time.Duration
 	Devices        []string
 	Error          string
 	Outputs        map[string]string
 	Conditions     []string
-	// MadeIn is, of a cached step, the run that executed it.
+	// MadeIn is, for a cached step, the run that executed it.
 	MadeIn  string
 	Retries []event.StepRetry
 }

@@ -13,9 +13,9 @@
 //
 // # Private folders
 //
-// What lies in the cache or in the private half of prepared data may hold
-// answers to a competition. Such files are marked, and the language refuses
-// them to untrusted steps.
+// What is in the cache or in the private half of prepared data may hold answers
+// to a competition. Such files are marked, and the language refuses them to
+// untrusted steps.
 //
 // # What it refuses
 //

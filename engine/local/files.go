@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// RecordName is the name of the file with the answers of a run, a JSON list,
-// beside its pipeline.
+// RecordName is the name of the file with the answers of a run, a JSON list
+// next to its pipeline.
 const RecordName = "files.json"
 
 // Encode writes answers as JSON.
@@ -24,7 +24,7 @@ func Encode(answers []Answer) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Decode reads what Encode wrote; nothing are no answers.
+// Decode reads what Encode wrote; empty data means no answers.
 func Decode(text []byte) (answers []Answer, err error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -35,34 +35,34 @@ func Decode(text []byte) (answers []Answer, err error) {
 	return answers, nil
 }
 
-// Answer is one thing that was asked of a pipeline's folder, and what it held.
+// Answer is one question about a pipeline's folder and the answer.
 type Answer struct {
 	// Op is "file", "dir", "text" or "list".
 	Op string `json:"op"`
 	// Path is as it was written, relative to the folder.
 	Path string `json:"path"`
-	// Patterns are what a folder leaves out, or what a list is of.
+	// Patterns are what is excluded from a folder, or the patterns of a list.
 	Patterns []string `json:"patterns,omitempty"`
 
 	// Ref is the content of a file or folder, and Executable whether a file
 	// may be executed.
 	Ref        cache.Ref `json:"ref,omitzero"`
 	Executable bool      `json:"executable,omitempty"`
-	// Private says that it lies among private files.
+	// Private says that it is among private files.
 	Private bool `json:"private,omitempty"`
-	// Text is a file as a string.
+	// Text is the content of a file as a string.
 	Text string `json:"text,omitempty"`
 	// List are paths of files, relative to Path, sorted.
 	List []string `json:"list,omitempty"`
 }
 
-// Files answers what the language asks of a pipeline's folder, each question
-// once. It may be used by several goroutines.
+// Files answers the language's questions about a pipeline's folder, each
+// question once. It may be used by several goroutines.
 type Files struct {
-	// read finds the answer to a question; nil where all answers are given.
+	// read finds the answer to a question; nil if all answers are given.
 	read func(*Answer) error
-	// dir is the folder, and private are folders of which the content must
-	// not reach untrusted code.
+	// dir is the folder, and private are folders whose content must not reach
+	// untrusted code.
 	dir     string
 	private []string
 
@@ -77,8 +77,8 @@ type answer struct {
 	err error
 }
 
-// Recorded returns Files that know these answers and touch no disk. dir is
-// the folder that they are about.
+// Recorded returns Files that know these answers and use no disk. dir is the
+// folder that they are about.
 func Recorded(dir string, answers []Answer) *Files {
 	f := &Files{dir: dir, answers: make(map[string]*answer, len(answers))}
 	for _, a := range answers {
@@ -94,7 +94,7 @@ func (a *Answer) key() string {
 	return a.Op + "\x00" + a.Path + "\x00" + strings.Join(a.Patterns, "\x00")
 }
 
-// Answers returns what was asked so far, in the order it was first asked.
+// Answers returns the answers so far, in the order of the first questions.
 func (f *Files) Answers() []Answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func (c *content) Store(ctx context.Context, store cache.Building) error {
 		return err
 	}
 	if c.files.read == nil {
-		if c.Op == "dir" { // whoever reads the tree finds what is missing
+		if c.Op == "dir" { // reading the tree reports what is missing
 			return nil
 		}
 		return fmt.Errorf("%s of the recorded run: %w", c.Path(), cache.ErrNotFound)
@@ -229,8 +229,8 @@ func (c *content) Store(ctx context.Context, store cache.Building) error {
 	return nil
 }
 
-// Reads returns what was read of the folder that path, which is absolute, is
-// part of or holds, as it is written in the language; "" if nothing was.
+// Reads returns the part of the folder that was read and contains, or is below,
+// the absolute path, as written in the language; "" if there is none.
 func (f *Files) Reads(path string) string {
 	for _, a := range f.Answers() {
 		at := f.at(a.Path)

@@ -19,16 +19,16 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// maxText is the longest file that is taken as a string.
+// maxText is the largest file that can be used as a string.
 const maxText = 1 << 20
 
-// defaultExclude is what folders always leave out: what version control,
-// Python and notebooks leave behind by themselves.
+// defaultExclude is always left out of folders: what version control, Python
+// and notebooks leave behind.
 var defaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".DS_Store"}
 
-// Folder returns the Files of the folder dir, an absolute path. Files below
-// one of the private folders are marked so, and a folder that holds one leaves
-// it out.
+// Folder returns the Files of the folder dir, an absolute path. Files below one
+// of the private folders are marked private, and a folder that contains a
+// private folder leaves it out.
 func Folder(dir string, private []string) *Files {
 	f := &Files{dir: dir, answers: map[string]*answer{}}
 	for _, name := range private {
@@ -59,7 +59,7 @@ func (f *Files) at(path string) string {
 	return filepath.Join(f.dir, path)
 }
 
-// explain says in the user's words what is wrong with a path.
+// explain describes an error about a path in the user's terms.
 func explain(path string, err error) error {
 	var wrong *fs.PathError
 	switch {
@@ -71,8 +71,8 @@ func explain(path string, err error) error {
 	return err
 }
 
-// store puts what a is about into the store, and notes whether it may be
-// executed.
+// store puts the content of a into the store, and records whether it is
+// executable.
 func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cache.Ref, error) {
 	at := f.at(a.Path)
 	info, err := os.Stat(at)
@@ -101,8 +101,8 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cac
 	return cache.Put(ctx, store, file, cache.Ref{})
 }
 
-// skip returns what tells the paths of a folder that are left out: those that
-// are excluded, and the cache. It marks a when private data are among the rest.
+// skip returns a function that selects the paths left out of a folder: excluded
+// ones and the cache. It marks a as private if the rest includes private data.
 func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	excluded, err := matcher(a.Patterns)
 	if err != nil {
@@ -122,8 +122,8 @@ func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	}, nil
 }
 
-// matcher returns what tells the paths that a folder leaves out. As in
-// .gitignore, a pattern without a slash is of a name, wherever it is.
+// matcher returns a function that selects the paths left out of a folder. As in
+// .gitignore, a pattern without a slash matches a name in any folder.
 func matcher(exclude []string) (func(path string) bool, error) {
 	patterns := slices.Concat(defaultExclude, exclude)
 	for i, p := range patterns {
@@ -172,12 +172,12 @@ func (f *Files) list(path, pattern string) ([]string, error) {
 	return list, err
 }
 
-// privateHalf is what follows the name of a competition in the path of the
-// private half of its prepared data.
+// privateHalf follows the name of a competition in the path of its private
+// prepared data.
 const privateHalf = "/prepared/private"
 
-// isPrivate reports whether a path lies in a private folder: one of those
-// given, or the private half of prepared data.
+// isPrivate reports whether a path is in a private folder: one of the given
+// ones, or the private half of prepared data.
 func isPrivate(at string, private []string) bool {
 	if real, err := filepath.EvalSymlinks(at); err == nil {
 		at = real
@@ -186,7 +186,7 @@ func isPrivate(at string, private []string) bool {
 		slices.ContainsFunc(private, func(dir string) bool { return below(at, dir) })
 }
 
-// below reports whether path is dir or lies in it.
+// below reports whether path is dir or below it.
 func below(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -8,9 +8,9 @@ import (
 )
 
 // Named returns the files of the folder that a word of a command names: the
-// word itself, or what a shell would find in it. Paths are relative to the
-// folder. Links that lead out of it, such as the interpreter of a virtual
-// environment, are not of the folder.
+// word itself, or paths that a shell would find in it. Paths are relative to
+// the folder. Links that lead out of it, such as the interpreter of a virtual
+// environment, are ignored.
 func (f *Files) Named(word string) (found []string) {
 	if f.read == nil || len(word) > 1<<16 {
 		return nil

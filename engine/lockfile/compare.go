@@ -9,13 +9,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Deviation is one thing that is not as it was locked.
+// Deviation is one difference from a lock.
 type Deviation struct {
 	Address string `json:"address"`
 	// Field is the label of an input, or "output NAME".
 	Field string `json:"field"`
-	// Was is what the lock says and Is what there is; empty for something
-	// that one of them does not have.
+	// Was is what the lock says and Is what was found; empty if one of them does
+	// not have it.
 	Was string `json:"was"`
 	Is  string `json:"is"`
 }
@@ -33,15 +33,15 @@ func (d Deviation) String() string {
 	return fmt.Sprintf("%s: %s is %s; the lock has %s", d.Address, d.Field, d.Is, d.Was)
 }
 
-// CheckInputs compares the fields of a key with those locked, sorted by label.
-// An input that varies or is withheld is not compared; see the package
+// CheckInputs compares the fields of a key with the locked ones, sorted by
+// label. Varying and withheld inputs are not compared; see the package
 // documentation.
 func (s Step) CheckInputs(inputs map[string]string) []Deviation {
 	return s.compare("", s.Inputs, inputs, func(was string) bool { return varies(was) || withheld(was) })
 }
 
-// CheckAction compares what CheckInputs cannot: where inputs are withheld and
-// none varies, the action must be the locked one.
+// CheckAction compares what CheckInputs cannot: if inputs are withheld and none
+// varies, the action must be the locked one.
 func (s Step) CheckAction(action digest.ActionID) []Deviation {
 	if s.Action.IsZero() || s.Action == action || s.has(varies) || !s.has(withheld) {
 		return nil
@@ -49,8 +49,8 @@ func (s Step) CheckAction(action digest.ActionID) []Deviation {
 	return []Deviation{{s.Addr.String(), "action, by an input that the lock withholds,", s.Action.String(), action.String()}}
 }
 
-// Binds reports whether the locked outputs are those of an action: not where an
-// input varies and was another one.
+// Binds reports whether the locked outputs apply to an action. They do not if
+// an input varies and was a different one.
 func (s Step) Binds(action digest.ActionID) bool {
 	return s.Action.IsZero() || s.Action == action || !s.has(varies)
 }
@@ -64,9 +64,8 @@ func (s Step) has(what func(string) bool) bool {
 	return false
 }
 
-// CheckOutputs compares what a step gave with what is locked, sorted by name.
-// A step without locked outputs deviates in none, and a withheld value is not
-// compared.
+// CheckOutputs compares outputs with the locked ones, sorted by name. A step
+// without locked outputs does not differ, and a withheld value is not compared.
 func (s Step) CheckOutputs(outputs map[string]string) []Deviation {
 	if s.Outputs == nil {
 		return nil
@@ -88,8 +87,8 @@ func (s Step) compare(prefix string, was, is map[string]string, skip func(was st
 	return list
 }
 
-// Compare lists how is deviates from was: the program's version, steps that
-// only one of them has, inputs and outputs.
+// Compare lists the differences of is from was: the program's version, steps
+// that only one of them has, inputs and outputs.
 func Compare(was, is *File) (list []Deviation) {
 	if was.Version != is.Version {
 		list = append(list, Deviation{"mleflow", "version", was.Version, is.Version})
@@ -113,11 +112,12 @@ func Compare(was, is *File) (list []Deviation) {
 	return list
 }
 
-// withheldPrefix begins a value that the lock of a published run does not tell.
+// withheldPrefix is the prefix of a value that the lock of a published run does
+// not disclose.
 const withheldPrefix = "(withheld: "
 
-// Withhold returns the value that stands for an input or small output that is
-// not told, and why.
+// Withhold returns the value that replaces an undisclosed input or small
+// output, with the reason.
 func Withhold(why string) string { return withheldPrefix + why + ")" }
 
 // withheld reports whether a value was made by Withhold.
@@ -125,11 +125,11 @@ func withheld(value string) bool { return strings.HasPrefix(value, withheldPrefi
 
 func varies(value string) bool { _, ok := Varying(value); return ok }
 
-// varyingPrefix begins the value of an input that varies.
+// varyingPrefix is the prefix of the value of an input that varies.
 const varyingPrefix = "varies: "
 
-// Vary returns the value that stands for an input made of what varies; from
-// says where it comes from.
+// Vary returns the value for an input made from what varies; from says where it
+// comes from.
 func Vary(from string) string { return varyingPrefix + from }
 
 // Varying reports whether a value was made by Vary, and from what.

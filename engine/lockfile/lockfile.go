@@ -22,7 +22,7 @@ type File struct {
 	Steps []Step
 }
 
-// Step is what is pinned of one instance.
+// Step is what is pinned for one instance.
 type Step struct {
 	Addr addr.Instance
 	// Action is the instance's key, zero if an input varies.
@@ -33,7 +33,7 @@ type Step struct {
 	Outputs map[string]string
 }
 
-// Inputs returns the fields of a key as a Step holds them.
+// Inputs returns the fields of a key in the form of a Step.
 func Inputs(fields []digest.Field) map[string]string {
 	inputs := make(map[string]string, len(fields))
 	for _, f := range fields {
@@ -49,7 +49,7 @@ func Inputs(fields []digest.Field) map[string]string {
 	return inputs
 }
 
-// Outputs returns what an action gave as a Step holds it.
+// Outputs returns an action's outputs in the form of a Step.
 func Outputs(outputs cache.Outputs) map[string]string {
 	pins := make(map[string]string, len(outputs))
 	for name, v := range outputs {
@@ -83,8 +83,8 @@ func New(version, pipeline string, steps []Step) *File {
 	return f
 }
 
-// Update returns f with the selected steps taken from newer, where those that
-// newer lacks are gone, and every other step as it was.
+// Update returns f with the selected steps replaced by those of newer, or
+// removed if newer does not have them. Other steps do not change.
 func (f *File) Update(newer *File, selected func(addr.Instance) bool) *File {
 	steps := make([]Step, 0, len(newer.Steps))
 	for _, s := range f.Steps {

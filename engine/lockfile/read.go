@@ -23,7 +23,8 @@ type head struct {
 	Pipeline string `hcl:"pipeline"`
 }
 
-// block is a step block. Its labels are read apart, since their number varies.
+// block is a step block. Its labels are read separately, since their number
+// varies.
 type block struct {
 	Action  string            `hcl:"action,optional"`
 	Inputs  map[string]string `hcl:"inputs"`
@@ -46,7 +47,7 @@ func Read(path string) (*File, diag.List) {
 	return Parse(path, src)
 }
 
-// Parse reads the text of a lock file; path is the name shown in ranges.
+// Parse parses a lock file; path is the name shown in ranges.
 func Parse(path string, src []byte) (*File, diag.List) {
 	parsed, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -80,7 +81,7 @@ func Parse(path string, src []byte) (*File, diag.List) {
 	return f, diags
 }
 
-// onlyBlocks refuses what a lock file does not have.
+// onlyBlocks rejects what is not allowed in a lock file.
 func onlyBlocks(body *hclsyntax.Body) (diags diag.List) {
 	for _, a := range body.Attributes {
 		diags = append(diags, diag.Error(a.NameRange, "Not in a lock file", "A lock file holds lock and step blocks and no arguments."))

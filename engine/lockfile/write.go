@@ -8,7 +8,7 @@ import (
 // heading is the first line of a lock file.
 const heading = "# Written by mleflow lock. mleflow apply --locked refuses what differs.\n\n"
 
-// Encode returns the text of the file.
+// Encode returns the content of the file.
 func (f *File) Encode() []byte {
 	file := hclwrite.NewEmptyFile()
 	body := file.Body()

@@ -1,8 +1,8 @@
 // Package named holds the lists of what a process knows by name: step kinds,
 // metrics, sources, runtimes and agents.
 //
-// A Set is written by programmers and never changes. It is a leaf: the
-// standard library only.
+// A Set is written by programmers and never changes. It is a leaf package: it
+// imports only the standard library.
 package named
 
 import (
@@ -11,16 +11,15 @@ import (
 	"strings"
 )
 
-// Set is a set of things of one sort, each under a name of its own.
+// Set is a set of items of one sort with unique names.
 type Set[T any] struct {
 	noun   string
 	byName map[string]T
 	names  []string
 }
 
-// New returns the set of the given things; noun says in errors what they are.
-// It panics when a name is empty or occurs twice, which only a mistake in the
-// program can cause.
+// New returns a set of items; noun is what errors call them. It panics if a
+// name is empty or occurs twice, which is a programming error.
 func New[T any](noun string, name func(T) string, things ...T) *Set[T] {
 	s := &Set[T]{noun: noun, byName: make(map[string]T, len(things))}
 	for _, thing := range things {
@@ -38,7 +37,7 @@ func New[T any](noun string, name func(T) string, things ...T) *Set[T] {
 // Names lists the names, sorted. The caller must not change the list.
 func (s *Set[T]) Names() []string { return s.names }
 
-// Get returns the thing of that name, or an error that lists what there is.
+// Get returns the item of that name, or an error that lists the existing names.
 func (s *Set[T]) Get(name string) (T, error) {
 	thing, ok := s.byName[name]
 	if !ok {
@@ -47,7 +46,7 @@ func (s *Set[T]) Get(name string) (T, error) {
 	return thing, nil
 }
 
-// List returns the things, sorted by name.
+// List returns the items, sorted by name.
 func (s *Set[T]) List() []T {
 	list := make([]T, len(s.names))
 	for i, name := range s.names {

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// gap is what stands between two columns of a table.
+// gap separates two columns of a table.
 const gap = 2
 
-// Table writes columns side by side, two spaces apart, and at most width wide (0:
-// however wide), in the manner of pandas: a table that is wider continues below
-// itself after an empty line, with its first keys columns again. They are
-// shortened in the middle there if they would fill the width. A cell is never
-// cut, so a line with one that is wider than width is wider. The cells of a
-// column are padded to its width.
+// Table writes columns side by side, two spaces apart, and at most width wide
+// (0: no limit), like pandas: a table that is wider continues below after an
+// empty line, and repeats its first keys columns. There, these are shortened in
+// the middle if they would fill the width. A cell is never cut, so a cell wider
+// than width makes its line wider. The cells of a column are padded to its
+// width.
 func Table(columns [][]string, keys, width int) string {
 	if width <= 0 || size(columns) <= width || len(columns) <= keys {
 		return join(columns)
@@ -22,8 +22,9 @@ func Table(columns [][]string, keys, width int) string {
 	return strings.Join(bands(columns, keys, width), "\n\n")
 }
 
-// Fold does with the tables in a text what Table does. A table is a paragraph of
-// at least two lines with two spaces at the same places; all else stays as it is.
+// Fold does for the tables in a text what Table does. A table is a paragraph of
+// at least two lines with two spaces at the same positions. Everything else
+// does not change.
 func Fold(text string, keys, width int) string {
 	if width <= 0 {
 		return text
@@ -111,7 +112,7 @@ func size(columns [][]string) int {
 	return total
 }
 
-// shorten cuts the middle out of what is longer than width.
+// shorten removes the middle of what is longer than width.
 func shorten(column []string, width int) []string {
 	out := make([]string, len(column))
 	for i, cell := range column {
@@ -140,8 +141,8 @@ func join(columns [][]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrap breaks a text of one line between words so that no line is wider than
-// width, unless a word is.
+// Wrap breaks a line between words so that no line is wider than width, unless
+// a word is.
 func Wrap(text string, width int) string {
 	var out strings.Builder
 	at := 0

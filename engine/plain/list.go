@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// listed is how many names a List has.
+// listed is the most names in a List.
 const listed = 12
 
 // List joins names for a message: all of them, or the first dozen and how many

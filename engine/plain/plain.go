@@ -1,7 +1,7 @@
-// Package plain makes texts from outside fit to be shown: what an agent, a
-// server or the author of a file wrote must not steer a terminal, hide what
-// stands beside it, or pass for something else. Text in any language stays as
-// it is. It is a leaf: the standard library only.
+// Package plain makes strings from outside safe to show: what an agent, a
+// server or the author of a file wrote must not control a terminal, hide what
+// is next to it, or pass for something else. Text in any language does not
+// change. It is a leaf package: it imports only the standard library.
 package plain
 
 import (
@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// Control reports whether a rune is no text: the control characters, C1 among
-// them, the two separators of Unicode that break lines, and what turns the
-// direction of writing.
+// Control reports whether a rune is not text: the control characters including
+// C1, Unicode's two line separators, and characters that change the direction
+// of writing.
 func Control(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Line returns a text on one line, with a blank for every control character and
-// U+FFFD for what is not UTF-8.
+// Line returns a string on one line, with a space for every control character
+// and U+FFFD for invalid UTF-8.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if Control(r) {
@@ -28,8 +28,9 @@ func Line(s string) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// Source returns the text of a file with a blank for every byte of a control
-// character but line ends and tabs, so that all places in it stay the same.
+// Source returns the content of a file with a space for every byte of a control
+// character except line ends and tabs, so that all positions in it stay the
+// same.
 func Source(b []byte) []byte {
 	out := bytes.Clone(b)
 	for i := 0; i < len(b); {

@@ -14,7 +14,7 @@ type Estimate struct {
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// Verdict says whether what will run fits.
+// Verdict says whether there is enough space.
 type Verdict string
 
 // The verdicts.
@@ -27,7 +27,7 @@ const (
 	Evicts Verdict = "evicts"
 	// TooLarge: there may be too little space for some step.
 	TooLarge Verdict = "too large"
-	// Unlimited: how much space there is, is not known.
+	// Unlimited: the available space is unknown.
 	Unlimited Verdict = "unknown"
 )
 
@@ -39,27 +39,26 @@ type Forecast struct {
 	// without an estimate.
 	Steps   int `json:"steps"`
 	Unknown int `json:"unknown,omitempty"`
-	// CacheBytes and Files are what the cache holds more at the end: the sums
-	// over the steps.
+	// CacheBytes and Files are what the run adds to the cache: the sums over the
+	// steps.
 	CacheBytes int64 `json:"cache_bytes"`
 	Files      int64 `json:"files"`
-	// PeakBytes is the most that is held at any moment, whatever the order
-	// and the durations: no more than Parallel steps run at a time.
+	// PeakBytes is the most that is held at any moment, whatever the order and the
+	// durations, if no more than Parallel steps run at a time.
 	PeakBytes int64 `json:"peak_bytes"`
 	Parallel  int   `json:"parallel"`
 	// PeakStep is the step that holds most of it beyond the cache.
 	PeakStep string `json:"peak_step,omitempty"`
-	// NeedBytes is enough for all of them, in any order, when steps wait for
-	// each other, as they do where space is short. NeedStep is the step that
-	// needs it.
+	// NeedBytes is enough for all of them, in any order, if steps wait for each
+	// other, as they do when space is short. NeedStep is the step that needs it.
 	NeedBytes int64  `json:"need_bytes"`
 	NeedStep  string `json:"need_step,omitempty"`
 	// Order lists the steps that need space, as the scheduler starts them when
 	// one runs at a time; at most 1,000.
 	Order []Held `json:"order,omitempty"`
 	Space Space  `json:"space"`
-	// AvailableBytes can be added at any moment: the lesser of what the disk
-	// and the quota leave, -1 if neither is known.
+	// AvailableBytes can be added now: what the disk or the quota leaves,
+	// whichever is less; -1 if neither is known.
 	AvailableBytes int64   `json:"room_bytes"`
 	Verdict        Verdict `json:"verdict"`
 	// Warning says what is wrong and what to do; empty if nothing is.
@@ -72,13 +71,13 @@ type Held struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Space is what there is on the cache's disk.
+// Space is the space on the cache's disk.
 type Space struct {
-	// FreeBytes and FreeFiles are what the file system leaves, -1 if unknown.
+	// FreeBytes and FreeFiles are what the file system has left, -1 if unknown.
 	FreeBytes int64 `json:"free_bytes"`
 	FreeFiles int64 `json:"free_files"`
-	// QuotaBytes is the cache's limit, 0 if it has none, and UsedBytes what
-	// it holds.
+	// QuotaBytes is the cache's limit, 0 if it has none, and UsedBytes what it
+	// contains.
 	QuotaBytes int64 `json:"quota_bytes"`
 	UsedBytes  int64 `json:"used_bytes"`
 }

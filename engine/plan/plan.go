@@ -17,26 +17,25 @@ const (
 	Run Action = "run"
 	// Cached: its outputs are in the cache.
 	Cached Action = "cached"
-	// Deferred: it depends on a step that will run; what that step gives
+	// Deferred: it depends on a step that will run; the result of that step
 	// decides whether this one runs or is cached.
 	Deferred Action = "deferred"
 )
 
 // Reason says why an instance runs or is deferred. Field, From and To are set
-// where an input changed; From is empty for an input that is new, To for one
-// that is gone.
+// if an input changed; From is empty for a new input, To for a removed one.
 type Reason struct {
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
-	// Text is the whole reason as one phrase for people.
+	// Text is the whole reason as a phrase for people.
 	Text string `json:"text"`
 }
 
 // Step is the plan for one instance.
 type Step struct {
 	Address addr.Instance `json:"-"`
-	// Name is Address as text.
+	// Name is Address as a string.
 	Name    string   `json:"address"`
 	Kind    string   `json:"kind"`
 	Action  Action   `json:"action"`
@@ -48,8 +47,8 @@ type Step struct {
 	After []int `json:"after,omitempty"`
 	// ExpectedMillis is how long it took last time, 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
-	// Conditions are those of its results, as far as they are known before it
-	// runs; see step.Conditioned.
+	// Conditions are the conditions of its results, as far as they are known
+	// before it runs; see step.Conditioned.
 	Conditions []string `json:"conditions,omitempty"`
 	// Choices are what this machine chose for arguments that leave it to the
 	// machine, as far as they are known.
@@ -63,28 +62,30 @@ type Step struct {
 type Plan struct {
 	Pipeline string `json:"pipeline,omitempty"`
 	Steps    []Step `json:"steps"`
-	// Publish are the paths that results are laid out at after the run.
+	// Publish are the paths that results are written to after the run.
 	Publish []Publication `json:"publish,omitempty"`
-	// Forecast is the disk that applying it needs; nil if nobody asked.
+	// Forecast is the disk space that applying it needs; nil if it was not
+	// requested.
 	Forecast *Forecast `json:"forecast,omitempty"`
-	// Copies is what is copied before steps work; nil if nothing, or nobody asked.
+	// Copies is what is copied before steps start; nil if nothing, or if it was
+	// not requested.
 	Copies *Copies `json:"copies,omitempty"`
 }
 
-// Copies is content that steps copy before they work, since it cannot be avoided.
+// Copies is content that steps must copy before they start.
 type Copies struct {
 	// Copies is how many there are, and Files and Bytes what they write; a file
 	// system that shares blocks writes no bytes.
 	Copies int   `json:"copies"`
 	Files  int64 `json:"files"`
 	Bytes  int64 `json:"bytes"`
-	// Unknown is how many steps copy what other steps have yet to make.
+	// Unknown is how many steps copy content that other steps have yet to make.
 	Unknown int `json:"unknown,omitempty"`
-	// Why is why, half a sentence.
+	// Why is the reason, as half a sentence.
 	Why string `json:"why"`
 }
 
-// Placing is what becomes of a path.
+// Placing is what will happen to a path.
 type Placing string
 
 // The placings.
@@ -95,9 +96,9 @@ const (
 	Replace Placing = "replace"
 	// Unchanged: the content is there.
 	Unchanged Placing = "unchanged"
-	// Undecided: a step that runs decides.
+	// Undecided: it depends on a step that runs.
 	Undecided Placing = "deferred"
-	// Refused: something is there that mleflow did not write.
+	// Refused: there is something that mleflow did not write.
 	Refused Placing = "refused"
 )
 
@@ -108,7 +109,8 @@ type Publication struct {
 	From    string  `json:"from"`
 	To      string  `json:"to"`
 	Placing Placing `json:"action"`
-	// Text says why it is refused, or undecided for more than its step.
+	// Text says why it is refused, or why it is undecided if there is another
+	// reason than its step.
 	Text string `json:"text,omitempty"`
 }
 

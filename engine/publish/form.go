@@ -9,11 +9,11 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// sniffed is how much of a blob is looked at to name it.
+// sniffed is how much of a blob is read to choose its suffix.
 const sniffed = 1 << 20
 
-// Suffix tells a JSON document and JSON lines, as reports and journals are,
-// from other content.
+// Suffix distinguishes a JSON document and JSON lines, as reports and journals
+// are, from other content.
 func Suffix(ctx context.Context, store cache.Store, ref cache.Ref) (string, error) {
 	r, err := store.Open(ctx, ref.ID)
 	if err != nil {
@@ -36,7 +36,7 @@ func Suffix(ctx context.Context, store cache.Store, ref cache.Ref) (string, erro
 	return "", nil
 }
 
-// JSON is a small value as the text of a file.
+// JSON is a small value as the content of a file.
 func JSON(value []byte) ([]byte, error) {
 	var text bytes.Buffer
 	if err := json.Indent(&text, value, "", "  "); err != nil {

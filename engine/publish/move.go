@@ -2,8 +2,9 @@ package publish
 
 import "os"
 
-// inTwoSteps is exchange where the file system cannot do it at once. Killed in
-// between, the path is empty, and the next run publishes to it again.
+// inTwoSteps is exchange for file systems that cannot do it atomically. If the
+// process is killed in between, the path is empty, and the next run publishes
+// to it again.
 func inTwoSteps(from, to, aside string) error {
 	if err := os.Rename(to, aside); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange puts what is at from in the place of what is at to, in one step
-// where the file system can; aside is a place for the old content.
+// exchange replaces what is at to with what is at from, atomically if the file
+// system can; aside is a path for the old content.
 func exchange(from, to, aside string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
@@ -17,10 +17,11 @@ func exchange(from, to, aside string) error {
 	return moved(from, to, err)
 }
 
-// moveNew moves a file or folder to a path where at most an empty folder is.
+// moveNew moves a file or folder to a path where there is at most an empty
+// folder.
 func moveNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EEXIST) { // an empty folder gives way
+	if errors.Is(err, unix.EEXIST) { // an empty folder may be replaced
 		if err := unix.Rmdir(to); err != nil {
 			return moved(from, to, err)
 		}

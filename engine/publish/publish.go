@@ -15,26 +15,26 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// Target is content and the place it goes to.
+// Target is content and its destination.
 type Target struct {
-	// Path is absolute. Base is a folder that it must not leave, not even by
+	// Path is absolute. Base is a folder that it must not leave, not even through
 	// a link, or empty.
 	Path, Base string
 	Ref        cache.Ref
-	// Link makes read-only hard links into the cache in place of copies.
+	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
-	// Private keeps others than the owner from reading it.
+	// Private makes it readable only for the owner.
 	Private bool
 }
 
-// State is how a path stands to the content that goes there.
+// State is how a path compares to the content to be published there.
 type State string
 
 // The states of a path.
 const (
 	// New: there is nothing, or an empty folder.
 	New State = "new"
-	// Same: the content is there already, whoever wrote it.
+	// Same: the content is already there, whoever wrote it.
 	Same State = "same"
 	// Changed: what is there was published before, and is replaced.
 	Changed State = "changed"
@@ -42,21 +42,22 @@ const (
 	Foreign State = "foreign"
 )
 
-// ForeignError says that a path holds what mleflow did not write.
+// ForeignError says that there is something at a path that mleflow did not
+// write.
 type ForeignError struct{ Path string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s exists and is not what mleflow last published: something else wrote or changed it, so it is not replaced. Move it, remove it, or publish to another path", e.Path)
 }
 
-// Places knows what was published from one cache.
+// Places records what was published from one cache.
 type Places struct{ dir string }
 
 // Open returns the Places that are recorded below the folder of a cache.
 func Open(cacheDir string) *Places { return &Places{filepath.Join(cacheDir, "published")} }
 
-// Look says how the path of t stands to its content. A zero Ref is content that
-// is not known yet, which nothing is the same as.
+// Look compares the path of t with its content. A zero Ref is content that is
+// not known yet, and is never the same.
 func (p *Places) Look(ctx context.Context, t Target) (State, error) {
 	if err := t.check(p.dir); err != nil {
 		return "", err
@@ -69,8 +70,8 @@ func (p *Places) Look(ctx context.Context, t Target) (State, error) {
 	return state, err
 }
 
-// Put lays content out, unless it is there, and returns how the path stood. A
-// path that holds anything else is a *ForeignError.
+// Put writes content to its path, unless it is there, and returns the path's
+// previous state. If anything else is there, the error is a *ForeignError.
 func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state State, err error) {
 	if err := t.check(p.dir); err != nil {
 		return "", err
@@ -97,13 +98,13 @@ func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state St
 	return state, p.write(ctx, store, t, old)
 }
 
-// write puts content where old is, which may be nothing.
+// write replaces old, which may be nothing, with content.
 func (p *Places) write(ctx context.Context, store cache.Files, t Target, old string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(t.Path), 0o755); err != nil {
 		return err
 	}
 	stage := filepath.Join(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+".mleflow")
-	if err := tree.Remove(stage); err != nil { // what a killed process left
+	if err := tree.Remove(stage); err != nil { // left by a process that was killed
 		return err
 	}
 	if err := os.Mkdir(stage, 0o700); err != nil {
@@ -160,8 +161,7 @@ func place(made string, t Target, stage string, replace bool) error {
 	return os.Chmod(t.Path, mode)
 }
 
-// movable makes a read-only folder one that can be moved, and returns the mode
-// it had.
+// movable makes a read-only folder movable, and returns its previous mode.
 func movable(path string) (fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -178,7 +178,7 @@ func movable(path string) (fs.FileMode, error) {
 func name(ref cache.Ref) string { return string(ref.Kind) + ":" + ref.ID.String() }
 
 // look compares what is at the path of t with its content and with what was
-// published there; old is the digest of what is to be replaced.
+// published there; old is the digest of what will be replaced.
 func look(ctx context.Context, t Target, rec record) (state State, old string, err error) {
 	have, err := identify(ctx, t.Path)
 	switch {
@@ -233,7 +233,8 @@ func identify(ctx context.Context, path string) (string, error) {
 	return name(ref), err
 }
 
-// check refuses a path that leads out of its base by a link, or into the cache.
+// check rejects a path that leads out of its base through a link, or into the
+// cache.
 func (t *Target) check(records string) error {
 	real, err := resolve(t.Path)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// record is what is known of one path.
+// record is what is known about one path.
 type record struct {
 	Path    string `json:"path"`
 	Private bool   `json:"private,omitempty"`
-	// Written are the digests of what may be there: the latest, and while it
-	// is put in its place also the one before.
+	// Written are the digests of what may be there: the latest and, while it is
+	// being moved into place, the previous one.
 	Written []string `json:"written"`
 }
 
@@ -28,7 +28,8 @@ func (p *Places) file(path string) string {
 	return filepath.Join(p.dir, digest.Of([]byte(path)).String()+".json")
 }
 
-// read returns the record of a path; one that was never published has none.
+// read returns the record of a path; it is empty if nothing was published
+// there.
 func (p *Places) read(path string) (rec record, err error) {
 	text, err := os.ReadFile(p.file(path))
 	if errors.Is(err, fs.ErrNotExist) {

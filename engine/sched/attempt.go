@@ -21,7 +21,7 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v",
 // Unwrap returns what Do returned.
 func (e *timeoutError) Unwrap() error { return e.Err }
 
-// panicError says that a task panicked: a mistake in its program.
+// panicError says that a task panicked, which is a bug in the program.
 type panicError struct {
 	Value any
 	// Stack is the goroutine's stack, for people.
@@ -46,8 +46,8 @@ type attempt struct {
 	started, ended time.Time
 }
 
-// start leases what the task of the rank needs and calls Do in the
-// background; it returns false when a device cannot be had now.
+// start leases what the task of the rank needs and calls Do in the background.
+// It returns false if a device is not available now.
 func (s *scheduler) start(rank int) bool {
 	i := s.life.task[rank]
 	t := &s.tasks[i]
@@ -87,7 +87,7 @@ func do(ctx context.Context, t *Task, l Lease) (err error) {
 	return err
 }
 
-// attempted takes the end of an attempt.
+// attempted handles the end of an attempt.
 func (s *scheduler) attempted(a attempt) {
 	i := a.task
 	s.running--
@@ -115,7 +115,7 @@ func (s *scheduler) attempted(a attempt) {
 	}
 }
 
-// again says whether and when to try a task again.
+// again says whether and when to retry a task.
 func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	retry := s.tasks[i].Retry
 	if r.Err == nil || s.o.Retryable == nil || r.Attempts >= retry.Attempts {
@@ -125,7 +125,7 @@ func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	return max(atLeast, retry.wait(r.Attempts, s.o.Rand())), ok
 }
 
-// wait returns the back-off after so many attempts, for a random number in
+// wait returns the back-off after that many attempts, for a random number in
 // [0,1).
 func (r Retry) wait(attempts int, random float64) time.Duration {
 	base, limit := r.Base, r.Max
@@ -143,13 +143,13 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 	return wait - time.Duration(random*float64(wait)/2)
 }
 
-// retries are the tasks that failed and will be tried again.
+// retries are the failed tasks that will be retried.
 type retries struct {
 	tried map[int]tried
 	due   dues
 }
 
-// tried is what a task's attempts gave so far.
+// tried is the result of a task's attempts so far.
 type tried struct {
 	attempts int
 	last     Result
@@ -180,14 +180,14 @@ func (r *retries) add(i int, last Result, wait time.Duration) {
 	heap.Push(&r.due, due{time.Now().Add(wait), i})
 }
 
-// result is the last attempt's result with another status.
+// result returns the last attempt's result with another status.
 func (r *retries) result(i int, status Status) Result {
 	last := r.tried[i].last
 	last.Status = status
 	return last
 }
 
-// arm sets the timer to the next moment something is due.
+// arm sets the timer to the next time something is due.
 func (s *scheduler) arm() {
 	next := s.pool.retryAt
 	if due := s.retries.due; len(due) > 0 && (next.IsZero() || due[0].at.Before(next)) {
@@ -203,7 +203,7 @@ func (s *scheduler) arm() {
 	s.timer.Reset(time.Until(next))
 }
 
-// wake takes what has become due.
+// wake processes what has become due.
 func (s *scheduler) wake() {
 	now := time.Now()
 	for len(s.retries.due) > 0 && !s.retries.due[0].at.After(now) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Capacity is what a machine has to lease. A zero number of CPUs or bytes is
+// Capacity is what a machine can lease. A zero number of CPUs or bytes is
 // unknown and sets no limit; no Devices means no GPUs.
 type Capacity struct {
 	CPUs        float64
@@ -19,10 +19,10 @@ type Capacity struct {
 
 // UnfitError says that a machine can never satisfy a request.
 type UnfitError struct {
-	// Task is its name, empty where the error is told with it.
+	// Task is its name, empty if the message is shown together with it.
 	Task string
-	// Lacks has one phrase for each resource: what is asked for and what the
-	// machine has.
+	// Lacks has a phrase for each resource: what is requested and what the machine
+	// has.
 	Lacks []string
 }
 
@@ -32,7 +32,7 @@ func (e *UnfitError) Error() string {
 	if e.Task != "" {
 		task = e.Task
 	}
-	return task + " can never run here: it asks for " + strings.Join(e.Lacks, "; ")
+	return task + " can never run on this machine: it needs " + strings.Join(e.Lacks, "; ")
 }
 
 // Check returns an *UnfitError if the machine is too small for the request of
@@ -91,7 +91,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Bytes writes a size with a binary unit: 1536 is "1.5 KiB".
+// Bytes formats a size with a binary unit: 1536 is "1.5 KiB".
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, u := float64(n), 0

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// clock ends an attempt when it has run for its limit, not counting the time
-// in outside. A nil one has no limit.
+// clock ends an attempt when it has run for its limit, not counting the time in
+// outside. Nil means no limit.
 type clock struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	begun time.Time
 	left  time.Duration
-	// waiting counts the calls of outside that go on.
+	// waiting counts the current calls of outside.
 	waiting int
 }
 
@@ -28,7 +28,7 @@ func startClock(ctx context.Context, limit *timeoutError) (context.Context, *clo
 	}
 }
 
-// outside runs do while the clock stands still.
+// outside runs do while the clock is stopped.
 func (c *clock) outside(do func() error) error {
 	if c == nil {
 		return do()

@@ -10,15 +10,15 @@ import (
 )
 
 // FreeDisk returns the bytes that may be written to the file system of a
-// folder, which need not exist yet: what Capacity.DiskBytes should be for
-// steps that work there.
+// folder, which need not exist yet. Use it for Capacity.DiskBytes of steps that
+// work there.
 func FreeDisk(dir string) (int64, error) {
 	s, err := statfs(dir)
 	return int64(s.Bavail) * int64(s.Bsize), err
 }
 
-// FreeFiles returns how many files may be made on the file system of a folder;
-// 0 where it sets no limit.
+// FreeFiles returns how many files may be created on the file system of a
+// folder; 0 if there is no limit.
 func FreeFiles(dir string) (int64, error) {
 	s, err := statfs(dir)
 	return int64(s.Ffree), err

@@ -18,10 +18,10 @@
 //
 // # Failure
 //
-// When a task fails for good, all that come after it are skipped and name it
-// as the cause. Without KeepGoing nothing new starts after that, and what
-// runs may finish. When the context is cancelled the contexts of running
-// tasks are too; Run waits for them, starts nothing more and returns.
+// When a task fails permanently, all that come after it are skipped and name it
+// as the cause. Without KeepGoing nothing new starts after that, and what runs
+// may finish. When the context is cancelled the contexts of running tasks are
+// too; Run waits for them, starts nothing more and returns.
 //
 // # Devices
 //

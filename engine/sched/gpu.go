@@ -35,7 +35,7 @@ func (p Probe) GPUs() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return divided[name] })
 }
 
-// DevicesVariable says which devices are leased, instead of all that are found.
+// DevicesVariable selects the devices to lease; by default, all that are found.
 const DevicesVariable = "MLEFLOW_DEVICES"
 
 // ChooseDevices returns which of the devices found are leased: all of them, or
@@ -93,7 +93,7 @@ func (p Probe) nodes() []string {
 	return names
 }
 
-// numbered matches an index, or an index and that of a part of the device.
+// numbered matches an index, or the indexes of a device and a part of it.
 var numbered = regexp.MustCompile(`^\d+(:\d+)?$`)
 
 func (p Probe) cdi() []string {
@@ -142,9 +142,9 @@ func readCDI(name string) (kind string, devices []string) {
 	return spec.Kind, devices
 }
 
-// scanCDI reads the two things we need from a specification in YAML's block
-// style, which is what generators write: the top-level kind, and the names of
-// the items of the top-level list of devices.
+// scanCDI reads the two parts that we need of a specification in YAML's block
+// style, which generators write: the top-level kind, and the names of the items
+// in the top-level list of devices.
 func scanCDI(lines []string) (kind string, devices []string) {
 	inDevices, item := false, -1
 	for _, line := range lines {

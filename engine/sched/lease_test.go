@@ -111,11 +111,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"all there is", Resources{8, 16 << 30, 1 << 40, 1}, ""},
 		{"nothing", Resources{}, ""},
-		{"CPUs", Resources{CPUs: 36}, "x can never run here: it asks for 36 CPUs, this machine has 8"},
-		{"memory", Resources{MemoryBytes: 440 << 30}, "x can never run here: it asks for 440 GiB of memory, this machine has 16 GiB"},
-		{"disk", Resources{DiskBytes: 3 << 39}, "x can never run here: it asks for 1.5 TiB of disk, this machine has 1 TiB free"},
-		{"GPUs", Resources{GPUs: 2}, "x can never run here: it asks for 2 GPUs, this machine has 1 (nvidia.com/gpu=0)"},
-		{"several", Resources{CPUs: 8.5, GPUs: 2}, "x can never run here: it asks for 8.5 CPUs, this machine has 8; 2 GPUs, this machine has 1 (nvidia.com/gpu=0)"},
+		{"CPUs", Resources{CPUs: 36}, "x can never run on this machine: it needs 36 CPUs, this machine has 8"},
+		{"memory", Resources{MemoryBytes: 440 << 30}, "x can never run on this machine: it needs 440 GiB of memory, this machine has 16 GiB"},
+		{"disk", Resources{DiskBytes: 3 << 39}, "x can never run on this machine: it needs 1.5 TiB of disk, this machine has 1 TiB free"},
+		{"GPUs", Resources{GPUs: 2}, "x can never run on this machine: it needs 2 GPUs, this machine has 1 (nvidia.com/gpu=0)"},
+		{"several", Resources{CPUs: 8.5, GPUs: 2}, "x can never run on this machine: it needs 8.5 CPUs, this machine has 8; 2 GPUs, this machine has 1 (nvidia.com/gpu=0)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/engine/dag"
 )
 
-// phase is where a task is in its life.
+// phase is the current stage of a task's life.
 type phase uint8
 
 const (
@@ -17,21 +17,21 @@ const (
 	waiting                // waits for a lease
 	parked                 // waits for a task of the same key
 	running                // has a lease
-	backoff                // waits to be tried again
+	backoff                // waits for a retry
 	ended
 )
 
 // lives are the phases and priorities of all tasks.
 type lives struct {
 	phase   []phase
-	missing []int // tasks it comes after that have not ended well
-	rank    []int // place in the order of priority
+	missing []int // number of tasks it comes after that have not succeeded yet
+	rank    []int // position in the order of priority
 	task    []int // task of a rank
-	open    int   // tasks that have not ended
+	open    int   // number of tasks that have not ended
 }
 
-// newLives ranks the tasks by the longest chain of work that starts with
-// them. A nanosecond for each task lets the number of tasks decide where
+// newLives ranks the tasks by the longest chain of work that starts with them.
+// Each task counts a nanosecond more, so that the number of tasks decides if
 // durations are unknown.
 func newLives(tasks []Task, graph *dag.Graph) lives {
 	n := len(tasks)
@@ -53,8 +53,8 @@ func newLives(tasks []Task, graph *dag.Graph) lives {
 	return l
 }
 
-// pendingAfter returns the pending tasks that come after i, ascending. What
-// comes after an ended one has ended already.
+// pendingAfter returns the pending tasks that come after i, in ascending order.
+// Those after an ended task have ended already.
 func (l *lives) pendingAfter(i int, graph *dag.Graph) []int {
 	var found []int
 	stack := []int{i}

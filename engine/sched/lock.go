@@ -12,8 +12,8 @@ import (
 
 // DeviceLocks is a table of devices that the processes of a machine share: a
 // folder with one file for each device, locked while the device is leased. A
-// slice of a device locks the whole one's file too, together with the other
-// slices, so that nobody has the whole meanwhile.
+// slice of a device also takes a shared lock on the file of the whole device,
+// so that nobody can lease the whole meanwhile.
 type DeviceLocks struct {
 	mu    sync.Mutex
 	files map[string]lockFiles
@@ -35,9 +35,9 @@ func (f lockFiles) close() {
 const LeasesVariable = "MLEFLOW_LEASES"
 
 // LeasesDir returns the folder of the table that all processes of the machine
-// share, whoever runs them and whatever cache they use: what the variable
-// says, else one below /run/lock, else one among the temporary files. env
-// looks a variable up.
+// share, whatever their user and cache: the value of the variable, else a
+// folder below /run/lock, else one among the temporary files. env looks up a
+// variable.
 func LeasesDir(env func(string) string) string {
 	if dir := env(LeasesVariable); dir != "" {
 		return dir
@@ -48,8 +48,8 @@ func LeasesDir(env func(string) string) string {
 	return filepath.Join(os.TempDir(), "mleflow-leases")
 }
 
-// OpenDeviceLocks opens the table of the folder, which is made if it is
-// missing, for the given devices. Processes share devices only if they use
+// OpenDeviceLocks opens the table in the folder, which is created if it does
+// not exist, for the given devices. Processes only share devices if they use
 // the same folder.
 func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
 	l := &DeviceLocks{files: map[string]lockFiles{}, held: map[string]bool{}}
@@ -67,7 +67,7 @@ func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
 	return l, nil
 }
 
-// makeShared makes a folder in which every user may make files.
+// makeShared creates a folder in which every user may create files.
 func makeShared(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -75,7 +75,7 @@ func makeShared(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the mask
+	return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the umask
 }
 
 func openLocks(dir, name string) (f lockFiles, err error) {
@@ -90,7 +90,8 @@ func openLocks(dir, name string) (f lockFiles, err error) {
 	return f, err
 }
 
-// wholeOf returns the device that a slice is of; others are whole themselves.
+// wholeOf returns the device that a slice belongs to; any other device is whole
+// itself.
 func wholeOf(name string) string {
 	kind, number, _ := strings.Cut(name, "=")
 	if gpu, _, sliced := strings.Cut(number, ":"); sliced {
@@ -99,8 +100,8 @@ func wholeOf(name string) string {
 	return name
 }
 
-// openLock opens a lock file that may belong to somebody else: for a lock,
-// reading suffices.
+// openLock opens a lock file that may belong to another user: reading is enough
+// to lock it.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if os.IsPermission(err) {
@@ -109,8 +110,7 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// lockName turns the name of a device into that of a file, keeping different
-// names different.
+// lockName turns the name of a device into a file name, injectively.
 func lockName(device string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2f", ":", "%3a").Replace(device) + ".lock"
 }
@@ -125,7 +125,7 @@ func (l *DeviceLocks) Close() {
 	clear(l.files)
 }
 
-// missing returns a device that the table lacks, or "".
+// missing returns a device that is not in the table, or "".
 func (l *DeviceLocks) missing(devices []string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func (l *DeviceLocks) unlock(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, name)
-	// Unlocking fails only if the file is closed, which unlocks it.
+	// Unlocking only fails if the file is closed, which unlocks it too.
 	for _, f := range []*os.File{l.files[name].whole, l.files[name].own} {
 		if f != nil {
 			_ = flock.Unlock(f)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Machine returns what this machine has to lease: processors and memory
-// within the limits of the control group and of GOMAXPROCS, and the GPUs that
-// GPUs finds. Disk is left open; ask FreeDisk for the folder that matters.
+// Machine returns what this machine can lease: processors and memory within the
+// limits of the control group and of GOMAXPROCS, and the GPUs that GPUs finds.
+// It leaves out the disk; use FreeDisk for the relevant folder.
 func Machine() Capacity { return NewProbe("/").Capacity() }
 
 // NewProbe returns the probe of this machine, with its files below root.
@@ -44,8 +44,8 @@ func (p Probe) Capacity() Capacity {
 	return c
 }
 
-// Unlimited is Capacity without the limits of control groups, for people who
-// want to know what a limit takes away.
+// Unlimited is Capacity without the limits of control groups, to show what a
+// limit takes away.
 func (p Probe) Unlimited() Capacity {
 	return Capacity{CPUs: float64(p.CPUs), MemoryBytes: p.memTotal(), Devices: p.GPUs()}
 }
@@ -63,9 +63,9 @@ func (p Probe) memTotal() int64 {
 // group is a folder of the control-group file system.
 type group string
 
-// groups returns the folders of the control groups this process is in, and
-// of their parents, for both versions. Inside a container the path of a
-// group may name a folder of the host, so the root is always among them.
+// groups returns the folders of the control groups of this process and their
+// parents, for both versions. Inside a container the path of a group may name a
+// folder of the host, so the root is always included.
 func (p Probe) groups() []group {
 	var out []group
 	for _, line := range readLines(filepath.Join(p.Root, "proc/self/cgroup")) {
@@ -92,7 +92,7 @@ func parents(base, p string) []group {
 	return append(out, group(base))
 }
 
-// cpus returns the limit on processor time as a number of processors.
+// cpus returns the CPU limit as a number of processors.
 func (g group) cpus() (float64, bool) {
 	quota, period := g.number("cpu.cfs_quota_us"), g.number("cpu.cfs_period_us")
 	if f := strings.Fields(g.read("cpu.max")); len(f) == 2 {
@@ -104,8 +104,8 @@ func (g group) cpus() (float64, bool) {
 	return float64(quota) / float64(period), true
 }
 
-// memory returns the limit on memory. Version 1 writes a number near the
-// greatest for none.
+// memory returns the limit on memory. Version 1 writes a huge number for no
+// limit.
 func (g group) memory() (int64, bool) {
 	n := g.number("memory.max")
 	if n == 0 {
@@ -124,7 +124,7 @@ func (g group) read(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// parsePositive returns 0 for what is no positive number, such as "max".
+// parsePositive returns 0 for anything but a positive number, such as "max".
 func parsePositive(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

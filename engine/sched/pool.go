@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// amounts is a request or what is free, by resource.
+// amounts is a request, or what is free, by resource.
 type amounts struct {
 	milliCPUs, memory, disk int64
 	gpus                    int
@@ -21,7 +21,7 @@ func (a amounts) fits(free amounts) bool {
 	return a.milliCPUs <= free.milliCPUs && a.memory <= free.memory && a.disk <= free.disk && a.gpus <= free.gpus
 }
 
-// reserve takes b from a, as far as there is any.
+// reserve subtracts b from a, down to zero.
 func (a *amounts) reserve(b amounts) {
 	a.milliCPUs = take(a.milliCPUs, b.milliCPUs)
 	a.memory = take(a.memory, b.memory)
@@ -65,7 +65,8 @@ type device struct {
 	unlock func()
 }
 
-// devicePoll is how long to leave alone devices that other processes hold.
+// devicePoll is how long to wait before asking again for devices that other
+// processes hold.
 const devicePoll = 250 * time.Millisecond
 
 func newPool(c Capacity, locks *DeviceLocks) *pool {
@@ -82,7 +83,7 @@ func newPool(c Capacity, locks *DeviceLocks) *pool {
 }
 
 // take leases a request that fits, all or nothing, and returns the indexes of
-// its devices. It fails only for devices that other processes hold.
+// its devices. It only fails because of devices that other processes hold.
 func (p *pool) take(a amounts) ([]int, bool) {
 	taken, ok := p.takeDevices(a.gpus)
 	if ok {

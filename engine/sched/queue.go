@@ -2,8 +2,8 @@ package sched
 
 import "container/heap"
 
-// ranks is a heap of ranks, least first. It avoids container/heap, which
-// would allocate for every element.
+// ranks is a min-heap of ranks. It avoids container/heap, which would allocate
+// for every element.
 type ranks []int
 
 func (h *ranks) push(v int) {
@@ -46,9 +46,8 @@ func (h *ranks) pop() int {
 	return top
 }
 
-// queue holds the tasks that wait for a lease, by rank. Tasks of one shape
-// (the same request) wait in one line: when its first does not fit, none
-// does.
+// queue holds the tasks that wait for a lease, by rank. Tasks with the same
+// request wait in one line: if its first does not fit, none does.
 type queue struct {
 	shapes map[amounts]*line
 	active lines
@@ -104,13 +103,14 @@ func (q *queue) push(rank int, shape amounts) {
 }
 
 // lookahead is how many requests that do not fit are passed over, each
-// reserving its resources, before the search for one that fits ends.
+// reserving its resources, before the search ends. It bounds the cost of a
+// dispatch when many different requests wait.
 const lookahead = 32
 
-// dispatch calls start for the waiting tasks in order of rank, as long as
-// they fit into what is free and not reserved. start returns false when the
-// task cannot be started after all; it then reserves like one that does not
-// fit. limit is the greatest number of tasks to start.
+// dispatch calls start for the waiting tasks in order of rank, as long as they
+// fit into what is free and not reserved. start returns false if the task
+// cannot be started after all; it then reserves its resources like one that
+// does not fit. limit is the largest number of tasks to start.
 func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
 	var blocked []*line
 	for len(q.active) > 0 && len(blocked) < lookahead && limit > 0 {
@@ -133,7 +133,8 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
 	}
 }
 
-// settle puts the first line, whose first rank has gone, in its new place.
+// settle moves the first line, whose first rank has been removed, to its new
+// place.
 func (q *queue) settle() {
 	if len(q.active[0].ranks) == 0 {
 		l := heap.Pop(&q.active).(*line)

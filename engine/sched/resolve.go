@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// batchSize is the greatest number of Resolve calls in a row; handing over
-// one at a time would cost more than a cheap call.
+// batchSize is the largest number of Resolve calls in a row. Passing tasks one
+// at a time would cost more than a cheap call.
 const batchSize = 32
 
 // resolver makes the Resolve calls in the background.

@@ -13,9 +13,8 @@ import (
 )
 
 // Run runs the tasks and returns when all have ended. The error is for tasks
-// that cannot be run at all: a cycle, or a task without Resolve that the
-// machine is too small for (see Check). What tasks do wrong is in the
-// Summary.
+// that cannot be run: a cycle, or a task without Resolve for which the machine
+// is too small (see Check). Failures of tasks are in the Summary.
 func Run(ctx context.Context, tasks []Task, o Options) (*Summary, error) {
 	s, err := newScheduler(ctx, tasks, o)
 	if err != nil {
@@ -27,7 +26,7 @@ func Run(ctx context.Context, tasks []Task, o Options) (*Summary, error) {
 	return s.sum, nil
 }
 
-// scheduler is the state of a run. Only the goroutine of run touches it.
+// scheduler is the state of a run. Only the goroutine of run accesses it.
 type scheduler struct {
 	ctx   context.Context
 	tasks []Task
@@ -119,7 +118,7 @@ func checkOptions(tasks []Task, o *Options) error {
 	return errors.Join(errs...)
 }
 
-// run is the loop: it reacts to what happens until every task has ended.
+// run is the loop: it reacts to events until every task has ended.
 func (s *scheduler) run() {
 	defer s.resolver.close()
 	defer s.timer.Stop()
@@ -157,7 +156,7 @@ func (s *scheduler) run() {
 	}
 }
 
-// ready is called when everything a task comes after has ended well.
+// ready is called when everything that a task comes after has succeeded.
 func (s *scheduler) ready(i int) {
 	if s.tasks[i].Resolve == nil {
 		if key := s.tasks[i].Key; key != "" && !s.keys.own(i, key) {
@@ -191,7 +190,7 @@ func (s *scheduler) resolved(b *batch) {
 	s.resolver.recycle(b)
 }
 
-// mustRun lets a task wait for its lease, unless a task of the same key is
+// mustRun makes a task wait for its lease, unless a task with the same key is
 // ahead of it.
 func (s *scheduler) mustRun(i int, key string) {
 	if err := s.o.Capacity.Check("", s.tasks[i].Needs); err != nil {
@@ -211,7 +210,7 @@ func (s *scheduler) enqueue(i int) {
 	s.dirty = true
 }
 
-// end records how a task ended and lets others go on.
+// end records how a task ended and unblocks others.
 func (s *scheduler) end(i int, r Result) {
 	s.life.phase[i] = ended
 	s.life.open--
@@ -235,7 +234,7 @@ func (s *scheduler) end(i int, r Result) {
 	}
 }
 
-// fail ends a task that failed for good.
+// fail ends a task that failed permanently.
 func (s *scheduler) fail(i int, r Result) {
 	s.fall(i, r)
 	if !s.o.KeepGoing {

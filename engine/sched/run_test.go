@@ -329,8 +329,8 @@ func TestImpossibleTasks(t *testing.T) {
 		{"cycle", []Task{{Name: "a", After: []int{1}}, {Name: "b", After: []int{0}}}, "schedule tasks: cycle: a → b → a"},
 		{"no such task", []Task{{Name: "a", After: []int{3}}}, "schedule tasks: a depends on task 3, but there are only 1 tasks"},
 		{"too large", []Task{{Name: "a", Needs: Resources{CPUs: 9}}, {Name: "b", Needs: Resources{GPUs: 1}}, {Name: "c"}},
-			"schedule tasks: a can never run here: it asks for 9 CPUs, this machine has 8\n" +
-				"b can never run here: it asks for 1 GPU, this machine has none"},
+			"schedule tasks: a can never run on this machine: it needs 9 CPUs, this machine has 8\n" +
+				"b can never run on this machine: it needs 1 GPU, this machine has none"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestUnfitWhenResolved(t *testing.T) {
 		big.Resolve = func(context.Context) (Resolution, error) { return Resolution{}, nil }
 		l.o.Capacity.Devices = []string{"gpu0", "gpu1"}
 		sum := l.run(l.t.Context())
-		want := "it can never run here: it asks for 3 GPUs, this machine has 2 (gpu0, gpu1)"
+		want := "it can never run on this machine: it needs 3 GPUs, this machine has 2 (gpu0, gpu1)"
 		var unfit *UnfitError
 		if err := sum.Results[0].Err; !errors.As(err, &unfit) || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

@@ -9,27 +9,26 @@ import (
 type Task struct {
 	// Name is the task in messages.
 	Name string
-	// After are the indexes of the tasks that must end well before.
+	// After are the indexes of the tasks that must succeed before.
 	After []int
-	// Weight is how long the task is expected to run; it decides the order
-	// only.
+	// Weight is the expected duration of the task; it only affects the order.
 	Weight time.Duration
 	// Needs is what the task leases while it runs.
 	Needs Resources
 	// Timeout is the limit of one attempt; 0 is none.
 	Timeout time.Duration
 	Retry   Retry
-	// Key names the work of a task without Resolve, as Resolution.Key does.
-	// Such a task has its key as soon as it is ready, so before any task that
-	// is resolved later.
+	// Key identifies the work of a task without Resolve, as Resolution.Key does.
+	// Such a task has its key as soon as it is ready, before any task that is
+	// resolved later.
 	Key string
-	// Resolve says whether there is anything to do. It is called once all of
-	// After ended well, several tasks at a time, and again after a task of
-	// the same Key ended. Nil means that the task must run.
+	// Resolve says whether there is anything to do. It is called once all of After
+	// have succeeded, several tasks at a time, and again after a task of the same
+	// Key has ended. Nil means that the task must run.
 	Resolve func(ctx context.Context) (Resolution, error)
-	// Refused, when set, is why the task fails without being started. What
-	// comes after it is skipped; everything else goes on, also without
-	// Options.KeepGoing: who refused has seen all tasks and lets these run.
+	// Refused, if set, is why the task fails without being started. What comes
+	// after it is skipped. Everything else continues even without
+	// Options.KeepGoing, because the refusal was decided in view of all tasks.
 	Refused error
 	// Do does the work. It must return soon after ctx is cancelled; its
 	// cause is a *timeoutError when the limit was reached.
@@ -40,8 +39,9 @@ type Task struct {
 type Resolution struct {
 	// Done says that there is nothing to do.
 	Done bool
-	// Key names the work, unless it is empty. Tasks of one key never run at
-	// the same time: the others are resolved again when the first has ended.
+	// Key identifies the work, unless it is empty. Tasks with the same key never
+	// run at the same time: the others are resolved again when the first has
+	// ended.
 	Key string
 }
 
@@ -54,10 +54,10 @@ type Resources struct {
 	GPUs int
 }
 
-// Retry says how often and when to try again what Options.Retryable calls
-// retryable.
+// Retry says how often and when to retry an error for which Options.Retryable
+// returns true.
 type Retry struct {
-	// Attempts is the greatest number of attempts; 0 is the same as 1.
+	// Attempts is the largest number of attempts; 0 is the same as 1.
 	Attempts int
 	// Base is the wait after the first attempt; it doubles each time, up to
 	// Max. A random part of up to half is taken off. Zero values stand for
@@ -65,7 +65,7 @@ type Retry struct {
 	Base, Max time.Duration
 }
 
-// Lease is what an attempt was given.
+// Lease is what an attempt may use.
 type Lease struct {
 	// Attempt counts from 1.
 	Attempt int
@@ -77,8 +77,8 @@ type Lease struct {
 	clock *clock
 }
 
-// Outside calls what waits for others. The time it takes does not count toward
-// the attempt's Timeout.
+// Outside runs something that waits for others. The time it takes does not
+// count toward the attempt's Timeout.
 func (l Lease) Outside(wait func() error) error { return l.clock.outside(wait) }
 
 // Status is how a task ended.
@@ -90,8 +90,7 @@ const (
 	Done Status = iota + 1
 	// Ran: Do was called and returned nil.
 	Ran
-	// Failed: Do failed for good, or Resolve failed, or the machine is too
-	// small.
+	// Failed: Do or Resolve failed permanently, or the machine is too small.
 	Failed
 	// Skipped: a task it comes after failed.
 	Skipped
@@ -146,36 +145,36 @@ func (s *Summary) count(status Status) {
 	}
 }
 
-// Options say how to run tasks. The zero value has no limits and stops at the
-// first failure.
+// Options configure a run. The zero value has no limits and stops at the first
+// failure.
 type Options struct {
 	// Capacity is what there is to lease.
 	Capacity Capacity
-	// Parallelism is the greatest number of tasks running at a time; 0 is no
+	// Parallelism is the largest number of tasks running at a time; 0 means no
 	// limit.
 	Parallelism int
-	// KeepGoing goes on with everything that does not depend on a failure.
+	// KeepGoing continues with everything that does not depend on a failed task.
 	KeepGoing bool
-	// Resolvers is the greatest number of Resolve calls at a time; 0 is one
-	// for each processor.
+	// Resolvers is the largest number of Resolve calls at a time; 0 means one per
+	// processor.
 	Resolvers int
-	// Retryable says whether an error may pass, and the least time to wait.
-	// Nil means that none does.
+	// Retryable says whether an error may pass, and the least time to wait. Nil
+	// means that none does.
 	Retryable func(error) (time.Duration, bool)
-	// Locks keep devices from being leased by two processes; nil does not.
+	// Locks prevent two processes from leasing the same device; nil does not.
 	Locks *DeviceLocks
-	// Rand returns a number in [0,1) for the back-off; nil is a random one.
+	// Rand returns a number in [0,1) for the back-off; nil means a random one.
 	Rand func() float64
 
-	// The functions below are told what happens, one call at a time, in
-	// order, from the goroutine of Run. They must be quick. OnStart precedes
-	// the call of Do, OnEnd follows its return and precedes the resolution
-	// of the tasks that come after.
+	// The functions below are called with what happens, one call at a time, in
+	// order, from the goroutine of Run. They must be quick. OnStart precedes the
+	// call of Do; OnEnd follows its return and precedes the resolution of the
+	// tasks that come after.
 	OnStart func(task int, l Lease)
 	OnRetry func(task, attempt int, wait time.Duration, err error)
 	OnEnd   func(task int, r Result)
-	// OnWait is told what tasks wait for that could start otherwise, at most
-	// twice a second; none when nothing waits any more. It replaces what was
-	// told before.
+	// OnWait is called with what tasks wait for that could start otherwise, at
+	// most twice a second; with nothing once nothing waits any more. Each call
+	// replaces the previous one.
 	OnWait func([]Wait)
 }

@@ -17,7 +17,7 @@ const (
 	Slots  Resource = "slots"
 )
 
-// Wait says how many tasks could start but for a resource.
+// Wait says how many tasks wait only for one resource.
 type Wait struct {
 	Resource Resource
 	Tasks    int
@@ -32,7 +32,7 @@ type Wait struct {
 // waitsEvery is the least time between two calls of Options.OnWait.
 const waitsEvery = 500 * time.Millisecond
 
-// waits is what was told of tasks that wait.
+// waits is what was reported about waiting tasks.
 type waits struct {
 	told []Wait
 	last time.Time
@@ -53,7 +53,7 @@ func (w *waits) hold(a amounts, n int) {
 	}
 }
 
-// tellWaits tells OnWait what tasks wait for, if that has changed.
+// tellWaits calls OnWait with what tasks wait for, if that has changed.
 func (s *scheduler) tellWaits() {
 	w := &s.waits
 	if s.o.OnWait == nil || len(s.queue.active) == 0 && len(w.told) == 0 {
@@ -71,8 +71,8 @@ func (s *scheduler) tellWaits() {
 	}
 }
 
-// findWaits goes through the lines as dispatch does: each reserves what its first
-// task waits for.
+// findWaits goes through the lines as dispatch does: each reserves what its
+// first task waits for.
 func (s *scheduler) findWaits() (found []Wait) {
 	free := s.pool.free
 	active := slices.Clone(s.queue.active)
@@ -99,7 +99,7 @@ func (s *scheduler) findWaits() (found []Wait) {
 	return found
 }
 
-// lacks names a resource of which less is free than is asked for, the scarcest
+// lacks names a resource of which less is free than requested, the scarcest
 // kind first; "" if there is none.
 func (a amounts) lacks(free amounts) Resource {
 	switch {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// maxSize is the greatest size of a secret in bytes.
+	// maxSize is the largest size of a secret in bytes.
 	maxSize = 1 << 20
-	// commandWait is how long a secret's command may go on in the background
-	// once it has ended or the run is interrupted.
+	// commandWait is how long a secret's command may keep its output open once it
+	// has ended or the run is interrupted.
 	commandWait = 2 * time.Second
 )
 
@@ -24,8 +24,8 @@ var errSize = fmt.Errorf("it has more than %d bytes, too many for a secret; is i
 // Ref says where the value of a secret is: env:NAME, file:PATH or command:LINE.
 type Ref struct{ source, name string }
 
-// ParseRef reads a reference. The error does not repeat the string, which may
-// be a secret that was written there by mistake.
+// ParseRef parses a reference. The error does not quote the string, which may
+// be a secret written there by mistake.
 func ParseRef(s string) (Ref, error) {
 	source, name, _ := strings.Cut(s, ":")
 	switch source {
@@ -37,9 +37,9 @@ func ParseRef(s string) (Ref, error) {
 	return Ref{}, errors.New(`not a reference; write "env:NAME", "file:PATH" or "command:LINE"`)
 }
 
-// Resolve returns the value without its last line end: that of an environment
-// variable, of a file, or what a command prints. A command runs in the shell,
-// ends with ctx, and prints 1 MiB at most; a file holds no more.
+// Resolve returns the value without its final line end: that of an environment
+// variable, of a file, or the output of a command. A command runs in the shell,
+// ends with ctx, and may print at most 1 MiB; a file may be as large.
 func (r Ref) Resolve(ctx context.Context) (string, error) {
 	switch r.source {
 	case "env":
@@ -75,8 +75,8 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// runCommand returns what a command prints. The command ends with ctx, and
-// what it leaves in the background is not waited for.
+// runCommand returns the output of a command. The command ends with ctx, and
+// processes that it leaves in the background are not waited for.
 func runCommand(ctx context.Context, line string) ([]byte, error) {
 	var out boundedBuffer
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
@@ -96,7 +96,7 @@ func runCommand(ctx context.Context, line string) ([]byte, error) {
 	return out.data, nil
 }
 
-// boundedBuffer takes no more than a secret may have.
+// boundedBuffer accepts at most as many bytes as a secret may have.
 type boundedBuffer struct {
 	data []byte
 	full bool

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// mask stands for the value of a secret.
+// mask replaces the value of a secret.
 const mask = "***"
 
-// Set is values that must not be written. The nil *Set masks
-// nothing. It may be used by several goroutines.
+// Set is a set of values that must not be written. The nil *Set masks nothing.
+// It may be used by several goroutines.
 type Set struct {
 	values []string
-	by     [256][]string // values by the byte that they begin with
-	// long are those that are looked for in documents, nil if all are.
+	by     [256][]string // values by their first byte
+	// long are the secrets that are masked in documents, nil if all are.
 	long *Set
 }
 
 // shortest is the length of the shortest value that is masked in documents.
 const shortest = 4
 
-// encoded is the length of the shortest value that is masked in its encodings.
+// encoded is the length of the shortest value whose encodings are masked.
 const encoded = 8
 
-// New returns the secrets of the given values. A value is masked as it
-// is, without the space around it (files end with a newline), as it is
-// written within JSON, and, if it has several lines, each line of at least
-// eight characters. One of at least eight bytes is also masked as Spellings
-// spells it. Empty values are no secrets. Values of less than four
-// bytes are masked in what steps print but not in documents (the journal, the
-// files that a step keeps), where they would make times and numbers unreadable.
+// New returns a Set of the given values. A value is masked as it is, without
+// surrounding white space (files end with a newline), as it is written within
+// JSON and, if it has several lines, each line of at least eight characters. A
+// value of at least eight bytes is also masked in all its Spellings. Empty
+// values are ignored. Values of less than four bytes are masked in the output
+// of steps but not in documents (the journal, the files that a step keeps),
+// where masking would make times and numbers unreadable.
 func New(values ...string) *Set {
 	s := newSet(values)
 	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
@@ -79,20 +79,20 @@ func (s *Set) add(v string) {
 	}
 }
 
-// inJSON returns what stands between the quotes where a text is written in
-// JSON, with or without escapes for what has a meaning in HTML.
+// inJSON returns the part between the quotes of a string in JSON, with or
+// without escapes for HTML's special characters.
 func inJSON(v string, html bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(html)
 	if err := enc.Encode(v); err != nil {
-		return v // does not happen: every text can be written
+		return v // does not happen: every string can be encoded
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// Error returns err with its text masked. It stays what it is to errors.Is and
-// errors.As.
+// Error returns err with its message masked. errors.Is and errors.As still
+// work.
 func (s *Set) Error(err error) error {
 	if err == nil {
 		return nil
@@ -114,10 +114,10 @@ func (e *maskedError) Error() string { return e.text }
 // Unwrap returns the error as it was.
 func (e *maskedError) Unwrap() error { return e.err }
 
-// Mask returns the text with every secret replaced by "***".
+// Mask returns the string with every secret replaced by "***".
 func (s *Set) Mask(text string) string { return string(s.Bytes([]byte(text))) }
 
-// Bytes is Mask for bytes. It may return text itself.
+// Bytes is Mask for bytes. It may return its argument.
 func (s *Set) Bytes(text []byte) []byte {
 	if s == nil || len(s.values) == 0 {
 		return text
@@ -127,8 +127,8 @@ func (s *Set) Bytes(text []byte) []byte {
 	return out
 }
 
-// ForDocuments returns the secrets without the values that are too short to be
-// looked for in documents.
+// ForDocuments returns the secrets without those that are too short for
+// documents.
 func (s *Set) ForDocuments() *Set {
 	if s != nil && s.long != nil {
 		return s.long
@@ -136,8 +136,8 @@ func (s *Set) ForDocuments() *Set {
 	return s
 }
 
-// JSON masks the texts within a document of JSON, which stays one. It leaves
-// out the values that are too short for that.
+// JSON masks the strings in a JSON document, which stays valid. It does not
+// mask values that are too short for documents.
 func (s *Set) JSON(doc []byte) []byte {
 	s = s.ForDocuments()
 	if bytes.Equal(s.Bytes(doc), doc) {
@@ -156,7 +156,7 @@ func (s *Set) JSON(doc []byte) []byte {
 	}
 }
 
-// textEnd returns the length of the quoted text at the beginning of doc.
+// textEnd returns the length of the quoted string at the beginning of doc.
 func textEnd(doc []byte) int {
 	for i := 1; i < len(doc); i++ {
 		switch doc[i] {
@@ -169,7 +169,7 @@ func textEnd(doc []byte) int {
 	return len(doc)
 }
 
-// maskText masks a quoted text, all of it if an escape is cut in two.
+// maskText masks a quoted string, entirely if an escape would be cut in two.
 func (s *Set) maskText(quoted []byte) []byte {
 	masked := s.Bytes(quoted[1 : len(quoted)-1])
 	masked = slices.Concat([]byte{'"'}, masked, []byte{'"'})
@@ -179,17 +179,17 @@ func (s *Set) maskText(quoted []byte) []byte {
 	return masked
 }
 
-// masking is how far the masking of a stream has come.
+// masking is the state of masking a stream.
 type masking struct {
 	secrets *Set
 	// covered is the number of coming bytes that belong to a secret.
 	covered int
-	// shown says that the secret under way has been replaced.
+	// shown says that the current secret has already been replaced.
 	shown bool
 }
 
 // scan appends what can be written to dst and returns the rest of text, which
-// might be the beginning of a secret; nothing is left when last.
+// may be the beginning of a secret; with last, nothing is left.
 func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 	for i := range text {
 		if m.secrets.by[text[i]] != nil {
@@ -212,7 +212,7 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 }
 
 // at returns the length of the longest secret that text begins with, and
-// whether more text could make that a longer one.
+// whether more text could make it longer.
 func (s *Set) at(text []byte) (length int, open bool) {
 	for _, v := range s.by[text[0]] {
 		switch {

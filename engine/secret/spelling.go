@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Spellings returns the forms in which a value may stand in a text, sorted: as
-// it is, in JSON, in an address, in hexadecimal, and in base64, wherever in the
-// encoded text it begins. Of base64 it is the part that the value alone decides,
-// and none if that is shorter than eight characters.
+// Spellings returns the forms in which a value may appear in a text, sorted: as
+// it is, in JSON, in a URL, in hexadecimal, and in base64, at any offset in the
+// encoded text. For base64 it is the part that depends only on the value, or
+// nothing if that part is shorter than eight characters.
 func Spellings(value string) []string {
 	hexadecimal := hex.EncodeToString([]byte(value))
 	forms := []string{

@@ -9,14 +9,14 @@ type Agent struct {
 	// Image is an OCI image by digest, archive or layout; empty for the
 	// process runtime.
 	Image string `cty:"image"`
-	// Built is the image where it is the output of another step, an OCI
-	// archive; else nil. The argument image takes both.
+	// Built is the image if it is the output of another step, an OCI archive;
+	// otherwise nil. The argument image accepts both.
 	Built *Artifact `cty:"built"`
-	// Command and Args are what is started. Command[0] may be the text
+	// Command and Args are the command line. Command[0] may be the string
 	// "mleflow", which stands for the running binary.
 	Command []string `cty:"command"`
 	Args    []string `cty:"args"`
-	// Files are laid where the command runs, by their path there; "." is the
+	// Files are copied to where the command runs, by their path there; "." is the
 	// folder itself.
 	Files map[string]*Artifact `cty:"files"`
 	// Env is the environment, by name.

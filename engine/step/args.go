@@ -14,7 +14,7 @@ type Args struct {
 	Value cty.Value
 	// Limits are the instance's limits, for kinds that enforce or report them.
 	Limits Limits
-	// Conditions are those of everything that the instance consumes; see
+	// Conditions are the conditions of everything that the instance consumes; see
 	// Conditioned.
 	Conditions []string
 }
@@ -29,9 +29,9 @@ func (a Args) Decode(dst any) error {
 	return nil
 }
 
-// untypedNulls replaces null content in arguments and blocks by nulls without
-// a type, because gocty v1.19 refuses a null capsule for a pointer. A value
-// without any is returned as it is.
+// untypedNulls replaces null content in arguments and blocks by nulls without a
+// type, because gocty v1.19 rejects a null capsule for a pointer. A value
+// without such nulls is returned unchanged.
 func untypedNulls(v cty.Value) cty.Value {
 	if v.IsNull() || !v.Type().IsObjectType() {
 		return v

@@ -20,10 +20,10 @@ type Artifact struct {
 	From, Output string
 	// Ref is the content; zero until it is known.
 	Ref cache.Ref
-	// Expected is how large its step expects it to be while there is no Ref,
-	// 0 when that cannot be told. It only serves estimates.
+	// Expected is the size that its step expects while there is no Ref, 0 if
+	// unknown. It is only used for estimates.
 	Expected int64
-	// Conditions are those that it was obtained under; see Conditioned.
+	// Conditions are the conditions under which it was made; see Conditioned.
 	Conditions []string
 	// Local is set for a file or folder of the pipeline, whose Ref is known
 	// from the start.
@@ -34,12 +34,12 @@ type Artifact struct {
 type Local interface {
 	// Path is relative to the pipeline's folder.
 	Path() string
-	// Executable says that a file may be executed by its owner.
+	// Executable says that the owner may execute a file.
 	Executable() bool
-	// Text returns a file as a string.
+	// Text returns the content of a file as a string.
 	Text() (string, error)
-	// Store puts the content into the store. It fails if the content is no
-	// longer what the artifact's Ref says.
+	// Store puts the content into the store. It fails if the content no longer
+	// matches the artifact's Ref.
 	Store(ctx context.Context, store cache.Building) error
 }
 

@@ -8,20 +8,20 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Conditioned is implemented by steps whose results were obtained under
-// conditions that everybody must see who sees a result: how an agent was
-// isolated, which task it was given. A condition is "key=value", in lower case
-// and without spaces or commas. Conditions is pure and fast: plan calls it.
+// Conditioned is implemented by steps whose results were made under conditions
+// that everybody who sees a result must see: how an agent was isolated, which
+// task it was given. A condition is "key=value", in lower case and without
+// spaces or commas. Conditions is pure and fast: plan calls it.
 //
-// Conditions travel with content. What a step gives has its own conditions and
-// those of everything it consumed, whatever its kind; they are fields of its
-// key, so that they are in its record, in locks and in bundles.
+// Conditions travel with content. The outputs of a step have its own conditions
+// and those of everything it consumed, whatever its kind. They are fields of
+// its key, and so appear in its record, in locks and in bundles.
 type Conditioned interface{ Conditions() []string }
 
-// conditionLabel begins the labels of conditions in a key.
+// conditionLabel is the prefix of the labels of conditions in a key.
 const conditionLabel = "condition."
 
-// Conditions returns the conditions of what s gives with these arguments.
+// Conditions returns the conditions of the outputs of s with these arguments.
 func Conditions(args Args, s Step) []string {
 	c, ok := s.(Conditioned)
 	if !ok {
@@ -30,8 +30,7 @@ func Conditions(args Args, s Step) []string {
 	return UnionConditions(args.Conditions, c.Conditions())
 }
 
-// UnionConditions returns the conditions of any of the sets, sorted, each once;
-// nil for none.
+// UnionConditions returns the union of the sets, sorted; nil if it is empty.
 func UnionConditions(sets ...[]string) []string {
 	var all []string
 	for _, set := range sets {
@@ -46,7 +45,7 @@ func UnionConditions(sets ...[]string) []string {
 }
 
 // ConditionValues returns the values that a set of conditions has for a key,
-// sorted; several where results were put together.
+// sorted; there may be several if results were combined.
 func ConditionValues(set []string, key string) []string {
 	var values []string
 	for _, c := range set {
@@ -57,8 +56,8 @@ func ConditionValues(set []string, key string) []string {
 	return values
 }
 
-// hashConditions adds one field for each key of the conditions. Where there are
-// none, nothing is added.
+// hashConditions adds one field for each key of the conditions. Without
+// conditions it adds nothing.
 func hashConditions(h *digest.Hasher, set []string) {
 	by := map[string][]string{}
 	for _, c := range set {
@@ -83,5 +82,5 @@ func RecordedConditions(fields []digest.Field) []string {
 	return UnionConditions(set)
 }
 
-// IsCondition reports whether a label of a key is that of a condition.
+// IsCondition reports whether a label of a key belongs to a condition.
 func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }

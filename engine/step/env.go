@@ -22,7 +22,7 @@ type Limits struct {
 	DiskBytes int64
 }
 
-// Env is the world of one attempt.
+// Env is the environment of one attempt.
 type Env struct {
 	// Address and Attempt (from 1) identify the attempt.
 	Address string
@@ -32,15 +32,15 @@ type Env struct {
 	// WorkDir is an empty folder on the cache's file system, private to the
 	// attempt and removed after it.
 	WorkDir string
-	// Log takes what the step or its processes print; the engine keeps it.
+	// Log receives what the step or its processes print.
 	Log io.Writer
-	// Progress reports how far the work is; it may be called often and from
+	// Progress reports the progress of the work; it may be called often and from
 	// several goroutines.
 	Progress func(Progress)
-	// Phase reports what part of its work an attempt of an agent is in; it may
-	// be called often and from several goroutines.
+	// Phase reports the phase of an agent's attempt; it may be called often and
+	// from several goroutines.
 	Phase func(Phase)
-	// Warn tells people something that does not stop the step.
+	// Warn warns people about something that does not stop the step.
 	Warn func(message string)
 	// Limits are the instance's limits, and Devices the GPUs leased to it,
 	// by name.
@@ -50,7 +50,7 @@ type Env struct {
 	RunID string
 }
 
-// Progress is how far a step is. Total is 0 when unknown.
+// Progress is the progress of a step. Total is 0 if unknown.
 type Progress struct {
 	What        string
 	Done, Total int64
@@ -58,7 +58,7 @@ type Progress struct {
 	Unit string
 }
 
-// ErrMismatch is the cause of errors that Mismatch makes.
+// ErrMismatch is wrapped by errors that Mismatch makes.
 var ErrMismatch = errors.New("mismatch")
 
 type mismatchError struct{ err error }
@@ -67,7 +67,7 @@ func (e mismatchError) Error() string        { return e.err.Error() }
 func (e mismatchError) Unwrap() error        { return e.err }
 func (e mismatchError) Is(target error) bool { return target == ErrMismatch }
 
-// Mismatch marks err as content that is not what a pin says.
+// Mismatch marks err as caused by content that does not match a pin.
 func Mismatch(err error) error { return mismatchError{err} }
 
 type retryableError struct {
@@ -78,12 +78,12 @@ type retryableError struct {
 func (e retryableError) Error() string { return e.err.Error() }
 func (e retryableError) Unwrap() error { return e.err }
 
-// Retryable marks err as passing: the engine may try again, not before after
-// has gone by (0: the engine's own back-off).
+// Retryable marks err as temporary: the engine may retry, at the earliest after
+// the given time (0: the engine's own back-off).
 func Retryable(err error, after time.Duration) error { return retryableError{err, after} }
 
-// IsRetryable reports whether err was marked by Retryable, and the wait that
-// was asked for.
+// IsRetryable reports whether err was marked by Retryable, and the requested
+// wait.
 func IsRetryable(err error) (after time.Duration, ok bool) {
 	var r retryableError
 	if errors.As(err, &r) {

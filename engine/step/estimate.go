@@ -6,17 +6,17 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Estimate is the room a step needs, told before it runs. It may be too much;
-// it should not be too little.
+// Estimate is the space that a step expects to need before it runs. It may be
+// too high; it should not be too low.
 type Estimate struct {
-	// CacheBytes is what the step adds to the cache for good.
+	// CacheBytes is what the step adds to the cache permanently.
 	CacheBytes int64
-	// PeakBytes is the most it holds at once beyond that: temporary files and
-	// downloads that are not finished.
+	// PeakBytes is the most that it holds at once in addition: temporary files and
+	// unfinished downloads.
 	PeakBytes int64
-	// Files is how many objects it adds, 0 when it cannot tell.
+	// Files is the number of objects it adds, 0 if unknown.
 	Files int64
-	// Known is false when the step cannot tell; the numbers are then 0.
+	// Known is false if the step cannot estimate; the numbers are then 0.
 	Known bool
 	// Basis says in one phrase where the numbers come from.
 	Basis string
@@ -26,25 +26,26 @@ type Estimate struct {
 func (e Estimate) Bytes() int64 { return e.CacheBytes + e.PeakBytes }
 
 // Estimator is implemented by steps that add much to the cache. Estimate is
-// fast and asks no network: plan calls it. Inputs that other steps have yet to
-// make have no digest and no size then.
+// fast and uses no network: plan calls it. Inputs that other steps have yet to
+// make have no digest or size.
 type Estimator interface{ Estimate() Estimate }
 
-// Copy is content that a step copies before it works.
+// Copy is content that a step copies before it starts.
 type Copy struct {
-	// Ref is the content, zero while it is not known, and Name where it comes from.
+	// Ref is the content, zero if it is not known yet, and Name says where it
+	// comes from.
 	Ref  cache.Ref
 	Name string
-	// Shared says that steps with the same content use one copy, which may be
-	// there; see cache.Sharer.
+	// Shared says that steps with the same content use one copy, which may already
+	// exist; see cache.Sharer.
 	Shared bool
-	// Why is why it is copied, half a sentence.
+	// Why is the reason for copying it, as half a sentence.
 	Why string
 }
 
-// Copier is implemented by steps that copy much, which takes time and space that a
-// step's inputs do not let one expect. Copies is fast and asks no network: plan
-// calls it.
+// Copier is implemented by steps that copy so much that it takes time and space
+// which the step's inputs do not suggest. Copies is fast and uses no network:
+// plan calls it.
 type Copier interface {
 	Copies(ctx context.Context, store cache.Store) []Copy
 }
@@ -52,7 +53,7 @@ type Copier interface {
 // Finding is the answer to one question of a preflight.
 type Finding string
 
-// The findings. The empty one means that the question does not arise.
+// The findings. The empty one means that the question does not apply.
 const (
 	FindingOK      Finding = "ok"
 	FindingMissing Finding = "missing"
@@ -61,28 +62,28 @@ const (
 
 // Preflight is what a step found out about its input before any work.
 type Preflight struct {
-	// Subject is what is asked for, such as a competition.
+	// Subject is what would be fetched, such as a competition.
 	Subject string
-	// Place is where it would come from, empty when it is on this machine and
-	// there is nothing to ask.
+	// Place is where it would come from, empty if it is on this machine and there
+	// is nothing to ask.
 	Place string
 	// Bytes and Files are the size of the transfer, 0 when not known.
 	Bytes int64
 	Files int
 	// Credential and Rules say whether there is a credential that the place
-	// takes and whether its rules were accepted; Link is where to mend that.
+	// accepts and whether its rules were accepted; Link is where to get what is
+	// missing.
 	Credential, Rules Finding
 	Link              string
-	// Note is one phrase more, for people.
+	// Note is an additional phrase for people.
 	Note string
-	// Estimate is the estimate with what is known now.
+	// Estimate is the estimate, given what is known now.
 	Estimate Estimate
 }
 
 // Preflighter is implemented by steps that fetch something. Preflight asks
-// whether it can be had, without fetching it. It is called before the first
-// step runs. An error means that Run would fail; one marked by Retryable that
-// it may.
+// whether it is available, without fetching it, before the first step runs. An
+// error means that Run would fail; one marked by Retryable, that it may.
 type Preflighter interface {
 	Preflight(ctx context.Context) (Preflight, error)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// CheckFiles refuses paths that cannot be laid together: each is clean and
-// relative, "." is the folder itself, and none is taken.
+// CheckFiles rejects paths that conflict: each must be clean and relative, "."
+// is the folder itself, and none may already be taken.
 func CheckFiles(files map[string]*Artifact, taken ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		switch {
@@ -26,14 +26,14 @@ func CheckFiles(files map[string]*Artifact, taken ...string) error {
 	return nil
 }
 
-// FilesTree makes one tree of content by its path in it. A tree at "." is
-// spread; what is laid by name comes over it.
+// FilesTree makes one tree of content by its path in it. The content of a tree
+// at "." is spread over the top; content with a name replaces it.
 func FilesTree(ctx context.Context, store cache.Building, files map[string]*Artifact) (cache.Ref, error) {
 	b := tree.NewBuilder(store)
 	named := func(path string) bool { return path != "." && files[path] != nil }
 	if all := files["."]; all != nil {
 		if all.Ref.Kind != cache.Tree {
-			return cache.Ref{}, fmt.Errorf("lay files: %s is a file; give it a name instead of \".\"", all.Name())
+			return cache.Ref{}, fmt.Errorf("combine files: %s is a file; give it a name instead of \".\"", all.Name())
 		}
 		err := tree.Walk(ctx, store, all.Ref, func(path string, e tree.Entry) error {
 			switch {

@@ -10,10 +10,10 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Key hashes what decides an instance's bytes: the kind, its arguments, what the
-// step adds and the conditions. Every artifact among the arguments must be known.
-// An argument that is null is not hashed, so that adding an optional argument
-// to a kind leaves old keys as they are.
+// Key hashes what decides an instance's bytes: the kind, its arguments, what
+// the step adds, and the conditions. Every artifact among the arguments must be
+// known. A null argument is not hashed, so that a new optional argument of a
+// kind does not change old keys.
 func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	h := digest.NewHasher(k.Name, k.Version)
 	if err := hashAttrs(h, "", k.Args, args.Value); err != nil {

@@ -19,30 +19,30 @@ type Kind struct {
 	Version string
 	// Doc is one paragraph for the reference pages.
 	Doc string
-	// Volatile kinds read something their arguments do not pin: their
+	// Volatile kinds read something that their arguments do not pin: their
 	// instances run in every apply.
 	Volatile bool
-	// Varies says that the same key may give other bytes each time it is
-	// done, as an agent does. A lock file pins no outputs of such a kind.
+	// Varies says that the same key may produce different bytes each time, as an
+	// agent does. A lock file pins no outputs of such a kind.
 	Varies bool
 	// Untrusted kinds run code that must not see private values.
 	Untrusted bool
-	// Results says that outputs made from private values tell people only
-	// what a run is for, such as scores: they may be published, though no
-	// untrusted step may consume them.
+	// Results says that outputs made from private values only contain what a run
+	// is for, such as scores: they may be published, though no untrusted step may
+	// consume them.
 	Results bool
-	// OwnsTimeout says that Run keeps the instance's time limit itself and
-	// has a result to give after it (an agent is stopped and its submission
-	// harvested). For other kinds the engine cancels Run at the limit.
+	// OwnsTimeout says that Run enforces the instance's time limit itself and has
+	// a result after it (an agent is stopped and its submission harvested). For
+	// other kinds the engine cancels Run at the limit.
 	OwnsTimeout bool
-	// LimitsInKey puts the timeout and the resources block into the key,
-	// because they are the conditions the result was obtained under.
+	// LimitsInKey puts the timeout and the resources block into the key, because
+	// they are conditions of the result.
 	LimitsInKey bool
 	// Args are the arguments of the block, in the order they are hashed.
 	Args []Attr
 	// Blocks are the nested blocks, each at most once.
 	Blocks []Block
-	// Outputs are what an instance gives, sorted by name.
+	// Outputs are the outputs of an instance, sorted by name.
 	Outputs []Output
 	// CheckModel, for a kind that runs agents, checks what only it knows of a
 	// model block: providers, abilities, amounts. It does no I/O. The error joins
@@ -76,20 +76,20 @@ type Attr struct {
 	// Type is the type the expression is converted to; ArtifactType for
 	// content, an object type for several outputs of a step at once.
 	Type cty.Type
-	// Required arguments must be written. An optional one that is not
-	// written is Default, or null when Default is the zero Value.
+	// Required arguments must be written. An optional one has the value Default if
+	// it is not written, or null if Default is the zero Value.
 	Required bool
 	Default  cty.Value
 	// Cosmetic arguments do not change bytes and are not in the key; Doc
 	// says why.
 	Cosmetic bool
-	// Command marks a program and its arguments, which run where the
-	// arguments files and inputs are laid and not in the pipeline's folder.
+	// Command marks a program and its arguments, which run where the arguments
+	// files and inputs are copied and not in the pipeline's folder.
 	Command bool
 	// Files marks a map of content in which a string is the path of a file or
 	// folder of the pipeline, and for which one folder stands for { "." = … }.
 	Files bool
-	// OneOf lists the allowed texts, if limited.
+	// OneOf lists the allowed strings, if there are only certain ones.
 	OneOf []string
 	// Open, when set, is the text that leaves the value to the machine, such as
 	// "auto"; see Kind.Choose.
@@ -103,23 +103,23 @@ type Attr struct {
 	Doc string
 }
 
-// Made says which step gives an argument that is not written: one of another
-// kind, with an instance for each combination of the arguments that are handed
+// Made says which step provides an argument that is not written: one of another
+// kind, with an instance for each combination of the arguments that are passed
 // on to it. In the language it is an ordinary step of the same name, so that it
 // is planned, cached, locked and explained as if it had been written.
 type Made struct {
 	// Kind is the kind of the step; the argument is the object of its outputs.
 	Kind string
-	// When names the argument that asks for it: it must be written, and be
-	// something else than its default as far as that shows in the file.
+	// When names the argument that requests it: it must be written, with a value
+	// other than its default as far as the file shows.
 	When string
-	// Args are the arguments that are handed on under their own names. They
-	// must be known before anything runs.
+	// Args are the arguments that are passed on under the same names. They must be
+	// known before anything runs.
 	Args []string
 }
 
 // Block is a nested block: a name and its arguments. In Args it is an object
-// under the block's name, null when not written.
+// under the block's name, null if the block is not written.
 type Block struct {
 	Name string
 	Args []Attr
@@ -155,8 +155,8 @@ type Output struct {
 // Registry is the set of kinds a process knows.
 type Registry struct{ *named.Set[*Kind] }
 
-// NewRegistry returns the registry of the given kinds. It panics on a
-// duplicate or incomplete kind: the list is written by programmers.
+// NewRegistry returns a registry of the given kinds. It panics on a duplicate
+// or incomplete kind, which is a programming error.
 func NewRegistry(kinds ...Kind) *Registry {
 	list := make([]*Kind, len(kinds))
 	for i := range kinds {

@@ -2,12 +2,11 @@ package step
 
 import "time"
 
-// Phase is a part of the work of an attempt of an agent. What is not known is
-// zero.
+// Phase is the current phase of an agent's attempt. What is not known is zero.
 type Phase struct {
 	Name PhaseName `json:"phase"`
-	// Files and Bytes are what is done of it, TotalFiles and TotalBytes all
-	// there is to do.
+	// Files and Bytes are what is done, TotalFiles and TotalBytes what there is to
+	// do in total.
 	Files      int64 `json:"files,omitempty"`
 	TotalFiles int64 `json:"total_files,omitempty"`
 	Bytes      int64 `json:"bytes,omitempty"`
@@ -16,9 +15,9 @@ type Phase struct {
 	// LimitMillis the time it has from then on.
 	Started     time.Time `json:"started,omitzero"`
 	LimitMillis int64     `json:"limit_ms,omitempty"`
-	// MemoryBytes is what the agent and all that it started hold now.
+	// MemoryBytes is the memory that the agent and all its processes use now.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Submission is what is known of the file that will be graded, and Reason
+	// Submission is what is known about the file that will be graded, and Reason
 	// why it is invalid.
 	Submission Submission `json:"submission,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
@@ -29,17 +28,17 @@ type PhaseName string
 
 // The phases of an attempt of an agent, in their order.
 const (
-	// Placing: its folders are made and its data placed.
+	// Placing: its folders are created and its data placed.
 	Placing PhaseName = "placing"
-	// Starting: its image, its servers and its container are made ready.
+	// Starting: its image, its servers and its container are prepared.
 	Starting PhaseName = "starting"
 	// Running: it runs.
 	Running PhaseName = "running"
-	// Harvesting: it has ended, and what it left is taken into the store.
+	// Harvesting: it has ended, and its results are stored.
 	Harvesting PhaseName = "harvesting"
 )
 
-// Submission is what was seen of a submission from outside while its agent
+// Submission is the state of a submission, as seen from outside while its agent
 // runs.
 type Submission string
 
@@ -47,8 +46,8 @@ type Submission string
 const (
 	// SubmissionNone: there is none yet.
 	SubmissionNone Submission = "none"
-	// SubmissionUnchecked: there is one, which is being written, too large to be looked
-	// at, or cannot be checked.
+	// SubmissionUnchecked: there is one, which is being written, is too large to
+	// be read, or cannot be checked.
 	SubmissionUnchecked Submission = "unchecked"
 	// SubmissionValid: its form is right.
 	SubmissionValid Submission = "valid"
@@ -56,8 +55,8 @@ const (
 	SubmissionInvalid Submission = "invalid"
 )
 
-// Turn reports whether p tells something other than how far the phase before it
-// has come: another phase, or another state of the submission.
+// Turn reports whether p is more than progress in the previous phase: another
+// phase, or another state of the submission.
 func (p Phase) Turn(before Phase) bool {
 	return p.Name != before.Name || p.Submission != before.Submission || p.Reason != before.Reason || !p.Started.Equal(before.Started)
 }

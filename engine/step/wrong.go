@@ -1,7 +1,7 @@
 package step
 
 // ArgError says which argument an error of Kind.New is about, so that the
-// person who wrote it is shown the place.
+// message shows its place in the file.
 type ArgError struct {
 	// Arg is the name of an argument, or of a nested block.
 	Arg string
@@ -22,9 +22,9 @@ func WrongArg(arg string, err error) error {
 	return &ArgError{Arg: arg, Err: err}
 }
 
-// Mistakes splits an error of Kind.New that was joined of several.
+// Mistakes splits an error of Kind.New that was made with errors.Join.
 func Mistakes(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost is meant
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost one counts
 	if !ok {
 		return []error{err}
 	}

@@ -1,11 +1,11 @@
-// Package template fills the program's own texts: Go's template syntax without
-// methods.
+// Package template fills the program's own templates: Go's template syntax
+// without methods.
 //
-// The standard library's text/template and html/template call methods by
-// name, so a program that links them keeps every exported method of every type
-// it uses: 7 MB of this one. This package uses their parser and calls no
-// methods: a template holds text, fields, variables, if, else, range, eq, le,
-// not, len, and functions that it is given.
+// The standard library's text/template and html/template call methods by name,
+// so a program that links them keeps every exported method of every type it
+// uses: 7 MB of this one. This package uses their parser and calls no methods:
+// a template contains text, fields, variables, if, else, range, eq, le, not,
+// len, and functions that it is given.
 package template
 
 import (
@@ -34,10 +34,10 @@ var builtins = map[string]any{
 	"len": func(a any) int { return reflect.ValueOf(a).Len() },
 }
 
-// Must parses a template that is part of the program and panics when it is not
-// well formed. Every value but Markup is escaped by escape, where that is not
-// nil. Escaping does not look at what surrounds a value: in HTML, values may
-// stand between tags and in quoted attributes, but never in addresses, styles or
+// Must parses a template that is part of the program, and panics if it is
+// malformed. Every value except Markup is escaped by escape, if that is not
+// nil. Escaping does not depend on the context: in HTML, values may only be
+// placed between tags and in quoted attributes, never in URLs, styles or
 // scripts.
 func Must(name, text string, funcs map[string]any, escape func(string) string) *Template {
 	all := maps.Clone(builtins)
@@ -133,7 +133,7 @@ func (s *state) write(n parse.Node, text string) {
 	}
 }
 
-// pipe evaluates a command; templates here have no pipes of several.
+// pipe evaluates a command; pipes of several commands are not supported.
 func (s *state) pipe(p *parse.PipeNode, dot reflect.Value) reflect.Value {
 	if len(p.Cmds) != 1 {
 		fail(p, "pipes are not supported")

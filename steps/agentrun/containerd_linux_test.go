@@ -144,8 +144,8 @@ func openStore(t *testing.T, dir string) *disk.Cache {
 	return store
 }
 
-// searchUntil looks for a text while an agent runs. What the agent prints itself
-// lies in a file of the runtime's until it is passed on.
+// searchUntil looks for a text while an agent runs. What the agent prints
+// itself is in a file of the runtime's until it is passed on.
 func searchUntil(done <-chan struct{}, dir, text string) (found string) {
 	for {
 		select {
@@ -207,7 +207,7 @@ func resumable(t *testing.T, store string, opts containerd.Options, made string)
 }
 
 // testContainedResume kills the process that runs an agent, and sees that the
-// next one goes on with it.
+// next one continues with it.
 func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
 	store := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContainerdChild$") //nolint:gosec // this program

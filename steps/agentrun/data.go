@@ -106,7 +106,8 @@ func (s *session) checkData(ctx context.Context) error {
 // descriptionFile is where agents look for the text of the competition.
 const descriptionFile = "description.md"
 
-// describedData stores the data with the competition's description beside them.
+// describedData stores the data with the competition's description next to
+// them.
 func (s *session) describedData(ctx context.Context) (cache.Ref, error) {
 	entries, err := s.described(ctx, s.env.Store, func(text []byte) (cache.Ref, error) { return cache.PutBytes(ctx, s.env.Store, text) })
 	if err != nil {

@@ -12,17 +12,18 @@
 //	AGENT_DIR       its own, not kept
 //
 // With runtimes that map folders they are /home/data, /home/submission and so
-// on, where /home is the image's own with these on top; with the process runtime
-// they lie in a private folder, but for the data: a folder that other attempts read,
-// too, and that is checked when the agent has ended. Further COMPETITION_ID, INSTRUCTIONS_FILE, HOME,
-// TMPDIR, LANG, MLEFLOW_SAMPLE (the public sample submission, if there is one),
-// MLEFLOW_SEED, MLEFLOW_RUNTIME, MLEFLOW_CPUS, MLEFLOW_MEMORY_BYTES,
-// MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and, with a time limit,
-// MLEFLOW_TIMEOUT_SECONDS, TIME_LIMIT_SECS and MLEFLOW_DEADLINE (seconds since
-// 1970), so that it can plan; PATH is the image's or, without one, ours. Nothing else but what the
-// image, its agent block, its secrets and the step's env say. The private files
-// of the competition are in none of this: the kind is Untrusted, so that the
-// engine refuses to give them.
+// on, where /home is the image's own with these on top; with the process
+// runtime they are in a private folder, but for the data: a folder that other
+// attempts read, too, and that is checked when the agent has ended. Further
+// COMPETITION_ID, INSTRUCTIONS_FILE, HOME, TMPDIR, LANG, MLEFLOW_SAMPLE (the
+// public sample submission, if there is one), MLEFLOW_SEED, MLEFLOW_RUNTIME,
+// MLEFLOW_CPUS, MLEFLOW_MEMORY_BYTES, MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and,
+// with a time limit, MLEFLOW_TIMEOUT_SECONDS, TIME_LIMIT_SECS and
+// MLEFLOW_DEADLINE (seconds since 1970), so that it can plan; PATH is the
+// image's or, without one, ours. Nothing else but what the image, its agent
+// block, its secrets and the step's env say. The private files of the
+// competition are in none of this: the kind is Untrusted, so that the engine
+// refuses to give them.
 //
 // # What the agent can ask
 //
@@ -50,16 +51,17 @@
 //
 // # What comes back
 //
-// However the agent ends, what lies in the three kept folders is harvested:
+// However the agent ends, what is in the three kept folders is harvested:
 // links, devices, pipes and sockets are never followed or opened, sizes and
-// depth are capped, and what is left out is listed. A failed agent is a
-// result with an outcome; only a failure of the machine is an error, and it
-// is retryable. Of an attempt that the machine spoilt, the log says what there
+// depth are capped, and what is left out is listed. A failed agent is a result
+// with an outcome; only a failure of the machine is an error, and it is
+// retryable. Of an attempt that the machine spoilt, the log says what there
 // was.
 //
-// snapshot_every keeps what lies at the submission's path so often, read from
+// snapshot_every keeps what is at the submission's path so often, read from
 // outside; a file that is being written is read again a little later. The step
-// grade scores the snapshots: score over time, of which the agent knows nothing.
+// grade scores the snapshots: score over time, of which the agent knows
+// nothing.
 //
 // Secrets are resolved when the agent starts. They are in no key and no
 // record, and package secret masks their values in what is printed and

@@ -27,8 +27,8 @@ func (r recording) Run(_ context.Context, spec executor.Spec, _ io.Writer) (exec
 // Its command is a function.
 type machine struct {
 	command func(executor.Spec) error
-	// die, if it is set, is called in place of waiting for the command: the
-	// process that runs the step is killed.
+	// die, if it is set, is called instead of waiting for the command: the process
+	// that runs the step is killed.
 	die func()
 
 	running map[string]executor.Spec

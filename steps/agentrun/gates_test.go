@@ -44,7 +44,7 @@ func TestValidityServer(t *testing.T) {
 	}
 	want := []string{
 		`200 {"result":"Submission is valid."}`, `200 {"result":"Submission is valid."}`,
-		`200 {"result":"Submission invalid! there are 1 rows instead of 2"}`,
+		`200 {"result":"Submission invalid! there are 1 rows; expected 2"}`,
 		`200 {"result":"Submission invalid! column \"y\" is missing"}`,
 		`200 {"result":"Submission invalid! the file cannot be `,
 		`200 {"status":"running"}`, `404 404 page not found`,

@@ -42,7 +42,7 @@ type harvester struct {
 	// notes say what was left out and why.
 	notes []string
 	more  int
-	// taken is told the size of each file that was taken.
+	// taken is called with the size of each file that was taken.
 	taken func(bytes int64)
 }
 
@@ -76,7 +76,7 @@ type folder struct {
 	has, dirs map[string]bool
 }
 
-// harvest adds what lies in home/name to b and returns the paths of the files.
+// harvest adds what is in home/name to b and returns the paths of the files.
 // The file called first is taken before any other, so that the caps cannot be
 // used up by others.
 func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
-// notesText is what an attempt is told beside the instructions of its task.
+// notesText is what an attempt is told next to the instructions of its task.
 //
 //go:embed notes.txt
 var notesText string
@@ -81,8 +81,8 @@ func (a *attempt) networkMode() string {
 	return "none"
 }
 
-// writeTexts writes what the agent reads beside the data. The reference's
-// instructions are written as they are, and ours beside them.
+// writeTexts writes what the agent reads next to the data. The reference's
+// instructions are written as they are, and ours next to them.
 func (s *session) writeTexts(ctx context.Context) error {
 	notes, err := s.facts().fill(notesTemplate)
 	if err != nil {

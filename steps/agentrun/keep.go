@@ -31,7 +31,7 @@ type state struct {
 
 const stateFile = "state.json"
 
-// left says whether the folder is that of an agent that still goes on, or has
+// left says whether the folder is that of an agent that still continues, or has
 // ended while nobody looked.
 func (s *session) left(ctx context.Context) (bool, error) {
 	was, ok := recall(s.dirs.root)

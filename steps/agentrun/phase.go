@@ -34,7 +34,7 @@ func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
 	}
 }
 
-// placed returns what is told how much of the data is placed.
+// placed returns a function that reports how much of the data is placed.
 func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 	p.enter(step.Phase{Name: step.Placing, TotalFiles: data.Files, TotalBytes: data.Size})
 	return func(files, bytes int64) {

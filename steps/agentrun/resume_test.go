@@ -54,7 +54,7 @@ func kept(t *testing.T, b *steptest.Bench) []cache.Kept {
 }
 
 // TestResume kills the process that runs an agent, and sees that the next one
-// goes on with it and harvests what it did meanwhile.
+// continues with it and harvests what it did meanwhile.
 func TestResume(t *testing.T) {
 	m := &machine{running: map[string]executor.Spec{}, command: func(s executor.Spec) error { return submit(s, "from the first\n") }}
 	b := newBench(t, m.runtime())

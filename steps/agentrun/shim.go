@@ -85,7 +85,8 @@ func (a *attempt) fingerprintShim(h *digest.Hasher) error {
 	return err
 }
 
-// placeShim writes the shim beside the agent's home, where it is not harvested.
+// placeShim writes the shim next to the agent's home, where it is not
+// harvested.
 func (s *session) placeShim() error {
 	if !s.args.Shim {
 		return nil

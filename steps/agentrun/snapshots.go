@@ -98,7 +98,7 @@ func (s *snapshots) run(ctx context.Context) {
 // errChanging says that a file changed while it was read.
 var errChanging = errors.New("the submission is being written")
 
-// take keeps what lies at the submission's path now; nothing is fine.
+// take keeps what is at the submission's path now; nothing is fine.
 func (s *snapshots) take(ctx context.Context) error {
 	if len(s.list) >= maxSnapshots {
 		return fmt.Errorf("there are %d already", maxSnapshots)

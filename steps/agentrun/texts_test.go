@@ -43,7 +43,7 @@ func withTexts(b *steptest.Bench, t *testing.T, description, rules string) map[s
 }
 
 // TestReferenceTexts sees that the agent reads the reference's texts to the
-// byte, also where the data bring another description, and ours beside them.
+// byte, also where the data bring another description, and ours next to them.
 func TestReferenceTexts(t *testing.T) {
 	for name, extra := range map[string]map[string]string{"plain": nil, "data with another": {"description.md": "# Other\n"}} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // maxReportBytes is the largest report that is read.
 const maxReportBytes = 16 << 20
 
-// maxResamples bounds how long a bootstrap takes.
+// maxResamples limits how long a bootstrap takes.
 const maxResamples = 1_000_000
 
 // The ways to group competitions, the values of group_by.
@@ -111,8 +111,8 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// leaderboards digests the human leaderboards of a catalog, which places are
-// told by. A definition that cannot be read has none.
+// leaderboards is a digest of the human leaderboards of a catalog, which decide
+// places. Definitions that cannot be read are left out.
 func leaderboards(catalog *competitions.Catalog) digest.ContentID {
 	w := digest.NewWriter()
 	for _, id := range catalog.IDs() {

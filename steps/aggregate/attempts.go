@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// attemptType is what is taken of an agent-run step.
+// attemptType is what is used of an agent-run step.
 var attemptType = cty.Object(map[string]cty.Type{
 	"logs":    step.ArtifactType,
 	"outcome": cty.String,
@@ -38,8 +38,8 @@ type stats struct {
 	Validations int     `cty:"validations"`
 }
 
-// checkAttempts sees that there is one attempt a report and, as far as the keys
-// of their addresses tell, that each belongs to its report.
+// checkAttempts checks that there is one attempt per report and, as far as the
+// keys of their addresses show, that each belongs to its report.
 func (a *aggregation) checkAttempts() error {
 	if len(a.args.Attempts) == 0 {
 		return nil
@@ -66,8 +66,8 @@ func instanceKey(a *step.Artifact) string {
 	return key
 }
 
-// known returns what an attempt tells. Usage that cannot be read is left out
-// with a warning: the agent wrote it.
+// known returns what is known about an attempt. Usage that cannot be read is
+// left out with a warning, since the agent wrote it.
 func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
 	out := &export.Attempt{
 		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
@@ -83,7 +83,7 @@ func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, err
 		return nil, fmt.Errorf("find %s of %s: %w", export.UsageFile, t.Logs.From, err)
 	}
 	if e.Ref().Size > export.MaxUsageBytes {
-		env.Warn(fmt.Sprintf("%s of %s has %d bytes and is not read", export.UsageFile, t.Logs.From, e.Ref().Size))
+		env.Warn(fmt.Sprintf("%s of %s has %d bytes, which is too many; it is ignored", export.UsageFile, t.Logs.From, e.Ref().Size))
 		return out, nil
 	}
 	data, err := cache.Get(ctx, env.Store, e.Ref().ID, export.MaxUsageBytes)

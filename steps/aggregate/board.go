@@ -19,7 +19,7 @@ const Unlabelled = "(unlabelled)"
 
 // Board is a leaderboard, the output "board".
 type Board struct {
-	// GroupBy is what the groups of an agent are.
+	// GroupBy says what an agent's groups are.
 	GroupBy string `json:"group_by"`
 	// Agents come best first: by medals, then by results above the median,
 	// then by valid submissions, then by name.
@@ -34,23 +34,23 @@ type Board struct {
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Agent is what one agent reached.
+// Agent is the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
-	// Place is 1 for the best, and 0 without percentages. Tied agents, equal in all that the order
-	// goes by, share the best place of theirs.
+	// Place is 1 for the best, and 0 without percentages. Agents that are equal in
+	// every criterion of the order share the best of their places.
 	Place int  `json:"place"`
 	Tied  bool `json:"tied"`
 	// Overall is over all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
 	Competitions []Result `json:"competitions"`
-	// Missing are the runs that there is no report of, as far as the agent's
-	// other runs tell. They are no failures of the agent.
+	// Missing are the runs without a report, judging by the agent's other runs.
+	// They do not count as failures of the agent.
 	Missing []Gap `json:"missing,omitempty"`
 }
 
-// Gap is what an agent has no report of at a competition.
+// Gap is the number of runs at a competition of which an agent has no report.
 type Gap struct {
 	Competition string   `json:"competition"`
 	Runs        int      `json:"runs"`
@@ -61,11 +61,10 @@ type Gap struct {
 type Group struct {
 	Name         string   `json:"name"`
 	Competitions []string `json:"competitions"`
-	// Seeds is how many complete seeds the percentages are over; 0 when there
-	// is none, and then there are no percentages unless missing reports are
-	// padded.
+	// Seeds is the number of complete seeds behind the percentages; 0 if there is
+	// none, and then there are no percentages unless missing reports are padded.
 	Seeds int `json:"seeds"`
-	// Percentages are by the reference's names.
+	// Percentages have the reference's names.
 	Percentages board.Split `json:"percentages"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
@@ -84,8 +83,8 @@ type Result struct {
 	MetricExternal bool `json:"metric_external,omitempty"`
 	LowerIsBetter  bool `json:"is_lower_better"`
 	Runs           int  `json:"runs"`
-	// Scored is the number of runs with a finite score; Score is over those,
-	// and nil when there is none.
+	// Scored is the number of runs with a finite score; Score is computed over
+	// those, and nil if there is none.
 	Scored      int             `json:"scored"`
 	Score       *board.Estimate `json:"score"`
 	Best        *grading.Number `json:"best"`
@@ -94,17 +93,16 @@ type Result struct {
 	Bronze      int             `json:"bronze_medals"`
 	AboveMedian int             `json:"above_median"`
 	Valid       int             `json:"valid_submissions"`
-	// Unscored are the runs without a finite score, by why; see
+	// Unscored are the runs without a finite score, by reason; see
 	// export.Unscored.
 	Unscored map[string]int `json:"unscored,omitempty"`
-	// BestRank is the best place among the teams; 0 without a score that is a
-	// number.
+	// BestRank is the best place among the teams; 0 if no score is a number.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
 	// Margins are those of the best score.
 	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
-	// Uncertain is the number of runs whose medal depends on rounding or rests
-	// on a score that is no finite number.
+	// Uncertain is the number of runs whose medal depends on rounding or is based
+	// on a score that is not finite.
 	Uncertain int   `json:"uncertain"`
 	Used      *Used `json:"used,omitempty"`
 	// Isolation says how the attempts were isolated; see conditions.Shown.
@@ -140,8 +138,8 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	return b, nil
 }
 
-// place numbers sorted agents; ties share a place, and the next place is as if
-// they did not.
+// place numbers sorted agents. Ties share a place, and the next place counts
+// all of them.
 func place(agents []Agent) {
 	for i := range agents {
 		if len(agents[i].Overall.Percentages) == 0 {
@@ -164,7 +162,7 @@ func checkUnique(entries []Entry) error {
 	return nil
 }
 
-// chunks cuts sorted entries where the key changes.
+// chunks splits sorted entries where the key changes.
 func chunks(entries []Entry, key func(Entry) string) func(func([]Entry) bool) {
 	return func(yield func([]Entry) bool) {
 		for start := 0; start < len(entries); {
@@ -206,8 +204,8 @@ func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) A
 	return a
 }
 
-// gaps compares the runs at each competition with all seeds of the agent, or
-// without seeds with the most runs at a competition.
+// gaps compares the runs at each competition with all seeds of the agent or,
+// without seeds, with the most runs at any competition.
 func gaps(own []Entry, all []string) []Gap {
 	var seeds []string
 	runs, seen := map[string]int{}, map[[2]string]bool{}
@@ -234,8 +232,8 @@ func gaps(own []Entry, all []string) []Gap {
 	return out
 }
 
-// newGroup computes percentages over complete seeds, or over padded ones.
-// Where there are none, there are no percentages; padded, they are 0.
+// newGroup computes percentages over complete seeds, or over padded ones. If
+// there are none, there are no percentages; with padding, they are 0.
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })
@@ -296,8 +294,8 @@ func (r Result) better(a, b grading.Number) bool {
 	return a > b
 }
 
-// uncertain reports whether a medal depends on rounding or rests on a score that
-// is no finite number.
+// uncertain reports whether a medal depends on rounding or is based on a score
+// that is not finite.
 func (e Entry) uncertain() bool {
 	return e.MedalOnNonFinite || slices.ContainsFunc(e.RoundingDecides, func(t grading.Threshold) bool { return t != grading.Median })
 }

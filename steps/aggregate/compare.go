@@ -58,7 +58,7 @@ func (b *Board) graded(agent string) ([]grading.Graded, error) {
 	return nil, fmt.Errorf("compare: there is no report of agent %q; there are reports of %s", agent, strings.Join(names, ", "))
 }
 
-// competitions returns those of the board, sorted.
+// competitions returns the competitions of the board, sorted.
 func (b *Board) competitions() []string {
 	var ids []string
 	for _, e := range b.Entries {

@@ -27,10 +27,9 @@ type Entry struct {
 	// RoundingDecides are the thresholds that are reached, or missed, only
 	// because scores are rounded.
 	RoundingDecides []grading.Threshold `json:"rounding_decides,omitempty"`
-	// MedalOnNonFinite says that a medal rests on a score that is no finite
-	// number.
+	// MedalOnNonFinite says that a medal is based on a score that is not finite.
 	MedalOnNonFinite bool `json:"medal_on_non_finite,omitempty"`
-	// Attempt is how the submission came to be; nil if it is not known.
+	// Attempt describes how the submission was made; nil if unknown.
 	Attempt *export.Attempt `json:"attempt,omitempty"`
 }
 
@@ -48,7 +47,7 @@ func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
 }
 
 // medalsOf returns the human leaderboard that a report was compared with; nil
-// if it is not known.
+// if unknown.
 func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Medals {
 	def, err := catalog.Get(r.CompetitionID)
 	if err == nil && r.CompetitionVersion != "" {
@@ -81,8 +80,8 @@ func (e Entry) Run() export.Run {
 // graded returns the entry as the report that it was made of.
 func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report, Labels: e.Labels} }
 
-// compareEntries orders by agent, competition and seed; seeds that are numbers
-// as numbers.
+// compareEntries orders by agent, competition and seed; numeric seeds are
+// compared as numbers.
 func compareEntries(a, b Entry) int {
 	return cmp.Or(
 		strings.Compare(a.Agent, b.Agent),
@@ -91,7 +90,7 @@ func compareEntries(a, b Entry) int {
 	)
 }
 
-// CompareSeeds orders seeds: numbers by value, then other texts.
+// CompareSeeds orders seeds: numbers by value, then other strings.
 func CompareSeeds(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
@@ -121,8 +120,8 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 		if a.args.Version != nil && report.CompetitionVersion != *a.args.Version {
 			continue
 		}
-		// The engine knows under what conditions the report was made; what the
-		// report itself says of them could have been written by anybody.
+		// The engine knows under which conditions the report was made. Anybody could
+		// have written what the report itself says about them.
 		report.MadeUnder(r.Conditions)
 		e := NewEntry(report, a.catalog)
 		e.Agent = cmp.Or(a.args.Labels[e.Agent], e.Agent)

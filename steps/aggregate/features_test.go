@@ -85,7 +85,7 @@ func TestRoundingAndNonFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a, apples, seed 0: the medal rests on a score that is no finite number.", "a, apples, seed 1: the exact score 0.999999 is on the other side of gold and silver"} {
+	for _, want := range []string{"a, apples, seed 0: the medal is based on a score that is not finite.", "a, apples, seed 1: the exact score 0.999999 is on the other side of gold and silver"} {
 		if text := b.Text("x"); !strings.Contains(text, want) {
 			t.Errorf("the table does not say %q:\n%s", want, text)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
-// usedColumn is a column of what runs used.
+// usedColumn is a column about the resources that runs used.
 type usedColumn struct {
 	name  string
 	value func(Used) *float64
@@ -38,7 +38,7 @@ func (c usedColumn) text(u *Used) string {
 	return c.show(*c.value(*u))
 }
 
-// usedColumns returns the columns that are known of any run.
+// usedColumns returns the columns for which at least one run has a value.
 func (b *Board) usedColumns() []usedColumn {
 	var known []usedColumn
 	for _, c := range usedColumns {
@@ -60,18 +60,18 @@ func (b *Board) anyUsed(c usedColumn) bool {
 	return false
 }
 
-// notes say what to beware of.
+// notes are the caveats of a board.
 func (b *Board) notes() []string {
 	notes := conditions.Notes(b.underConditions())
 	if b.flagged(competitions.Crowded) {
-		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal hangs on the last digits; the reports have the numbers.")
+		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")
 	}
 	notes = append(notes, b.externalNotes()...)
 	for _, a := range b.Agents {
 		if text := a.missingText(); text != "" {
-			counted := "they count for nothing"
+			counted := "they are not counted"
 			if b.PadMissing {
-				counted = "they count as no submission"
+				counted = "they count as failed attempts"
 			}
 			notes = append(notes, fmt.Sprintf("%s: no report of %s; %s.", a.Name, text, counted))
 		}
@@ -83,7 +83,7 @@ func (b *Board) notes() []string {
 			run += ", seed " + e.Seed
 		}
 		if e.MedalOnNonFinite {
-			notes = append(notes, run+": the medal rests on a score that is no finite number.")
+			notes = append(notes, run+": the medal is based on a score that is not finite.")
 		}
 		if len(e.RoundingDecides) > 0 {
 			notes = append(notes, fmt.Sprintf("%s: the exact score %v is on the other side of %s than the rounded one, which counts.",
@@ -102,7 +102,7 @@ func (b *Board) underConditions() []conditions.Attempts {
 	return all
 }
 
-// externalNotes say which scores are not mleflow's own.
+// externalNotes say which scores were not computed by mleflow.
 func (b *Board) externalNotes() []string {
 	reports := make([]grading.Report, len(b.Entries))
 	for i, e := range b.Entries {

@@ -10,15 +10,15 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// task is what the entry's agent was told, "" if that is not known.
+// task is the form of the task that the entry's agent was given, "" if unknown.
 func (e Entry) task() string {
 	return strings.Join(step.ConditionValues(e.Report.Conditions, conditions.Task), " ")
 }
 
-// splitTasks tells the forms of a task apart: an agent that tried the same
-// competition with the same seed under several tasks becomes one agent for each
-// of them, "NAME (TASK)". It returns the names of those that belong together,
-// the reference's task first, to be compared run by run. Entries stay sorted.
+// splitTasks separates the forms of a task: an agent that tried the same
+// competition with the same seed under several tasks becomes one agent for
+// each, "NAME (TASK)". It returns the names that belong together, the
+// reference's task first, to be compared run by run. Entries stay sorted.
 func splitTasks(entries []Entry) (forms [][]string) {
 	several := map[string]bool{}
 	for i := 1; i < len(entries); i++ {

@@ -13,12 +13,12 @@ import (
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
-// boardWidth is how many columns a board takes. What is wider continues below.
+// boardWidth is how many columns wide a board is. What is wider continues
+// below.
 const boardWidth = 100
 
-// Text returns the leaderboard as tables for a terminal: first every agent's
-// percentages, then its scores at each competition, then comparisons, then what
-// to beware of.
+// Text returns the leaderboard as tables for a terminal: every agent's
+// percentages, its scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
@@ -51,7 +51,7 @@ func (b *Board) Text(title string) string {
 	out.WriteString("\n")
 	writeTable(&out, scores, 4)
 	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's\n" +
-		"human teams; next is what the best score lacks to the next medal.\n")
+		"human teams; next is the gap between the best score and the next medal.\n")
 	for _, c := range b.Comparisons {
 		c.write(&out)
 	}
@@ -125,7 +125,7 @@ func (r Result) name() string {
 	return out
 }
 
-// nextMedal is what the best score lacks to the next better medal.
+// nextMedal is the gap between the best score and the next better medal.
 func (r Result) nextMedal() string {
 	next := "-"
 	for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
@@ -172,9 +172,8 @@ func fixed(n grading.Number, places int) string {
 	return strconv.FormatFloat(float64(n), 'f', places, 64)
 }
 
-// decimals are the places after the point that a score is shown with: five, as
-// scores are rounded to, and fewer for one of so many digits that nobody would
-// read them.
+// decimals is the number of decimals that a score is shown with: five, to which
+// scores are rounded, and fewer for scores with many digits before the point.
 func decimals(n grading.Number) int {
 	places := 5
 	for size := math.Abs(float64(n)); size >= 1000 && places > 0; size /= 10 {

@@ -9,7 +9,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 )
 
-// unscored counts the runs without a finite score by why; see export.Unscored.
+// unscored counts the runs without a finite score by reason; see
+// export.Unscored.
 func unscored(runs []Entry) map[string]int {
 	counts := map[string]int{}
 	for _, e := range runs {
@@ -39,14 +40,14 @@ func (b *Board) anyUnscored() bool {
 	})
 }
 
-// unsubmitted are notes, one an agent, of the runs that never submitted.
+// unsubmitted are notes, one per agent, about the runs that never submitted.
 func (b *Board) unsubmitted() (notes []string) {
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
 		without := slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return e.Report.SubmissionExists })
 		if len(without) == 0 {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("%s: %d of %d runs never submitted (%s). They count as no medal in the percentages and comparisons; mean and best scores are of the other runs.",
+		notes = append(notes, fmt.Sprintf("%s: %d of %d runs never submitted (%s). In percentages and comparisons they count as runs without a medal; means and best scores are computed from the other runs.",
 			own[0].Agent, len(without), len(own), unscoredText(unscored(without))))
 	}
 	return notes

@@ -1,11 +1,11 @@
 package aggregate
 
-// Used is what the runs at a competition used, as means over the runs of which
+// Used is what the runs at a competition used, as means over the runs for which
 // it is known.
 type Used struct {
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	Validations *float64 `json:"validations,omitempty"`
-	// Tokens (input and output) and CostUSD are what the agent says.
+	// Tokens (input and output) and CostUSD are what the agent reports.
 	Tokens  *float64 `json:"tokens,omitempty"`
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }

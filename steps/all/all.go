@@ -1,5 +1,5 @@
 // Package all lists the step kinds. A kind that is not listed here does not
-// exist; a test sees that every folder beside this one is.
+// exist; a test checks that it lists every folder next to it.
 package all
 
 import (
@@ -31,18 +31,18 @@ type Deps struct {
 	Auto string
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
-	// Builds runs the commands of image steps; nil when there are none.
+	// Builds runs the commands of image steps; nil if that is not supported.
 	Builds builder.Machine
 	// Private are folders that never get into an image, such as the cache.
 	Private []string
-	// Self is the program that serves the built-in agents; empty is the
-	// running binary.
+	// Self is the program that provides the built-in agents; empty is the running
+	// binary.
 	Self string
-	// Adopt is a data directory of the reference to take data from, or empty;
-	// for texts it may be a checkout of the reference, too.
+	// Adopt is a data directory of the reference to take data from, or empty; for
+	// texts it may also be a checkout of the reference.
 	Adopt string
-	// Mirror is the address of a mirror to take texts from, or empty. Sources
-	// know it for data.
+	// Mirror is the URL of a mirror to take texts from, or empty. Sources use it
+	// for data.
 	Mirror string
 }
 
@@ -61,8 +61,7 @@ func Kinds(d Deps) []step.Kind {
 	}
 }
 
-// Varying returns the names of the kinds whose results cannot be made again as
-// they were.
+// Varying returns the names of the kinds whose results cannot be reproduced.
 func Varying() (names []string) {
 	for _, kind := range Kinds(Deps{Runtimes: executor.NewRegistry(), Sources: source.NewRegistry()}) {
 		if kind.Varies {

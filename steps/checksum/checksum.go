@@ -158,7 +158,7 @@ func (c *check) verify(ctx context.Context, env *step.Env, public, private cache
 	})
 }
 
-// expected returns how to get at the data that differences are explained with,
+// expected returns a function that opens the data used to explain differences,
 // nil without any.
 func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, error), error) {
 	if e := c.args.Expected; e != nil {
@@ -178,13 +178,13 @@ func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, er
 	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir), c.def), nil }, nil
 }
 
-// most is how many files a failure names; the report holds more.
+// most is how many files an error lists; the report has more.
 const most = 20
 
 // judge turns mismatches into a failure or a warning.
 func (c *check) judge(env *step.Env, report verify.Report) error {
 	if report.Verdict == verify.Unpinned {
-		env.Warn(fmt.Sprintf("competition %s %s has no pins: nothing was compared", c.def.ID, c.def.Version))
+		env.Warn(fmt.Sprintf("competition %s %s has no pins, so nothing was compared", c.def.ID, c.def.Version))
 	}
 	if report.Verdict != verify.Differs {
 		return nil

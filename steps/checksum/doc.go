@@ -1,9 +1,9 @@
-// Package checksum is the step kind "checksum": it lets prepared data through
-// only when they are what the competition pins.
+// Package checksum is the step kind "checksum": it passes prepared data on only
+// if they match the competition's pins.
 //
-// What is checked, and how a difference is explained, is package
-// competitions/verify; the step turns its report into a failure that ends the
-// run with the exit status of a mismatch, or, with on_mismatch = "warn", into a
-// warning and a verdict that travels with the data. Explanations hold cells of
-// tables, answers too, which is why the report is private.
+// Package competitions/verify compares the data and explains differences. The
+// step turns its report into a failure that ends the run with the exit status
+// of a mismatch or, with on_mismatch = "warn", into a warning and a verdict
+// that travels with the data. Explanations contain cells of tables, including
+// answers, so the report is private.
 package checksum

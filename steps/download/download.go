@@ -23,8 +23,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// Definitions gives the definition of a competition; a *competitions.Catalog
-// does.
+// Definitions returns the definition of a competition; a *competitions.Catalog
+// implements it.
 type Definitions interface {
 	Get(id string) (*competitions.Definition, error)
 }
@@ -33,10 +33,9 @@ type Definitions interface {
 type Deps struct {
 	Catalog Definitions
 	Sources *source.Registry
-	// Adopt, when set, is a data directory of the reference: a competition
-	// that has a folder in it is taken from there, unless the step says that
-	// its data are elsewhere than on Kaggle. Not in the key: what is taken
-	// decides.
+	// Adopt, if set, is a data directory of the reference. A competition with a
+	// folder in it is taken from there, unless the step names a source other than
+	// Kaggle. It is not in the key, because what is taken is.
 	Adopt string
 }
 
@@ -106,7 +105,7 @@ type item struct {
 	kind string
 }
 
-// file is what was fetched, for the output "files".
+// file describes a fetched file in the output "files".
 type file struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
@@ -169,8 +168,8 @@ func (d *download) declared(deps Deps, sources []competitions.Source) error {
 	return nil
 }
 
-// instead adds what is taken in place of the definition's download, and the
-// files that the definition has beside it, unless they are in there already.
+// instead adds what replaces the definition's download, and the definition's
+// additional files unless they are included already.
 func (d *download) instead(deps Deps, kind string, spec source.Spec, as string) error {
 	if err := d.add(deps, kind, spec, as); err != nil {
 		return err
@@ -186,7 +185,7 @@ func (d *download) instead(deps Deps, kind string, spec source.Spec, as string) 
 	}))
 }
 
-// holds reports whether a folder or a zip file holds a file of that name.
+// holds reports whether a folder or a zip file contains a file of that name.
 func holds(at, name string) bool {
 	if at == "" {
 		return false
@@ -203,8 +202,8 @@ func holds(at, name string) bool {
 	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// adopted is a competition's folder in a data directory of the reference,
-// whose archive is the one that the definition pins.
+// adopted is a competition's folder in a data directory of the reference, if
+// its archive is the pinned one.
 func adopted(def *competitions.Definition, folder string) source.Spec {
 	spec := source.Spec{Path: folder}
 	if main, ok := def.Download(); ok {
@@ -213,10 +212,10 @@ func adopted(def *competitions.Definition, folder string) source.Spec {
 	return spec
 }
 
-// suffixes are those of the archives that "from" finds without.
+// suffixes are the suffixes of archives that "from" tries.
 var suffixes = []string{".zip", ".tar", ".tar.gz", ".tar.zst", ".7z"}
 
-// found returns what a path without an archive's suffix stands for.
+// found returns the file for a path without an archive's suffix.
 func found(path string) string {
 	for _, suffix := range append([]string{""}, suffixes...) {
 		if _, err := os.Stat(path + suffix); err == nil {
@@ -230,8 +229,8 @@ func (o *override) spec() source.Spec {
 	return source.Spec{Path: text(o.Path), URL: text(o.URL), Slug: text(o.Slug), MD5: text(o.MD5), SHA256: text(o.SHA256)}
 }
 
-// adoptable reports whether the folder of the reference has what the block
-// would take from Kaggle.
+// adoptable reports whether the reference's folder has what the block would
+// fetch from Kaggle.
 func (o *override) adoptable(folder, competition string) bool {
 	return folder != "" && o.Kind == "kaggle" && o.As == nil && source.IsAdoptable(filepath.Join(folder, competition))
 }
@@ -261,7 +260,7 @@ func (d *download) Fingerprint(h *digest.Hasher) error {
 	for _, it := range d.items {
 		h.String("source as", it.as)
 		if it.as == "" {
-			// The name decides where a file that is no archive lies.
+			// The name decides where a file that is not an archive is placed.
 			h.String("source name", it.name())
 		}
 		if err := it.source.Fingerprint(it.spec, h); err != nil {
@@ -271,7 +270,7 @@ func (d *download) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// name is what the fetched file is likely to be called.
+// name is the expected name of the fetched file.
 func (it item) name() string {
 	if u, err := url.Parse(it.spec.URL); err == nil && it.spec.URL != "" {
 		return path.Base(u.Path)
@@ -285,7 +284,8 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 	defer a.close()
 	files := []file{}
 	for _, it := range d.items {
-		// What is held of one source would wait for itself where two are the same.
+		// Two items with the same source would wait for each other's ingest, so what
+		// is held of one is released first.
 		if err := a.finish(); err != nil {
 			return nil, fmt.Errorf("download %s: %w", d.competition, err)
 		}
@@ -314,7 +314,7 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 	return cache.Outputs{"tree": {Ref: ref}, "files": {JSON: encoded}}, nil
 }
 
-// classify tells the engine what a source's failure means.
+// classify tells the engine what a source's error means.
 func classify(err error) error {
 	var temporary *source.TemporaryError
 	switch {
@@ -328,7 +328,7 @@ func classify(err error) error {
 
 func (it item) fetch(ctx context.Context, env *step.Env) (source.Data, error) {
 	if it.spec.URL != "" && it.spec.MD5 == "" && it.spec.SHA256 == "" {
-		env.Warn("the download has no pin: nothing proves that it is what it was")
+		env.Warn("the download has no pin, so nothing proves that it is unchanged")
 	}
 	return it.source.Fetch(ctx, source.Request{
 		Spec: it.spec, Store: env.Store, Unpublished: true,

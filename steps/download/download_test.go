@@ -200,11 +200,11 @@ func TestFailures(t *testing.T) {
 		  path = "raw.zip"
 		  md5 = "00000000000000000000000000000000"
 		}`, md5Of(archive), true, false},
-		{"leaves its folder", `source "file" { path = "evil.zip" }`, "leaves its folder", false, false},
+		{"leads out of its folder", `source "file" { path = "evil.zip" }`, "leads out of its folder", false, false},
 		{"cut off", `source "file" { path = "cut.zip" }`, "unpack cut.zip", false, false},
 		{"missing", `source "file" { path = "none.zip" }`, "none.zip", false, false},
 		{"twice", `source "file" { path = "raw.zip" }
-		source "file" { path = "raw.zip" }`, "is there twice", false, false},
+		source "file" { path = "raw.zip" }`, "occurs twice", false, false},
 		{"Kaggle", `source "kaggle" { slug = "toy" }`, "competitions/toy/data", false, false},
 		{"busy", `source "http" { url = "` + server.URL + `/busy" }`, "503", false, true},
 		{"forbidden", `source "http" { url = "` + server.URL + `/forbidden" }`, "403", false, false},
@@ -306,7 +306,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestBeside asks that a file beside the download is fetched whatever the
+// TestBeside asks that a file next to the download is fetched whatever the
 // download is taken from, without credentials, unless it is in there.
 func TestBeside(t *testing.T) {
 	asked := 0

@@ -129,8 +129,8 @@ func live(t *testing.T, cacheDir, path string, after time.Duration) (c child) {
 			c.done, _ = strconv.ParseInt(words[1], 10, 64)
 		case len(words) == 2 && words[0] == "tree":
 			c.tree = words[1]
-		case len(words) > 3 && words[0] == "going":
-			c.continued, _ = strconv.ParseInt(words[3], 10, 64)
+		case len(words) > 3 && words[0] == "continuing":
+			c.continued, _ = strconv.ParseInt(words[2], 10, 64)
 		}
 	}
 	if err := cmd.Wait(); err != nil && after == 0 {
@@ -140,9 +140,9 @@ func live(t *testing.T, cacheDir, path string, after time.Duration) (c child) {
 }
 
 // TestKill kills a process that unpacks, at random moments, until one gets to
-// the end. What was stored before is not unpacked again, the tree is that of
-// an undisturbed run, every object is whole, and neither the archive nor
-// anything to go on with is left. MLEFLOW_KILLS says how often to kill.
+// the end. What was stored before is not unpacked again, the tree is that of an
+// undisturbed run, every object is whole, and neither the archive nor anything
+// to continue with is left. MLEFLOW_KILLS says how often to kill.
 func TestKill(t *testing.T) {
 	kills := 3
 	if n, err := strconv.Atoi(os.Getenv("MLEFLOW_KILLS")); err == nil {

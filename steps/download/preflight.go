@@ -30,20 +30,20 @@ func (d *download) Estimate() step.Estimate {
 	return sum
 }
 
-// estimate is the space for one item, by what its place says, by the file that
-// is there, or by the size in the definition.
+// estimate is the space for one item, from what its source reports, from the
+// local file, or from the size in the definition.
 func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	if l, ok := it.local(); ok {
-		est := step.Estimate{CacheBytes: l.bytes, Files: l.files, Known: true, Basis: "the size of what is there"}
+		est := step.Estimate{CacheBytes: l.bytes, Files: l.files, Known: true, Basis: "the size of the local data"}
 		if l.packed && it.as == "" {
 			est.CacheBytes, _ = footprint.Unpacked(d.def, l.unpacked)
 		}
 		return est
 	}
 	if it.as != "" && a.Bytes == 0 && len(d.items) > 1 {
-		return step.Estimate{Files: 1, Known: true} // a small file beside the download
+		return step.Estimate{Files: 1, Known: true} // a small file next to the download
 	}
-	est := step.Estimate{CacheBytes: a.Unpacked, PeakBytes: a.Bytes, Files: int64(a.Files), Basis: "what the source says"}
+	est := step.Estimate{CacheBytes: a.Unpacked, PeakBytes: a.Bytes, Files: int64(a.Files), Basis: "the size reported by the source"}
 	if est.CacheBytes == 0 && d.isAll(it) {
 		est.CacheBytes, est.Basis = footprint.Files(d.def), "size_gb"
 		if most := a.Bytes * footprint.PackFactor; a.Bytes > 0 && (est.CacheBytes == 0 || most < est.CacheBytes) {
@@ -69,8 +69,8 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	return est
 }
 
-// isAll reports whether the definition's size is that of the item: the others
-// are small files beside it.
+// isAll reports whether the definition's size applies to the item: the others
+// are small additional files.
 func (d *download) isAll(it item) bool {
 	unpacked := 0
 	for _, other := range d.items {
@@ -81,15 +81,15 @@ func (d *download) isAll(it item) bool {
 	return len(d.items) == 1 || it.as == "" && unpacked == 1
 }
 
-// local is what lies on this machine and is read in place.
+// local is data on this machine that are read in place.
 type local struct {
 	bytes, files int64
-	// packed says that it is an archive, of this size unpacked.
+	// packed says that it is an archive, with this size when unpacked.
 	packed   bool
 	unpacked int64
 }
 
-// local measures what lies on this machine.
+// local measures data on this machine.
 func (it item) local() (local, bool) {
 	if it.kind != "file" && it.kind != "reference" {
 		return local{}, false
@@ -115,10 +115,11 @@ func (it item) local() (local, bool) {
 	return fileSize(at, info.Size()), true
 }
 
-// textRatio is the size of an archive of texts when it is unpacked.
+// textRatio is the assumed ratio of unpacked to packed size for archives of
+// text files.
 func textRatio(size int64) int64 { return int64(float64(size) * footprint.TextFactor) }
 
-// fileSize measures a file: what a zip says is in it, where it is one.
+// fileSize measures a file. For a zip file it is the total size of its entries.
 func fileSize(path string, size int64) local {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -132,8 +133,8 @@ func fileSize(path string, size int64) local {
 	return l
 }
 
-// folderSize sums up the files below a folder; what cannot be read counts as
-// nothing and fails later, with its name.
+// folderSize adds up the files below a folder. Files that cannot be read count
+// as nothing; reading them later reports their names.
 func folderSize(dir string) (sum local) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -176,7 +177,7 @@ func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
 	return p, errors.Join(errs...)
 }
 
-// findings notes what the answer of an item's place means for a person.
+// findings records what the answer for an item means to people.
 func (it item) findings(p *step.Preflight, a source.Availability, err error) {
 	if p.Place == "" && it.kind != "file" {
 		p.Place = it.kind

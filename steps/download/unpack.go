@@ -15,24 +15,24 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// assembly is the raw tree as it comes together.
+// assembly is the raw tree while it is assembled.
 type assembly struct {
 	env *step.Env
 	b   *tree.Builder
 	// unpacked are the archives among the raw data that become folders.
 	unpacked []string
-	// done is what unpacking left for another process to go on with, if this
-	// one dies before the tree is built.
+	// done holds the journals of unpacking, with which another process can
+	// continue if this one dies before the tree is built.
 	done []leftover
 }
 
-// leftover is forgotten, or kept.
+// leftover is such a journal, to be dropped or kept.
 type leftover interface {
 	Drop() error
 	io.Closer
 }
 
-// finish forgets what unpacking left.
+// finish drops the journals.
 func (a *assembly) finish() error {
 	var errs []error
 	for _, left := range a.done {
@@ -42,15 +42,15 @@ func (a *assembly) finish() error {
 	return errors.Join(errs...)
 }
 
-// close keeps what unpacking left, if it was not forgotten.
+// close keeps the journals, unless they were dropped.
 func (a *assembly) close() {
 	for _, left := range a.done {
 		_ = left.Close()
 	}
 }
 
-// place adds what was fetched to the tree: a file under the name it is to
-// have, else the content of an archive or folder.
+// place adds what was fetched to the tree: a file under its name, or the
+// content of an archive or folder.
 func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 	switch {
 	case data.Ref.Kind == cache.Tree && it.as != "":
@@ -80,7 +80,7 @@ func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 	return nil
 }
 
-// nested says which archives inside an archive become folders.
+// nested selects the archives inside an archive that become folders.
 func (a *assembly) nested(name string) bool { return slices.Contains(a.unpacked, name) }
 
 // keep adds a file as it is.
@@ -101,12 +101,12 @@ func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source
 			a.env.Progress(step.Progress{What: "unpacking", Done: files, Unit: "files"})
 		},
 		Resumed: func(entries int64) {
-			fmt.Fprintf(a.env.Log, "going on after %d entries that were unpacked before\n", entries)
+			fmt.Fprintf(a.env.Log, "continuing after %d entries that were already unpacked\n", entries)
 		},
 	})
 }
 
-// graft adds a folder's tree, with its archives unpacked in their place.
+// graft adds a folder's tree, with its archives unpacked in place.
 func (a *assembly) graft(ctx context.Context, folder string, ref cache.Ref) error {
 	entries, err := tree.Read(ctx, a.env.Store, ref)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *assembly) graft(ctx context.Context, folder string, ref cache.Ref) erro
 	return nil
 }
 
-// holdsArchive reports whether an archive to be unpacked lies below a folder.
+// holdsArchive reports whether a folder contains an archive to be unpacked.
 func (a *assembly) holdsArchive(folder string) bool {
 	return slices.ContainsFunc(a.unpacked, func(name string) bool { return strings.HasPrefix(name, folder+"/") })
 }
@@ -162,7 +162,7 @@ func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) 
 	return a.b.Add(name, ref, false)
 }
 
-// open makes what was fetched readable at any offset: where it lies, or in the
+// open makes what was fetched readable at any offset: in place, or in the
 // store.
 func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, source.Fetched, error) {
 	if data.File != nil {
@@ -175,7 +175,7 @@ func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, 
 	return archive.Source{ReaderAt: r, Size: data.Ref.Size}, object{r, r}, nil
 }
 
-// object is what is in the store already, as source.Fetched.
+// object is an object of the store, as source.Fetched.
 type object struct {
 	io.ReaderAt
 	io.Closer

@@ -198,8 +198,8 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	return stdout.Commit(ctx, cache.Ref{})
 }
 
-// explain says why a command failed. That it may pass by itself is for who
-// wrote the step to say, with a retry block.
+// explain says why a command failed. Whether a failure is temporary is for the
+// author of the step to say, with a retry block.
 func explain(exit executor.Exit, program string) error {
 	switch {
 	case exit.OK():

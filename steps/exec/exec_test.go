@@ -108,7 +108,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"status", "echo no >&2; exit 3", "", "exit status 3"},
 		{"signal", "kill -9 $$", "", "signal 9"},
-		{"missing output", "echo x > outputs.csv", "output.csv", `did not create the output "output.csv"; its folder holds outputs.csv`},
+		{"missing output", "echo x > outputs.csv", "output.csv", `did not create the output "output.csv"; its folder contains outputs.csv`},
 		{"nothing left", "true", "out", `did not create the output "out"; its folder is empty`},
 		{"link as output", "ln -s /etc/passwd out", "out", "neither a file nor a folder but a symbolic link"},
 		{"link in output", "mkdir out; ln -s /etc/passwd out/p", "out", "symbolic link"},

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// placeFiles lays the files into the empty folder dir, as copies.
+// placeFiles copies the files into the empty folder dir.
 func (c *command) placeFiles(ctx context.Context, env *step.Env, dir string) error {
 	if len(c.args.Files) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (c *command) placeFiles(ctx context.Context, env *step.Env, dir string) err
 	return err
 }
 
-// placeInputs puts the inputs below dir and returns a watch over those that
-// may share bytes with the store.
+// placeInputs puts the inputs below dir and returns a watch over those that may
+// share bytes with the store.
 func (c *command) placeInputs(ctx context.Context, env *step.Env, dir string) (*inputWatch, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare work folder: %w", err)
@@ -58,7 +58,7 @@ func (c *command) placeInputs(ctx context.Context, env *step.Env, dir string) (*
 	return watch, nil
 }
 
-// inputWatch remembers what linked files looked like.
+// inputWatch remembers the metadata of linked files.
 type inputWatch struct {
 	root  string
 	files []watched
@@ -70,9 +70,9 @@ type watched struct {
 	stat stamp
 }
 
-// stamp changes whenever a file's bytes do: nobody but the clock sets ctime.
-// It also changes when the file is linked elsewhere, so that a changed stamp
-// is a reason to look, not a proof.
+// stamp changes whenever a file's bytes do, because programs cannot set ctime.
+// It also changes when the file is linked elsewhere, so a changed stamp is a
+// reason to verify, not a proof.
 type stamp struct {
 	inode        uint64
 	size         int64
@@ -104,8 +104,8 @@ func (w *inputWatch) add(ctx context.Context, store cache.Store, name string, re
 	})
 }
 
-// verify reads again every object whose file looks different from before. The
-// store sets a damaged one aside.
+// verify reads every object again whose file has changed metadata. The store
+// sets a damaged one aside.
 func (w *inputWatch) verify(ctx context.Context, store cache.Store) error {
 	for _, f := range w.files {
 		if now, err := stampOf(filepath.Join(w.root, f.path)); err == nil && now == f.stat {
@@ -113,8 +113,8 @@ func (w *inputWatch) verify(ctx context.Context, store cache.Store) error {
 		}
 		err := reread(ctx, store, f.id)
 		if errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound) {
-			return fmt.Errorf("the command changed its input inputs/%s, which is shared with the cache; the damaged object was set aside and "+
-				"what produced it must run again. Let the command write elsewhere, or set writable_inputs = true", f.path)
+			return fmt.Errorf("the command changed its input inputs/%s, which is shared with the cache; the damaged object was set aside, and "+
+				"the step that made it must run again. Make the command write elsewhere, or set writable_inputs = true", f.path)
 		}
 		if err != nil {
 			return fmt.Errorf("check input inputs/%s: %w", f.path, err)

@@ -26,8 +26,8 @@ func (l *locked) Write(p []byte) (int, error) {
 	return l.Writer.Write(p)
 }
 
-// shown copies standard output to the log, whole lines at a time, so that they
-// do not mix with those of standard error.
+// shown copies standard output to the log, complete lines at a time, so that
+// they do not mix with those of standard error.
 type shown struct {
 	log   io.Writer
 	limit *executor.Output
@@ -54,7 +54,7 @@ func (s *shown) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end writes what is left, and says what the log does not show.
+// end writes the rest, and says how much the log leaves out.
 func (s *shown) end() {
 	if len(s.part) > 0 {
 		s.lines.Write(append(s.part, '\n'))

@@ -70,20 +70,20 @@ func special(m fs.FileMode) string {
 	return "a device"
 }
 
-// noLinks refuses an output below a symbolic link.
+// noLinks rejects an output below a symbolic link.
 func noLinks(dir, path string) error {
 	for i, c := range path {
 		if c != '/' {
 			continue
 		}
 		if info, err := os.Lstat(filepath.Join(dir, path[:i])); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("output %q lies below the symbolic link %q", path, path[:i])
+			return fmt.Errorf("output %q is below the symbolic link %q", path, path[:i])
 		}
 	}
 	return nil
 }
 
-// found lists what the command left instead, for the message.
+// found lists what the command created instead, for the message.
 func found(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -98,5 +98,5 @@ func found(dir string) string {
 	if len(names) == 0 {
 		return "; its folder is empty"
 	}
-	return "; its folder holds " + strings.Join(names, ", ")
+	return "; its folder contains " + strings.Join(names, ", ")
 }

@@ -25,7 +25,7 @@ var curveType = cty.List(cty.Object(map[string]cty.Type{
 type point struct {
 	Seconds int64           `json:"seconds"`
 	Outcome grading.Outcome `json:"outcome"`
-	// Score is null without a score, and where it is not a finite number.
+	// Score is null if there is none or it is not finite.
 	Score *float64 `json:"score"`
 	Medal string   `json:"medal"`
 }

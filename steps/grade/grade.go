@@ -82,7 +82,7 @@ type gradeStep struct {
 	params     map[string]cty.Value
 	judge      grading.Judge
 	definition digest.ContentID
-	// conditions are those of all that is graded.
+	// conditions are the conditions of everything that is graded.
 	conditions []string
 }
 
@@ -160,8 +160,8 @@ func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, er
 	return dst, nil
 }
 
-// placeSubmission puts the submission into the work folder. Where there is
-// none, so is the path that it returns.
+// placeSubmission puts the submission into the work folder. If there is none,
+// nothing exists at the path that it returns.
 func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string, error) {
 	ref := g.args.Submission.Ref
 	dst := filepath.Join(env.WorkDir, "submission"+filepath.Ext(g.args.File))

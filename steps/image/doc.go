@@ -5,7 +5,7 @@
 //
 // A base (an OCI layout or archive, an image of a registry pinned by its digest,
 // a root file system in a tar, the output of another step, or nothing), then
-// files of this machine, texts and outputs of other steps, then commands that
+// files of this machine, text files and outputs of other steps, then commands that
 // are run in containers, one after the other, as root. The result is an OCI
 // archive, a blob. An agent block takes it: image = step.image.NAME.image.
 //
@@ -21,10 +21,10 @@
 // # What cannot get into it
 //
 // The kind is Untrusted: the engine refuses outputs that are private, such as
-// answers. Files of this machine are refused where they lie in the cache or in a
-// folder "private" of prepared data (DIR/ID/prepared/private). Commands see the
-// image, the network as far as the block says, and nothing else of the machine.
-// There are no secrets: what is in an image is in every copy of it.
+// answers. Files of this machine are refused where they are in the cache or in
+// a folder "private" of prepared data (DIR/ID/prepared/private). Commands see
+// the image, the network as far as the block says, and nothing else of the
+// machine. There are no secrets: what is in an image is in every copy of it.
 //
 // # The network of the commands
 //

@@ -112,7 +112,7 @@ func layers(t *testing.T, b *steptest.Bench, ref cache.Ref) (files []string) {
 		for {
 			f, err := layer.Next()
 			if err != nil {
-				break // the end, or a file that is no layer
+				break // the end, or a file that is not a layer
 			}
 			text, _ := io.ReadAll(layer)
 			if f.Typeflag == tar.TypeReg {

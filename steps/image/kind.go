@@ -88,7 +88,7 @@ type build struct {
 	args   arguments
 	deps   Deps
 	limits executor.Limits
-	// most is the most that the image may take.
+	// most is the largest allowed size of the image.
 	most int64
 	// policy is what commands may reach through the proxy; nil if nothing.
 	policy *proxy.Policy
@@ -113,7 +113,7 @@ func (b *build) checkBase() error {
 	case b.args.Base != nil && *b.args.Base == "":
 		return errors.New("base is empty; leave it out for an empty image")
 	case len(b.args.Run) > 0 && b.args.Base == nil && b.args.BaseContent == nil:
-		return errors.New("run needs a base that has programs, and there is none")
+		return errors.New("run needs a base image with programs; set base or base_content")
 	}
 	return nil
 }

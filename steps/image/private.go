@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// checkFile refuses a path that is, is in or holds a private folder: one of
-// Deps.Private, or the private half of prepared data. A path that is not there
-// is no mistake of this kind.
+// checkFile rejects a path that is, is in, or contains a private folder: one of
+// Deps.Private, or the private half of prepared data. A path that does not
+// exist is not rejected here.
 func (b *build) checkFile(name string) error {
 	real, err := resolved(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func (b *build) checkFile(name string) error {
 	})
 }
 
-// resolved returns the absolute path without links.
+// resolved returns the absolute path with links resolved.
 func resolved(name string) (string, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -45,7 +45,7 @@ func resolved(name string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// below reports whether path is dir or lies in it.
+// below reports whether path is dir or below it.
 func below(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -25,8 +25,8 @@ const logBytes = 64 << 20
 // proxyPort is where commands find the proxy, on their loopback interface.
 const proxyPort = 3128
 
-// Fingerprint implements step.Fingerprinter: what a path or a name stands for
-// is not in it. The recipe's own key has the contents.
+// Fingerprint implements step.Fingerprinter. A path or a name is not the
+// content behind it; the recipe's own key has the contents.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	r := image.Recipe{Files: b.files()}
 	if b.args.Base != nil {
@@ -40,7 +40,7 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// files are those of this machine and the texts, by their places.
+// files are the local files and the literal texts, by destination.
 func (b *build) files() []image.File {
 	var list []image.File
 	for _, place := range keys(b.args.Files) {
@@ -69,10 +69,10 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	made, err := builder.Build(ctx, r, env.Log)
 	if err != nil {
 		if errors.Is(err, image.ErrTooLarge) {
-			return nil, fmt.Errorf("%w; raise max_size if it is meant to be", err)
+			return nil, fmt.Errorf("%w; raise max_size if this is intended", err)
 		}
-		// A network that fails, or a daemon, may do better the next time; who
-		// wrote the step says so with a retry block.
+		// A failure of the network or the daemon may be temporary. The author of the
+		// step says so with a retry block.
 		return nil, step.Retryable(err, 0)
 	}
 	ref, err := store(ctx, env.Store, made.Path)
@@ -87,7 +87,7 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return cache.Outputs{"image": {Ref: ref}, "digest": {JSON: text}}, nil
 }
 
-// recipe places what other steps gave and says what to make.
+// recipe places the outputs of other steps and says what to build.
 func (b *build) recipe(ctx context.Context, env *step.Env) (image.Recipe, error) {
 	r := image.Recipe{
 		Files: b.files(), Commands: b.args.Run, Network: b.args.Network != nil && b.args.Network.Open,
@@ -124,10 +124,11 @@ func text(p *string) string {
 	return *p
 }
 
-// certificateVariables are where the usual programs look for certificates.
+// certificateVariables are the variables in which the usual programs look for
+// certificates.
 var certificateVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE"}
 
-// certificatesPath is below /dev, which is no part of an image.
+// certificatesPath is below /dev, which is not part of an image.
 const certificatesPath = "/dev/mleflow-certificates.crt"
 
 // equip gives a command its limits and its network.
@@ -176,7 +177,7 @@ func store(ctx context.Context, s cache.Store, dir string) (cache.Ref, error) {
 // errPrivate says that a file must not get into an image.
 var errPrivate = errors.New("it is or contains private files")
 
-// checkFiles refuses files of this machine that may hold answers.
+// checkFiles rejects files of this machine that may contain answers.
 func (b *build) checkFiles() error {
 	for _, place := range slices.Sorted(maps.Values(b.args.Files)) {
 		if place == "" {

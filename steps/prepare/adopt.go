@@ -15,12 +15,12 @@ import (
 )
 
 // descriptionFile is what the reference adds to the public files after
-// preparing; no preparation makes it.
+// preparation; no preparation makes it.
 const descriptionFile = "description.md"
 
-// adopt takes raw data that are no raw data but what the reference prepared: a
-// tree with the one entry "prepared" that holds "public" and "private". They
-// are taken as they are; the checksum step compares what is pinned.
+// adopt accepts data that the reference has prepared, instead of raw data: a
+// tree with the one entry "prepared", which contains "public" and "private".
+// They are used unchanged; the checksum step compares them with the pins.
 func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, bool, error) {
 	halves, err := preparedHalves(ctx, env.Store, p.raw.Ref)
 	if err != nil || halves == nil {
@@ -40,11 +40,12 @@ func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, 
 	}
 	pins := len(p.def.Checksums.Pinned())
 	files := public.Files + halves["private"].Files
-	env.Warn(fmt.Sprintf("adopted as prepared elsewhere: %d of %d files have a pin, the others are taken on trust", pins, max(files, int64(pins))))
+	env.Warn(fmt.Sprintf("adopted as prepared elsewhere: %d of %d files have a pin; the others cannot be checked", pins, max(files, int64(pins))))
 	return cache.Outputs{"public": {Ref: public}, "private": {Ref: halves["private"]}}, true, nil
 }
 
-// preparedHalves returns the two trees of prepared data, nil if it is none.
+// preparedHalves returns the two trees of prepared data, nil if it is something
+// else.
 func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[string]cache.Ref, error) {
 	top, err := few(ctx, store, raw, 1)
 	if err != nil || len(top) != 1 || top[0].Name != source.PreparedFolder || !top[0].IsDir() {
@@ -61,8 +62,8 @@ func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[
 	return map[string]cache.Ref{"private": private.Ref(), "public": public.Ref()}, nil
 }
 
-// few reads a directory that has at most so many entries; of a larger one it
-// reads one more.
+// few reads a directory with at most a given number of entries; of a larger one
+// it reads one more.
 func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list []tree.Entry, err error) {
 	r, err := tree.Open(ctx, store, ref)
 	if err != nil {
@@ -82,7 +83,7 @@ func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list 
 	return list, nil
 }
 
-// without returns a tree less the entry of a name.
+// without returns a tree without the entry of a name.
 func without(ctx context.Context, store cache.Store, ref cache.Ref, name string) (cache.Ref, error) {
 	entries, err := tree.Read(ctx, store, ref)
 	if err != nil {

@@ -49,7 +49,7 @@ type preparation struct {
 	def    *competitions.Definition
 	raw    *step.Artifact
 	params map[string]cty.Value
-	// definition is the digest of all that the definition contributes.
+	// definition is the digest of everything in the definition that matters here.
 	definition digest.ContentID
 }
 
@@ -130,8 +130,8 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	return out, nil
 }
 
-// explain returns the interruption where there was one: what it broke on its
-// way tells nothing.
+// explain returns the interruption, if there was one: the errors that it causes
+// mean nothing.
 func explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)

@@ -48,7 +48,7 @@ func (s *sink) add(path string, ref cache.Ref, executable bool) error {
 	return b.Add(rest, ref, executable)
 }
 
-// Folder implements prep.Sink. Both sides are there in any case.
+// Folder implements prep.Sink. Both sides always exist.
 func (s *sink) Folder(_ context.Context, path string) error {
 	if path == "public" || path == "private" {
 		return nil
@@ -71,7 +71,7 @@ func (s *sink) Create(ctx context.Context, path string) (prep.File, error) {
 	return &file{Ingest: in, sink: s, path: path}, nil
 }
 
-// Copy implements prep.Sink. A file of the raw tree is in the store already.
+// Copy implements prep.Sink. A file of the raw tree is already in the store.
 func (s *sink) Copy(ctx context.Context, path string, from prep.Source) error {
 	info, err := fs.Stat(from.FS, from.Name)
 	if err != nil {

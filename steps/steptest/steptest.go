@@ -1,5 +1,5 @@
-// Package steptest is a bench for the tests of step kinds: it decodes
-// arguments as the engine does and runs a step on a cache in memory.
+// Package steptest is a test bench for step kinds: it decodes arguments as the
+// engine does and runs a step on a cache in memory.
 package steptest
 
 import (
@@ -28,7 +28,7 @@ type Bench struct {
 	// Limits are the limits of the steps that run.
 	Limits step.Limits
 
-	// Phase, if it is set, is told the phases of the steps that run.
+	// Phase, if set, is called with the phases of the steps that run.
 	Phase func(step.Phase)
 
 	mu       sync.Mutex
@@ -42,8 +42,8 @@ func New(kind step.Kind) *Bench {
 }
 
 // Args returns the arguments that the engine would decode from a block with
-// these values: converted to the types of the schema, defaults filled in. A
-// nested block is an object.
+// these values: converted to the types of the schema, with defaults. A nested
+// block is an object.
 func (b *Bench) Args(t testing.TB, values map[string]cty.Value) step.Args {
 	t.Helper()
 	object := map[string]cty.Value{}
@@ -82,7 +82,7 @@ func conditionsOf(v cty.Value) (all []string) {
 	return all
 }
 
-// Under returns content as if it was obtained under conditions.
+// Under returns content as if it had been made under conditions.
 func Under(v cty.Value, conditions ...string) cty.Value {
 	a := *v.EncapsulatedValue().(*step.Artifact)
 	a.Conditions = conditions
@@ -147,7 +147,7 @@ func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[
 	return out, err
 }
 
-// env returns the world of an attempt in dir.
+// env returns the environment of an attempt in dir.
 func (b *Bench) env(dir string) *step.Env {
 	return &step.Env{
 		Address: "step." + b.Kind.Name + ".test", Attempt: 1, RunID: "test-run",
@@ -169,7 +169,7 @@ func (b *Bench) phase(p step.Phase) {
 	}
 }
 
-// check sees that a step gave exactly the outputs that its kind declares.
+// check checks that a step produced exactly the outputs that its kind declares.
 func (b *Bench) check(t testing.TB, out cache.Outputs) {
 	t.Helper()
 	for _, o := range b.Kind.Outputs {
@@ -182,7 +182,7 @@ func (b *Bench) check(t testing.TB, out cache.Outputs) {
 		}
 	}
 	if len(out) != len(b.Kind.Outputs) {
-		t.Errorf("the step gave %d outputs, its kind declares %d", len(out), len(b.Kind.Outputs))
+		t.Errorf("the step produced %d outputs, its kind declares %d", len(out), len(b.Kind.Outputs))
 	}
 }
 
@@ -235,7 +235,7 @@ func Artifact(ref cache.Ref) cty.Value {
 	return step.NewArtifact(&step.Artifact{From: "step.test.input", Output: "tree", Ref: ref})
 }
 
-// Blob stores a text and returns it as an argument.
+// Blob stores a string and returns it as an argument.
 func (b *Bench) Blob(t testing.TB, text string) cty.Value {
 	t.Helper()
 	ref, err := cache.PutBytes(t.Context(), b.Store, []byte(text))
@@ -271,8 +271,8 @@ func (b *Bench) treeRef(t testing.TB, files map[string]string) cache.Ref {
 	return ref
 }
 
-// Files reads a tree back, by path. Folders are there with a slash at the end,
-// when they are empty.
+// Files reads a tree back, by path. Empty folders are included, with a slash at
+// the end.
 func (b *Bench) Files(t testing.TB, ref cache.Ref) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -11,23 +11,23 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Describer gets descriptions of the reference outside of a pipeline, such as
-// for those who lay data out for its tools.
+// Describer gets the reference's descriptions outside a pipeline, for example
+// to lay out data for its tools.
 type Describer struct {
 	deps  Deps
 	asked *answers
 }
 
-// NewDescriber returns a describer that waits so long for a server.
+// NewDescriber returns a describer that waits this long for a server.
 func NewDescriber(deps Deps, patience time.Duration) *Describer {
 	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
 	return &Describer{deps, &answers{patience: patience}}
 }
 
-// Describe returns the reference's description of a competition, from where a
-// step of the kind would take it; nil if the competition has none. A text that
-// is not the pinned one is a step.ErrMismatch; any other error says that no
-// place has it.
+// Describe returns the reference's description of a competition, from the place
+// where a step of the kind would take it; nil if the competition has none. A
+// text that does not match its pin is a step.ErrMismatch; any other error says
+// that no place has it.
 func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *competitions.Definition) ([]byte, error) {
 	pins, err := d.deps.Repository.Texts(def, competitions.TaskReference)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *compet
 	}
 	t := &texts{def: def, task: competitions.TaskReference, pins: pins, deps: d.deps, asked: d.asked}
 	if _, ok := stored(ctx, store, pins.Description); !ok {
-		// Asked first, so that a server that is silent is not waited for again.
+		// Ask first, so that a silent server is not waited for again.
 		if _, _, err := t.ask(ctx, pins.Description); err != nil {
 			return nil, t.explain(err)
 		}
@@ -47,7 +47,7 @@ func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *compet
 	return cache.Get(ctx, store, ref.ID, maxText)
 }
 
-// explain names the ways to get a text that is missing.
+// explain lists the ways to get a missing text.
 func (t *texts) explain(err error) error {
 	var lack lacking
 	if lack.add(err) {

@@ -13,14 +13,14 @@ import (
 // missing says that no place has a text.
 type missing struct {
 	pin competitions.Pin
-	// failed are the places that could not be asked.
+	// failed are the places that could not be reached.
 	failed []error
 }
 
 // Error implements error.
 func (m *missing) Error() string { return "no place has " + m.pin.Name() }
 
-// Unwrap returns why places could not be asked.
+// Unwrap returns why places could not be reached.
 func (m *missing) Unwrap() []error { return m.failed }
 
 // lacking collects the texts that no place has.
@@ -36,7 +36,7 @@ func (l *lacking) add(err error) bool {
 	return true
 }
 
-// error is nil if nothing is missing. It names the ways to get what is.
+// error is nil if nothing is missing. It lists the ways to get what is.
 func (l lacking) error(t *texts) error {
 	if len(l) == 0 {
 		return nil
@@ -56,8 +56,7 @@ func (l lacking) error(t *texts) error {
 		strings.Join(names, " and "), t.task, t.def.ID, l.why(), layout, source.Redact(t.deps.Repository.Address(l[0].pin)))
 }
 
-// retryable marks an error as one that may pass by itself, if a place could not
-// be asked.
+// retryable marks an error as temporary if a place could not be reached.
 func (l lacking) retryable(err error) error {
 	for _, m := range l {
 		var temporary *source.TemporaryError
@@ -68,7 +67,7 @@ func (l lacking) retryable(err error) error {
 	return err
 }
 
-// why says what stood in the way, in brackets: it is the same for all texts.
+// why says in parentheses what went wrong: it is the same for all texts.
 func (l lacking) why() string {
 	for _, m := range l {
 		switch {

@@ -23,12 +23,12 @@ import (
 type place struct {
 	source source.Source
 	spec   source.Spec
-	// what names it for people, local says that it is on this machine.
+	// what is its name for people; local says that it is on this machine.
 	what  string
 	local bool
 }
 
-// places lists where a text is looked for, in this order.
+// places lists the places in the order in which they are tried.
 func (t *texts) places(pin competitions.Pin) (list []place) {
 	for _, base := range []struct{ kind, at string }{{"the folder", t.from}, {"the adopted folder", t.deps.Adopt}, {"the mirror", t.deps.Mirror}} {
 		if base.at == "" {
@@ -44,8 +44,8 @@ func (t *texts) places(pin competitions.Pin) (list []place) {
 	return t.add(list, place{what: source.Redact(at)}, "http", source.Spec{URL: at, SHA256: pin.SHA256})
 }
 
-// add adds a place of a kind of source; one that is not known, or that cannot
-// take the spec, is left out.
+// add adds a place of a kind of source, unless the kind is unknown or rejects
+// the spec.
 func (t *texts) add(list []place, p place, kind string, spec source.Spec) []place {
 	src, err := t.deps.Sources.Get(kind)
 	if err != nil || src.Check(spec) != nil {
@@ -55,8 +55,8 @@ func (t *texts) add(list []place, p place, kind string, spec source.Spec) []plac
 	return append(list, p)
 }
 
-// names are the paths that a text has below a folder or mirror: that of the
-// reference's repository, and for the description that of its data directory.
+// names are the paths that a text has below a folder or mirror: its path in the
+// reference's repository and, for the description, that in its data directory.
 func (t *texts) names(pin competitions.Pin) (names []string) {
 	if pin == t.pins.Description && t.task == competitions.TaskReference {
 		names = append(names, path.Join(t.def.ID, source.PreparedFolder, "public", "description.md"))
@@ -72,8 +72,8 @@ func (t *texts) Estimate() step.Estimate {
 	return step.Estimate{CacheBytes: 64 << 10, Files: 2, Known: true, Basis: "two texts"}
 }
 
-// Preflight implements step.Preflighter. A place that does not answer will not
-// do: nothing should run for hours before that is known.
+// Preflight implements step.Preflighter. A place that does not answer is a
+// failure: nothing should run for hours before that is known.
 func (t *texts) Preflight(ctx context.Context) (step.Preflight, error) {
 	p := step.Preflight{Subject: t.def.ID, Note: "the task's texts", Estimate: t.Estimate()}
 	if t.task == competitions.TaskOwn {
@@ -111,8 +111,9 @@ func (t *texts) ask(ctx context.Context, pin competitions.Pin) (place, source.Av
 	return place{}, source.Availability{}, &missing{pin, failed}
 }
 
-// answers remembers what places said: all competitions have the instructions in
-// common, and a server that does not answer is not asked again and again.
+// answers remembers the answers of places: all competitions share the
+// instructions, and a server that does not answer should not be asked
+// repeatedly.
 type answers struct {
 	mu     sync.Mutex
 	known  map[string]func() (source.Availability, error)
@@ -156,7 +157,7 @@ func (s *answers) ask(ctx context.Context, p place) (source.Availability, error)
 	return a, err
 }
 
-// server is what a place is asked of.
+// server is the part of a place that is asked.
 func (p place) server() string {
 	if u, err := url.Parse(p.spec.URL); err == nil && u.Host != "" {
 		return u.Host
@@ -164,7 +165,7 @@ func (p place) server() string {
 	return "this machine"
 }
 
-// inspect asks a place; what is on this machine is compared with the pin.
+// inspect asks a place; a file on this machine is compared with the pin.
 func (p place) inspect(ctx context.Context) (source.Availability, error) {
 	i, ok := p.source.(source.Inspector)
 	if !ok {
@@ -182,7 +183,7 @@ func (p place) inspect(ctx context.Context) (source.Availability, error) {
 	defer f.Close()
 	got, size, err := digest.Copy(io.Discard, io.LimitReader(f, maxText))
 	if err == nil && got.String() != p.spec.SHA256 {
-		err = fmt.Errorf("%w: %s has SHA-256 %s, want %s (%d bytes)", source.ErrMismatch, file, got, p.spec.SHA256, size)
+		err = fmt.Errorf("%w: %s has SHA-256 %s, expected %s (%d bytes)", source.ErrMismatch, file, got, p.spec.SHA256, size)
 	}
 	return a, err
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// OwnInstructions are our general instructions, a text/template: what differs
-// from attempt to attempt is filled in by the step agent-run.
+// OwnInstructions are our general instructions, a text/template that the step
+// agent-run fills in with what differs between attempts.
 //
 //go:embed instructions.txt
 var OwnInstructions string
 
-// Definitions gives the definition of a competition; a *competitions.Catalog
-// does.
+// Definitions returns the definition of a competition; a *competitions.Catalog
+// implements it.
 type Definitions interface {
 	Get(id string) (*competitions.Definition, error)
 }
@@ -35,9 +35,8 @@ type Deps struct {
 	Catalog Definitions
 	// Sources holds the kinds file, http and mirror.
 	Sources *source.Registry
-	// Adopt is a data directory or a checkout of the reference, or empty;
-	// Mirror the address of a mirror, or empty. Neither is in the key: the
-	// digests are.
+	// Adopt is a data directory or a checkout of the reference, or empty; Mirror
+	// the URL of a mirror, or empty. Neither is in the key: the digests are.
 	Adopt, Mirror string
 	// Repository is where the texts are; nil is that of the reference.
 	Repository *competitions.Repository
@@ -118,8 +117,8 @@ func (t *texts) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// Digests returns the digests of a task's texts, which are known without the
-// texts.
+// Digests returns the digests of a task's texts, which are known even if the
+// texts are not.
 func Digests(from *competitions.Repository, def *competitions.Definition, task competitions.Task) (description, instructions digest.ContentID, err error) {
 	if task == competitions.TaskOwn {
 		return digest.Of(def.OwnDescription()), digest.Of([]byte(OwnInstructions)), nil
@@ -157,7 +156,7 @@ func (t *texts) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return out, nil
 }
 
-// output is a text with the name of its output.
+// output is a text and the name of its output.
 type output struct {
 	name string
 	pin  competitions.Pin
@@ -179,7 +178,7 @@ func (t *texts) own(ctx context.Context, store cache.Store) (cache.Outputs, erro
 	return out, nil
 }
 
-// maxText bounds a text of the reference; the longest has 37 kB.
+// maxText limits the size of a text of the reference; the longest has 37 kB.
 const maxText = 16 << 20
 
 // fetch stores one text, from the first place that has it.
@@ -207,7 +206,7 @@ func (t *texts) fetch(ctx context.Context, env *step.Env, pin competitions.Pin) 
 	return cache.Ref{}, &missing{pin, failed}
 }
 
-// stored returns a text that the cache has already, whatever it came from.
+// stored returns a text that is already in the cache, wherever it came from.
 func stored(ctx context.Context, store cache.Store, pin competitions.Pin) (cache.Ref, bool) {
 	id, err := digest.ParseContentID(pin.SHA256)
 	if err != nil {
@@ -223,7 +222,7 @@ func stored(ctx context.Context, store cache.Store, pin competitions.Pin) (cache
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, source.ErrGone) }
 
-// mismatch says that a place has another text.
+// mismatch says that a place has a different text.
 func (t *texts) mismatch(pin competitions.Pin, p place, err error) error {
-	return step.Mismatch(fmt.Errorf("%s of %s, from %s, is not the pinned text of the reference: %w", pin.Name(), t.def.ID, p.what, err))
+	return step.Mismatch(fmt.Errorf("%s of %s, from %s, does not match the pinned text of the reference: %w", pin.Name(), t.def.ID, p.what, err))
 }

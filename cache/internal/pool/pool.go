@@ -1,7 +1,7 @@
 // Package pool does the arithmetic of reservations. Each piece of work has an
 // account, on which it reserves bytes and from which it draws what it uses.
-// Nil is the account of work that did not say whose it is. The pool refuses
-// nothing; limits are its users' matter.
+// Work that gives no account uses the account nil. The pool refuses nothing;
+// its users enforce the limits.
 package pool
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Pool holds the open reservations of one process.
 type Pool struct {
-	// Left is what is reserved and not drawn. It is only changed by the
-	// methods, and may be read, also by other processes, at any time.
+	// Left is what is reserved and not drawn. Only the methods change it. It may
+	// be read at any time, also by other processes.
 	Left *atomic.Int64
 
 	mu sync.Mutex
@@ -53,10 +53,10 @@ func (p *Pool) account(owner any) *account {
 	return nil
 }
 
-// Close ends a reservation of n bytes and returns how many of them are free
-// again. What was drawn counts as drawn for the reservation that ends, as far
-// as that can be, so that others of the owner are never left with less than
-// they may still need.
+// Close ends a reservation of n bytes and returns how many of them become free.
+// As far as possible, drawn bytes are charged to the reservation that ends, so
+// that the owner's other reservations never have less left than they may still
+// need.
 func (p *Pool) Close(owner any, n int64) (free int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *Pool) Draw(owner any, n int64) int64 {
 	return -p.move(owner, -n)
 }
 
-// Return puts back up to n drawn bytes and returns how many it took: none
-// when the reservation they were drawn from has ended.
+// Return puts back up to n drawn bytes and returns how many it took: none if
+// the reservation they came from has ended.
 func (p *Pool) Return(owner any, n int64) int64 {
 	if n == 0 {
 		return 0
@@ -89,7 +89,7 @@ func (p *Pool) Return(owner any, n int64) int64 {
 }
 
 // move adds up to n bytes to what is left in the accounts that the owner may
-// draw on: its own and that of nobody, or when it is nobody, all.
+// draw on: its own and nil, or, for nil, all of them.
 func (p *Pool) move(owner any, n int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,7 +51,7 @@ func TestPoolNeverRunsOut(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		p := Pool{Left: new(atomic.Int64)}
 		var open []*work
-		var balance int64 // reserved, neither drawn for good nor free again
+		var balance int64 // reserved, neither drawn permanently nor free again
 		for i := range 200 {
 			switch n := rng.IntN(10); {
 			case n == 0 || len(open) == 0:

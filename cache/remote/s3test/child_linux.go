@@ -2,7 +2,7 @@ package s3test
 
 import "syscall"
 
-// dieWithParent ends the server when the test is killed.
+// dieWithParent makes the server end when the test is killed.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

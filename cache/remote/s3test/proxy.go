@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong between client and server.
+// Fault is an error between client and server.
 type Fault string
 
 // The faults.
 const (
-	// ResetRequest ends the connection while the request is being read; the
+	// ResetRequest resets the connection while the request is being read; the
 	// server never sees it.
 	ResetRequest Fault = "reset request"
-	// LoseAnswer lets the server do the work and ends the connection.
+	// LoseAnswer lets the server do the work and closes the connection.
 	LoseAnswer Fault = "lose answer"
-	// LosePut is LoseAnswer for what is put and nothing else.
+	// LosePut is LoseAnswer for PUT requests only.
 	LosePut Fault = "lose put"
-	// ResetAnswer ends the connection at a random byte of the answer.
+	// ResetAnswer resets the connection at a random byte of the answer.
 	ResetAnswer Fault = "reset answer"
 	// Truncate ends the answer's body early, without a reset.
 	Truncate Fault = "truncate"
@@ -34,13 +34,13 @@ const (
 	// Busy answers 503 SlowDown, Internal 500.
 	Busy     Fault = "busy"
 	Internal Fault = "internal"
-	// Slow hands the answer out in small pieces.
+	// Slow sends the answer in small pieces.
 	Slow Fault = "slow"
-	// Stale answers a list with what it was when it was first asked for.
+	// Stale answers a list request with the first answer to it.
 	Stale Fault = "stale"
 )
 
-// Proxy stands before a server and makes faults.
+// Proxy is a proxy that injects faults.
 type Proxy struct {
 	// Addr is where it listens.
 	Addr   string
@@ -56,8 +56,8 @@ type Proxy struct {
 	lists  map[string][]byte
 }
 
-// StartProxy starts a proxy before the server at addr, which makes no faults
-// yet. The same seed makes the same choices in the same order.
+// StartProxy starts a proxy for the server at addr, without faults at first.
+// The same seed makes the same choices in the same order.
 func StartProxy(t testing.TB, addr string, seed uint64) *Proxy {
 	p := &Proxy{server: addr, rng: rand.New(rand.NewPCG(seed, 1)), counts: map[Fault]int{}, lists: map[string][]byte{}}
 	p.client.Transport = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
@@ -67,14 +67,14 @@ func StartProxy(t testing.TB, addr string, seed uint64) *Proxy {
 	return p
 }
 
-// Set makes faults happen to a share of the requests.
+// Set injects faults into a share of the requests.
 func (p *Proxy) Set(rate float64, faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rate, p.faults = rate, faults
 }
 
-// Counts returns how often each fault was made.
+// Counts returns how often each fault was injected.
 func (p *Proxy) Counts() map[Fault]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *Proxy) Counts() map[Fault]int {
 	return counts
 }
 
-// Made returns how many faults were made, of how many requests.
+// Made returns how many faults were injected, and into how many requests.
 func (p *Proxy) Made() (faults, requests int) {
 	for _, n := range p.Counts() {
 		faults += n
@@ -152,7 +152,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deliver(w, f, where, body)
 }
 
-// ask sends a request on as it is: its signature covers the host.
+// ask forwards a request unchanged, since its signature covers the host.
 func (p *Proxy) ask(r *http.Request) (*http.Response, []byte, error) {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
@@ -166,7 +166,8 @@ func (p *Proxy) ask(r *http.Request) (*http.Response, []byte, error) {
 	return answer, body, err
 }
 
-// list remembers the first answer to a question, and gives it when it is stale.
+// list remembers the first answer to a request, and returns it when it should
+// be stale.
 func (p *Proxy) list(r *http.Request, f Fault, body []byte) []byte {
 	q := r.URL.Query()
 	key := q.Get("prefix") + "\n" + q.Get("continuation-token")
@@ -216,8 +217,8 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, code, strings.ToLower(code))
 }
 
-// reset ends a connection with a TCP reset, before any answer unless what was
-// written has been flushed; hangUp does so with an ordinary end.
+// reset closes a connection with a TCP reset, before any answer unless it was
+// flushed. hangUp closes it normally.
 func reset(w http.ResponseWriter) { end(w, true) }
 
 func hangUp(w http.ResponseWriter) { end(w, false) }

@@ -70,8 +70,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Environ is the environment in which the server's credentials are found, and
-// no others.
+// Environ is the environment for the server's credentials only.
 func Environ() map[string]string {
 	return map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "", "AWS_REGION": region,
@@ -79,8 +78,8 @@ func Environ() map[string]string {
 	}
 }
 
-// Address returns the address of a prefix of the bucket on a server, or on a
-// proxy, that listens at addr.
+// Address returns the URL of a prefix of the bucket on a server, or a proxy,
+// that listens at addr.
 func Address(addr, prefix string) string {
 	q := url.Values{"endpoint": {"http://" + addr}, "use_path_style": {"true"}, "region": {region}}
 	return fmt.Sprintf("s3://bucket/%s?%s", prefix, q.Encode())
@@ -106,8 +105,8 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build returns the server's program, which is built when it is missing; tests
-// of several processes wait for one of them to do so.
+// build returns the server's program, and builds it if it does not exist. Tests
+// in several processes wait for one of them to build it.
 func build(t testing.TB) string {
 	t.Helper()
 	if program := os.Getenv("MLEFLOW_VERSITYGW"); program != "" {

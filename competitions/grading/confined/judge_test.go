@@ -200,7 +200,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// printer is an executor that prints a verdict in place of running anything.
+// printer is an executor that prints a verdict instead of running anything.
 type printer string
 
 func (p printer) Run(_ context.Context, spec executor.Spec, _ io.Writer) (executor.Exit, error) {
@@ -272,7 +272,7 @@ func TestLimits(t *testing.T) {
 		{"memory", "joined", truth, "id,y\n" + strings.Repeat("1,2\n", 4<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
 		{"memory for one field", "joined", truth, "id,y\n1," + strings.Repeat("x", 150<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
 		{"memory of the filled", "joined", truth, strings.Repeat("a,", 4000) + "b\n" + strings.Repeat("1"+strings.Repeat(",", 400)+"\n", 20_000), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
-		{"time", "slices", slow, slowest, "more than 2s of processor time", limits{4 << 30, 2 * time.Second}},
+		{"time", "slices", slow, slowest, "more than 2s of CPU time", limits{4 << 30, 2 * time.Second}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.limits)
@@ -311,7 +311,7 @@ func TestCostly(t *testing.T) {
 			b := newBench(t, limits{4 << 30, time.Second})
 			b.small = smallBytes
 			r, err := b.Grade(t.Context(), b.def(t, id), grading.Request{Submission: b.file(t, "s.csv", texts[1]), Answers: b.file(t, "a.csv", texts[0])})
-			if err != nil || r.Rule != "limit" || !strings.Contains(r.Reason, "more than 1s of processor time") {
+			if err != nil || r.Rule != "limit" || !strings.Contains(r.Reason, "more than 1s of CPU time") {
 				t.Errorf("got %v, %s", err, asJSON(t, r))
 			}
 		})
@@ -406,7 +406,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestNotTheSubmission: what is no fault of the submission is an error.
+// TestNotTheSubmission: what is not a fault of the submission is an error.
 func TestNotTheSubmission(t *testing.T) {
 	for _, tt := range []struct{ name, script, want string }{
 		{"killed", "echo x >> $0.started; kill -9 $$", "was killed"},

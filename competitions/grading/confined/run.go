@@ -63,9 +63,9 @@ func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
 	switch spent := state.UserTime() + state.SystemTime(); {
 	case state.ExitCode() == exitTime, killed && spent >= l.CPU:
-		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring it takes more than %v of processor time", l.CPU), Rule: "limit"}
+		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %v of CPU time", l.CPU), Rule: "limit"}
 	case outOfMemory(complaint):
-		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring it takes more than %d MiB of memory", l.Memory>>20), Rule: "limit"}
+		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %d MiB of memory", l.Memory>>20), Rule: "limit"}
 	case killed:
 		return errKilled
 	}

@@ -18,7 +18,7 @@ func Try(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// TryShared is Try for a lock that several may hold at a time.
+// TryShared is Try for a shared lock.
 func TryShared(f *os.File) (bool, error) {
 	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -27,11 +27,10 @@ func TryShared(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// LockShared takes a lock that several may hold at a time, waiting for as
-// long as it takes.
+// LockShared takes a shared lock, and waits for as long as necessary.
 func LockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
-// Unlock ends the lock.
+// Unlock releases the lock.
 func Unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
 
 func flock(f *os.File, how int) error {

@@ -1,5 +1,4 @@
-// Package parallel spreads independent work of equal kind over the
-// processors.
+// Package parallel distributes independent work over the processors.
 package parallel
 
 import (
@@ -8,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// chunk is how many calls a worker takes at a time: enough that taking costs
-// nothing, few enough that the workers end together.
+// chunk is how many calls a worker takes at a time: enough to make taking
+// cheap, few enough for the workers to finish at the same time.
 const chunk = 64
 
 // For calls do(0) … do(n-1), several at a time, and returns when all have
-// returned. Fewer than a chunk are called in place.
+// returned. Up to one chunk, it calls them in place.
 func For(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
 	if workers <= 1 {

@@ -3,7 +3,7 @@
 // business.
 //
 // Files has both files' bytes; WithSummary has the new bytes and a Summary of
-// the old ones, which is small enough to be kept beside a pin.
+// the old ones, which is small enough to be kept next to a pin.
 //
 // A table is a CSV, TSV, JSON lines or JSON file (an array of objects), by its
 // name. Its rows are counted from 1, without the header. Two cells are equal

@@ -94,7 +94,7 @@ func (a vectorArgs) size(v *float64) Size {
 	}
 }
 
-// classes are labels as texts in the order of the numbers.
+// classes are labels as strings in the order of the numbers.
 func classes(n, k int, skew bool) []string {
 	out := make([]string, n)
 	for i, label := range labels(n, k, skew) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// taxi returns a CSV of eight columns: two texts, five floats of which two
+// taxi returns a CSV of eight columns: two strings, five floats of which two
 // have all their digits, and an integer.
 func taxi(rows int) []byte {
 	r := rand.New(rand.NewPCG(1, 1))

@@ -105,7 +105,7 @@ func touch[T float64 | int64](c *Column, rows []int32, data func(*vector) []T) i
 	return int(sum)
 }
 
-// touchTexts fetches the places of the texts first and then the texts.
+// touchTexts fetches the places of the strings first and then the strings.
 func touchTexts(c *Column, rows []int32) (sum int) {
 	mask := int32(1)<<c.shift - 1
 	var first [warmRows]byte

@@ -30,7 +30,7 @@ func FromBools(name string, v, valid []bool) *Column {
 	return wrap(name, boolVector(packBits(v), packValid(valid), len(v)))
 }
 
-// FromTexts returns a Text column with copies of the texts; valid tells which
+// FromTexts returns a Text column with copies of the strings; valid tells which
 // cells are there, nil means all.
 func FromTexts(name string, v []string, valid []bool) *Column {
 	size := 0
@@ -150,7 +150,7 @@ func boolVector(bits, valid []byte, n int) *vector {
 	return &vector{kind: Bool, array: array.NewBooleanData(d), bits: bits, valid: valid}
 }
 
-// textVector returns a vector of texts that end at the given places of text.
+// textVector returns a vector of strings that end at the given places of text.
 func textVector(ends []int, text, valid []byte) *vector {
 	plain := true
 	for _, c := range []byte("\"\n,") {

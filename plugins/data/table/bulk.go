@@ -28,7 +28,7 @@ func intAsFloat(c *Column, i int) float64 {
 	return float64(v.ints[r])
 }
 
-// Texts returns all cells as Text does; the texts of a Text column share its
+// Texts returns all cells as Text does; the strings of a Text column share its
 // memory.
 func (c *Column) Texts() []string {
 	return bulk(c, Text, nil, "", (*Column).Text)

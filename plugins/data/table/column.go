@@ -9,7 +9,7 @@ import (
 
 // A Column is a named, immutable sequence of cells of one Kind.
 //
-// Its data lie in vectors of 1<<shift cells each, the last one shorter; row
+// Its data are in vectors of 1<<shift cells each, the last one shorter; row
 // numbers run through them all.
 type Column struct {
 	name  string
@@ -108,7 +108,7 @@ func (c *Column) MissingCount() int {
 	return count
 }
 
-// Int returns cell i as an integer: floats truncated, booleans 0 or 1, texts
+// Int returns cell i as an integer: floats truncated, booleans 0 or 1, strings
 // and missing cells 0.
 func (c *Column) Int(i int) int64 {
 	v, r := c.at(i)
@@ -118,7 +118,7 @@ func (c *Column) Int(i int) int64 {
 	return v.value(r).Int()
 }
 
-// Float returns cell i as a double: booleans 0 or 1, texts and missing cells
+// Float returns cell i as a double: booleans 0 or 1, strings and missing cells
 // NaN.
 func (c *Column) Float(i int) float64 {
 	v, r := c.at(i)
@@ -131,7 +131,7 @@ func (c *Column) Float(i int) float64 {
 // Bool reports whether cell i is true or a number other than zero.
 func (c *Column) Bool(i int) bool { return c.Value(i).Bool() }
 
-// Text returns cell i as WriteCSV writes it before quoting: texts as they
+// Text returns cell i as WriteCSV writes it before quoting: strings as they
 // are, without a copy, numbers and booleans as Python spells them, a missing
 // cell as nothing.
 func (c *Column) Text(i int) string {

@@ -15,7 +15,7 @@
 //
 // # Memory
 //
-// Column data lie in Apache Arrow arrays (text as 64-bit offsets and bytes).
+// Column data are in Apache Arrow arrays (text as 64-bit offsets and bytes).
 // Take, Slice, Select, Rename and With share them: a table made by Take costs
 // one 4-byte row number per row and nothing per column. Bulk accessors (Ints,
 // Floats, …) return the stored slice where the column is a plain view and a

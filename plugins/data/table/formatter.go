@@ -15,7 +15,7 @@ type formatter struct {
 	na      []byte    // what stands for a missing value, quoted where needed
 	float   floatFormat
 	odd     bool // numbers may need quotes
-	bare    bool // texts without quote, line feed and comma need none
+	bare    bool // strings without quote, line feed and comma need none
 }
 
 func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
@@ -68,7 +68,7 @@ func (f *formatter) endLine(b []byte, start, width int) []byte {
 	return append(b, '\n')
 }
 
-// appendText appends a text field.
+// appendText appends a string field.
 func (f *formatter) appendText(b, text []byte) []byte {
 	if f.o.Quoting == QuoteMinimal && !f.needsQuotes(text) {
 		return append(b, text...)

@@ -95,7 +95,7 @@ func (g *floatGuess) finish() *vector {
 	return floatVector(g.out)
 }
 
-// textGuess holds for columns in which some cell is no integer, some no
+// textGuess holds for columns in which some cell is not an integer, some no
 // number and some no boolean, if no integer too large comes before them.
 type textGuess struct {
 	r                      rules

@@ -155,7 +155,7 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// TestNoFile reads what is no regular file: a clear error, at once.
+// TestNoFile reads what is not a regular file: a clear error, at once.
 func TestNoFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -14,7 +14,7 @@ type cells interface {
 // rules are the settings that decide what a cell means.
 type rules struct {
 	fast   bool // pandas' fast float parser
-	keepNA bool // no text stands for a missing value
+	keepNA bool // no string stands for a missing value
 }
 
 func (r rules) missing(b []byte) bool { return !r.keepNA && isNA(b) }
@@ -27,7 +27,7 @@ func (r rules) float(b []byte) (f float64, whole, ok bool) {
 }
 
 // infer types a chunk's column as pandas' C parser does: it tries int64,
-// uint64, float64 and bool, and leaves texts otherwise.
+// uint64, float64 and bool, and leaves strings otherwise.
 func (r rules) infer(c cells) *vector {
 	v, res := r.tryInts(c)
 	if res == overflow {
@@ -262,7 +262,7 @@ func (b *boolBuilder) vector() *vector {
 	return boolVector(b.bits, b.valid, b.n)
 }
 
-// textBuilder collects texts, some of which may be missing.
+// textBuilder collects strings, some of which may be missing.
 type textBuilder struct {
 	text    []byte
 	ends    []int
@@ -278,7 +278,7 @@ func (b *textBuilder) add(r rules, cell []byte) {
 	b.ends = append(b.ends, len(b.text))
 }
 
-// vector returns the texts in memory of their exact size; the builder can be
+// vector returns the strings in memory of their exact size; the builder can be
 // reset and used again.
 func (b *textBuilder) vector() *vector {
 	var valid []byte

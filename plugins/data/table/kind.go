@@ -86,7 +86,8 @@ func (v Value) Int() int64 {
 	return 0
 }
 
-// Float returns the value as a double: booleans 0 or 1, texts and missing NaN.
+// Float returns the value as a double: booleans 0 or 1, strings and missing
+// NaN.
 func (v Value) Float() float64 {
 	switch v.kind {
 	case Int64:

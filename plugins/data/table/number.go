@@ -297,7 +297,7 @@ func parseBool(b []byte) (v, ok bool) {
 	return false, false
 }
 
-// isNA reports whether b is one of the texts pandas reads as missing.
+// isNA reports whether b is one of the strings pandas reads as missing.
 func isNA(b []byte) bool {
 	if len(b) == 0 {
 		return true

@@ -19,7 +19,7 @@ import (
 const parquetRows = 1 << 16
 
 // Parquet is an open Parquet file whose columns are numbers, booleans or
-// texts. It is safe for use by several goroutines at once.
+// strings. It is safe for use by several goroutines at once.
 type Parquet struct {
 	r       io.ReaderAt
 	size    int64

@@ -75,9 +75,9 @@ func (m *meter) add(c *chunk) error {
 
 // ReadCSV reads a table from r as pandas' C parser does: a column is typed
 // int64, uint64, float64 or bool if all its cells fit, text otherwise; the
-// texts pandas takes for missing are missing. Files of more than about 2^20
-// cells are typed chunk by chunk as pandas does (low_memory), so that a
-// column may come out Mixed.
+// strings pandas takes for missing are missing. Files of more than about 2^20
+// cells are typed chunk by chunk as pandas does (low_memory), so that a column
+// may come out Mixed.
 //
 // If the first record has more fields than the header, the leading fields of
 // all records become the table's Index. Shorter records are filled up with

@@ -14,9 +14,9 @@ type sortOptions struct {
 }
 
 // ArgSort returns the row numbers in the order of pandas sort_values on the
-// named columns: one column by numpy's quicksort, which is not stable,
-// several by a stable lexicographic sort. Missing values come last, texts are
-// ordered by code point.
+// named columns: one column by numpy's quicksort, which is not stable, several
+// by a stable lexicographic sort. Missing values come last, strings are ordered
+// by code point.
 func (t *Table) ArgSort(names ...string) ([]int, error) {
 	cols := make([]*Column, len(names))
 	for i, name := range names {
@@ -44,8 +44,8 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 // ArgSort returns the positions of the cells in order, missing ones last.
 // Without Stable, equal cells come in the order that the scalar introsort of
 // numpy.argsort leaves them in. (numpy sorts numbers by vector instructions
-// where the processor has them, with another order of equal numbers; texts
-// never.) A Mixed column of texts and numbers has no order.
+// where the processor has them, with another order of equal numbers; strings
+// never.) A Mixed column of strings and numbers has no order.
 func (c *Column) ArgSort(o sortOptions) ([]int, error) {
 	present, missing := make([]int32, 0, c.n), []int(nil)
 	for i := range c.n {
@@ -98,7 +98,7 @@ func pick[T any](at []int32, cell func(int) T) []T {
 	return out
 }
 
-// mixedArgSort sorts values that are all texts or all numbers.
+// mixedArgSort sorts values that are all strings or all numbers.
 func mixedArgSort(v []Value, stable bool) ([]int32, error) {
 	texts := 0
 	for _, x := range v {

@@ -47,7 +47,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// sortTable has texts in the order of v, missing where it is negative.
+// sortTable has strings in the order of v, missing where it is negative.
 func sortTable(t *testing.T, v, l []int64) *Table {
 	texts, valid := make([]string, len(v)), make([]bool, len(v))
 	for i, x := range v {

@@ -2,10 +2,10 @@ package table
 
 import "encoding/binary"
 
-// introsortTexts is introsort for strings. It compares integers in their
-// place, made of the bytes behind what all texts begin with, which takes the
-// same decisions as long as different texts have different numbers; where they
-// turn out not to, it starts again with the texts.
+// introsortTexts is introsort for strings. It compares integers in their place,
+// made of the bytes behind what all strings begin with, which takes the same
+// decisions as long as different strings have different numbers; where they
+// turn out not to, it starts again with the strings.
 func introsortTexts(v []string, order []int32) {
 	if len(v) < 1<<8 {
 		introsort(v, order)
@@ -30,7 +30,7 @@ func introsortTexts(v []string, order []int32) {
 	}
 }
 
-// commonPrefix returns the length of what all texts begin with.
+// commonPrefix returns the length of what all strings begin with.
 func commonPrefix(v []string) int {
 	n := len(v[0])
 	for _, text := range v[1:] {
@@ -57,7 +57,7 @@ func byteKey(text string) uint64 {
 }
 
 // hexKeys sets keys to the sixteen hexadecimal digits behind skip, if all
-// texts have so many: identifiers often are nothing else.
+// strings have so many: identifiers often are nothing else.
 func hexKeys(v []string, skip int, keys []uint64) bool {
 	for i, text := range v {
 		if len(text) < skip+16 {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestIntrosortTexts compares with the sort of the texts themselves, which
-// TestSort compares with numpy: equal texts must land in the same order too.
+// TestIntrosortTexts compares with the sort of the strings themselves, which
+// TestSort compares with numpy: equal strings must land in the same order too.
 func TestIntrosortTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, text := range map[string]func(i int) string{

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// ToNumeric returns a column of texts, or of texts and numbers, as the numbers
-// that pandas.to_numeric reads in them; other columns it returns as they are.
-// Texts are read by pandas' fast parser. Integers stay integers if all cells
-// are, unless some are negative and others beyond int64: such a column stays as
-// it is. A missing cell and the empty text are NaN. An error names the first
-// cell that pandas refuses: no number, or an integer that neither int64 nor
-// uint64 holds.
+// ToNumeric returns a column of strings, or of strings and numbers, as the
+// numbers that pandas.to_numeric reads in them; other columns it returns as
+// they are. Texts are read by pandas' fast parser. Integers stay integers if
+// all cells are, unless some are negative and others beyond int64: such a
+// column stays as it is. A missing cell and the empty text are NaN. An error
+// names the first cell that pandas refuses: no number, or an integer that
+// neither int64 nor uint64 holds.
 func (c *Column) ToNumeric() (*Column, error) {
 	if c.kind != Text && c.kind != Mixed {
 		return c, nil
@@ -41,7 +41,7 @@ func (c *Column) ToNumeric() (*Column, error) {
 type numericReader struct {
 	floats                    []float64
 	ints                      []uint64
-	fraction, large, negative bool // some cell is no integer, is beyond int64, is negative
+	fraction, large, negative bool // some cell is not an integer, is beyond int64, is negative
 }
 
 // add takes in cell i and says what is wrong with it, "" for nothing.

@@ -44,7 +44,7 @@ func drawCloze(lines Rows, share float64, o *randomOptions) (*table.Table, error
 	return table.New(table.FromInts("position", positions), table.FromTexts("line", texts, nil), table.FromInts("word", words))
 }
 
-// eachLine visits the lines of a file, or the cells of a column of texts.
+// eachLine visits the lines of a file, or the cells of a column of strings.
 func eachLine(lines Rows, visit func(line []byte) error) error {
 	switch r := lines.(type) {
 	case *Lines:

@@ -81,7 +81,7 @@ func jsonNames(data []byte, member, separator string) (string, error) {
 	if !ok || object.Kind() != pyjson.Object {
 		return "", fmt.Errorf("there is no object %q", member)
 	}
-	// A text of its own: one that shared memory would keep the whole file.
+	// A string of its own: one that shared memory would keep the whole file.
 	return strings.Clone(strings.Join(object.Names(), separator)), nil
 }
 

@@ -36,7 +36,7 @@ var archiveFilesVerb = Verb{
 	},
 }
 
-// unpackedFiles lists an archive that lies there as a folder of its name.
+// unpackedFiles lists an archive that is there as a folder of its name.
 func unpackedFiles(in *Input, name, pattern string) (*table.Table, error) {
 	paths, err := matching(in, path.Join(name, pattern), false)
 	if err != nil {

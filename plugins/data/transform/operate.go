@@ -28,11 +28,11 @@ const (
 	Or           Op = "||"
 )
 
-// Operate applies an operator cell by cell; at least one side is a column.
-// The result has the name of the first column. Integers stay integers under
-// + - * %, wrapping as numpy's do; / gives floats; % has the sign of the
-// divisor as in Python. A comparison with a missing cell is false, except !=;
-// a number and a text are never equal, and ordering them is an error.
+// Operate applies an operator cell by cell; at least one side is a column. The
+// result has the name of the first column. Integers stay integers under + - *
+// %, wrapping as numpy's do; / gives floats; % has the sign of the divisor as
+// in Python. A comparison with a missing cell is false, except !=; a number and
+// a string are never equal, and ordering them is an error.
 func Operate(op Op, a, b Operand) (*table.Column, error) {
 	n, name, err := operandShape(a, b)
 	if err != nil {
@@ -268,7 +268,7 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 	return table.FromValues(cond.Name(), out), nil
 }
 
-// Join concatenates texts and cells row by row, as a template such as
+// Join concatenates strings and cells row by row, as a template such as
 // "${a}_${b}" asks. A missing cell is an error.
 func Join(parts []Operand) (*table.Column, error) {
 	n, name, err := operandShape(parts...)

@@ -296,7 +296,7 @@ func (f *bsonFile) end(row int) int64 {
 }
 
 // windowed reads parts of a file, more than asked for where the next part is
-// likely to lie behind the last one.
+// likely to be behind the last one.
 type windowed struct {
 	from io.ReaderAt
 	size int64

@@ -41,7 +41,7 @@ func readLines(in *Input, path string, o *lineOptions) (*table.Column, error) {
 // allEnds turns the rarer line ends of str.splitlines into \n.
 var allEnds = strings.NewReplacer("\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// splitLines cuts a text at \n, \r\n and \r.
+// splitLines cuts a string at \n, \r\n and \r.
 func splitLines(s string) []string {
 	var out []string
 	for s != "" {

@@ -200,7 +200,7 @@ var sortVerb = Verb{
 }
 
 // stableOrder returns the order of values, smallest first: numbers before
-// texts, missing cells last, ties in their old order.
+// strings, missing cells last, ties in their old order.
 func stableOrder(v []table.Value) []int {
 	at := span(0, len(v))
 	slices.SortStableFunc(at, func(i, j int) int { return compareValues(v[i], v[j]) })

@@ -38,8 +38,8 @@ func mapText(o Operand, f func(string) (string, error)) (Operand, error) {
 	return Operand{Column: table.FromTexts(c.Name(), out, valid)}, nil
 }
 
-// testText applies a test to a text or to each text of a column; it does not
-// hold for missing cells.
+// testText applies a test to a string or to each string of a column; it does
+// not hold for missing cells.
 func testText(o Operand, f func(string) bool) (Operand, error) {
 	if o.Column == nil {
 		return Operand{Value: table.BoolValue(o.Value.Kind() == table.Text && f(o.Value.String()))}, nil

@@ -72,7 +72,7 @@ func twoClasses(c *table.Column) ([]bool, error) {
 }
 
 func notTwoClasses(c *table.Column) error {
-	return &Unscorable{Column: c.Name(), Reason: "the answers hold one class only, or more than two"}
+	return &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
 }
 
 // aucOf returns the area under the ROC curve by the trapezoid rule over the

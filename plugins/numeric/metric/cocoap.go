@@ -151,7 +151,7 @@ func (c coco) detections(in Input) (map[string][]cocoBox, error) {
 	for i, text := range texts {
 		v, bad := parseFloats(strings.Split(text, " "))
 		if bad != "" || len(v)%6 != 0 {
-			return nil, unscorable("column %q: row %d: not a list of groups of six numbers at single blanks", cells.Name(), i+1)
+			return nil, unscorable("column %q: row %d: expected groups of six numbers, separated by single spaces", cells.Name(), i+1)
 		}
 		for at := 0; at < len(v); at += 6 {
 			if math.IsNaN(v[at]) || math.IsInf(v[at], 0) {

@@ -9,7 +9,7 @@ import (
 )
 
 // finiteFloats returns the column as scikit-learn's check_array sees it: as
-// doubles, texts by Python's float(), no missing value and no infinity. No
+// doubles, strings by Python's float(), no missing value and no infinity. No
 // rows are refused as well.
 func finiteFloats(c *table.Column) ([]float64, error) {
 	v, err := anyFloats(c)

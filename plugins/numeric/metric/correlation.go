@@ -47,7 +47,7 @@ func scorePearson(in Input) (Score, error) {
 		}
 		for _, c := range []*table.Column{p.pred, p.truth} {
 			if isObject(c) {
-				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not a column of numbers"}
+				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not numeric"}
 			}
 		}
 		each[i] = pearsonOf(p.truth.Floats(), p.pred.Floats())

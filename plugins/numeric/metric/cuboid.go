@@ -60,7 +60,7 @@ func cuboids(cell string, row int) ([]cuboid, error) {
 	}
 	list := strings.Split(cell, " ")
 	if len(list)%9 != 0 {
-		return nil, unscorable("row %d: %d words are no multiple of 9", row+1, len(list))
+		return nil, unscorable("row %d: there are %d words, which is not a multiple of 9", row+1, len(list))
 	}
 	var out []cuboid
 	for at := 0; at < len(list); at += 9 {

@@ -67,7 +67,7 @@ func sortedKeys(m map[string]bool) []string {
 func detections(cell string, row int) ([]detection, error) {
 	list := words(cell)
 	if len(list)%6 != 0 {
-		return nil, unscorable("row %d: %d words are no multiple of 6", row+1, len(list))
+		return nil, unscorable("row %d: there are %d words, which is not a multiple of 6", row+1, len(list))
 	}
 	var out []detection
 	for at := 0; at < len(list); at += 6 {
@@ -170,7 +170,7 @@ func averagePrecision(hits []bool, scores []float64) (float64, error) {
 		}
 	}
 	if all {
-		return 0, unscorable("average precision is not defined without any miss")
+		return 0, unscorable("average precision is undefined: every detection is correct")
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	var precision, recall []float64

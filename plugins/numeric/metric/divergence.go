@@ -66,11 +66,11 @@ func checkDistribution(t *table.Table, id string) error {
 			continue
 		}
 		if !c.Kind().IsNumber() {
-			return &Unscorable{Column: c.Name(), Reason: "holds something else than numbers"}
+			return &Unscorable{Column: c.Name(), Reason: "is not numeric"}
 		}
 		for i, x := range c.Floats() {
 			if x < 0 || x > 1 {
-				return &Unscorable{Column: c.Name(), Reason: "holds a value outside 0 to 1"}
+				return &Unscorable{Column: c.Name(), Reason: "contains a value outside 0 to 1"}
 			}
 			if x == x {
 				sums[i] += x

@@ -112,7 +112,7 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	for _, name := range slices.Sorted(maps.Keys(truth)) {
 		t, p := truth[name], pred[name]
 		if len(t) != len(p) {
-			return Score{}, unscorable("column %q: %s has %d rows instead of %d", group, quote(name), len(p), len(t))
+			return Score{}, unscorable("column %q: %s has %d rows; expected %d", group, quote(name), len(p), len(t))
 		}
 		distances := make([]float64, len(t))
 		for i := range t {
@@ -135,7 +135,7 @@ func cmpErr(err error, text string) error {
 // are refused.
 func plainFloats(c *table.Column) ([]float64, error) {
 	if c.Len() > 0 && (c.Kind() == table.Text || c.Kind() == table.Mixed) {
-		return nil, &Unscorable{Column: c.Name(), Reason: "holds something else than numbers"}
+		return nil, &Unscorable{Column: c.Name(), Reason: "is not numeric"}
 	}
 	return c.Floats(), nil
 }

@@ -45,7 +45,7 @@ func scoreKappa(in Input, weight kappaWeight) (Score, error) {
 		return Score{}, err
 	}
 	if labels.count > maxLabels {
-		return Score{}, unscorable("%d different labels are more than %d", labels.count, maxLabels)
+		return Score{}, unscorable("there are %d different labels; at most %d are supported", labels.count, maxLabels)
 	}
 	a, b := placed(p.pred, p.truth, labels)
 	return Score{Value: kappaOf(a, b, labels.count, weight)}, nil

@@ -20,11 +20,11 @@ func scoreKendall(in Input) (Score, error) {
 	for i := range truth {
 		t, p := words(truth[i]), words(pred[i])
 		if len(t) != len(p) {
-			return Score{}, unscorable("row %d: there are %d words instead of %d", i+1, len(p), len(t))
+			return Score{}, unscorable("row %d: there are %d words; expected %d", i+1, len(p), len(t))
 		}
 		ranks, ok := placesOf(t, p)
 		if !ok {
-			return Score{}, unscorable("row %d: a word that must be there is missing", i+1)
+			return Score{}, unscorable("row %d: an expected word is missing", i+1)
 		}
 		inversions += inversionsOf(ranks)
 		pairs += len(t) * (len(t) - 1)

@@ -23,8 +23,8 @@ var targetNames = [...]string{"binary", "multiclass", "continuous", "unknown"}
 func (t targetType) String() string { return targetNames[t] }
 
 // typeOfTarget follows scikit-learn 1.5's type_of_target on a one-dimensional
-// array: an object column must begin with a text and hold texts only; floats
-// must be finite when one of them is not whole or beyond 64 bits.
+// array: an object column must begin with a string and hold strings only;
+// floats must be finite when one of them is not whole or beyond 64 bits.
 func typeOfTarget(c *table.Column) (targetType, error) {
 	if c.Len() == 0 {
 		return binaryTarget, nil
@@ -44,7 +44,7 @@ func typeOfTarget(c *table.Column) (targetType, error) {
 			return unknownTarget, nil
 		}
 		if c.Kind() == table.Mixed || c.MissingCount() > 0 {
-			return unknownTarget, &Unscorable{Column: c.Name(), Reason: "mixes texts with missing cells or numbers"}
+			return unknownTarget, &Unscorable{Column: c.Name(), Reason: "mixes strings with numbers or missing cells"}
 		}
 	}
 	if moreThanTwo(c) {
@@ -61,7 +61,7 @@ func typeOfFloats(c *table.Column) (targetType, error) {
 	}
 	switch {
 	case !finite:
-		return continuousTarget, &Unscorable{Column: c.Name(), Reason: "holds a missing or infinite value"}
+		return continuousTarget, &Unscorable{Column: c.Name(), Reason: "contains a missing or infinite value"}
 	case !whole:
 		return continuousTarget, nil
 	}
@@ -99,8 +99,8 @@ func threeDistinct[T comparable](v []T) bool {
 }
 
 // checkTargets follows scikit-learn 1.5's _check_targets: continuous and
-// unknown columns are refused, binary and multiclass ones go together, and
-// two binary ones must be of one kind, texts or numbers.
+// unknown columns are refused, binary and multiclass ones go together, and two
+// binary ones must be of one kind, strings or numbers.
 func checkTargets(truth, pred *table.Column) error {
 	t, err := typeOfTarget(truth)
 	if err != nil {
@@ -124,7 +124,7 @@ func checkTargets(truth, pred *table.Column) error {
 func isText(c *table.Column) bool { return c.Kind() == table.Text }
 
 func mixedLabels(c *table.Column) error {
-	return &Unscorable{Column: c.Name(), Reason: "texts and numbers cannot be compared as labels"}
+	return &Unscorable{Column: c.Name(), Reason: "strings and numbers cannot be compared as labels"}
 }
 
 // encode numbers the column's distinct values in ascending order from 0 and
@@ -143,14 +143,14 @@ type encoding struct {
 	count int
 }
 
-// encodeTogether numbers the distinct values of all columns in ascending
-// order: numbers and booleans by value, texts by code points. Columns of both
-// sorts and missing cells are refused.
+// encodeTogether numbers the distinct values of all columns in ascending order:
+// numbers and booleans by value, strings by code points. Columns of both sorts
+// and missing cells are refused.
 func encodeTogether(columns ...*table.Column) (encoding, error) {
 	ints, numbers, texts := true, true, true
 	for _, c := range columns {
 		if c.MissingCount() > 0 || c.Kind() == table.Mixed {
-			return encoding{}, &Unscorable{Column: c.Name(), Reason: "holds a missing or mixed label"}
+			return encoding{}, &Unscorable{Column: c.Name(), Reason: "contains missing labels or labels of different types"}
 		}
 		ints = ints && (c.Kind() == table.Int64 || c.Kind() == table.Bool)
 		numbers = numbers && !isText(c)

@@ -54,7 +54,7 @@ func (l laplaceScorer) score(in Input) (Score, error) {
 		}
 	}
 	if len(present) != len(rows) && len(present) != 1 {
-		return Score{}, unscorable("column %q: an id that is graded occurs twice", in.ID)
+		return Score{}, unscorable("column %q: a graded id occurs twice", in.ID)
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return strings.Compare(ids.Text(a), ids.Text(b)) })
 	return l.mean(in, ids, rows, graded)

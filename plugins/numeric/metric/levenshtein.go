@@ -47,11 +47,11 @@ func scoreSequenceErrorRate(in Input) (Score, error) {
 	for i := range truth {
 		t, bad := pythonInts(truth[i])
 		if bad != "" {
-			return Score{}, unscorable("the answers of row %d are no list of whole numbers", i+1)
+			return Score{}, unscorable("the answers of row %d are not a list of integers", i+1)
 		}
 		p, bad := pythonInts(pred[i])
 		if bad != "" {
-			return Score{}, unscorable("column %q: row %d: %s is not a whole number", in.Targets[0], i+1, quote(bad))
+			return Score{}, unscorable("column %q: row %d: %s is not an integer", in.Targets[0], i+1, quote(bad))
 		}
 		edits += levenshteinOf(hashes(t), hashes(p))
 		length += len(t)

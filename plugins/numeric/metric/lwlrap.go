@@ -35,7 +35,7 @@ func scoreLWLRAP(in Input) (Score, error) {
 		return Score{}, unscorable("there are no rows")
 	}
 	if allBool {
-		return Score{}, unscorable("truth values cannot be ranked")
+		return Score{}, unscorable("booleans cannot be ranked")
 	}
 	ints := integerScores(pairs)
 	sum, weight := 0.0, 0.0

@@ -56,7 +56,7 @@ func readRuns(text string) (starts, lengths []int, err error) {
 	for i, w := range words(text) {
 		n, bits, ok := pixelNumber(w)
 		if !ok {
-			return nil, nil, fmt.Errorf("%s is not a whole number", quote(w))
+			return nil, nil, fmt.Errorf("%s is not an integer", quote(w))
 		}
 		if n <= 0 {
 			return nil, nil, fmt.Errorf("%d is not positive", n)

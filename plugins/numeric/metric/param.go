@@ -28,7 +28,7 @@ type Param struct {
 	Kind    ParamKind
 	Doc     string
 	Default any      // nil: the parameter must be given
-	OneOf   []string // for texts: the values allowed, nil for any
+	OneOf   []string // for strings: the values allowed, nil for any
 }
 
 // Args are the values of a metric's parameters by name.

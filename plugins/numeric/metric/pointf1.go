@@ -56,11 +56,11 @@ func labelled(c *table.Column, row, n int) ([]labelledNumbers, error) {
 		return nil, nil
 	}
 	if v.Kind() != table.Text {
-		return nil, &Unscorable{Column: c.Name(), Reason: "holds something else than texts"}
+		return nil, &Unscorable{Column: c.Name(), Reason: "contains cells that are not strings"}
 	}
 	parts := strings.Split(v.String(), " ")
 	if len(parts)%(n+1) != 0 {
-		return nil, unscorable("column %q: row %d: the list has %d words, which is no multiple of %d", c.Name(), row+1, len(parts), n+1)
+		return nil, unscorable("column %q: row %d: the list has %d words, which is not a multiple of %d", c.Name(), row+1, len(parts), n+1)
 	}
 	var out []labelledNumbers
 	for at := 0; at < len(parts); at += n + 1 {

@@ -42,10 +42,10 @@ func scoreProbabilisticF1(in Input) (Score, error) {
 		}
 	}
 	if negative {
-		return Score{}, &Unscorable{Column: p.name, Reason: "holds negative values only"}
+		return Score{}, &Unscorable{Column: p.name, Reason: "contains only negative values"}
 	}
 	if positives == 0 {
-		return Score{}, unscorable("the answers hold no positives")
+		return Score{}, unscorable("the answers contain no positives")
 	}
 	precision, recall := right/(right+wrong), right/float64(positives)
 	if precision > 0 && recall > 0 {

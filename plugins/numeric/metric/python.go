@@ -188,9 +188,9 @@ func caseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
 }
 
-// PythonInt returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a Uint64:
-// floats are cut towards zero, texts are parsed. Ok is false for missing cells,
-// infinities, other texts and numbers beyond 64 bits.
+// PythonInt returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a
+// Uint64: floats are cut towards zero, strings are parsed. Ok is false for
+// missing cells, infinities, other strings and numbers beyond 64 bits.
 func PythonInt(v table.Value) (n table.Value, ok bool) {
 	switch v.Kind() {
 	case table.Text:

@@ -42,7 +42,7 @@ func scoreAnswerSpans(in Input) (Score, error) {
 		return Score{}, err
 	}
 	if in.Prediction.Len() != len(valid) {
-		return Score{}, unscorable("there are %d rows instead of %d", in.Prediction.Len(), len(valid))
+		return Score{}, unscorable("there are %d rows; expected %d", in.Prediction.Len(), len(valid))
 	}
 	ids, err := in.Prediction.Column(in.ID)
 	if err != nil {
@@ -62,7 +62,7 @@ func scoreAnswerSpans(in Input) (Score, error) {
 		seen[id] = true
 		prediction, ok := parseSpan(cells, i)
 		if !ok {
-			return Score{}, unscorable("column %q: row %d: %s is no answer", cells.Name(), i+1, quote(cells.Text(i)))
+			return Score{}, unscorable("column %q: row %d: %s is not a valid answer", cells.Name(), i+1, quote(cells.Text(i)))
 		}
 		if prediction == "" && len(answers) == 0 || answers[prediction] {
 			right++

@@ -43,7 +43,7 @@ func newMAE(a Args) (Scorer, error) {
 	return scorerFunc(func(in Input) (Score, error) {
 		s, err := plain.Score(in)
 		if err == nil && (math.IsInf(s.Value, 0) || math.IsNaN(s.Value)) {
-			err = unscorable("the mean of the differences is beyond all numbers and cannot be rounded")
+			err = unscorable("the mean of the differences overflows and cannot be rounded")
 		}
 		return Score{Value: math.RoundToEven(s.Value), Rounding: WholeNumber}, err
 	}), nil

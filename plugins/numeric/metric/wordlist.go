@@ -12,7 +12,7 @@ import (
 // column that reads as numbers is refused.
 func textCells(c *table.Column) ([]string, error) {
 	if c.Kind() != table.Text && c.Len() > 0 {
-		return nil, &Unscorable{Column: c.Name(), Reason: "holds something else than texts"}
+		return nil, &Unscorable{Column: c.Name(), Reason: "contains cells that are not strings"}
 	}
 	for i := range c.Len() {
 		if c.IsMissing(i) {
@@ -112,7 +112,7 @@ func scoreMultilabelF1(in Input) (Score, error) {
 		}
 	}
 	if len(known) < 2 {
-		return Score{}, unscorable("the answers hold fewer than two different labels")
+		return Score{}, unscorable("the answers contain fewer than two different labels")
 	}
 	hits, total := 0, 0
 	for i, cell := range truth {
@@ -160,7 +160,7 @@ func scoreJaccard(in Input, refuse bool) (Score, error) {
 			maps.Copy(all, b)
 		}
 		if len(a)+len(b) == 0 && refuse {
-			return Score{}, unscorable("row %d has no words, and none are expected: its index is not defined", i+1)
+			return Score{}, unscorable("row %d has no words and none are expected, so its index is undefined", i+1)
 		}
 		each[i] = jaccardOf(a, b)
 	}

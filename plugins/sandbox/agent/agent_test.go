@@ -48,8 +48,8 @@ func submission(t *testing.T, task Task) [][]string {
 }
 
 // rings is a competition that no line solves: which of three rings around the
-// origin a point lies in, with a text column that says a little and a column
-// of gaps.
+// origin a point is in, with a text column that says a little and a column of
+// gaps.
 type rings struct {
 	train, test strings.Builder
 	truth       []int

@@ -46,13 +46,13 @@ type Spec struct {
 	// before what Env or the image says of it.
 	Prepend map[string]string
 	// Dir is the working directory as the guest sees it. ImageDir says that the
-	// image's is taken instead where it lies below.
+	// image's is taken instead where it is below.
 	Dir      string
 	ImageDir bool
 	// Mounts are the folders and files of the host that the guest needs.
 	Mounts []Mount
-	// Stdin is the standard input; nil is empty. Stdout, when set, gets the
-	// standard output instead of the log.
+	// Stdin is the standard input; nil is empty. Stdout, if set, gets the standard
+	// output instead of the log.
 	Stdin  io.Reader
 	Stdout io.Writer
 	Limits Limits

@@ -9,7 +9,7 @@ import (
 )
 
 // Journal is a file of JSON lines of bounded size. It outlives the process:
-// opened again, it goes on where it ended. It may be used by several
+// opened again, it continues where it ended. It may be used by several
 // goroutines.
 type Journal struct {
 	// filter is applied to each line before it is written.

@@ -19,7 +19,7 @@
 //
 // # What a record proves
 //
-// That the agent's side sent it. The package lies in the agent's sandbox, and an
+// That the agent's side sent it. The package is in the agent's sandbox, and an
 // agent may bypass it, suppress its records or make some up. What keeps the
 // answers from an agent is that they are not there, not this package.
 package shim

@@ -29,7 +29,7 @@ type Competition struct {
 	LowerIsBetter bool   `json:"is_lower_better"`
 }
 
-// Task is what the package knows beside its code.
+// Task is what the package knows next to its code.
 type Task struct {
 	Competition Competition `json:"competition"`
 	// IDs are all competitions.

@@ -11,12 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Errors that callers tell apart with errors.Is.
+// Errors to compare with errors.Is.
 var (
-	// ErrUnsafe says that an archive would write where or what it must not.
+	// ErrUnsafe says that an archive would write outside its folder, or something
+	// that is not allowed.
 	ErrUnsafe = errors.New("unsafe archive")
-	// ErrFormat says that the bytes are not a whole archive of the format, or
-	// use a feature that is not supported.
+	// ErrFormat says that the bytes are not a complete archive of the format, or
+	// use an unsupported feature.
 	ErrFormat = errors.New("not a readable archive")
 )
 
@@ -32,7 +33,7 @@ const (
 	SevenZip Format = "7z"
 )
 
-// FormatOf returns the format that a file name says, or "".
+// FormatOf returns the format that a file name indicates, or "".
 func FormatOf(name string) Format {
 	lower := strings.ToLower(name)
 	for _, s := range []struct {
@@ -46,8 +47,8 @@ func FormatOf(name string) Format {
 	return ""
 }
 
-// Sniff returns the format that the first bytes of a file show, or "". A
-// plain tar shows only from byte 257 on.
+// Sniff returns the format that the first bytes of a file indicate, or "". A
+// plain tar can only be recognised from byte 257 on.
 func Sniff(head []byte) Format {
 	has := func(at int, magic string) bool {
 		return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
@@ -67,25 +68,25 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// Limits bound what an archive may hold.
+// Limits restrict what an archive may contain.
 type Limits struct {
 	// Entries is the largest number of entries.
 	Entries int
 	// Bytes is the largest total size of the unpacked files.
 	Bytes int64
-	// Ratio is how many times as large as the archive the unpacked files may
-	// be, once they take more than 64 MiB; 0 sets no limit.
+	// Ratio is how many times as large as the archive the unpacked files may be,
+	// once they exceed 64 MiB; 0 means no limit.
 	Ratio int64
-	// OneCase refuses names that differ in case only, for file systems that
-	// take them for one. Linux does not, and data sets have such names.
+	// OneCase rejects names that differ only in case, for file systems that do not
+	// distinguish them. Linux does, and some data sets contain such names.
 	OneCase bool
 }
 
-// ratioFree is up to which size unpacked files may be of any ratio.
+// ratioFree is the size up to which unpacked files may have any ratio.
 const ratioFree = 64 << 20
 
-// DefaultLimits admit every known data set: 50 million entries, 4 TiB, and a
-// ratio of 1,100, a little above what Deflate can reach (1,032).
+// DefaultLimits accept every known data set: 50 million entries, 4 TiB, and a
+// ratio of 1,100, slightly above what Deflate can reach (1,032).
 func DefaultLimits() Limits { return Limits{Entries: 50_000_000, Bytes: 4 << 40, Ratio: 1100} }
 
 // Entry is a file or folder of an archive.
@@ -93,7 +94,8 @@ type Entry struct {
 	// Name is clean, relative and slash-separated.
 	Name   string
 	Folder bool
-	// Size is the file's size as the archive says, -1 when it does not say.
+	// Size is the file's size according to the archive, or -1 if the archive does
+	// not say.
 	Size int64
 	// Executable says that the owner may execute the file.
 	Executable bool
@@ -105,9 +107,9 @@ type Source struct {
 	Size int64
 }
 
-// Walk calls visit for every entry in the order of the archive, with a reader
-// of the file's bytes, which is valid during the call only and need not be
-// read. All names are checked first where the format lists them ahead.
+// Walk calls visit for every entry in the order of the archive. The reader of
+// the file's bytes is valid only during the call and need not be read. If the
+// format lists its entries up front, all names are checked first.
 func Walk(ctx context.Context, src Source, format Format, limits Limits, visit func(Entry, io.Reader) error) error {
 	g := &guard{limits: limits, packed: src.Size, seen: map[string]bool{}}
 	var err error
@@ -119,7 +121,7 @@ func Walk(ctx context.Context, src Source, format Format, limits Limits, visit f
 	case SevenZip:
 		err = walkSevenZip(ctx, src, g, visit)
 	default:
-		return fmt.Errorf("read archive: %w: format %q is not known", ErrFormat, format)
+		return fmt.Errorf("read archive: %w: unknown format %q", ErrFormat, format)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s archive: %w", format, err)
@@ -130,18 +132,19 @@ func Walk(ctx context.Context, src Source, format Format, limits Limits, visit f
 // guard checks entries before they are used.
 type guard struct {
 	limits Limits
-	// packed is the size of the archive, 0 if it is not known.
+	// packed is the size of the archive, 0 if unknown.
 	packed int64
 	count  int
 	bytes  int64
-	// seen maps a name to whether it is a folder. Without it names may occur
-	// twice: whoever takes the entries refuses that.
+	// seen maps a name to whether it is a folder. If it is nil, names may occur
+	// twice; the consumer of the entries checks for that.
 	seen map[string]bool
 	// cases maps the digest of a name without case to that of the name.
 	cases map[uint64]uint64
 }
 
-// cleaner returns a guard that cleans names which another has checked.
+// cleaner returns a guard that only cleans names; another guard has checked
+// them.
 func cleaner() *guard {
 	return &guard{limits: Limits{Entries: math.MaxInt, Bytes: math.MaxInt64}}
 }
@@ -149,7 +152,7 @@ func cleaner() *guard {
 // admit checks an entry and cleans its name.
 func (g *guard) admit(e *Entry) error {
 	if g.count++; g.count > g.limits.Entries {
-		return fmt.Errorf("%w: with %q more than %d entries", ErrUnsafe, e.Name, g.limits.Entries)
+		return fmt.Errorf("%w: %q is beyond the limit of %d entries", ErrUnsafe, e.Name, g.limits.Entries)
 	}
 	if e.Folder {
 		e.Name = strings.TrimRight(e.Name, "/")
@@ -171,7 +174,7 @@ func (g *guard) admit(e *Entry) error {
 	return g.grow(e)
 }
 
-// place makes sure that a name is used once, and for one kind of thing.
+// place makes sure that a name is used only once, as a file or as a folder.
 func (g *guard) place(e *Entry) error {
 	if g.seen == nil {
 		return nil
@@ -183,7 +186,7 @@ func (g *guard) place(e *Entry) error {
 	for dir := parent(e.Name); dir != ""; dir = parent(dir) {
 		folder, ok := g.seen[dir]
 		if ok && !folder {
-			return fmt.Errorf("%w: %q is a file and a folder", ErrUnsafe, dir)
+			return fmt.Errorf("%w: %q is both a file and a folder", ErrUnsafe, dir)
 		}
 		if ok {
 			break
@@ -193,11 +196,12 @@ func (g *guard) place(e *Entry) error {
 	return nil
 }
 
-// caseSeed makes the digests of names differ from process to process.
+// caseSeed makes the digests of names differ between processes, so that no
+// archive can be made with collisions.
 var caseSeed = maphash.MakeSeed()
 
-// checkCase refuses a name, or one of its folders, that was there in another
-// case.
+// checkCase rejects a name if it, or one of its folders, occurred before in a
+// different case.
 func (g *guard) checkCase(name string) error {
 	if !g.limits.OneCase {
 		return nil
@@ -210,7 +214,7 @@ func (g *guard) checkCase(name string) error {
 		old, ok := g.cases[folded]
 		switch {
 		case ok && old != exact:
-			return fmt.Errorf("%w: name %q differs from another in case only, which this file system does not tell apart", ErrUnsafe, part)
+			return fmt.Errorf("%w: name %q differs from another only in case, which this file system does not distinguish", ErrUnsafe, part)
 		case ok:
 			return nil
 		}
@@ -225,11 +229,11 @@ func (g *guard) grow(e *Entry) error {
 		return nil
 	}
 	if g.bytes > g.limits.Bytes-e.Size {
-		return fmt.Errorf("%w: with %q more than %d bytes are unpacked", ErrUnsafe, e.Name, g.limits.Bytes)
+		return fmt.Errorf("%w: %q exceeds the limit of %d unpacked bytes", ErrUnsafe, e.Name, g.limits.Bytes)
 	}
 	g.bytes += e.Size
 	if g.limits.Ratio > 0 && g.packed > 0 && g.bytes > ratioFree && g.bytes/g.packed >= g.limits.Ratio {
-		return fmt.Errorf("%w: with %q more than %d bytes come out of %d, as in a bomb", ErrUnsafe, e.Name, g.bytes, g.packed)
+		return fmt.Errorf("%w: at %q, more than %d bytes are unpacked from %d, as in a zip bomb", ErrUnsafe, e.Name, g.bytes, g.packed)
 	}
 	return nil
 }
@@ -242,7 +246,7 @@ func parent(name string) string {
 	return name[:at]
 }
 
-// CheckName refuses a name that is not a plain relative path: see the package
+// CheckName rejects a name that is not a plain relative path; see the package
 // documentation.
 func CheckName(name string) error {
 	bad := func(why string) error { return fmt.Errorf("%w: name %q %s", ErrUnsafe, name, why) }
@@ -262,13 +266,13 @@ func CheckName(name string) error {
 	}
 	for _, c := range name {
 		if c < 0x20 || c == 0x7f {
-			return bad("holds a control character")
+			return bad("contains a control character")
 		}
 	}
 	for _, part := range strings.Split(name, "/") {
 		switch {
 		case part == "..":
-			return bad("leaves its folder")
+			return bad("leads out of its folder")
 		case part == "" || part == ".":
 			return bad("has an empty part")
 		case len(part) > 255:

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// deltaReader undoes the Delta filter, which 7-Zip puts before the compression
-// of sound: each byte is packed as its difference from the one distance before.
+// deltaReader undoes the Delta filter, which 7-Zip applies to sound before
+// compression: each byte is stored as its difference from the byte at a fixed
+// distance before it.
 type deltaReader struct {
 	r        io.Reader
 	last     [256]byte
@@ -36,15 +37,15 @@ func (d *deltaReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// branchReader undoes the x86 branch filter (BCJ), which py7zr puts before the
-// compression of anything: the targets of calls and jumps, absolute when
-// packed, are relative in the plain bytes.
+// branchReader undoes the x86 branch filter (BCJ), which py7zr applies to
+// everything before compression: targets of calls and jumps are absolute in the
+// packed bytes and relative in the plain ones.
 type branchReader struct {
 	r   io.Reader
 	err error
 	buf []byte
-	// The bytes from to ready are plain; those up to end are still to be
-	// looked at.
+	// The bytes up to ready are plain; those from there to end are still to be
+	// decoded.
 	from, ready, end int
 	branch           branchFilter
 }
@@ -63,7 +64,7 @@ func (b *branchReader) Read(p []byte) (int, error) {
 		case b.err == nil:
 			b.fill()
 		case b.err == io.EOF && b.ready < b.end:
-			b.ready = b.end // what is shorter than a branch is plain
+			b.ready = b.end // anything shorter than a branch is plain
 		default:
 			return 0, b.err
 		}
@@ -85,9 +86,9 @@ func (b *branchReader) fill() {
 const branchBytes = 5
 
 // branchFilter is the state of the x86 filter between two calls of decode. A
-// target is changed only where its high byte is 0 or 255 and the opcodes among
-// the four bytes before, of which recent has a bit each, rule out that it
-// stands inside another branch.
+// target is only changed if its high byte is 0 or 255 and the opcodes among the
+// four bytes before it, each with a bit in recent, show that it is not inside
+// another branch.
 type branchFilter struct {
 	at     uint32 // the position of the next byte
 	last   uint32 // the position of the last opcode
@@ -95,8 +96,8 @@ type branchFilter struct {
 	recent uint32
 }
 
-// maskBytes tells for each pattern of recent opcodes how many high bytes of
-// the target are not its own; -1 where the target is left alone.
+// maskBytes has, for each pattern of recent opcodes, how many high bytes of the
+// target belong to another branch; -1 if the target is left alone.
 var maskBytes = [8]int{0, 1, 2, -1, 3, -1, -1, -1}
 
 // decode changes data in place and returns how many bytes are final.
@@ -125,7 +126,7 @@ func (f *branchFilter) decode(data []byte) int {
 	return i
 }
 
-// age shifts the recent opcodes by the bytes since the last one.
+// age shifts the recent opcodes by the number of bytes since the last one.
 func (f *branchFilter) age(here uint32) {
 	since := here - f.last
 	if !f.any || since > branchBytes {

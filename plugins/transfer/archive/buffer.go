@@ -15,8 +15,8 @@ var spanBuffers = sync.Pool{New: func() any { b := make([]byte, spanBytes); retu
 // pipeBuffers hold a piece of a large one.
 var pipeBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-// pipe copies with reading and writing at the same time, as each takes a
-// processor: one decompresses, the other hashes and writes.
+// pipe copies while reading and writing in parallel, since both are CPU-bound:
+// one side decompresses, the other hashes and writes.
 func pipe(ctx context.Context, w io.Writer, r io.Reader) error {
 	type piece struct {
 		buf *[256 << 10]byte
@@ -61,7 +61,7 @@ func pipe(ctx context.Context, w io.Writer, r io.Reader) error {
 	return failed
 }
 
-// bitmap is a growing set of small numbers.
+// bitmap is a growing set of small integers.
 type bitmap []uint64
 
 func (b bitmap) has(i int64) bool { return i/64 < int64(len(b)) && b[i/64]>>(i%64)&1 != 0 }

@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// checkedReader reads one file's bytes and checks their length and checksum:
-// io.EOF comes only after both were right.
+// checkedReader reads one file's bytes and checks their length and checksum. It
+// returns io.EOF only if both are right.
 type checkedReader struct {
 	r    io.Reader
 	name string
 	left int64
 	want szStream
 	sum  hash.Hash32
-	// end says that r must end there too.
+	// end says that r must end there as well.
 	end bool
 }
 
@@ -37,7 +37,7 @@ func (c *checkedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish returns io.EOF if everything was right.
+// finish returns io.EOF if everything is right.
 func (c *checkedReader) finish() error {
 	if c.want.hasCRC && c.sum.Sum32() != c.want.crc {
 		return fmt.Errorf("%w: %q: wrong checksum", ErrFormat, c.name)

@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Archives may hold a file by the thousand, each compressed by itself. What a
-// decoder needs to begin is therefore lent to it, and given back by the
-// function that comes with its reader, after which that must not be read.
+// An archive may contain thousands of separately compressed files, so decoders
+// and their buffers are pooled. The function that comes with a reader returns
+// them to the pool; after that, the reader must not be used.
 
 var bufferedReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 
@@ -38,7 +38,8 @@ func openDeflate(packed io.Reader) (io.Reader, func(), error) {
 	return r, func() { inflaters.Put(r) }, nil
 }
 
-// zstdOptions keep a decoder from starting goroutines, which a pool would lose.
+// zstdOptions prevent a decoder from starting goroutines, which would leak when
+// the pool drops it.
 var zstdOptions = []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDictionary), zstd.WithDecoderLowmem(true)}
 
 var zstdDecoders sync.Pool
@@ -61,14 +62,14 @@ func openZstd(packed io.Reader) (io.Reader, func(), error) {
 	}, nil
 }
 
-// bzip2Unit is what the sizes of bzip2's blocks are multiples of.
+// bzip2Unit divides all block sizes of bzip2.
 const bzip2Unit = 100_000
 
-// openBzip2 returns the plain bytes, of which there are to be size. A stream
-// says how long its blocks may be, which is 900,000 bytes however short the
-// file, and the decoder takes four times that. So one that cannot be as long is
-// read as one of shorter blocks. A block is at most a fourth longer than its
-// plain bytes: four equal ones are followed by how many more there are.
+// openBzip2 returns the plain bytes, size in number. A stream declares the size
+// of its blocks, usually 900,000 bytes however short the file, and the decoder
+// allocates four times that. So a stream that is too short for such a block is
+// read with smaller blocks. A block is at most a fourth longer than its plain
+// bytes, because four equal bytes are followed by a count of further ones.
 func openBzip2(packed io.Reader, size int64) io.Reader {
 	r := bufio.NewReaderSize(packed, 4096)
 	if head, _ := r.Peek(4); len(head) == 4 && head[3] >= '1' && head[3] <= '9' && size >= 0 {
@@ -78,7 +79,7 @@ func openBzip2(packed io.Reader, size int64) io.Reader {
 	return bzip2.NewReader(r)
 }
 
-// openZipMethod returns the plain bytes of packed ones.
+// openZipMethod decompresses bytes packed with a method of zip.
 func openZipMethod(h *zipHeader, packed io.Reader) (r io.Reader, done func(), err error) {
 	done = func() {}
 	switch h.method {

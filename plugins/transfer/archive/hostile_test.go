@@ -53,7 +53,7 @@ func TestBombs(t *testing.T) {
 }
 
 // TestLinksAreNotMade looks that a refused link is not there, and that nothing
-// lies beside the folder.
+// lies next to the folder.
 func TestLinksAreNotMade(t *testing.T) {
 	for name, data := range map[string][]byte{"zip": zipLink(t), "tar": tarLink(t, tar.TypeSymlink), "tar, hard": tarLink(t, tar.TypeLink)} {
 		dir := t.TempDir()

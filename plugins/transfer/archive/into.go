@@ -13,37 +13,38 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// Sink takes the entries of an archive, as a tree.Builder does. It is called
-// by one goroutine at a time, in no order. That a name is taken already is the
-// sink's to refuse.
+// Sink receives the entries of an archive, as a tree.Builder does. It is called
+// by one goroutine at a time, in no particular order. It must reject names that
+// are already taken.
 type Sink interface {
 	Add(path string, ref cache.Ref, executable bool) error
 	AddDir(path string) error
 }
 
-// IntoOptions say how Into unpacks.
+// IntoOptions configure Into.
 type IntoOptions struct {
 	Limits Limits
-	// Key names the archive's content. With it the work is journaled in the
-	// store, and a later Into of the same key and archive does not unpack
-	// again what is in the store already. Without it nothing is remembered.
+	// Key identifies the archive's content. With a key, progress is recorded in a
+	// journal in the store, and a later Into with the same key and archive skips
+	// entries that are already in the store. Without it, nothing is remembered.
 	Key string
-	// Nested says which entries are archives to be unpacked too. Such an
-	// entry becomes a folder of its name. Archives inside of it stay files.
+	// Nested reports which entries are archives to unpack as well. Such an entry
+	// becomes a folder of the same name. Archives inside it stay files.
 	Nested func(name string) bool
-	// Workers is the number of entries unpacked at once; 0 is one a processor.
+	// Workers is the number of entries unpacked at once; 0 means one per
+	// processor.
 	Workers int
-	// Progress, when set, is told the files and bytes so far, by one
+	// Progress, if set, is called with the files and bytes so far, by one
 	// goroutine at a time.
 	Progress func(files, bytes int64)
-	// Resumed, when set, is told before work begins how many entries an
-	// earlier process has stored, unless there are none.
+	// Resumed, if set, is called before work begins with the number of entries
+	// that an earlier process has stored, unless that is 0.
 	Resumed func(entries int64)
 }
 
 // Unpacked is an archive whose entries are in a store.
 type Unpacked struct {
-	// Files and Bytes are what the archive holds, nested archives included.
+	// Files and Bytes count the archive's content, including nested archives.
 	Files, Bytes int64
 	// Continued is how many of its entries an earlier process had stored.
 	Continued int64
@@ -51,24 +52,23 @@ type Unpacked struct {
 	journal *journal
 }
 
-// Drop ends the work and forgets its journal, when the entries have got to
-// where they stay.
+// Drop ends the work and deletes its journal, once the entries are in their
+// final place.
 func (u *Unpacked) Drop() error { return u.journal.drop() }
 
 // Close ends the work and keeps its journal.
 func (u *Unpacked) Close() error { return u.journal.close() }
 
-// smallEntry is up to which size an entry is unpacked in memory.
+// smallEntry is the size up to which an entry is unpacked in memory.
 const smallEntry = 1 << 20
 
-// Into unpacks an archive into a store, several entries at once, and gives
-// them to a sink. What it has in memory depends neither on the number of
-// entries nor on their sizes. Names, limits and the structure of the archive
-// are checked before anything is stored where the format lists its entries
-// ahead; names that occur twice are left to the sink.
+// Into unpacks an archive into a store, several entries at once, and passes
+// them to a sink. Its memory depends neither on the number of entries nor on
+// their sizes. If the format lists its entries up front, names, limits and the
+// structure of the archive are checked before anything is stored. Duplicate
+// names are left to the sink.
 //
-// When it fails, the entries that were stored are of no tree, and the journal
-// is kept.
+// If it fails, the stored entries belong to no tree, and the journal is kept.
 func Into(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*Unpacked, error) {
 	u, err := newUnpacker(ctx, store, src, format, sink, o)
 	if err != nil {
@@ -82,7 +82,7 @@ func Into(ctx context.Context, store cache.Building, src Source, format Format, 
 	case SevenZip:
 		err = u.sevenZip()
 	default:
-		err = fmt.Errorf("%w: format %q is not known", ErrFormat, format)
+		err = fmt.Errorf("%w: unknown format %q", ErrFormat, format)
 	}
 	if err = u.end(err); err != nil {
 		return nil, fmt.Errorf("unpack %s archive: %w", format, errors.Join(err, u.journal.close()))
@@ -105,8 +105,8 @@ type unpacker struct {
 	journal *journal
 	// done are the entries that an earlier process stored.
 	done bitmap
-	// nesting lets one nested archive be unpacked at a time, so that memory
-	// stays bounded.
+	// nesting allows only one nested archive at a time to be unpacked, which
+	// limits the memory.
 	nesting sync.Mutex
 
 	mu                      sync.Mutex
@@ -142,8 +142,7 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, format F
 	return u, nil
 }
 
-// work does tasks until there are no more. After a failure it only takes them
-// away.
+// work runs tasks until there are no more. After a failure it only drains them.
 func (u *unpacker) work() {
 	for task := range u.tasks {
 		if u.ctx.Err() != nil {
@@ -162,7 +161,7 @@ func (u *unpacker) fail(err error) {
 	}
 }
 
-// do hands a task to the workers, and waits until one takes it.
+// do passes a task to the workers, and waits until one takes it.
 func (u *unpacker) do(task func() error) error {
 	select {
 	case u.tasks <- task:
@@ -186,7 +185,7 @@ func (u *unpacker) end(err error) error {
 	return nil
 }
 
-// restore takes an entry over from an earlier process, if it is still in the
+// restore takes over an entry from an earlier process if it is still in the
 // store.
 func (u *unpacker) restore(f finished) error {
 	if u.done.has(f.index) || !u.holds(f.ref) {
@@ -211,7 +210,7 @@ func (u *unpacker) holds(ref cache.Ref) bool {
 	}) == nil
 }
 
-// finish gives an entry that is in the store to the sink and the journal.
+// finish adds an entry that is in the store to the sink and the journal.
 func (u *unpacker) finish(f finished) error {
 	u.mu.Lock()
 	err := u.add(f)
@@ -222,7 +221,7 @@ func (u *unpacker) finish(f finished) error {
 	return u.journal.write(f)
 }
 
-// add gives an entry to the sink. The caller holds the lock.
+// add adds an entry to the sink. The caller holds the lock.
 func (u *unpacker) add(f finished) error {
 	if err := u.sink.Add(f.name, f.ref, f.executable); err != nil {
 		return err
@@ -235,7 +234,7 @@ func (u *unpacker) add(f finished) error {
 	return nil
 }
 
-// folder gives a folder to the sink.
+// folder adds a folder to the sink.
 func (u *unpacker) folder(name string) error {
 	if name == "." {
 		return nil
@@ -245,7 +244,7 @@ func (u *unpacker) folder(name string) error {
 	return u.sink.AddDir(name)
 }
 
-// nested reports whether an entry is an archive to be unpacked too.
+// nested reports whether an entry is an archive to unpack as well.
 func (u *unpacker) nested(name string) bool { return u.o.Nested != nil && u.o.Nested(name) }
 
 // putBytes stores an entry that is in memory.

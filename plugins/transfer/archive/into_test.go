@@ -157,7 +157,7 @@ func TestIntoGoesOn(t *testing.T) {
 
 var errBroken = errors.New("broken disk")
 
-// failing gives a number of bytes and then an error; what lies behind from is
+// failing gives a number of bytes and then an error; what is behind from is
 // always there.
 type failing struct {
 	io.ReaderAt

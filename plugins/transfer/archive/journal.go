@@ -25,16 +25,16 @@ type journal struct {
 	in cache.Ingest
 
 	mu      sync.Mutex
-	idle    sync.Cond // when nobody writes
+	idle    sync.Cond // while nobody writes
 	waiting []byte    // lines for the next write
 	spare   []byte
 	working bool
-	// lines were given to write, of which written are in the ingest.
+	// lines counts the lines passed to write; written of them are in the ingest.
 	lines, written int64
 	err            error
 }
 
-// openJournal opens the journal of a key; "" gives none.
+// openJournal opens the journal of a key; with "" there is none.
 func openJournal(ctx context.Context, store cache.Store, key string) (*journal, error) {
 	if key == "" {
 		return &journal{}, nil
@@ -56,7 +56,7 @@ type finished struct {
 	executable bool
 }
 
-// read gives the lines that earlier processes wrote to visit.
+// read passes the lines of earlier processes to visit.
 func (j *journal) read(visit func(finished) error) error {
 	if j.in == nil || j.in.Offset() == 0 {
 		return nil
@@ -67,12 +67,12 @@ func (j *journal) read(visit func(finished) error) error {
 		switch {
 		case err == io.EOF:
 			if len(line) > 0 {
-				// What was torn must not become part of the next line.
+				// A line feed separates the next line from a torn one.
 				j.waiting = append(j.waiting, '\n')
 			}
 			return nil
 		case err == bufio.ErrBufferFull:
-			continue // no line of ours
+			continue // not one of our lines
 		case err != nil:
 			return fmt.Errorf("read journal: %w", err)
 		}
@@ -136,8 +136,8 @@ func (f *finished) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// write adds a line, which is in the ingest when it returns. Lines that come
-// while another goroutine writes go together in the next write.
+// write adds a line, which is in the ingest when it returns. Lines that arrive
+// while another goroutine writes are combined in the next write.
 func (j *journal) write(f finished) error {
 	if j.in == nil {
 		return nil
@@ -156,7 +156,8 @@ func (j *journal) write(f finished) error {
 	return j.err
 }
 
-// flush writes what waits. The caller holds the lock, which is free meanwhile.
+// flush writes the waiting lines. The caller holds the lock, which is released
+// during the write.
 func (j *journal) flush() {
 	lines, upTo := j.waiting, j.lines
 	j.waiting, j.working = j.spare[:0], true
@@ -179,7 +180,7 @@ func (j *journal) close() error {
 	return j.in.Close()
 }
 
-// drop forgets the journal.
+// drop deletes the journal.
 func (j *journal) drop() error {
 	if j.in == nil {
 		return nil

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// maxDictionary bounds the memory of one LZMA stream; 7-Zip's largest preset
-// asks for 1.5 GiB in its newest versions, data sets use 64 MiB at most.
+// maxDictionary limits the memory of one LZMA stream. The largest preset of the
+// newest 7-Zip versions needs 1.5 GiB; data sets use 64 MiB at most.
 const maxDictionary = 1536 << 20
 
-var errLZMA = errors.New("broken LZMA data")
+var errLZMA = errors.New("invalid LZMA data")
 
 // window is the dictionary of an LZMA stream: the last bytes written, which
 // matches copy from, and which the reader takes.
@@ -68,7 +68,7 @@ func (w *window) has(distance uint32) bool {
 	return int64(distance) < w.total && int64(distance) < int64(w.size)
 }
 
-// copy repeats n bytes from distance+1 back; n is at most space.
+// copy repeats n bytes from distance+1 back; n must not exceed space.
 func (w *window) copy(distance uint32, n int) {
 	from := w.pos - int(distance) - 1
 	if from < 0 {
@@ -84,8 +84,8 @@ func (w *window) copy(distance uint32, n int) {
 	}
 }
 
-// take moves written bytes to p. When all are taken and the buffer is full it
-// starts again at its beginning.
+// take moves written bytes to p. When all are taken and the buffer is full, it
+// starts again at the beginning of the buffer.
 func (w *window) take(p []byte) int {
 	n := copy(p, w.buf[w.read:w.pos])
 	w.read += n
@@ -137,12 +137,12 @@ type lzmaState struct {
 	lc, lp, pb uint
 	state      uint32
 	rep        [4]uint32
-	// pending is what is left of a match that did not fit the window.
+	// pending is the rest of a match that did not fit in the window.
 	pending int
 	ended   bool
 }
 
-// setProps takes the properties byte: lc, lp and pb.
+// setProps parses the properties byte: lc, lp and pb.
 func (s *lzmaState) setProps(b byte) error {
 	if b >= 9*5*5 {
 		return errLZMA
@@ -185,7 +185,7 @@ func fillProbs(p []uint16) {
 	}
 }
 
-// decode writes up to n bytes to the window, stopping when it is full.
+// decode writes up to n bytes to the window, and stops when it is full.
 func (s *lzmaState) decode(n int64) error {
 	end := s.w.total + n
 	for s.w.total < end && !s.ended {

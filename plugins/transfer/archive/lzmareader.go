@@ -14,7 +14,8 @@ type lzmaReader struct {
 	err  error
 }
 
-// newLZMAReader takes the five properties bytes: lc/lp/pb and dictionary size.
+// newLZMAReader takes the five bytes of properties: lc/lp/pb and the dictionary
+// size.
 func newLZMAReader(src io.Reader, props []byte, size int64) (io.Reader, error) {
 	if len(props) != 5 {
 		return nil, errLZMA
@@ -54,11 +55,11 @@ func (r *lzmaReader) Read(p []byte) (int, error) {
 type lzma2Reader struct {
 	src *bufio.Reader
 	s   lzmaState
-	// packed is the length of the current chunk, which lies in src's buffer
-	// until the next begins.
+	// packed is the length of the current chunk, which stays in src's buffer until
+	// the next one begins.
 	packed int
-	// left is what the current chunk still gives; plain says that it is not
-	// compressed.
+	// left is how many bytes the current chunk still yields; plain says that it is
+	// not compressed.
 	left  int64
 	plain bool
 	// ready says which resets are still due: dictionary, then properties.
@@ -67,10 +68,10 @@ type lzma2Reader struct {
 	err               error
 }
 
-// maxChunk is how long a packed chunk may be.
+// maxChunk is the largest size of a packed chunk.
 const maxChunk = 1 << 16
 
-// newLZMA2Reader takes the properties byte, which says the dictionary size.
+// newLZMA2Reader takes the properties byte, which contains the dictionary size.
 func newLZMA2Reader(src io.Reader, props []byte, size int64) (io.Reader, error) {
 	if len(props) != 1 || props[0] > 40 {
 		return nil, errLZMA
@@ -129,7 +130,7 @@ func (r *lzma2Reader) fill() error {
 	return nil
 }
 
-// nextChunk reads a chunk's header: see the LZMA2 part of the xz format.
+// nextChunk reads a chunk's header; see the LZMA2 part of the xz format.
 func (r *lzma2Reader) nextChunk() error {
 	if _, err := r.src.Discard(r.packed); err != nil {
 		return fmt.Errorf("%w: %w", errLZMA, err)
@@ -184,7 +185,7 @@ func (r *lzma2Reader) plainChunk(resetDict bool, head []byte) error {
 	return nil
 }
 
-// resets does what a compressed chunk's control byte asks for.
+// resets performs the resets that a compressed chunk's control byte requests.
 func (r *lzma2Reader) resets(control, props byte) error {
 	if control >= 0xe0 {
 		r.s.w.total, r.hasDict = 0, true

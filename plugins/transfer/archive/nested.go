@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// FormatIn returns the format that an archive's first bytes show, or that its
-// name says, or "".
+// FormatIn returns the format that an archive's first bytes indicate, or else
+// its name, or "".
 func FormatIn(src Source, name string) (Format, error) {
 	head := make([]byte, min(512, max(src.Size, 0)))
 	n, err := src.ReadAt(head, 0)
@@ -26,7 +26,7 @@ func FormatIn(src Source, name string) (Format, error) {
 	return FormatOf(name), nil
 }
 
-// unpackBytes unpacks a nested archive that is in memory.
+// unpackBytes unpacks a nested archive in memory.
 func (u *unpacker) unpackBytes(index int64, e Entry, data []byte) error {
 	return u.unpackNested(index, e, Source{bytes.NewReader(data), int64(len(data))}, func() error {
 		ref, err := cache.PutBytes(u.ctx, u.store, data)
@@ -38,8 +38,8 @@ func (u *unpacker) unpackBytes(index int64, e Entry, data []byte) error {
 }
 
 // unpackStream unpacks a nested archive that is too large for memory: it is
-// written to a keyed ingest first and read there. What an earlier process
-// wrote of it is not written again.
+// first written to a keyed ingest and read from there. Bytes that an earlier
+// process wrote are not written again.
 func (u *unpacker) unpackStream(index int64, e Entry, r io.Reader) error {
 	key := ""
 	if u.o.Key != "" {
@@ -66,8 +66,8 @@ func (u *unpacker) unpackStream(index int64, e Entry, r io.Reader) error {
 	return in.Reset()
 }
 
-// fill writes an entry to an ingest, which may hold the beginning of it. What
-// it holds is compared with the bytes that are decompressed again.
+// fill writes an entry to an ingest that may already hold its beginning. That
+// part is decompressed again and compared.
 func (u *unpacker) fill(in cache.Ingest, r io.Reader, e Entry) error {
 	have := in.Offset()
 	if have > e.Size {
@@ -84,7 +84,7 @@ func (u *unpacker) fill(in cache.Ingest, r io.Reader, e Entry) error {
 		return err
 	}
 	if old.Sum32() != again.Sum32() {
-		return errors.Join(errors.New("the work file does not hold what it did; try again"), in.Reset())
+		return errors.Join(errors.New("the work file has changed; try again"), in.Reset())
 	}
 	return pipe(u.ctx, in, r)
 }
@@ -93,8 +93,8 @@ func (u *unpacker) nestedKey(index int64) string {
 	return u.o.Key + "-" + strconv.FormatInt(index, 10)
 }
 
-// unpackNested makes a nested archive a tree. What turns out to be no archive
-// is kept as a file.
+// unpackNested turns a nested archive into a tree. If it turns out not to be an
+// archive, it is kept as a file.
 func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() error) error {
 	format, err := FormatIn(src, e.Name)
 	if err != nil {
@@ -125,7 +125,8 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	return inner.Drop()
 }
 
-// left are the limits of a nested archive: what the outer one has not used.
+// left are the limits that remain for a nested archive after what the outer one
+// has used.
 func (u *unpacker) left() Limits {
 	l := u.o.Limits
 	u.mu.Lock()

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Overlay is a folder with archives laid over it: an fs.FS. Where two hold the
-// same name, the one mounted last is read. It is safe for concurrent reading
-// once everything is mounted.
+// Overlay is a folder with archives mounted over it, as an fs.FS. If two
+// contain the same name, the one mounted last is read. Once everything is
+// mounted, it is safe for concurrent reading.
 type Overlay struct {
 	layers  []layer
 	closers []io.Closer
 }
 
-// layer is a file system seen below a folder.
+// layer is a file system mounted below a folder.
 type layer struct {
 	fs     fs.FS
 	folder string
@@ -29,10 +29,10 @@ type layer struct {
 // NewOverlay returns an overlay of one folder.
 func NewOverlay(base fs.FS) *Overlay { return &Overlay{layers: []layer{{base, "."}}} }
 
-// Mount lays the entries of the archive name, itself a file of the overlay,
+// Mount mounts the entries of the archive name, itself a file of the overlay,
 // below folder ("." for the top). Archives that cannot be read in place are
-// unpacked into a new folder below work. A folder in the place of the archive
-// is taken as the archive's entries, unpacked before.
+// unpacked into a new folder below work. If there is a folder instead of the
+// archive, it is taken for the unpacked archive.
 func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 	if !fs.ValidPath(folder) {
 		return fmt.Errorf("mount %s: %q is not a relative folder", name, folder)
@@ -57,7 +57,7 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 	return nil
 }
 
-// mountFolder lays the entries of an unpacked archive below folder.
+// mountFolder mounts the files of an unpacked archive below folder.
 func (o *Overlay) mountFolder(name, folder string) error {
 	base, at := o.Resolve(name)
 	sub, err := fs.Sub(base, at)
@@ -78,7 +78,7 @@ func (o *Overlay) Close() error {
 	return errors.Join(errs...)
 }
 
-// sourceOf makes a file readable at any place, by a copy in work if need be.
+// sourceOf makes a file readable at any offset, by a copy in work if necessary.
 func sourceOf(f fs.File, work string) (Source, io.Closer, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -114,7 +114,7 @@ func mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) 
 }
 
 // below returns name relative to the layer's folder; above says that name is
-// a folder on the way to it.
+// one of that folder's parents.
 func (l layer) below(name string) (rel string, above, ok bool) {
 	switch {
 	case l.folder == "." || l.folder == name:
@@ -201,7 +201,7 @@ func (o *Overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// Resolve returns the file system that holds a file, and its name there, so
+// Resolve returns the file system that contains a file, and its name there, so
 // that a store can recognise raw files.
 func (o *Overlay) Resolve(name string) (fs.FS, string) {
 	for _, l := range slices.Backward(o.layers) {

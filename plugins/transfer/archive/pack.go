@@ -12,14 +12,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// PackOptions are choices of a Packer.
+// PackOptions configure a Packer.
 type PackOptions struct {
 	// Store leaves zip members uncompressed.
 	Store bool
 }
 
-// Packer writes an archive, entry after entry: a file's writer is valid until
-// the next call. Names are checked as when reading.
+// Packer writes an archive entry by entry. A file's writer is valid until the
+// next call. Names are checked in the same way as for reading.
 type Packer interface {
 	// Create starts a file.
 	Create(name string) (io.Writer, error)
@@ -62,9 +62,9 @@ type zipPacker struct {
 	guard *guard
 }
 
-// newZipPacker returns a packer with one compressor for all members: a new one
-// takes far longer to set up than a small file to compress. A reset one gives
-// the same bytes.
+// newZipPacker returns a packer with one compressor for all members, because
+// creating one takes far longer than compressing a small file. After a reset it
+// produces the same bytes as a new one.
 func newZipPacker(w io.Writer, o PackOptions, g *guard) (Packer, error) {
 	deflate, err := flate.NewWriter(nil, 6)
 	if err != nil {
@@ -107,7 +107,8 @@ func (p *zipPacker) Folder(name string) error {
 // Close implements Packer.
 func (p *zipPacker) Close() error { return p.z.Close() }
 
-// tarPacker buffers each file, since tar says a file's size before its bytes.
+// tarPacker buffers each file, since a tar entry has the file's size before its
+// bytes.
 type tarPacker struct {
 	z     io.WriteCloser
 	t     *tar.Writer

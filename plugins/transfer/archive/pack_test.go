@@ -82,7 +82,7 @@ func TestPackedZipIsAsWithNewCompressors(t *testing.T) {
 
 // BenchmarkPack packs many small files, as pictures are, and as a peer Python's
 // zipfile, which the reference uses, as a process of its own. The metric
-// python/mleflow is of processor time.
+// python/mleflow is of CPU time.
 func BenchmarkPack(b *testing.B) {
 	files, size := benchSize("MLEFLOW_BENCH_FILES", 4000), 2048
 	data := make([][]byte, files)

@@ -12,8 +12,9 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// sevenZipPacker writes a 7z archive of one Deflate folder. The packed bytes
-// wait in a temporary file, since the format begins with the place of its end.
+// sevenZipPacker writes a 7z archive with one Deflate folder. The packed bytes
+// are kept in a temporary file, because the format starts with the position of
+// its end.
 type sevenZipPacker struct {
 	w      io.Writer
 	guard  *guard
@@ -35,7 +36,8 @@ func newSevenZipPacker(w io.Writer, g *guard) (Packer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pack 7z archive: %w", err)
 	}
-	// Without a name it goes with its last user, even if nobody calls Close.
+	// Without a name, the file disappears with its last user even if nobody calls
+	// Close.
 	_ = os.Remove(spool.Name())
 	p := &sevenZipPacker{w: w, guard: g, spool: spool, packed: countingWriter{w: spool}}
 	if p.z, err = flate.NewWriter(&p.packed, 6); err != nil {
@@ -200,7 +202,8 @@ func packBits(flags []bool) []byte {
 	return out
 }
 
-// appendNumber writes a number in 7z's form, without saving bytes above 127.
+// appendNumber writes a number in 7z's encoding. Numbers above 127 take nine
+// bytes.
 func appendNumber(h []byte, v uint64) []byte {
 	if v < 0x80 {
 		return append(h, byte(v))

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// rangeDecoder is LZMA's arithmetic decoder. It reads where the bytes lie: buf
-// is a part of src's buffer, or all there is if there is no src.
+// rangeDecoder is LZMA's arithmetic decoder. It reads without copying: buf is a
+// part of src's buffer or, without src, all the data.
 type rangeDecoder struct {
 	src  *bufio.Reader
 	buf  []byte
@@ -25,7 +25,7 @@ func (r *rangeDecoder) next() byte {
 	return b
 }
 
-// fill goes on to the next bytes, if there are any.
+// fill moves on to the next bytes, if there are any.
 func (r *rangeDecoder) fill() bool {
 	if r.src == nil {
 		r.err = io.ErrUnexpectedEOF

@@ -25,7 +25,7 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// everything lists what lies below a folder.
+// everything lists what is below a folder.
 func everything(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

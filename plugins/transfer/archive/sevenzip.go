@@ -13,7 +13,7 @@ import (
 const (
 	szSignature = "7z\xbc\xaf\x27\x1c"
 	szHeadSize  = 32
-	// maxSevenZipHeader bounds the header, which is read into memory.
+	// maxSevenZipHeader limits the header, which is read into memory.
 	maxSevenZipHeader = 1 << 28
 )
 
@@ -38,7 +38,7 @@ func openSevenZip(src Source, g *guard) (*sevenZip, error) {
 	for _, size := range streams.packSizes {
 		a.packAt = append(a.packAt, at)
 		if at < 0 || size < 0 || at > src.Size-size {
-			return nil, fmt.Errorf("%w: packed bytes lie outside the file", ErrFormat)
+			return nil, fmt.Errorf("%w: packed bytes are outside the file", ErrFormat)
 		}
 		at += size
 	}
@@ -48,8 +48,8 @@ func openSevenZip(src Source, g *guard) (*sevenZip, error) {
 	return a, a.each(func(_ int, e *Entry, _ int) error { return g.admit(e) })
 }
 
-// each gives all entries in order, with the number of an entry's stream; -1
-// if it has none.
+// each passes all entries in order, with the number of each entry's stream, or
+// -1 if it has none.
 func (a *sevenZip) each(visit func(i int, e *Entry, stream int) error) error {
 	next := 0
 	for i := range a.files.n {
@@ -82,7 +82,7 @@ func (a *sevenZip) entry(i int) Entry {
 	return e
 }
 
-// checkKind refuses what is neither a file nor a folder.
+// checkKind rejects what is neither a file nor a folder.
 func (a *sevenZip) checkKind(i int, name string) error {
 	attr := a.files.attr(i)
 	kind := attr >> 28
@@ -95,7 +95,7 @@ func (a *sevenZip) checkKind(i int, name string) error {
 	return nil
 }
 
-// walkSevenZip gives the entries in order. Names and sizes are all checked
+// walkSevenZip passes the entries in order. All names and sizes are checked
 // before the first one.
 func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, io.Reader) error) error {
 	a, err := openSevenZip(src, g)
@@ -124,18 +124,18 @@ type emptyReader struct{}
 // Read implements io.Reader.
 func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// szReader goes through the folders of an archive, stream by stream.
+// szReader reads the folders of an archive, stream by stream.
 type szReader struct {
 	a      *sevenZip
 	folder int
 	plain  io.Reader
-	done   func() // gives back what plain uses
-	// next is the stream that plain gives next.
+	done   func() // returns what plain uses to the pool
+	// next is the stream that plain returns next.
 	next int
 }
 
-// give opens a stream, which must come after those given before, for one
-// call. What the call leaves unread is read and checked too.
+// give opens a stream, which must come after the previous ones, for one call.
+// What the call leaves unread is read and checked too.
 func (r *szReader) give(stream int, name string, use func(io.Reader) error) error {
 	s := &r.a.streams
 	for stream >= s.folders[r.folder].first+s.folders[r.folder].streams {
@@ -283,8 +283,8 @@ func (h *headerReader) header() (s szStreams, files szFiles, err error) {
 	return s, files, h.err
 }
 
-// unpackHeader decompresses a header. A header is names and numbers: one that
-// is many times as long as its packed bytes is a bomb.
+// unpackHeader decompresses a header. A header consists of names and numbers;
+// if it is many times as long as its packed bytes, it is a bomb.
 func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
 	if err != nil || len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
 		return nil, errHeader

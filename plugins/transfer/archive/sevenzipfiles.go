@@ -5,10 +5,10 @@ import (
 	"unicode/utf16"
 )
 
-// szFiles are the entries of a header, close to how it holds them.
+// szFiles are the entries of a header, stored much as in the header itself.
 type szFiles struct {
 	n int
-	// names holds all names in UTF-16 with a zero after each; at is where each
+	// names has all names in UTF-16, each followed by a zero; at is where each
 	// begins.
 	names []byte
 	at    []uint32
@@ -40,7 +40,7 @@ func (f *szFiles) attr(i int) uint32 {
 }
 
 func (h *headerReader) files() (f szFiles) {
-	// A name has one letter at least, and a zero after it.
+	// A name has at least one letter, and a zero after it.
 	if f.n = h.count(); f.n > len(h.b)/4 {
 		h.fail()
 		return f
@@ -75,7 +75,7 @@ func (h *headerReader) files() (f szFiles) {
 	return f
 }
 
-// emptyFiles reads which of the empty entries are files.
+// emptyFiles reads which of the entries without a stream are files.
 func (f *szFiles) emptyFiles(p *headerReader) {
 	var empty []int64
 	for i := range int64(f.n) {

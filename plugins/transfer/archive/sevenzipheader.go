@@ -37,7 +37,7 @@ type szCoder struct {
 	props  []byte
 }
 
-// headerReader reads a header; the first mistake stays.
+// headerReader reads a header. After the first error, all reads fail.
 type headerReader struct {
 	b   []byte
 	err error
@@ -63,8 +63,8 @@ func (h *headerReader) byte() byte {
 	return b[0]
 }
 
-// number reads a 7z number: leading ones of the first byte count the bytes
-// that follow, its other bits are the highest.
+// number reads a 7z number: the leading ones of the first byte count the bytes
+// that follow; its other bits are the highest.
 func (h *headerReader) number() uint64 {
 	first := h.byte()
 	n := bits.LeadingZeros8(^first)
@@ -77,7 +77,8 @@ func (h *headerReader) number() uint64 {
 	return v
 }
 
-// count reads a number of things that follow; each needs space in the header.
+// count reads the number of elements that follow; each takes at least one byte
+// of the header.
 func (h *headerReader) count() int {
 	n := h.number()
 	if n > maxHeaderItems {
@@ -108,8 +109,8 @@ func (h *headerReader) bits(n int) []bool {
 	return out
 }
 
-// optionalBits reads bits, or one byte that says that all are set, each for
-// four bytes that follow.
+// optionalBits reads a bitmap, or a byte that says that all bits are set. Each
+// bit stands for four bytes that follow.
 func (h *headerReader) optionalBits(n int) []bool {
 	if h.byte() == 0 {
 		return h.bits(n)
@@ -125,7 +126,7 @@ func (h *headerReader) optionalBits(n int) []bool {
 	return out
 }
 
-// digests reads checksums and gives each to set.
+// digests reads checksums and passes each to set.
 func (h *headerReader) digests(n int, set func(i int, crc uint32)) {
 	for i, defined := range h.optionalBits(n) {
 		if defined {

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// dictionaryBytes is how much memory the dictionaries of the folders that are
-// unpacked at once may take. One folder may take more, alone.
+// dictionaryBytes limits the memory for dictionaries of folders that are
+// unpacked at once. A single folder may take more, alone.
 const dictionaryBytes = 512 << 20
 
-// sevenZip unpacks a 7z archive: each folder is one stream, several folders
+// sevenZip unpacks a 7z archive: each folder is one stream, and several folders
 // are read at once.
 func (u *unpacker) sevenZip() error {
 	a, err := openSevenZip(u.src, u.guard)
@@ -40,8 +40,8 @@ func (u *unpacker) sevenZip() error {
 	return nil
 }
 
-// sevenZipFolders unpacks all folders, as many at once as there are workers
-// and memory.
+// sevenZipFolders unpacks all folders, as many at once as workers and memory
+// allow.
 func (u *unpacker) sevenZipFolders(a *sevenZip, firsts []int) {
 	memory := &weights{free: dictionaryBytes}
 	memory.cond.L = &memory.mu
@@ -77,14 +77,15 @@ func (f *szFolder) dictionary() int64 {
 	return total
 }
 
-// weights bound what is used at once.
+// weights limits what is used at once.
 type weights struct {
 	mu   sync.Mutex
 	cond sync.Cond
 	free int64
 }
 
-// take waits until n, or all there is, is free, and returns what it took.
+// take waits until n, or the whole amount if that is less, is free, and returns
+// what it took.
 func (w *weights) take(n int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,8 +104,8 @@ func (w *weights) give(n int64) {
 	w.cond.Broadcast()
 }
 
-// sevenZipFolder unpacks the entries of a folder up to the last that is not
-// done. The first of them is the archive's entry of that number.
+// sevenZipFolder unpacks the entries of a folder up to the last one that is
+// missing. The first of them is the archive's entry of that number.
 func (u *unpacker) sevenZipFolder(a *sevenZip, folder, first int) error {
 	f := &a.streams.folders[folder]
 	todo := 0

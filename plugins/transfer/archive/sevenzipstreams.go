@@ -9,13 +9,13 @@ type szSpec struct {
 	order []int
 }
 
-// maxSpecs bounds how many ways to compress an archive may mix.
+// maxSpecs limits how many ways of compression an archive may mix.
 const maxSpecs = 1024
 
-// szFolder is a compressed run of bytes that holds one file or several.
+// szFolder is a compressed sequence of bytes that contains one or more files.
 type szFolder struct {
 	spec *szSpec
-	// sizes is where the sizes of what each coder gives begin.
+	// sizes is the index of the sizes of each coder's output.
 	sizes int
 	// first and streams are the files in it.
 	first, streams int
@@ -31,16 +31,16 @@ type szStream struct {
 }
 
 // szStreams is what a header says about packed bytes. It takes little more
-// memory than the header does.
+// memory than the header.
 type szStreams struct {
 	packPos   int64
 	packSizes []int64
 	folders   []szFolder
-	sizes     []int64 // of what the coders give, folder by folder
+	sizes     []int64 // of the coders' outputs, folder by folder
 	streams   []szStream
 }
 
-// coderSizes are the sizes of what each coder of a folder gives.
+// coderSizes are the sizes of the output of each coder of a folder.
 func (s *szStreams) coderSizes(f *szFolder) []int64 {
 	return s.sizes[f.sizes : f.sizes+len(f.spec.coders)]
 }
@@ -187,8 +187,8 @@ func (h *headerReader) coders() *szSpec {
 	return spec
 }
 
-// order reads which coder feeds which and returns them from the packed bytes
-// to the plain ones.
+// order reads how the coders are connected, and returns them from the packed
+// bytes to the plain ones.
 func (h *headerReader) order(n int) (order []int) {
 	feeds := map[int]int{}
 	fed := map[int]bool{}
@@ -232,7 +232,7 @@ func (h *headerReader) subStreams(s *szStreams) {
 	for i := range s.folders {
 		s.folders[i].first = total
 		total += s.folders[i].streams
-		// Every stream but a folder's last has its size in the header.
+		// The header has the size of every stream of a folder except the last.
 		if h.err != nil || total-i-1 > len(h.b) {
 			h.fail()
 			return
@@ -253,8 +253,8 @@ func (h *headerReader) subStreams(s *szStreams) {
 	}
 }
 
-// subDigests reads the checksums of all streams but those that are their
-// folder's.
+// subDigests reads the checksums of all streams except those for which the
+// folder's checksum applies.
 func (h *headerReader) subDigests(s *szStreams) {
 	var open []int32
 	for i := range s.folders {

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// walkTar gives the entries in order with their number.
+// walkTar passes the entries in order with their number.
 func walkTar(ctx context.Context, src Source, format Format, g *guard, visit func(int64, Entry, io.Reader) error) error {
 	packed := &tarFile{src: src, buf: make([]byte, max(1, min(1<<20, src.Size)))}
 	plain, closePlain, err := decompress(packed, format)
@@ -51,18 +51,18 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 	}
 }
 
-// maxPadding bounds what may follow a tar archive's end mark: writers fill up
-// a record, which is 10 KiB or, on tapes, some MiB.
+// maxPadding limits what may follow the end mark of a tar archive: writers fill
+// up a record, which is 10 KiB or, on tapes, several MiB.
 const maxPadding = 64 << 20
 
 // checkEnd reads what follows the end mark, so that the checksum of compressed
-// data is compared, and refuses anything but padding.
+// data is checked, and rejects anything but padding.
 func checkEnd(plain io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for total := 0; ; {
 		n, err := plain.Read(buf)
 		if total += n; total > maxPadding || len(bytes.Trim(buf[:n], "\x00")) > 0 {
-			return fmt.Errorf("%w: there is something behind the end of the archive", ErrFormat)
+			return fmt.Errorf("%w: there are data after the end of the archive", ErrFormat)
 		}
 		if err == io.EOF {
 			return nil
@@ -92,13 +92,13 @@ func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
 }
 
 // tarFile reads an archive's bytes from the start, in large pieces, and can
-// leave some out, which tar does with members that nobody reads.
+// skip some, which tar does with members that nobody reads.
 type tarFile struct {
 	src  Source
 	buf  []byte
-	from int // what is read of buf
+	from int // the part of buf that was read
 	to   int
-	next int64 // place in the file of what follows buf
+	next int64 // offset in the file of what follows buf
 }
 
 // Read implements io.Reader.
@@ -118,7 +118,8 @@ func (f *tarFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte implements io.ByteReader, which spares decompression a buffer.
+// ReadByte implements io.ByteReader, so that decompressors need no buffer of
+// their own.
 func (f *tarFile) ReadByte() (byte, error) {
 	if f.from == f.to {
 		var one [1]byte

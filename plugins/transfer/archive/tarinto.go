@@ -4,7 +4,7 @@ import (
 	"io"
 )
 
-// tar unpacks a tar file: it is read from its beginning to its end, while
+// tar unpacks a tar file: one goroutine reads it from beginning to end while
 // others hash and store what was read.
 func (u *unpacker) tar(format Format) error {
 	return walkTar(u.ctx, u.src, format, u.guard, func(index int64, e Entry, r io.Reader) error {
@@ -18,8 +18,8 @@ func (u *unpacker) tar(format Format) error {
 	})
 }
 
-// put stores an entry whose bytes come in a row with others: a small one is
-// handed to the workers, a large one is stored as it is read.
+// put stores an entry of a sequential archive: a small one is passed to the
+// workers, a large one is stored while it is read.
 func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
 	if e.Size > smallEntry {
 		return u.putStream(index, e, r)
@@ -34,7 +34,7 @@ func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
 	})
 }
 
-// readWhole fills buf with what r gives, to its end.
+// readWhole fills buf from r, which must then end.
 func readWhole(r io.Reader, buf []byte) error {
 	if _, err := io.ReadFull(r, buf); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 // Unpack writes an archive's entries below a folder, which must exist. A file
-// that is there already is an error: nothing is replaced.
+// that already exists is an error; nothing is replaced.
 func Unpack(ctx context.Context, src Source, format Format, limits Limits, folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -44,17 +44,16 @@ const (
 // zipDir is where the directory of a zip file lies.
 type zipDir struct {
 	src Source
-	// base is how many bytes lie before the archive, as in a program that
-	// unpacks itself; all offsets count from there.
+	// base is how many bytes precede the archive, as in a self-extracting program.
+	// All offsets count from there.
 	base int64
-	// at and size are the place of the directory in the file.
+	// at and size are the position of the directory in the file.
 	at, size int64
-	// count is the number of entries, less the multiple of 65,536 that old
-	// writers lose.
+	// count is the number of entries, modulo 65,536 as old writers store it.
 	count   uint64
 	count16 bool
-	// starts are the sorted places of all entries when the directory lists
-	// them in another order; else nil.
+	// starts are the sorted offsets of all entries if the directory lists them in
+	// another order; otherwise nil.
 	starts []int64
 }
 
@@ -68,8 +67,8 @@ type zipHeader struct {
 	method uint16
 	crc    uint32
 	packed int64
-	// at is the place of the local header and limit where the next record
-	// begins, in the file.
+	// at is the offset of the local header in the file, and limit where the next
+	// record begins.
 	at, limit int64
 }
 
@@ -85,11 +84,11 @@ func findZipDir(src Source) (*zipDir, error) {
 		return nil, fmt.Errorf("%w: no end of the zip directory", ErrFormat)
 	}
 	if zipEndAt(tail[:i], len(tail)) >= 0 {
-		return nil, fmt.Errorf("%w: it has two ends, so that programs may see different files in it", ErrUnsafe)
+		return nil, fmt.Errorf("%w: it has two end records, so programs may disagree about its content", ErrUnsafe)
 	}
 	end := tail[i:]
 	if comment := int(binary.LittleEndian.Uint16(end[20:])); len(end)-zipEndLen != comment {
-		return nil, fmt.Errorf("%w: there is something behind the end of the archive", ErrFormat)
+		return nil, fmt.Errorf("%w: there are data after the end of the archive", ErrFormat)
 	}
 	d := &zipDir{src: src, count: uint64(binary.LittleEndian.Uint16(end[10:])), count16: true}
 	size, offset := uint64(binary.LittleEndian.Uint32(end[12:])), uint64(binary.LittleEndian.Uint32(end[16:]))
@@ -111,16 +110,16 @@ func findZipDir(src Source) (*zipDir, error) {
 		return nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
 	}
 	if size > uint64(endAt) || offset > uint64(endAt)-size {
-		return nil, fmt.Errorf("%w: the zip directory lies outside the file", ErrFormat)
+		return nil, fmt.Errorf("%w: the zip directory is outside the file", ErrFormat)
 	}
 	d.size, d.at = int64(size), endAt-int64(size)
 	d.base = d.at - int64(offset)
 	return d, nil
 }
 
-// zipEndAt returns the place of the end record in the last bytes of a file,
-// or -1: the last one whose comment does not reach beyond the file, or ends
-// just where exact says.
+// zipEndAt returns the position of the end record in the last bytes of a file,
+// or -1. It is the last one whose comment fits in the file, or, with exact,
+// ends exactly there.
 func zipEndAt(tail []byte, exact int) int {
 	for i := len(tail) - zipEndLen; i >= 0; i-- {
 		if binary.LittleEndian.Uint32(tail[i:]) != zipEndSig {
@@ -134,8 +133,8 @@ func zipEndAt(tail []byte, exact int) int {
 	return -1
 }
 
-// zip64End returns the end record of a large zip file and its place; nil if
-// there is none.
+// zip64End returns the end record of a large zip file and its position, or nil
+// if there is none.
 func zip64End(src Source, endAt int64) (int64, []byte, error) {
 	if endAt < zipLocatorLen+zipEnd64Len {
 		return 0, nil, nil
@@ -151,8 +150,8 @@ func zip64End(src Source, endAt int64) (int64, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
 	}
 	record := make([]byte, zipEnd64Len)
-	// The record's offset does not count what lies before the archive, and it
-	// may be longer than what is known of it; mostly it ends at the locator.
+	// The offset in the record does not count what precedes the archive, and the
+	// record may be longer than its known fields. It usually ends at the locator.
 	for _, at := range []uint64{binary.LittleEndian.Uint64(locator[8:]), uint64(endAt - zipLocatorLen - zipEnd64Len)} {
 		if at > uint64(endAt-zipLocatorLen-zipEnd64Len) {
 			continue
@@ -164,15 +163,15 @@ func zip64End(src Source, endAt int64) (int64, []byte, error) {
 			return int64(at), record, nil
 		}
 	}
-	return 0, nil, fmt.Errorf("%w: no end record of a large zip file where its locator says", ErrFormat)
+	return 0, nil, fmt.Errorf("%w: the zip64 locator does not point to an end record", ErrFormat)
 }
 
 // dirReader reads the directory entry by entry, in bounded memory.
 type dirReader struct {
 	dir  *zipDir
 	buf  []byte
-	from int   // what is read of buf
-	next int64 // place in the file of what follows buf
+	from int   // the part of buf that was read
+	next int64 // offset in the file of what follows buf
 	n    int64 // entries so far
 }
 
@@ -187,7 +186,7 @@ func (r *dirReader) need(n int) ([]byte, error) {
 		r.buf, r.from = r.buf[:kept], 0
 		more := min(int64(cap(r.buf)-kept), r.dir.at+r.dir.size-r.next)
 		if int64(n-kept) > more {
-			return nil, fmt.Errorf("%w: the zip directory is cut off", ErrFormat)
+			return nil, fmt.Errorf("%w: the zip directory is truncated", ErrFormat)
 		}
 		r.buf = r.buf[:kept+int(more)]
 		if got, err := r.dir.src.ReadAt(r.buf[kept:], r.next); int64(got) < more {
@@ -199,7 +198,8 @@ func (r *dirReader) need(n int) ([]byte, error) {
 	return r.buf[r.from : r.from+n], nil
 }
 
-// end reports whether all is read, but for a signature of the directory.
+// end reports whether everything is read, except for a signature of the
+// directory.
 func (r *dirReader) end() bool {
 	left := r.dir.at + r.dir.size - r.next + int64(len(r.buf)-r.from)
 	if left == 0 {
@@ -213,7 +213,7 @@ func (r *dirReader) end() bool {
 func (r *dirReader) read() (h zipHeader, err error) {
 	if r.end() {
 		if d := r.dir; uint64(r.n) != d.count && !(d.count16 && uint64(r.n)&0xffff == d.count) {
-			return h, fmt.Errorf("%w: the zip directory holds %d entries and says %d", ErrFormat, r.n, d.count)
+			return h, fmt.Errorf("%w: the zip directory contains %d entries but declares %d", ErrFormat, r.n, d.count)
 		}
 		return h, io.EOF
 	}
@@ -222,7 +222,7 @@ func (r *dirReader) read() (h zipHeader, err error) {
 		return h, err
 	}
 	if binary.LittleEndian.Uint32(b) != zipCentralSig {
-		return h, fmt.Errorf("%w: no entry of the zip directory after %d of them", ErrFormat, r.n)
+		return h, fmt.Errorf("%w: the zip directory is invalid after entry %d", ErrFormat, r.n)
 	}
 	nameLen, extraLen := int(binary.LittleEndian.Uint16(b[28:])), int(binary.LittleEndian.Uint16(b[30:]))
 	whole := zipCentralLen + nameLen + extraLen + int(binary.LittleEndian.Uint16(b[32:]))
@@ -250,10 +250,10 @@ func (h *zipHeader) parse(b []byte, nameLen, extraLen int, d *zipDir) error {
 		return fmt.Errorf("%w: %q %w", ErrFormat, h.Name, err)
 	}
 	if disk != 0 {
-		return fmt.Errorf("%w: %q lies in another part of a split archive", ErrFormat, h.Name)
+		return fmt.Errorf("%w: %q is in another part of a split archive", ErrFormat, h.Name)
 	}
 	if size > 1<<62 || packed > uint64(d.at) || at > uint64(d.at-d.base)-packed {
-		return fmt.Errorf("%w: %q lies outside the file", ErrFormat, h.Name)
+		return fmt.Errorf("%w: %q is outside the file", ErrFormat, h.Name)
 	}
 	h.Size, h.packed, h.at = int64(size), int64(packed), d.base+int64(at)
 	return h.kind(le.Uint16(b[4:])>>8, le.Uint32(b[38:]))
@@ -268,9 +268,9 @@ func zip64Extra(extra []byte, size, packed, at *uint64, disk *uint32) error {
 		}
 		if len(field) < 8 {
 			if field == nil {
-				continue // a file of just that size, from before zip64
+				continue // a file of exactly that size, from before zip64
 			}
-			return errors.New("has a broken size")
+			return errors.New("has an invalid size")
 		}
 		*v, field = binary.LittleEndian.Uint64(field), field[8:]
 	}
@@ -295,7 +295,7 @@ func extraField(extra []byte, id uint16) []byte {
 	return nil
 }
 
-// kind reads what an entry is from its attributes.
+// kind reads the type of an entry from its attributes.
 func (h *zipHeader) kind(host uint16, attr uint32) error {
 	h.Folder = strings.HasSuffix(h.Name, "/")
 	const unix, macOS = 3, 19
@@ -315,7 +315,7 @@ func (h *zipHeader) kind(host uint16, attr uint32) error {
 	}
 	switch {
 	case h.Folder && h.Size > 0:
-		return fmt.Errorf("%w: folder %q holds bytes", ErrFormat, h.Name)
+		return fmt.Errorf("%w: folder %q has content", ErrFormat, h.Name)
 	case h.flags&(zipEncrypted|zipStrong|zipMasked) != 0:
 		return fmt.Errorf("%w: %q is encrypted", ErrFormat, h.Name)
 	case h.flags&zipPatched != 0:
@@ -328,8 +328,9 @@ func (h *zipHeader) kind(host uint16, attr uint32) error {
 	return checkZipMethod(h)
 }
 
-// zipName decodes a name: UTF-8 where the entry says so, where an extra field
-// gives it or where it is valid, else code page 437, as the format has it.
+// zipName decodes a name: as UTF-8 if the entry declares it, if an extra field
+// has it, or if it is valid UTF-8; otherwise as code page 437, as the format
+// specifies.
 func zipName(raw []byte, flags uint16, extra []byte) string {
 	if flags&zipUTF8 != 0 {
 		return string(raw)
@@ -352,8 +353,8 @@ func zipName(raw []byte, flags uint16, extra []byte) string {
 // codePage437 is the upper half of the character set of the first PCs.
 var codePage437 = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")
 
-// check goes through the whole directory before anything is unpacked: names,
-// limits, methods, and that no two entries share bytes.
+// check reads the whole directory before anything is unpacked, and checks
+// names, limits, methods, and that no two entries share bytes.
 func (d *zipDir) check(g *guard) error {
 	sorted := true
 	var last zipHeader
@@ -382,11 +383,11 @@ func (d *zipDir) check(g *guard) error {
 	return nil
 }
 
-// end is where an entry ends at the earliest.
+// end is the earliest offset at which an entry can end.
 func (h *zipHeader) end() int64 { return h.at + zipLocalLen + int64(len(h.raw)) + h.packed }
 
-// sortStarts remembers where all entries begin, for a directory that lists
-// them in another order.
+// sortStarts records where all entries begin, for a directory that lists them
+// in another order.
 func (d *zipDir) sortStarts() error {
 	for r := d.entries(); ; {
 		h, err := r.read()
@@ -403,7 +404,7 @@ func (d *zipDir) sortStarts() error {
 }
 
 // each calls visit for every entry of a checked directory, in its order, with
-// what is known of its place.
+// what is known about its position.
 func (d *zipDir) each(visit func(h *zipHeader) error) error {
 	r := d.entries()
 	next, err := r.read()

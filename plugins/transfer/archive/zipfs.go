@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// zipFS is a checked zip archive as a file system. Files are decompressed
-// while they are read; several may be read at once.
+// zipFS is a checked zip archive as a file system. Files are decompressed while
+// they are read; several may be read at once.
 type zipFS struct {
 	files map[string]zipFile
 	// folders maps a folder to its children, sorted by name.

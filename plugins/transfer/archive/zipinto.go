@@ -68,7 +68,7 @@ func (u *unpacker) zip() error {
 	return flush()
 }
 
-// small says that an entry is unpacked in memory.
+// small reports whether an entry is unpacked in memory.
 func (h *zipHeader) small() bool {
 	return h.Size <= smallEntry && h.packed <= smallEntry && h.limit-h.at <= smallEntry+1<<17 && (h.method == methodStore || h.method == methodDeflate)
 }
@@ -95,7 +95,7 @@ func (u *unpacker) zipSpan(s zipSpan) error {
 	all := (*packed)[:n]
 	if got, err := u.src.ReadAt(all, s.from); got < n {
 		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%w: the file is cut off", ErrFormat)
+			err = fmt.Errorf("%w: the file is truncated", ErrFormat)
 		}
 		return err
 	}

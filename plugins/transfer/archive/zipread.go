@@ -21,7 +21,7 @@ const (
 	methodZstd    = 93
 )
 
-// methodNames are those of methods that are not supported.
+// methodNames are the names of unsupported methods.
 var methodNames = map[uint16]string{
 	1: "Shrink", 2: "Reduce", 3: "Reduce", 4: "Reduce", 5: "Reduce", 6: "Implode", 9: "Deflate64", 10: "PKWARE Implode", 18: "IBM TERSE",
 	19: "IBM LZ77", 94: "MP3", 95: "XZ", 96: "JPEG", 97: "WavPack", 98: "PPMd", 99: "AES",
@@ -48,24 +48,24 @@ func inBrackets(s string) string {
 	return " (" + s + ")"
 }
 
-// local reads the header that lies before an entry's bytes and returns where
-// they begin after it. It must agree with the directory, so that no two
-// readers see different files.
+// local reads the header before an entry's bytes and returns where the bytes
+// begin. It must agree with the directory, so that no two readers see different
+// files.
 func (h *zipHeader) local(b []byte) (int, error) {
 	le := binary.LittleEndian
 	if len(b) < zipLocalLen || le.Uint32(b) != zipLocalSig {
-		return 0, fmt.Errorf("%w: %q is not where the directory says", ErrFormat, h.Name)
+		return 0, fmt.Errorf("%w: %q is not at the offset given in the directory", ErrFormat, h.Name)
 	}
 	nameLen, extraLen := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
 	if len(b) < zipLocalLen+nameLen {
-		return 0, fmt.Errorf("%w: %q is cut off", ErrFormat, h.Name)
+		return 0, fmt.Errorf("%w: %q is truncated", ErrFormat, h.Name)
 	}
 	if name := b[zipLocalLen : zipLocalLen+nameLen]; string(name) != h.raw {
-		return 0, fmt.Errorf("%w: the directory calls an entry %q, and the entry itself says %q", ErrUnsafe, h.raw, name)
+		return 0, fmt.Errorf("%w: an entry is named %q in the directory and %q in its own header", ErrUnsafe, h.raw, name)
 	}
 	flags := le.Uint16(b[6:])
 	if flags&zipEncrypted != 0 || le.Uint16(b[8:]) != h.method {
-		return 0, fmt.Errorf("%w: the directory and the entry itself disagree on how %q is packed", ErrUnsafe, h.Name)
+		return 0, fmt.Errorf("%w: the directory and the entry's own header disagree on the compression of %q", ErrUnsafe, h.Name)
 	}
 	if flags&zipDescriptor == 0 {
 		if err := h.localSizes(b, nameLen, extraLen); err != nil {
@@ -79,13 +79,14 @@ func (h *zipHeader) local(b []byte) (int, error) {
 	return start, nil
 }
 
-// localSizes compares what the local header says about the bytes.
+// localSizes compares the sizes and the checksum in the local header with the
+// directory.
 func (h *zipHeader) localSizes(b []byte, nameLen, extraLen int) error {
 	le := binary.LittleEndian
 	crc, packed, size := le.Uint32(b[14:]), uint64(le.Uint32(b[18:])), uint64(le.Uint32(b[22:]))
 	if packed == 0xffffffff || size == 0xffffffff {
 		if len(b) < zipLocalLen+nameLen+extraLen {
-			return nil // checked by what the bytes turn out to be
+			return nil // checked later against the bytes themselves
 		}
 		var at uint64
 		var disk uint32
@@ -95,7 +96,7 @@ func (h *zipHeader) localSizes(b []byte, nameLen, extraLen int) error {
 		}
 	}
 	if crc != h.crc || packed != uint64(h.packed) || size != uint64(h.Size) {
-		return fmt.Errorf("%w: the directory and the entry itself disagree on the size or checksum of %q", ErrUnsafe, h.Name)
+		return fmt.Errorf("%w: the directory and the entry's own header disagree on the size or checksum of %q", ErrUnsafe, h.Name)
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func (s *zipStream) Close() error {
 }
 
 // openZipLZMA reads the header of LZMA data in a zip file: two bytes of
-// version, the length of the properties, and these.
+// version, the length of the properties, and the properties.
 func openZipLZMA(h *zipHeader, packed io.Reader) (io.Reader, error) {
 	var head [9]byte
 	if _, err := io.ReadFull(packed, head[:]); err != nil {
@@ -177,7 +178,7 @@ type inflater struct {
 
 var smallInflaters = sync.Pool{New: func() any { return &inflater{r: flate.NewReader(bytes.NewReader(nil))} }}
 
-// inflate fills out with the plain bytes, which must be just so many.
+// inflate fills out with the plain bytes, which must have exactly that length.
 func inflate(out, packed []byte) error {
 	f := smallInflaters.Get().(*inflater)
 	defer smallInflaters.Put(f)
@@ -202,8 +203,8 @@ func inflate(out, packed []byte) error {
 	return nil
 }
 
-// plain returns the checked bytes of a small entry whose packed ones are in
-// memory; out is at least of its size.
+// plain returns the checked bytes of a small entry whose packed bytes are in
+// memory; out must be at least as large.
 func (h *zipHeader) plain(out, packed []byte) ([]byte, error) {
 	switch h.method {
 	case methodStore:

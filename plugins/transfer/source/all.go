@@ -1,8 +1,8 @@
 package source
 
-// All returns the sources, sorted by name. The options hold for all of them
-// together, so that a cap is one for the process that calls All once: the
-// command line gives MaxRate (--max-rate) and Connections (--connections).
+// All returns the sources, sorted by name. They share the options, so that a
+// limit applies to the whole process if it calls All once. The command line
+// sets MaxRate (--max-rate) and Connections (--connections).
 func All(options ...Option) []Entry {
 	s := defaults()
 	for _, o := range options {

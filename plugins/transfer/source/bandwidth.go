@@ -6,11 +6,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// bandwidth caps what arrives, shared by all who hold it. A nil one does not.
+// bandwidth limits the rate of received bytes, for everyone who shares it. Nil
+// means no limit.
 type bandwidth struct{ limiter *rate.Limiter }
 
-// burst bounds what may arrive at once: large enough to be cheap, small enough
-// that a slow rate stays even.
+// burst is how much may arrive at once: large enough to be cheap, small enough
+// to keep a slow rate even.
 const burst = 256 << 10
 
 func newBandwidth(bytesPerSecond int64) *bandwidth {
@@ -20,7 +21,7 @@ func newBandwidth(bytesPerSecond int64) *bandwidth {
 	return &bandwidth{rate.NewLimiter(rate.Limit(bytesPerSecond), int(min(max(bytesPerSecond/8, 4<<10), burst)))}
 }
 
-// most returns how much of n may be asked for at once.
+// most returns how much of n may be requested at once.
 func (b *bandwidth) most(n int) int {
 	if b == nil {
 		return n
@@ -28,7 +29,7 @@ func (b *bandwidth) most(n int) int {
 	return min(n, b.limiter.Burst())
 }
 
-// take waits until n bytes, at most most(n), may have arrived.
+// take waits until n bytes, at most most(n), may be received.
 func (b *bandwidth) take(ctx context.Context, n int) error {
 	if b == nil || n == 0 {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
-// credential is what Kaggle is told about who asks.
+// credential identifies the user to Kaggle.
 type credential struct {
 	authorize func(*http.Request)
 	// secrets must not be shown.
 	secrets []string
 }
 
-// errNoCredential says where credentials are looked for.
+// errNoCredential says how to create a credential and where it is searched.
 var errNoCredential = fmt.Errorf("%w: on kaggle.com choose Settings, API, Create New Token, and save the file as ~/.kaggle/kaggle.json with mode 600, "+
 	"or set KAGGLE_API_TOKEN", ErrCredential)
 
@@ -51,7 +51,7 @@ func (k *Kaggle) folders() []string {
 	return dirs
 }
 
-// bearerOf is the token that KAGGLE_API_TOKEN holds, or the file it names.
+// bearerOf is the token in KAGGLE_API_TOKEN, or in the file that it names.
 func bearerOf(token string) (*credential, error) {
 	text, err := os.ReadFile(token)
 	switch {
@@ -67,10 +67,11 @@ func bearerOf(token string) (*credential, error) {
 
 func tokenOf(file []byte) string { return strings.TrimSpace(string(file)) }
 
-// tokenFiles are the names of the file with a token; Windows adds a suffix.
+// tokenFiles are the possible names of the file with a token; Windows adds a
+// suffix.
 var tokenFiles = []string{"access_token", "access_token.txt"}
 
-// credentialIn reads the credential of a folder; nil if it has none.
+// credentialIn reads the credential in a folder; nil if there is none.
 func credentialIn(dir string) (*credential, error) {
 	for _, name := range tokenFiles {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && tokenOf(text) != "" {
@@ -97,8 +98,8 @@ func basic(user, key string) *credential {
 	return &credential{secrets: []string{key, user + ":" + key}, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
 }
 
-// told returns what an answer says in words, {"code":403,"message":"…"}, on
-// one line.
+// told returns the message in an answer, {"code":403,"message":"…"}, on one
+// line.
 func told(body []byte) string {
 	var e struct{ Message string }
 	if json.Unmarshal(body, &e) != nil {

@@ -27,10 +27,11 @@
 // # Invariants
 //
 // Bytes are hashed while they arrive; what does not match a pin is ErrMismatch
-// and is not given to anyone. A fetch that was cut off goes on where it
+// and is not given to anyone. A fetch that was cut off continues where it
 // stopped, in another attempt or another process, when the source can prove
-// that the file is still the same. Bytes of two versions are never mixed: a file
-// that changes is fetched again from scratch, and an answer that contradicts itself or what was
-// asked for is not used. A credential goes to the host it is for and to no other,
-// and is in no key, log or error. Fingerprint reads no network.
+// that the file is still the same. Bytes of two versions are never mixed: a
+// file that changes is fetched again from scratch, and an answer that
+// contradicts itself or what was asked for is not used. A credential goes to
+// the host it is for and to no other, and is in no key, log or error.
+// Fingerprint reads no network.
 package source

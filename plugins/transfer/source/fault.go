@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// faultOf says what a request that got no answer means: an error that nobody
-// need try again, or a TemporaryError.
+// faultOf classifies a request that got no answer: an error for which retrying
+// is useless, or a TemporaryError.
 func faultOf(err error) error {
 	var inside *internalError
 	var certificate *tls.CertificateVerificationError
@@ -23,7 +23,7 @@ func faultOf(err error) error {
 	case errors.As(err, &certificate):
 		return fmt.Errorf("the server's certificate is not accepted: %w", err)
 	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("there is no TLS at that address; try http:// or another port: %w", err)
+		return fmt.Errorf("the server does not use TLS at this address; try http:// or another port: %w", err)
 	case errors.As(err, &alert) && alert != internalAlert:
 		return fmt.Errorf("the server refuses the TLS connection: %w", err)
 	case errors.Is(err, errProxy):
@@ -34,6 +34,6 @@ func faultOf(err error) error {
 	return &TemporaryError{Err: err}
 }
 
-// internalAlert is the alert of TLS by which a server says that the fault is its
+// internalAlert is the TLS alert by which a server says that the error is its
 // own (RFC 8446, 6.2).
 const internalAlert = tls.AlertError(80)

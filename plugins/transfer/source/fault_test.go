@@ -75,7 +75,7 @@ func TestTimeToFail(t *testing.T) {
 		want   string
 	}{
 		{"certificate of nobody", gives(realFailure(t, secure.URL)), never, 1, false, "certificate is not accepted"},
-		{"no TLS", gives(realFailure(t, strings.Replace(plain.URL, "http:", "https:", 1))), never, 1, false, "there is no TLS"},
+		{"no TLS", gives(realFailure(t, strings.Replace(plain.URL, "http:", "https:", 1))), never, 1, false, "does not use TLS"},
 		{"refused by the proxy", gives(fmt.Errorf("%w: 407", errProxy)), never, 1, false, "the proxy refuses"},
 		{"unknown name", gives(&net.DNSError{Err: "no such host", Name: "data.example", IsNotFound: true}), soon, 3, false, "check the address"},
 		{"names cannot be resolved", gives(&net.DNSError{Err: "server misbehaving", Name: "data.example", IsTemporary: true}), long, 8, true, "misbehaving"},
@@ -83,9 +83,9 @@ func TestTimeToFail(t *testing.T) {
 		{"reset", gives(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), long, 8, true, "reset"},
 		{"leads inside", gives(&internalError{address: "169.254.169.254:80"}), never, 1, false, "private network"},
 		{"leads to another scheme", says(302, "Location", "ftp://x/"), never, 1, false, "not safe"},
-		{"leads in a circle", says(302, "Location", "https://data.example/data.zip"), never, 10, false, "no end"},
+		{"leads in a circle", says(302, "Location", "https://data.example/data.zip"), never, 10, false, "too many redirects"},
 		{"a page", says(200, "Content-Type", "text/html"), never, 1, false, "web page"},
-		{"400", says(400), never, 1, false, "400"}, {"401", says(401), never, 1, false, "login"}, {"403", says(403), never, 1, false, "may not have it"},
+		{"400", says(400), never, 1, false, "400"}, {"401", says(401), never, 1, false, "login"}, {"403", says(403), never, 1, false, "has no access"},
 		{"404", says(404), never, 1, false, "no such file"}, {"410", says(410), never, 1, false, "no such file"}, {"501", says(501), never, 1, false, "501"},
 		{"500", says(500), long, 8, true, "500"}, {"503", says(503), long, 8, true, "503"},
 		{"503 for an hour", says(503, "Retry-After", "3600"), never, 1, true, "503"},
@@ -94,7 +94,7 @@ func TestTimeToFail(t *testing.T) {
 				return says(302, "Location", "https://store.example/signed")(r)
 			}
 			return says(403)(r)
-		}, soon, 6, false, "the store that the server leads to"},
+		}, soon, 6, false, "the storage that the server redirects to"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,16 +35,16 @@ func (file) Check(spec Spec) error {
 	return nil
 }
 
-// place is where a spec points: name below a file system. dir is set where
-// that is the machine's.
+// place is where a spec points: name in a file system. dir is set if that file
+// system is the machine's.
 type place struct {
 	fsys fs.FS
 	name string
 	dir  string
 }
 
-// locate opens the folder that holds the file. Links in the path are followed:
-// who wrote the path means what it leads to.
+// locate opens the folder that contains the file. Symbolic links in the path
+// are followed: the author of the path means their target.
 func locate(spec Spec) (*place, error) {
 	if spec.Base != nil && !filepath.IsAbs(spec.Path) {
 		return &place{fsys: spec.Base, name: spec.Path}, nil
@@ -58,12 +58,12 @@ func locate(spec Spec) (*place, error) {
 	}
 	dir, name := filepath.Split(filepath.Clean(full))
 	if name == "" {
-		return nil, fmt.Errorf("path %q is no file or folder with a name", spec.Path)
+		return nil, fmt.Errorf("path %q does not name a file or folder", spec.Path)
 	}
 	return &place{fsys: os.DirFS(filepath.Clean(dir + ".")), name: name, dir: dir}, nil
 }
 
-// absent says where a file was looked for that does not exist.
+// absent adds to the error for a missing file where it was expected.
 func absent(path string) error {
 	if filepath.IsAbs(path) {
 		return fmt.Errorf("%s: %w", path, syscall.ENOENT)
@@ -135,7 +135,7 @@ func (file) Fetch(ctx context.Context, req Request) (Data, error) {
 
 func (p *place) fetchFolder(ctx context.Context, req Request) (Data, error) {
 	if req.Spec.pinned() {
-		return Data{}, fmt.Errorf("fetch folder %s: a folder has no MD5 or SHA-256 to compare with the pin; give the archive, or no pin", req.Spec.Path)
+		return Data{}, fmt.Errorf("fetch folder %s: a folder has no MD5 or SHA-256 to compare with the pin; give the archive, or remove the pin", req.Spec.Path)
 	}
 	if p.dir == "" {
 		return Data{}, fmt.Errorf("fetch folder %s: a folder among a competition's own files is not supported; give an archive", req.Spec.Path)
@@ -149,7 +149,7 @@ func (p *place) fetchFolder(ctx context.Context, req Request) (Data, error) {
 	return Data{Name: p.name, Ref: ref}, nil
 }
 
-// counter tells how much was read.
+// counter counts the bytes that were read.
 type counter struct {
 	r    io.Reader
 	n    int64

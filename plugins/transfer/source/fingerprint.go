@@ -16,19 +16,19 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// hashedBytes is up to which size an unpinned file or folder is fingerprinted
-// by its content. Beyond, sizes and times of change stand for it, so that plan
-// stays fast.
+// hashedBytes is the size up to which an unpinned file or folder is
+// fingerprinted by its content. Above it, sizes and modification times are
+// used, so that plan stays fast.
 const hashedBytes = 64 << 20
 
-// found is a file below a place, or a folder with what is in it.
+// found is a file, or a folder with its content.
 type found struct {
 	path  string
 	info  fs.FileInfo
 	below *listing
 }
 
-// listing is a folder's content in the order of names.
+// listing is the content of a folder, sorted by name.
 type listing struct{ entries []found }
 
 // list lists everything below the place, folders in parallel.
@@ -76,7 +76,7 @@ func (p *place) listDir(group *errgroup.Group, name string, into *listing) error
 	return nil
 }
 
-// flat appends the files, as a walk meets them.
+// flat appends the files in the order of a walk.
 func (l *listing) flat(files []found) []found {
 	for _, e := range l.entries {
 		if e.below != nil {
@@ -88,8 +88,8 @@ func (l *listing) flat(files []found) []found {
 	return files
 }
 
-// fingerprint sums up everything below the place. What the files hold is
-// remembered in the folder memo, if one is given, by their sizes and times.
+// fingerprint is a digest of everything below the place. If a folder memo is
+// given, digests of content are remembered there by the files' sizes and times.
 func (p *place) fingerprint(memo string) (sum digest.ContentID, small bool, err error) {
 	started := time.Now()
 	files, err := p.list()
@@ -138,18 +138,20 @@ func (p *place) content(name string) (digest.ContentID, error) {
 	return id, err
 }
 
-// recollection is what is remembered of a place: the fingerprint of its content, and
-// what stat said of every file when it was read. Times of change cannot be set
-// by programs, so files that look the same are the same, unless one was changed
-// within the same tick of the clock as it was read. So nothing is remembered of
-// a place where a file had changed less than racy before, as in Git's index.
+// recollection is what is remembered about a place: the fingerprint of its
+// content, and the stat of every file when it was read. Programs cannot set the
+// status change time, so files with the same stat are the same, unless one was
+// changed in the same clock tick in which it was read. So, as in Git's index,
+// nothing is remembered about a place in which a file had changed less than
+// racy before.
 type recollection struct {
 	file, signature string
 }
 
 const racy = 2 * time.Second
 
-// newRecollection returns what is known of a place, which is nil where none can be kept.
+// newRecollection returns what is known about a place, or nil if nothing can be
+// kept.
 func newRecollection(dir string, p *place, files []found, started time.Time) *recollection {
 	if dir == "" || p.dir == "" {
 		return nil
@@ -186,7 +188,7 @@ func (m *recollection) recall() (sum digest.ContentID, ok bool) {
 	return sum, err == nil
 }
 
-// note remembers a fingerprint. One that cannot be kept is made again.
+// note remembers a fingerprint. Errors are ignored; it can be computed again.
 func (m *recollection) note(sum digest.ContentID) {
 	if m == nil || os.MkdirAll(filepath.Dir(m.file), 0o777) != nil {
 		return
@@ -204,7 +206,7 @@ func (m *recollection) note(sum digest.ContentID) {
 	}
 }
 
-// stat is what tells that a file is still the one that was read.
+// stat identifies the version of a file that was read.
 type stat struct {
 	changed       time.Time
 	device, inode int64

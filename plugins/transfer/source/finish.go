@@ -13,7 +13,7 @@ import (
 // mismatchError is an ErrMismatch of a file that was fetched.
 type mismatchError struct {
 	error
-	// md5 is that of the bytes; parts says that they came in several answers.
+	// md5 is the MD5 of the bytes; parts says that they came in several answers.
 	md5   string
 	parts bool
 }
@@ -21,7 +21,7 @@ type mismatchError struct {
 // Unwrap returns the error itself.
 func (e *mismatchError) Unwrap() error { return e.error }
 
-// finish verifies the file and hands it over. A wrong one is forgotten.
+// finish verifies the file and returns it. A wrong one is deleted.
 func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error) {
 	data := Data{Name: t.origin.mask().Mask(t.version.name), MD5: s.hexMD5()}
 	want, err := t.verify(s)
@@ -56,28 +56,29 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 	return Data{}, errors.Join(err, s.close(ctx))
 }
 
-// verify compares the MD5 with the pin, or else with what the server says, and
-// returns what the store has to find.
+// verify compares the MD5 with the pin or, without one, with what the server
+// reports, and returns what the store has to verify.
 func (t *transfer) verify(s *sink) (want cache.Ref, err error) {
 	spec := t.req.Spec
 	if spec.SHA256 != "" {
 		if want.ID, err = digest.ParseContentID(spec.SHA256); err != nil {
-			return want, fmt.Errorf("%w: the pin is no SHA-256: %w", ErrMismatch, err)
+			return want, fmt.Errorf("%w: the pin is not a SHA-256: %w", ErrMismatch, err)
 		}
 	}
 	if got := s.hexMD5(); spec.MD5 != "" && got != spec.MD5 {
-		return want, fmt.Errorf("%w: it has MD5 %s, want %s (%d bytes)", ErrMismatch, got, spec.MD5, s.size)
+		return want, fmt.Errorf("%w: its MD5 is %s, expected %s (%d bytes)", ErrMismatch, got, spec.MD5, s.size)
 	} else if !spec.pinned() && t.version.md5 != "" && got != t.version.md5 {
-		return want, fmt.Errorf("%w: it has MD5 %s, and by the server's own word %s (%d bytes)", ErrMismatch, got, t.version.md5, s.size)
+		return want, fmt.Errorf("%w: its MD5 is %s, but the server reports %s (%d bytes)", ErrMismatch, got, t.version.md5, s.size)
 	}
 	return want, nil
 }
 
 func shaMismatch(want, got digest.ContentID, size int64) error {
-	return fmt.Errorf("%w: it has SHA-256 %s, want %s (%d bytes)", ErrMismatch, got, want, size)
+	return fmt.Errorf("%w: its SHA-256 is %s, expected %s (%d bytes)", ErrMismatch, got, want, size)
 }
 
-// shaOf explains a file that the store found to be another.
+// shaOf adds the SHA-256 to the error for a file whose content the store found
+// to be wrong.
 func (t *transfer) shaOf(ctx context.Context, s *sink, want digest.ContentID) error {
 	w := digest.NewWriter()
 	if _, err := cache.Copy(ctx, w, io.NewSectionReader(s.in, 0, s.offset())); err != nil {

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// flow reads the body of an answer at the pace that is allowed, and gives up
-// on a server that sends too little. Time spent waiting for the cap is not the
-// server's.
+// flow reads the body of an answer at the permitted rate, and gives up on a
+// server that sends too little. Time spent waiting because of the limit does
+// not count against the server.
 type flow struct {
 	settings
 	body io.ReadCloser
 	// cut ends the request when the timer fires.
 	timer *time.Timer
 	slow  func() bool
-	// spent and got are of the window so far, which ends early when least
-	// bytes have come.
+	// spent and got belong to the current window, which ends early once least
+	// bytes have arrived.
 	spent time.Duration
 	got   int64
-	// head is what begin read, which read gives first.
+	// head is what begin has read, and read returns first.
 	head []byte
 }
 
 // errSlow is why a request was ended.
 var errSlow = errors.New("too slow")
 
-// open sends a request by send and returns its answer, whose body must be
-// read by the flow and closed by it.
+// open sends a request with send and returns the answer. Its body must be read
+// and closed through the flow.
 func (s settings) open(ctx context.Context, send func(context.Context) (*http.Response, error)) (*http.Response, *flow, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	resp, err := send(inner)
@@ -93,7 +93,7 @@ func (f *flow) read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// begin reads the beginning of the body, which stays to be read.
+// begin reads the beginning of the body, without consuming it.
 func (f *flow) begin(ctx context.Context) ([]byte, error) {
 	head := make([]byte, mostPage)
 	n := 0
@@ -111,8 +111,8 @@ func (f *flow) begin(ctx context.Context) ([]byte, error) {
 	return f.head, nil
 }
 
-// fill reads exactly len(p) bytes and tells seen of each piece; then the body
-// must end. What it read before a failure is right.
+// fill reads exactly len(p) bytes and passes each piece to seen; then the body
+// must end. Bytes read before a failure are valid.
 func (f *flow) fill(ctx context.Context, p []byte, seen func(n int)) error {
 	for len(p) > 0 {
 		n, err := f.read(ctx, p)

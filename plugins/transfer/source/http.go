@@ -9,18 +9,17 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// HTTP fetches a file from the web, in several parts at once where the server
-// gives parts. A fetch that was cut off goes on where it stopped, also in
-// another process, where the server names the file's version by a strong ETag,
-// a date or an MD5, or where a pin will tell. Without any of them it starts
-// again.
+// HTTP fetches a file by HTTP, in several parts at once if the server supports
+// ranges. An interrupted fetch continues where it stopped, even in another
+// process, if the server identifies the file's version by a strong ETag, a date
+// or an MD5, or if there is a pin. Otherwise it starts from scratch.
 type HTTP struct {
 	web *web
 	settings
 }
 
-// NewHTTP returns the source. A nil client is one with sensible limits on
-// every phase but the body's length.
+// NewHTTP returns the source. With a nil client, it uses one with sensible
+// limits on every phase except the length of the body.
 func NewHTTP(client *http.Client, options ...Option) *HTTP {
 	s := &HTTP{web: newWeb(client), settings: defaults()}
 	for _, o := range options {
@@ -38,22 +37,23 @@ func (*HTTP) Check(spec Spec) error {
 	return nil
 }
 
-// Fingerprint implements Source. Without a pin the address stands for the
-// content: what is there is taken not to change. Its parameters are hashed by
-// themselves, so that their values are not kept.
+// Fingerprint implements Source. Without a pin, the URL stands for the content,
+// which is assumed not to change. Its parameters are hashed separately, so that
+// their values are not kept.
 func (*HTTP) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if fingerprintPins(spec, h) {
 		return nil
 	}
 	h.String("source URL", Redact(spec.URL))
-	// What a parameter says may decide what is fetched.
+	// The value of a parameter may decide what is fetched, so it is part of the
+	// key.
 	if u, err := url.Parse(spec.URL); err == nil && u.RawQuery != "" {
 		h.Content("source URL parameters", digest.Of([]byte(u.RawQuery)))
 	}
 	return nil
 }
 
-// origin returns the spec's address.
+// origin returns the spec's URL.
 func (s *HTTP) origin(spec Spec) *origin { return &origin{web: s.web, url: spec.URL} }
 
 // Fetch implements Source.

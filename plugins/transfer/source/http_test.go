@@ -175,7 +175,7 @@ func TestHTTPPins(t *testing.T) {
 	}
 }
 
-// TestHTTPResumesLater kills a fetch and goes on with it in another one.
+// TestHTTPResumesLater kills a fetch and continues with it in another one.
 func TestHTTPResumesLater(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -223,7 +223,7 @@ func TestHTTPResumesLater(t *testing.T) {
 	}
 }
 
-// TestHTTPMixedPieces goes on with a pinned file whose first piece is of
+// TestHTTPMixedPieces continues with a pinned file whose first piece is of
 // another version.
 func TestHTTPMixedPieces(t *testing.T) {
 	s := newServer(t, 600_000)

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// localFile is a local file that is read where it lies.
+// localFile is a local file that is read in place.
 type localFile struct {
 	io.ReaderAt
 	file  fs.File
@@ -23,7 +23,7 @@ type localFile struct {
 	store cache.Store
 }
 
-// inPlace hashes a local file and hands it over without storing it.
+// inPlace hashes a local file and returns it without storing it.
 func inPlace(ctx context.Context, req Request, name string, f fs.File, at io.ReaderAt) (Data, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *localFile) Publish(ctx context.Context) error {
 }
 
 // Drop implements Fetched. It fails if the file was written to since it was
-// hashed: what was read of it then is not what the digests say.
+// hashed, because what was then read from it may not match the digests.
 func (f *localFile) Drop() error {
 	info, err := f.file.Stat()
 	if err == nil && (info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime())) {

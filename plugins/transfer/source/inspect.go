@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Inspector is a Source that can say what a fetch would find, without
-// fetching. Inspect stores nothing.
+// Inspector is a Source that can say what a fetch would find, without fetching.
+// Inspect stores nothing.
 //
-// Its error says what stands in the way: ErrCredential, ErrRules and ErrGone
-// are for a person to mend, a TemporaryError may pass by itself. The text of
-// each says how to mend it and holds no credential.
+// Its error says what prevents a fetch. ErrCredential, ErrRules and ErrGone
+// need a person; a TemporaryError may pass by itself. The message says what to
+// do and contains no credential.
 type Inspector interface {
 	Inspect(context.Context, Spec) (Availability, error)
 }
@@ -20,30 +20,29 @@ type Inspector interface {
 type Availability struct {
 	// Bytes is the size of the download; 0 when unknown.
 	Bytes int64
-	// Files and Unpacked are the number and the total size of the files in
-	// the download, as the source tells them; 0 when unknown. Archives among
-	// them count as one file each.
+	// Files and Unpacked are the number and the total size of the files in the
+	// download as reported by the source; 0 when unknown. Archives among them
+	// count as one file each.
 	Files    int
 	Unpacked int64
-	// Note is what a person should know besides, or empty.
+	// Note is additional information for people, or empty.
 	Note string
 }
 
-// What stands in the way of a fetch and does not pass by itself; told apart
-// with errors.Is.
+// Permanent reasons why a fetch fails; compare with errors.Is.
 var (
 	// ErrCredential says that there is no credential, or that the source does
 	// not accept it.
 	ErrCredential = errors.New("credential missing or not accepted")
-	// ErrRules says that rules have to be accepted first; the error's text
-	// names the page.
+	// ErrRules says that rules must be accepted first; the error's message
+	// contains the URL of the page.
 	ErrRules = errors.New("rules not accepted")
-	// ErrGone says that there are no such data, or no longer.
+	// ErrGone says that the data do not exist, or no longer.
 	ErrGone = errors.New("not found or withdrawn")
 )
 
-// Inspect asks the source of that name. A source that is no Inspector says
-// nothing, which is no error.
+// Inspect asks the source of that name. A source that is not an Inspector
+// returns nothing, which is not an error.
 func (r *Registry) Inspect(ctx context.Context, name string, spec Spec) (Availability, error) {
 	s, err := r.Get(name)
 	if err != nil {

@@ -13,18 +13,19 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// kaggleEndpoint is where Kaggle is.
+// kaggleEndpoint is Kaggle's address.
 const kaggleEndpoint = "https://www.kaggle.com"
 
-// Kaggle downloads all files of a competition as one archive by Kaggle's
-// public API. The address redirects to one that is signed and expires; a part
-// that is refused there asks for a new one.
+// Kaggle downloads all files of a competition as one archive through Kaggle's
+// public API. The address redirects to a signed one that expires; when the
+// storage refuses a part because of that, a new address is requested.
 //
-// The credential is looked for where Kaggle's own client does, when a fetch
-// begins: KAGGLE_API_TOKEN, a token or the name of a file with one,
-// KAGGLE_USERNAME with KAGGLE_KEY, then access_token, access_token.txt and
-// kaggle.json in KAGGLE_CONFIG_DIR, ~/.kaggle or ~/.config/kaggle. It is sent to
-// Kaggle alone and is in no key, log or error.
+// When a fetch begins, the credential is searched in the same places as by
+// Kaggle's own client: KAGGLE_API_TOKEN, which is a token or the name of a file
+// with one, KAGGLE_USERNAME with KAGGLE_KEY, then access_token,
+// access_token.txt and kaggle.json in KAGGLE_CONFIG_DIR, ~/.kaggle or
+// ~/.config/kaggle. It is sent only to Kaggle and appears in no key, log or
+// error.
 //
 // KAGGLE_API_ENDPOINT, the variable of Kaggle's own kagglehub, names another
 // server with the same API, for tests and mirrors, such as
@@ -88,8 +89,8 @@ func (k *Kaggle) session() (*kaggleSession, error) {
 	return &kaggleSession{credential: c, http: k.http, api: api}, nil
 }
 
-// kaggleAPI returns the address of the API. A credential is sent there, so
-// that only this machine is reached without encryption.
+// kaggleAPI returns the URL of the API. A credential is sent there, so it must
+// use TLS unless it is on this machine.
 func kaggleAPI(endpoint string) (string, error) {
 	if endpoint == "" {
 		endpoint = kaggleEndpoint
@@ -105,17 +106,17 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// at returns an address of the API, whose last part is a name.
+// at returns a URL of the API that ends with a name.
 func (s *kaggleSession) at(path, name string) *origin {
 	return &origin{web: s.http.web, url: s.api + path + url.PathEscape(name), authorize: s.authorize, secrets: s.secrets, tell: told}
 }
 
-// archive is where all files of a competition are.
+// archive is the URL of the archive with all files.
 func (s *kaggleSession) archive(slug string) *origin {
 	return s.at("/competitions/data/download-all/", slug)
 }
 
-// kaggleError is a refusal of the API with what to do about it.
+// kaggleError is a refusal by the API, with what to do about it.
 type kaggleError struct {
 	err  error
 	kind error // ErrCredential, ErrRules or ErrGone
@@ -143,10 +144,10 @@ func (s *kaggleSession) explain(err error, slug string) error {
 	case http.StatusNotFound, http.StatusGone:
 		return &kaggleError{err, ErrGone, fmt.Sprintf("there is no competition %q, or its data have been withdrawn", slug)}
 	case http.StatusTooManyRequests:
-		return &kaggleError{err, errBusy, "Kaggle limits how often it is asked; it will be tried again"}
+		return &kaggleError{err, errBusy, "Kaggle limits the rate of requests; this one will be retried"}
 	}
 	return err
 }
 
-// errBusy is the kind of a refusal that passes.
+// errBusy is the kind of a temporary refusal.
 var errBusy = errors.New("too many requests")

@@ -12,9 +12,8 @@ import (
 	"strconv"
 )
 
-// Inspect implements Inspector. It asks for the competition, for the first
-// byte of its archive, which needs the rules to be accepted, and for a summary
-// of its files.
+// Inspect implements Inspector. It requests the competition, the first byte of
+// its archive, which requires accepted rules, and a summary of its files.
 func (k *Kaggle) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 	a, err := k.inspect(ctx, spec)
 	if err != nil {
@@ -73,8 +72,8 @@ type kaggleSummary struct {
 	} `json:"fileSummaryInfo"`
 }
 
-// files returns the number and the total size of a competition's files: from
-// the summary where the server has one, else from the list.
+// files returns the number and total size of a competition's files: from the
+// summary if the server has one, otherwise from the list.
 func (s *kaggleSession) files(ctx context.Context, slug string) (files int, bytes int64, err error) {
 	var sum kaggleSummary
 	err = s.ask(ctx, s.at("/competitions/data/summary/", slug), &sum)
@@ -95,10 +94,11 @@ type kagglePage struct {
 	NextPageToken string `json:"nextPageToken"`
 }
 
-// mostPages bounds the requests for a list of files, of 200 each.
+// mostPages limits the number of requests for a list of files, with 200 files
+// each.
 const mostPages = 50
 
-var errManyFiles = errors.New("more files than are worth counting")
+var errManyFiles = errors.New("the list of files is too long to count")
 
 // list counts the files page by page.
 func (s *kaggleSession) list(ctx context.Context, slug string) (files int, bytes int64, err error) {
@@ -121,10 +121,10 @@ func (s *kaggleSession) list(ctx context.Context, slug string) (files int, bytes
 	return 0, 0, errManyFiles
 }
 
-// mostJSON bounds an answer of the API.
+// mostJSON limits the size of an answer of the API.
 const mostJSON = 8 << 20
 
-// ask sends one question and decodes its answer.
+// ask sends one request and decodes its answer.
 func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 	r := &retrier{settings: s.http.settings, logf: func(string, ...any) {}}
 	return o.masked(r.retry(ctx, func() (bool, error) {
@@ -143,7 +143,7 @@ func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 		if page := pageOf(body); page != nil {
 			return false, page
 		}
-		// A refusal may come with the status of a success.
+		// A refusal may come with a success status.
 		var refused struct{ Code int }
 		if json.Unmarshal(body, &refused) == nil && refused.Code >= 400 {
 			resp.StatusCode = refused.Code
@@ -151,7 +151,7 @@ func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
 			return false, o.refusal(resp)
 		}
 		if err := json.Unmarshal(body, into); err != nil {
-			return false, &TemporaryError{Err: errors.New("the answer is not the JSON that was expected")}
+			return false, &TemporaryError{Err: errors.New("the answer is not the expected JSON")}
 		}
 		return false, nil
 	}))

@@ -12,22 +12,22 @@ import (
 
 // Leaderboard is a competition's leaderboard as Kaggle has it now.
 type Leaderboard struct {
-	// Scores are those of the teams in Kaggle's order, best first.
+	// Scores are the teams' scores in Kaggle's order, best first.
 	Scores []float64
-	// Unscored is how many teams have none.
+	// Unscored is the number of teams without a score.
 	Unscored int
-	// Deadline is when the competition ends. Until then Kaggle gives the
-	// public leaderboard, afterwards the private one. Zero is not known.
+	// Deadline is when the competition ends. Until then Kaggle returns the public
+	// leaderboard, afterwards the private one. Zero means unknown.
 	Deadline time.Time
 }
 
-// Private reports whether it is the one that decided, by the deadline.
+// Private reports whether, by the deadline, it is the final leaderboard.
 func (b Leaderboard) Private(now time.Time) bool {
 	return b.Deadline.IsZero() || b.Deadline.Before(now)
 }
 
-// boardPage is the size of a page that is asked for, mostTeams bounds a
-// leaderboard; Kaggle's largest has tens of thousands.
+// boardPage is the requested page size. mostTeams limits a leaderboard;
+// Kaggle's largest have tens of thousands of teams.
 const (
 	boardPage = 200
 	mostTeams = 1_000_000
@@ -42,8 +42,8 @@ type kaggleBoard struct {
 	NextPageToken string `json:"nextPageToken"`
 }
 
-// Leaderboard fetches the leaderboard of a competition. One that is not whole,
-// which servers without pages give, is an error: medals would be wrong.
+// Leaderboard fetches the leaderboard of a competition. An incomplete one, as
+// servers without pages return, is an error: medals would be wrong.
 func (k *Kaggle) Leaderboard(ctx context.Context, slug string) (Leaderboard, error) {
 	s, err := k.session()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *kaggleSession) leaderboard(ctx context.Context, slug string) (Leaderboa
 		case token == "":
 			return board, board.whole(about.TeamCount)
 		case seen[token], len(page.Submissions) == 0:
-			return board, errors.New("its pages have no end")
+			return board, errors.New("it has too many pages")
 		case len(board.Scores) > mostTeams:
 			return board, fmt.Errorf("it has more than %d teams", mostTeams)
 		}
@@ -107,15 +107,15 @@ func (b *Leaderboard) add(page kaggleBoard) error {
 	return nil
 }
 
-// whole checks that the leaderboard has about as many teams as Kaggle counts,
-// which also counts some that are on none.
+// whole checks that the leaderboard has about as many teams as Kaggle counts.
+// Kaggle also counts some teams that are on no leaderboard.
 func (b *Leaderboard) whole(teams int) error {
 	rows := len(b.Scores) + b.Unscored
 	switch {
 	case len(b.Scores) == 0:
 		return errors.New("it has no scores")
 	case rows < teams-teams/10:
-		return fmt.Errorf("it has %d rows, and Kaggle counts %d teams: only the top of it can be had", rows, teams)
+		return fmt.Errorf("it has %d rows, but Kaggle counts %d teams: only its top is available", rows, teams)
 	}
 	return nil
 }

@@ -33,15 +33,15 @@ func TestKaggleLeaderboard(t *testing.T) {
 		{name: "ended"},
 		{name: "goes on", change: func(c *kaggletest.Competition) { c.Deadline = going }, public: true},
 		{name: "busy", plan: kaggletest.Seeded(3, 0.3, kaggletest.Status, kaggletest.Drop)},
-		{name: "only the top", change: func(c *kaggletest.Competition) { c.Top = 50 }, text: "50 rows, and Kaggle counts 450 teams"},
+		{name: "only the top", change: func(c *kaggletest.Competition) { c.Top = 50 }, text: "50 rows, but Kaggle counts 450 teams"},
 		{name: "some teams on none", change: func(c *kaggletest.Competition) { c.Teams = 460 }},
 		{name: "empty", change: func(c *kaggletest.Competition) { c.Private = []string{} }, text: "no scores"},
 		{name: "pages without end", change: func(c *kaggletest.Competition) {
 			c.Spoil = func(page map[string]any) { page["nextPageToken"] = "MjAw" }
-		}, text: "no end"},
+		}, text: "too many pages"},
 		{name: "an empty page", change: func(c *kaggletest.Competition) {
 			c.Spoil = func(page map[string]any) { page["submissions"] = []any{} }
-		}, text: "no end"},
+		}, text: "too many pages"},
 		{name: "no number", change: func(c *kaggletest.Competition) {
 			c.Spoil = func(page map[string]any) { rows(page)[3].(map[string]any)["score"] = "NaN" }
 		}, text: `place 4 is "NaN"`},

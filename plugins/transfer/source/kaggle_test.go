@@ -22,7 +22,7 @@ type kaggleStandIn struct {
 	env    map[string]string
 	// want is the credential the API accepts.
 	want string
-	// status, when set, is what the API answers instead.
+	// status, if set, is what the API answers instead.
 	status int
 	calls  int
 }

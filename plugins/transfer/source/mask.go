@@ -8,18 +8,18 @@ import (
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
-// shortestParameter is the length of the shortest value in an address that is
-// taken for a credential wherever it occurs.
+// shortestParameter is the length of the shortest value in a URL that is
+// treated as a credential wherever it occurs.
 const shortestParameter = 8
 
-// mask hides by value what the origin is told to know who asks, in the usual
-// encodings: a server may send it back at any place of its answer.
+// mask hides the credentials that the origin receives, by value and in the
+// usual encodings: a server may echo them anywhere in its answer.
 func (o *origin) mask() *secret.Set {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.hide == nil {
 		values := append(inAddress(o.url), o.secrets...)
-		for _, v := range values { // what the server quoted may be quoted again
+		for _, v := range values { // quoting may have been applied twice
 			values = append(values, strings.Trim(strconv.Quote(v), `"`))
 		}
 		o.hide = secret.New(values...).ForDocuments()
@@ -27,10 +27,10 @@ func (o *origin) mask() *secret.Set {
 	return o.hide
 }
 
-// masked returns an error without it.
+// masked returns an error without the credentials.
 func (o *origin) masked(err error) error { return o.mask().Error(err) }
 
-// inAddress are the parts of an address that may be a credential.
+// inAddress returns the parts of a URL that may be a credential.
 func inAddress(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {

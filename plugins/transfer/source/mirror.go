@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Objects reads the objects below one address of an object storage.
+// Objects reads the objects below one URL of an object storage.
 type Objects interface {
 	// Size returns the length of an object; a missing one is fs.ErrNotExist.
 	Size(ctx context.Context, name string) (int64, error)
@@ -27,32 +27,31 @@ type Objects interface {
 	io.Closer
 }
 
-// OpenObjects opens an address such as s3://bucket/folder. Credentials come
-// from the storage's ordinary places.
+// OpenObjects opens a URL such as s3://bucket/folder. Credentials come from the
+// storage's usual places.
 type OpenObjects func(ctx context.Context, base string) (Objects, error)
 
-// mirror takes <slug>.zip, or the file Spec.Name, from below a base address
-// (Spec.URL): a folder, an address of the web, or one of an object storage.
-// Beside the archives there may be a file SHA256SUMS as sha256sum writes it,
-// which then must hold. Pins must hold in any case; an archive with neither is
-// taken on trust.
+// mirror reads <slug>.zip, or the file Spec.Name, below a base URL (Spec.URL):
+// a folder, a web address, or object storage. If there is a file SHA256SUMS
+// next to the archives, in the format of sha256sum, it must match. Pins must
+// match in any case. An archive with neither is accepted without proof.
 type mirror struct {
 	web  Source
 	open OpenObjects
 }
 
-// newMirror returns the source. Addresses of the web are fetched by web; open
-// may be nil, and object storage is then not supported.
+// newMirror returns the source. web fetches from web addresses. open may be
+// nil; object storage is then not supported.
 func newMirror(web Source, open OpenObjects) *mirror { return &mirror{web: web, open: open} }
 
-// NoteMirror is the note on what a mirror has, so that its origin need not be
-// asked.
+// NoteMirror is the note for data that a mirror has, so that their origin need
+// not be asked.
 const NoteMirror = "on the mirror"
 
-// sumsName is the name of the list of sums of a mirror.
+// sumsName is the name of a mirror's list of checksums.
 const sumsName = "SHA256SUMS"
 
-// scheme returns the scheme of an address, "" for a folder.
+// scheme returns the scheme of a URL, "" for a folder.
 func scheme(base string) string {
 	s, _, ok := strings.Cut(base, "://")
 	if !ok || s == "file" {
@@ -63,10 +62,10 @@ func scheme(base string) string {
 
 func folderOf(base string) string { return strings.TrimPrefix(base, "file://") }
 
-// remote reports whether the base address is not on this machine.
+// remote reports whether the base URL is not on this machine.
 func (m *mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
 
-// file is the path below a mirror's address.
+// file is the path below a mirror's URL.
 func (s Spec) file() string {
 	if s.Name != "" {
 		return s.Name
@@ -79,7 +78,7 @@ func (m *mirror) Check(spec Spec) error {
 	switch {
 	case spec.Name != "":
 		if !fs.ValidPath(spec.Name) {
-			return fmt.Errorf("%q is not a path below a mirror", spec.Name)
+			return fmt.Errorf("%q is not a relative path below the mirror", spec.Name)
 		}
 	case spec.Slug == "" || strings.ContainsAny(spec.Slug, `/\`):
 		return errors.New("a mirror source needs a slug, the name of its archive without .zip")
@@ -92,7 +91,7 @@ func (m *mirror) Check(spec Spec) error {
 		return nil
 	default:
 		if m.open == nil {
-			return fmt.Errorf("mirror %s: there is no support for %s", Redact(spec.URL), s)
+			return fmt.Errorf("mirror %s: %s is not supported", Redact(spec.URL), s)
 		}
 	}
 	return nil
@@ -114,7 +113,8 @@ func (m *mirror) path(spec Spec) string {
 	return filepath.Join(folderOf(spec.URL), filepath.FromSlash(spec.file()))
 }
 
-// address is that of a file below the base, whose parameters stay.
+// address is the URL of a file below the base; parameters of the base URL are
+// kept.
 func (m *mirror) address(spec Spec, name string) string {
 	u, err := url.Parse(spec.URL)
 	if err != nil {
@@ -134,7 +134,7 @@ func (m *mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 		spec.SHA256 = sum
 	}
 	if !spec.pinned() {
-		req.logf("the mirror has no %s and there is no pin: nothing proves that %s is what it was", sumsName, spec.file())
+		req.logf("the mirror has no %s and there is no pin, so nothing proves that %s is unchanged", sumsName, spec.file())
 	}
 	var data Data
 	var err error
@@ -155,13 +155,13 @@ func (m *mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 	return data, nil
 }
 
-// maxSums is the greatest size of a list of sums.
+// maxSums is the largest size of a list of checksums.
 const maxSums = 16 << 20
 
-// sum returns the SHA-256 of the archive by the mirror's list, or "".
+// sum returns the SHA-256 of the archive in the mirror's list, or "".
 func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Building) (string, error) {
 	r, err := m.openSums(ctx, spec, store)
-	var page *pageError // a site that answers everything with its front page
+	var page *pageError // a site that answers every request with its front page
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) || errors.As(err, &page) && !page.login {
 		return "", nil
 	}
@@ -201,7 +201,7 @@ func (m *mirror) openSums(ctx context.Context, spec Spec, store cache.Building) 
 	return &closeBoth{r, objects}, nil
 }
 
-// closeBoth closes what it reads from, too.
+// closeBoth also closes the underlying reader.
 type closeBoth struct {
 	io.ReadCloser
 	after io.Closer
@@ -209,7 +209,7 @@ type closeBoth struct {
 
 func (c *closeBoth) Close() error { return errors.Join(c.ReadCloser.Close(), c.after.Close()) }
 
-// fetchObject stores an object, from where an earlier fetch was cut off.
+// fetchObject stores an object, continuing an interrupted fetch.
 func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 	objects, err := m.open(ctx, req.Spec.URL)
 	if err != nil {
@@ -222,7 +222,7 @@ func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 		return Data{}, absentObject(name, err)
 	}
 	key := ""
-	if req.Spec.pinned() { // without a pin nothing says that the rest belongs to the beginning
+	if req.Spec.pinned() { // without a pin, nothing proves that the rest belongs to the same version
 		key = "mirror " + req.Spec.SHA256 + req.Spec.MD5
 	}
 	in, err := req.Store.Ingest(ctx, key)
@@ -282,7 +282,8 @@ func readObject(ctx context.Context, objects Objects, name string, in cache.Inge
 	return nil
 }
 
-// absentObject tells a missing object from a storage that cannot be asked.
+// absentObject distinguishes a missing object from a storage that cannot be
+// reached.
 func absentObject(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", name, ErrGone)
@@ -314,18 +315,17 @@ func (m *mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 	return Availability{Bytes: size}, nil
 }
 
-// mirrored is a source with a mirror before it: what the mirror lacks, cannot
-// give or has wrong is asked for at its origin, and the log says why. Keys stay
-// what they are.
+// mirrored is a source with a mirror in front of it. What the mirror does not
+// have, cannot deliver or has wrong is fetched from its origin, and the log
+// says why. Keys do not change.
 type mirrored struct {
 	mirror *mirror
 	base   string
 	next   Source
 }
 
-// at is the spec as the mirror takes it. Its slug is that of the competition,
-// or the name of the zip file at an address; without either the mirror cannot
-// have it.
+// at is the spec for the mirror. Its slug is the competition's, or the name of
+// the zip file in a URL. Without either, the mirror cannot have it.
 func (m *mirrored) at(spec Spec) (at Spec, ok bool) {
 	at = Spec{URL: m.base, Slug: spec.Slug, MD5: spec.MD5, SHA256: spec.SHA256}
 	if spec.Slug != "" {
@@ -366,9 +366,9 @@ func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
 		return data, err
 	}
 	if errors.Is(err, ErrGone) || errors.Is(err, fs.ErrNotExist) {
-		req.logf("the mirror has no %s.zip; asking for it at its origin", from.Spec.Slug)
+		req.logf("the mirror has no %s.zip; fetching it from its origin", from.Spec.Slug)
 	} else {
-		req.logf("warning: %v; asking for it at its origin", err)
+		req.logf("warning: %v; fetching it from its origin", err)
 	}
 	data, next := m.next.Fetch(ctx, req)
 	if errors.Is(next, ErrOffline) {

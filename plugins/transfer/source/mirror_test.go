@@ -135,7 +135,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// TestMirrorResumes goes on with an object where the last fetch was cut off.
+// TestMirrorResumes continues with an object where the last fetch was cut off.
 func TestMirrorResumes(t *testing.T) {
 	b := &bucket{objects: map[string][]byte{"toy.zip": mirrorContent}, cut: 2}
 	m := newMirror(nil, func(context.Context, string) (Objects, error) { return b, nil })
@@ -208,7 +208,7 @@ func TestOffline(t *testing.T) {
 	if !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), "other") {
 		t.Errorf("got %v, want what is missing", err)
 	}
-	// And a zip file that lies at an address, by its name.
+	// And a zip file that is at an address, by its name.
 	src, _ = r.Get("http")
 	spec := Spec{URL: "http://127.0.0.1:1/files/toy.zip?download=1"}
 	if _, err := src.Fetch(t.Context(), Request{Spec: spec, Store: memory.New()}); err != nil {

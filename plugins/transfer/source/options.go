@@ -2,44 +2,44 @@ package source
 
 import "time"
 
-// Option changes how the sources of All fetch. What they fetch is never
-// changed by one, so that no option is part of a key.
+// Option changes how the sources of All fetch, never what they fetch. So no
+// option is part of a key.
 type Option func(*settings)
 
-// Connections sets how many parts of one file are fetched at once from a
-// server that can give parts; the default is 8. One connection fetches a file
-// in order. Each takes 8 MiB of memory at most.
+// Connections sets how many parts of one file are fetched at once from a server
+// that supports ranges; the default is 8. One connection fetches a file
+// sequentially. Each takes 8 MiB of memory at most.
 func Connections(n int) Option {
 	return func(s *settings) { s.connections = max(n, 1) }
 }
 
-// MaxRate caps what all downloads of the sources together receive, in bytes
-// per second; 0 is no cap.
+// MaxRate limits what all downloads of the sources together receive, in bytes
+// per second; 0 means no limit.
 func MaxRate(bytesPerSecond int64) Option {
 	return func(s *settings) { s.limit = newBandwidth(bytesPerSecond) }
 }
 
-// Remember names a folder where the fingerprints of local files are kept, so that
-// files that have not changed are not read again.
+// Remember names a folder for the fingerprints of local files, so that
+// unchanged files are not read again.
 func Remember(dir string) Option { return func(s *settings) { s.memo = dir } }
 
-// settings are how a transfer behaves.
+// settings is how a transfer behaves.
 type settings struct {
 	connections int
 	limit       *bandwidth
-	// smallest and largest are the sizes of the parts that are fetched.
+	// smallest and largest are the limits on the size of a part.
 	smallest, largest int64
-	// tries is how often in a row a request may fail without a new byte;
-	// wait is the longest pause after the first failure, doubled after each.
+	// tries is how many consecutive requests may fail without a new byte. wait is
+	// the longest pause after the first failure; it doubles with each.
 	tries int
 	wait  time.Duration
-	// briefTries is how often in a row what passes soon or never may fail;
-	// then it is for good.
+	// briefTries is the same for failures that pass soon or never, such as an
+	// unknown host name. After that the failure is permanent.
 	briefTries int
-	// A body that gives fewer than least bytes in window is cut off.
+	// An answer that delivers fewer than least bytes in window is aborted.
 	window time.Duration
 	least  int64
-	// saveEvery is how many bytes lie between two saved states of the sums.
+	// saveEvery is how many bytes lie between two saved states of the hashes.
 	saveEvery int64
 	// memo is the folder of Remember.
 	memo string
@@ -54,14 +54,13 @@ func defaults() settings {
 	}
 }
 
-// longestWait is the longest pause within a fetch; a server that asks for more
-// makes the fetch fail for now, so that nothing is held meanwhile.
+// longestWait is the longest pause within a fetch. If a server asks for more,
+// the fetch fails for now, so that it occupies nothing meanwhile.
 const longestWait = 20 * time.Second
 
-// layout says how many bytes are fetched at once, and by how many connections.
-// What a process that is killed has in memory is lost: a part for each
-// connection and two more, which is to be less than 2 % of the rest unless that
-// is small.
+// layout chooses the size of the parts and the number of connections. If the
+// process is killed, the parts in memory are lost: one for each connection and
+// two more. That should be less than 2 % of the rest, unless the rest is small.
 func (s settings) layout(rest int64) (part int64, connections int) {
 	part = rest / int64(64*s.connections)
 	part = min(max(part, s.smallest), s.largest)

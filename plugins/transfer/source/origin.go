@@ -12,32 +12,32 @@ import (
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
-// origin is the address that a person or an API names. It may lead, by
-// redirects, to another place, whose address is signed and expires: requests
-// go there directly while it lasts, and ask the origin again when it refuses.
+// origin is the URL that a person or an API names. It may redirect to another
+// one, which is signed and expires. While that is valid, requests go there
+// directly; when it is refused, the origin is asked again.
 type origin struct {
 	web *web
 	url string
-	// authorize, when set, adds a credential to the requests to the origin's
-	// own host, and to no other.
+	// authorize, if set, adds a credential to requests to the origin's own host,
+	// and to no other.
 	authorize func(*http.Request)
-	// secrets are what authorize adds, which nothing may show.
+	// secrets are what authorize adds, which must never be shown.
 	secrets []string
-	// tell, when set, finds the words for a person in the body of a refusal of
-	// the origin's own host.
+	// tell, if set, finds the message in the body of a refusal by the origin's own
+	// host.
 	tell func(body []byte) string
 
 	mu sync.Mutex
-	// place is where the origin leads to, "" while that is not known.
+	// place is the target of the redirect, "" while unknown.
 	place string
-	// at is where the origin itself is: once on the public internet, it leads
-	// nowhere else.
+	// at is where the origin itself is. If it is on the public internet, it may
+	// not redirect to anywhere else.
 	at where
-	// hide masks what the origin was told; see mask.
+	// hide masks what the origin receives; see mask.
 	hide *secret.Set
 }
 
-// get sends one request to where the data are.
+// get sends one request to the place of the data.
 func (o *origin) get(ctx context.Context, header http.Header) (*http.Response, error) {
 	o.mu.Lock()
 	place := o.place
@@ -61,8 +61,8 @@ func (o *origin) get(ctx context.Context, header http.Header) (*http.Response, e
 	return o.follow(ctx, header)
 }
 
-// expired reports whether a status may mean that a signature has expired:
-// stores say so in several ways.
+// expired reports whether a status may mean that a signature has expired;
+// storages use several.
 func expired(code int) bool {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
@@ -79,10 +79,10 @@ func (o *origin) forget(place string) {
 	}
 }
 
-// mostRedirects is how many redirects are followed in a row.
+// mostRedirects is the limit on consecutive redirects.
 const mostRedirects = 10
 
-// follow asks the origin and goes where it leads.
+// follow asks the origin and follows its redirects.
 func (o *origin) follow(ctx context.Context, header http.Header) (*http.Response, error) {
 	at := o.url
 	for range mostRedirects {
@@ -108,7 +108,7 @@ func (o *origin) follow(ctx context.Context, header http.Header) (*http.Response
 		}
 		at = next.String()
 	}
-	return nil, errors.New("follow redirect: there is no end to them")
+	return nil, errors.New("follow redirect: too many redirects")
 }
 
 func redirects(resp *http.Response) bool {
@@ -150,8 +150,8 @@ func (o *origin) send(ctx context.Context, address string, header http.Header) (
 	return resp, nil
 }
 
-// reach sends a request: to the origin wherever that is, until it is known, and
-// from there to the same kind of place.
+// reach sends a request. Until it is known where the origin is, the request may
+// go anywhere, and from then on only to the same kind of place.
 func (o *origin) reach(req *http.Request, address string) (*http.Response, error) {
 	o.mu.Lock()
 	at := o.at
@@ -169,7 +169,7 @@ func (o *origin) reach(req *http.Request, address string) (*http.Response, error
 	return resp, err
 }
 
-// sameHost reports whether two addresses have scheme, host and port in common.
+// sameHost reports whether two URLs have the same scheme, host and port.
 func sameHost(a, b string) bool {
 	u, err := url.Parse(a)
 	v, err2 := url.Parse(b)

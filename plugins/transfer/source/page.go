@@ -18,31 +18,31 @@ import (
 // pageError is a web page where data were expected.
 type pageError struct {
 	title string
-	// login says that the page asks who is there.
+	// login says that it is a login page.
 	login bool
 }
 
 // Error implements error.
 func (e *pageError) Error() string {
-	text := "the server answers with a web page in place of the file"
+	text := "the server returned a web page instead of the file"
 	if e.title != "" {
 		text += `, "` + e.title + `"`
 	}
 	if e.login {
-		return text + "; this is a login page: the address wants a credential, or is not the one to download from"
+		return text + "; this is a login page: the URL requires a credential, or is not the download URL"
 	}
-	return text + "; open the address in a browser to see what it wants"
+	return text + "; open the URL in a browser to see why"
 }
 
-// Is makes a login page a matter of the credential.
+// Is makes a login page an ErrCredential.
 func (e *pageError) Is(target error) bool { return e.login && target == ErrCredential }
 
-// mostPage is how much of a page is looked at.
+// mostPage is how much of a page is read.
 const mostPage = 16 << 10
 
 var titleTag = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 
-// pageOf returns the error if a body begins as a web page does; nil if not.
+// pageOf returns the error if a body begins like a web page, or nil.
 func pageOf(head []byte) *pageError {
 	if !strings.HasPrefix(http.DetectContentType(head), "text/html") {
 		return nil
@@ -58,7 +58,7 @@ func pageOf(head []byte) *pageError {
 	return e
 }
 
-// wantsPage reports whether an address names a web page.
+// wantsPage reports whether a URL names a web page.
 func wantsPage(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -71,13 +71,13 @@ func wantsPage(address string) bool {
 	return false
 }
 
-// saysPage reports whether an answer says that it is a web page.
+// saysPage reports whether an answer is declared to be a web page.
 func saysPage(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// page refuses a file that is a web page, unless one was asked for.
+// page rejects a file that is a web page, unless one was requested.
 func (t *transfer) page(s *sink) error {
 	if wantsPage(t.origin.url) {
 		return nil
@@ -92,8 +92,8 @@ func (t *transfer) page(s *sink) error {
 	return nil
 }
 
-// firstPage refuses an answer that says it is a web page and begins like one,
-// before it is fetched.
+// firstPage rejects an answer that is declared to be a web page and begins like
+// one, before it is fetched.
 func (t *transfer) firstPage(ctx context.Context, resp *http.Response, f *flow) error {
 	if !saysPage(resp) || wantsPage(t.origin.url) {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// part is a run of bytes that is fetched into memory.
+// part is a range of bytes that is fetched into memory.
 type part struct {
 	from int64
 	buf  []byte
-	// got is how many bytes of buf are right; news tells of more.
+	// got is how many bytes of buf are valid; news signals more.
 	got  atomic.Int64
 	news chan struct{}
 }
@@ -27,11 +27,12 @@ func (p *part) grow(n int) {
 	}
 }
 
-// rest is the span that is missing.
+// rest is the missing range.
 func (p *part) rest() (first, end int64) { return p.from + p.got.Load(), p.from + int64(len(p.buf)) }
 
-// fetchParts fetches what the sink lacks by several connections. Parts are
-// begun in order and at most connections+spare are in memory.
+// fetchParts fetches what the sink is missing through several connections.
+// Parts are started in order, and at most connections+spare of them are in
+// memory.
 func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
 	const spare = 2
 	size, connections := t.layout(t.version.total - s.offset())
@@ -55,14 +56,14 @@ func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
 	return err
 }
 
-// queue is the parts on their way, which are as many as there is memory for.
+// queue is the parts in progress, whose number is limited by memory.
 type queue struct {
 	ordered, todo chan *part
 	free          chan []byte
 }
 
-// deal cuts the file into parts, as memory becomes free, after those that are
-// left of an earlier attempt.
+// deal divides the file into parts as memory becomes free, after the parts left
+// by an earlier attempt.
 func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64) error {
 	defer close(q.ordered)
 	defer close(q.todo)
@@ -80,7 +81,7 @@ func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64)
 			p = newPart(from, buf, min(size, total-from))
 		}
 		from += int64(len(p.buf))
-		q.ordered <- p // has space for all there is memory for
+		q.ordered <- p // has capacity for all parts in memory
 		select {
 		case q.todo <- p:
 		case <-ctx.Done():
@@ -90,7 +91,7 @@ func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64)
 	return nil
 }
 
-// keep passes on the parts that were not begun again.
+// keep passes on the parts that were not started again.
 func (q *queue) keep(left []*part) error {
 	for _, p := range left {
 		q.ordered <- p
@@ -106,8 +107,8 @@ func newPart(from int64, buf []byte, n int64) *part {
 	return &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
 }
 
-// rest returns what is in memory when all has stopped: the part that was being
-// written, of which done bytes are, and those behind it.
+// rest returns what is in memory when everything has stopped: the part that was
+// being written, done bytes of it, and the parts after it.
 func (q *queue) rest(head *part, done int64) []*part {
 	var parts []*part
 	if head != nil {
@@ -138,7 +139,7 @@ func (t *transfer) fetchEach(ctx context.Context, todo <-chan *part) error {
 	return nil
 }
 
-// fetchPart asks for what is missing of a part, and keeps what comes.
+// fetchPart requests the missing range of a part, and keeps what arrives.
 func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	first, end := p.rest()
 	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) {
@@ -160,8 +161,8 @@ func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	if resp.ContentLength >= 0 {
 		return flow.fill(ctx, dst, p.grow)
 	}
-	// Only the end of such an answer shows whether it is too long, and then
-	// none of it is believed.
+	// Only the end of such an answer shows whether it is too long, and then none
+	// of it can be trusted.
 	came := 0
 	err = flow.fill(ctx, dst, func(n int) { came += n })
 	if err == nil || came < len(dst) {
@@ -170,12 +171,12 @@ func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	return err
 }
 
-// condition asks for a span of the version and no other.
+// condition requests a range of this version only.
 func (t *transfer) condition(first, end int64) http.Header {
 	h := http.Header{}
 	h.Set("Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
 	switch {
-	// A server that has another version sends no body then.
+	// A server that has another version then sends no body.
 	case t.version.etag != "":
 		h.Set("If-Range", t.version.etag)
 		if !t.unconditional {
@@ -190,10 +191,10 @@ func (t *transfer) condition(first, end int64) http.Header {
 	return h
 }
 
-// errWhole says that a server that gave parts does so no longer.
-var errWhole = errors.New("the server gave the whole file instead of a part")
+// errWhole says that a server that supported ranges no longer does.
+var errWhole = errors.New("the server sent the whole file instead of a part")
 
-// unexpected says what an answer means that is not the part asked for.
+// unexpected classifies an answer that is not the requested part.
 func (t *transfer) unexpected(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -212,8 +213,8 @@ func (t *transfer) unexpected(resp *http.Response) error {
 	return t.origin.refusal(resp)
 }
 
-// writeEach writes the parts in order, each as it arrives. Where it stops it
-// returns the part, and how much of it is written.
+// writeEach writes the parts in order, while each arrives. If it stops, it
+// returns the current part and how much of it is written.
 func (t *transfer) writeEach(ctx context.Context, s *sink, q *queue) (*part, int64, error) {
 	for p := range q.ordered {
 		if done, err := t.writePart(ctx, s, p); err != nil {

@@ -8,22 +8,22 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// ErrOffline says that a fetch would need the network, which is not to be used.
-var ErrOffline = errors.New("the network is not to be used (--offline)")
+// ErrOffline says that a fetch would need the network, which must not be used.
+var ErrOffline = errors.New("the network must not be used (--offline)")
 
-// Places says where a process takes data from besides where it is said.
+// Places are the places where a process gets data other than the declared ones.
 type Places struct {
-	// Offline makes everything that uses the network refuse to.
+	// Offline makes everything that would use the network fail.
 	Offline bool
-	// Mirror, when set, is asked before Kaggle, and before an address of the
-	// web that ends with .zip; see Mirror.
+	// Mirror, if set, is tried before Kaggle, and before a web address that ends
+	// in .zip; see Mirror.
 	Mirror string
-	// Open opens object storage; nil supports none.
+	// Open opens object storage; nil means that it is not supported.
 	Open OpenObjects
 }
 
 // With adds the kinds "mirror" and "reference" to the entries and makes them
-// go by the places. Keys stay what they are.
+// use the places. Keys do not change.
 func With(entries []Entry, p Places) []Entry {
 	out := make([]Entry, 0, len(entries)+2)
 	var web Source
@@ -49,7 +49,7 @@ func With(entries []Entry, p Places) []Entry {
 	return append(out, Entry{"mirror", m}, Entry{"reference", Reference{}})
 }
 
-// offline is a source that must not be asked.
+// offline is a source that must not be used.
 type offline struct {
 	name string
 	next Source

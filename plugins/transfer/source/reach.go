@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// web is how a source reaches servers: the address that a person named wherever
-// it is, and what that leads to only on the public internet, unless the address
-// is in a private network itself. Else a server could have this machine ask its
-// own services, or those of its network, and take the answers for data.
+// web is how a source reaches servers. The URL that a person names may be
+// anywhere. Redirects from it may only lead to the public internet, unless the
+// URL itself is in a private network. Otherwise a server could make this
+// machine query its own services, or those of its network, and treat the
+// answers as data (SSRF).
 //
-// What counts is the address that a connection is made to, after names were
-// resolved, so that a name that changes its address helps nobody. The two
-// clients share no connections for the same reason.
+// What counts is the IP address of the connection, after name resolution, so
+// that a name that changes its address gains nothing. For the same reason the
+// two clients share no connections.
 type web struct {
 	open, guarded *http.Client
 	proxy         func(*http.Request) (*url.URL, error)
@@ -29,8 +30,8 @@ type web struct {
 	internal func(netip.Addr) bool
 }
 
-// newWeb returns the two clients of one; nil is one with sensible limits on
-// every phase but the body's length.
+// newWeb returns the two clients for one. Nil means a client with sensible
+// limits on every phase except the length of the body.
 func newWeb(client *http.Client) *web {
 	if client == nil {
 		client = &http.Client{Transport: newTransport()}
@@ -49,7 +50,7 @@ func newWeb(client *http.Client) *web {
 
 const dialTimeout = 30 * time.Second
 
-// newTransport speaks HTTP/1.1, for which several requests are several
+// newTransport speaks HTTP/1.1, where several requests at once use several
 // connections.
 func newTransport() *http.Transport {
 	return &http.Transport{
@@ -70,8 +71,8 @@ func stepwise(t http.RoundTripper) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// proxied is the key of a context whose connection is to a proxy, which the
-// person chose; where that goes is not seen here.
+// proxied is the key of a context whose connection goes to a proxy chosen by
+// the user. Where the proxy connects to cannot be seen here.
 type proxied struct{}
 
 // control refuses a connection to an internal address.
@@ -91,10 +92,10 @@ type internalError struct{ address string }
 
 // Error implements error.
 func (e *internalError) Error() string {
-	return fmt.Sprintf("follow redirect: the server leads to %s, an address of this machine or of a private network; if the data are there, give that address itself", e.address)
+	return fmt.Sprintf("follow redirect: the server redirects to %s, an address of this machine or of a private network; if the data are there, use that URL directly", e.address)
 }
 
-// where says where a server is.
+// where reports where a server is.
 type where int
 
 const (
@@ -103,12 +104,12 @@ const (
 	private
 )
 
-// do sends a request, to wherever it leads or to the public internet only, and
-// says where it went.
+// do sends a request, to anywhere or only to the public internet, and reports
+// where it went.
 func (w *web) do(req *http.Request, anywhere bool) (*http.Response, where, error) {
 	at := unknown
 	if proxy, err := w.throughProxy(req); err == nil && proxy {
-		// The proxy resolves names; only a plain address can be judged here.
+		// The proxy resolves names, so only an IP address can be judged here.
 		at = w.named(req.URL.Hostname())
 		if at == private && !anywhere {
 			return nil, at, &internalError{address: req.URL.Host}
@@ -155,8 +156,9 @@ func (w *web) placeOf(a netip.Addr) where {
 	return public
 }
 
-// reserved are the networks that are not on the public internet, besides those
-// that package netip knows (IANA's registries of special-purpose addresses).
+// reserved are the networks that are not on the public internet, in addition to
+// those that package netip knows (IANA's registries of special-purpose
+// addresses).
 var reserved = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
 	"64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "100::/64", "fec0::/10",
@@ -170,8 +172,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// internal reports whether an address is of this machine, of its link, of a
-// private network, or of none that can be told.
+// internal reports whether an address belongs to this machine, its link or a
+// private network, or cannot be classified.
 func internal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -185,11 +187,11 @@ func internal(a netip.Addr) bool {
 	return false
 }
 
-// errProxy is the answer of a proxy that will not do it.
+// errProxy is the refusal of a proxy.
 var errProxy = errors.New("the proxy refuses")
 
-// refusedByProxy keeps a refusal of the proxy from being taken for a failure
-// that passes.
+// refusedByProxy prevents a refusal by the proxy from being treated as
+// temporary.
 func refusedByProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode >= 400 && resp.StatusCode < 500 {
 		return fmt.Errorf("%w: %s", errProxy, statusText(resp.StatusCode))

@@ -77,8 +77,8 @@ func TestRedirectsInside(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := quick()
 			h.web.internal = func(a netip.Addr) bool { return !tt.open && a.Unmap() == netip.MustParseAddr("127.0.0.1") }
-			// A connection that is open already must not be used in place of one
-			// that is looked at.
+			// A connection that is open already must not be used instead of one that is
+			// looked at.
 			if _, err := h.Fetch(t.Context(), Request{Spec: Spec{URL: private + "/data.csv"}, Store: memory.New()}); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestRedirectsInside(t *testing.T) {
 			if got := errors.As(err, &refusal); got != tt.refused || !tt.refused && err != nil || errors.As(err, &passing) {
 				t.Errorf("got %v, refused %v, want %v", err, got, tt.refused)
 			}
-			if tt.refused && (inside.Load() != 0 || !strings.Contains(err.Error(), "give that address itself")) {
+			if tt.refused && (inside.Load() != 0 || !strings.Contains(err.Error(), "use that URL directly")) {
 				t.Errorf("%d requests went inside; %v", inside.Load(), err)
 			}
 		})

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// redacted stands for what is not shown, as net/url writes it.
+// redacted replaces what is not shown, as in net/url.
 const redacted = "xxxxx"
 
-// Redact returns an address without what may be a credential: the user, the
-// values of its parameters, of which the names stay, and the fragment.
+// Redact returns a URL without what may be a credential: the user, the values
+// of its parameters, whose names stay, and the fragment.
 func Redact(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || u.Host == "" && strings.Contains(address, "@") {
@@ -40,21 +40,21 @@ func redactQuery(query string) string {
 	return strings.Join(parts, "&")
 }
 
-// addresses finds addresses in the texts of errors.
+// addresses finds URLs in error messages.
 var addresses = regexp.MustCompile(`https?:[^\s"'<>]+`)
 
-// anyAddress finds addresses of every kind.
+// anyAddress finds URLs of every kind.
 var anyAddress = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// RedactText returns a text with every address in it redacted.
+// RedactText returns a string with every URL in it redacted.
 func RedactText(text string) string { return anyAddress.ReplaceAllStringFunc(text, Redact) }
 
-// redactError returns err without credentials in the addresses it names. It
-// stays what it is to errors.Is and errors.As.
+// redactError returns err with the credentials in its URLs hidden. errors.Is
+// and errors.As still work.
 func redactError(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // who shows the error names the address
+		err = u.Err // whoever shows the error adds the URL
 	}
 	text := addresses.ReplaceAllStringFunc(err.Error(), Redact)
 	if text == err.Error() {

@@ -30,7 +30,7 @@ type Reference struct{}
 // PreparedFolder is the only entry of a tree that holds prepared data.
 const PreparedFolder = "prepared"
 
-// shape is which part of a competition's folder is taken.
+// shape is the part of a competition's folder that is taken.
 type shape int
 
 const (
@@ -47,11 +47,11 @@ func (Reference) Check(spec Spec) error {
 	return nil
 }
 
-// look finds what there is to take.
+// look finds what can be taken.
 func (Reference) look(spec Spec) (shape, string, error) {
 	zips, err := filepath.Glob(filepath.Join(globQuote(spec.Path), "*.zip"))
 	if err != nil {
-		return 0, "", fmt.Errorf("look into %s: %w", spec.Path, err)
+		return 0, "", fmt.Errorf("read %s: %w", spec.Path, err)
 	}
 	if len(zips) == 1 {
 		return archived, zips[0], nil
@@ -87,7 +87,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// filled reports whether a folder has an entry.
+// filled reports whether a folder is not empty.
 func filled(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func IsReference(dir string) bool {
 	return false
 }
 
-// Taken returns the path of what Fetch takes, "" if there is nothing.
+// Taken returns the path of what Fetch takes, or "".
 func (r Reference) Taken(spec Spec) string {
 	_, path, err := r.look(spec)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r Reference) Taken(spec Spec) string {
 	return path
 }
 
-// IsAdoptable reports whether a folder has something that Reference takes.
+// IsAdoptable reports whether Reference can take something from a folder.
 func IsAdoptable(dir string) bool {
 	_, _, err := (Reference{}).look(Spec{Path: dir})
 	return err == nil
@@ -155,7 +155,7 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 	case archived:
 		data, err := file{}.Fetch(ctx, from)
 		if errors.Is(err, ErrMismatch) {
-			err = fmt.Errorf("%w; what is beside it was made from it: fetch the data again, or move the archive away to take %s on trust",
+			err = fmt.Errorf("%w; the folders next to it were made from it: fetch the data again, or move the archive away to accept %s without proof",
 				err, filepath.Join(req.Spec.Path, "raw"))
 		}
 		return data, err
@@ -166,7 +166,7 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 	return adoptPrepared(ctx, req, path)
 }
 
-// adoptPrepared stores the folders of a preparation.
+// adoptPrepared stores the prepared folders.
 func adoptPrepared(ctx context.Context, req Request, dir string) (Data, error) {
 	var b tree.Builder
 	for _, name := range []string{"private", "public"} {
@@ -207,7 +207,7 @@ func (r Reference) Inspect(_ context.Context, spec Spec) (Availability, error) {
 	return Availability{Note: "prepared by the reference; only pinned files can be checked"}, nil
 }
 
-// inspectFile tells the size of a file.
+// inspectFile returns the size of a file.
 func inspectFile(path string) (Availability, error) {
 	info, err := os.Stat(path)
 	if err != nil {

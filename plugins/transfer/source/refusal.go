@@ -9,21 +9,20 @@ import (
 	"time"
 )
 
-// statusError is an answer that is no data.
+// statusError is an answer without the data.
 type statusError struct {
 	code int
-	text string // ours, since the server's own could say anything
-	// elsewhere says that it is not the origin that answered, but the place
-	// it leads to.
+	text string // ours, since the server's own could contain anything
+	// elsewhere says that the answer came from the target of a redirect.
 	elsewhere bool
-	// words are the server's own, or empty.
+	// words is the server's own message, or empty.
 	words string
 }
 
 // Error implements error.
 func (e *statusError) Error() string {
 	if e.elsewhere {
-		return "the store that the server leads to answers " + e.text
+		return "the storage that the server redirects to answers " + e.text
 	}
 	if e.words != "" {
 		return fmt.Sprintf("the server answers %s, %q", e.text, e.words)
@@ -31,12 +30,12 @@ func (e *statusError) Error() string {
 	return "the server answers " + e.text
 }
 
-// statusText is a status in words.
+// statusText describes a status.
 func statusText(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
-// cut keeps the beginning of a server's words.
+// cut returns the beginning of a server's message.
 func cut(text string) string {
 	if runes := []rune(text); len(runes) > 200 {
 		return string(runes[:200]) + "…"
@@ -44,7 +43,7 @@ func cut(text string) string {
 	return text
 }
 
-// refusal explains an answer that is no data.
+// refusal explains an answer without the data.
 func (o *origin) refusal(resp *http.Response) error {
 	status := &statusError{code: resp.StatusCode, text: statusText(resp.StatusCode), elsewhere: !sameHost(resp.Request.URL.String(), o.url)}
 	if o.tell != nil && !status.elsewhere {
@@ -52,7 +51,7 @@ func (o *origin) refusal(resp *http.Response) error {
 		status.words = cut(o.mask().Mask(o.tell(body)))
 	}
 	var err error = status
-	// A success that was not asked for, such as a part, is a fault that passes.
+	// A success that was not requested, such as a part, is a temporary fault.
 	passes := resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode < 400
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -60,14 +59,14 @@ func (o *origin) refusal(resp *http.Response) error {
 	}
 	switch {
 	case passes, status.elsewhere && expired(resp.StatusCode):
-		// A signature that was refused may be accepted once it is new.
+		// A refused signature may be accepted once it is renewed.
 		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now()), brief: !passes}
 	case resp.StatusCode == http.StatusUnauthorized:
 		return fmt.Errorf("%w: it requires a login: %w", err, ErrCredential)
 	case resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("%w: this account or address may not have it; rules may have to be accepted first", err)
+		return fmt.Errorf("%w: this account or address has no access; rules may have to be accepted first", err)
 	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
-		return fmt.Errorf("%w: there is no such file; check the address: %w", err, ErrGone)
+		return fmt.Errorf("%w: there is no such file; check the URL: %w", err, ErrGone)
 	}
 	return err
 }

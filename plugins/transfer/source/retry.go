@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gate keeps all parts of a download waiting while the server wants a pause.
+// gate makes all parts of a download wait while the server wants a pause.
 type gate struct {
 	mu    sync.Mutex
 	until time.Time
@@ -45,17 +45,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retrier repeats what may pass.
+// retrier retries what may pass.
 type retrier struct {
 	settings
 	gate gate
 	logf func(format string, args ...any)
 }
 
-// retry calls try until it succeeds, fails for good, or fails too often in a
+// retry calls try until it succeeds, fails permanently, or fails too often in a
 // row without progress. The pauses grow exponentially and are drawn from zero
-// on (full jitter), so that the parts of a download, and many machines, do not
-// come back at once.
+// up (full jitter), so that neither the parts of a download nor many machines
+// retry at the same time.
 func (r *retrier) retry(ctx context.Context, try func() (progress bool, err error)) error {
 	failures, brief, wait := 0, 0, r.wait
 	for {
@@ -85,7 +85,7 @@ func (r *retrier) retry(ctx context.Context, try func() (progress bool, err erro
 		}
 		r.gate.shut(temporary.After)
 		pause := rand.N(min(wait, longestWait) + 1) //nolint:gosec // no secret
-		r.logf("%v; trying again in %v", err, (temporary.After + pause).Round(time.Millisecond))
+		r.logf("%v; retrying in %v", err, (temporary.After + pause).Round(time.Millisecond))
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// sink takes the bytes of one version of a file in order, and hashes them as
-// they arrive. With a key it outlives its process: the bytes are in the
-// store's ingest of the key, and the state of their sums, every so many bytes,
-// in a journal, an ingest of its own, so that nothing large is read again.
+// sink receives the bytes of one version of a file in order, and hashes them as
+// they arrive. With a key it outlives its process: the bytes are in the store's
+// ingest of the key, and the state of the hashes is saved at intervals in a
+// journal, an ingest of its own, so that nothing large is read again.
 //
-// The journal never knows more than the ingest holds: it is dropped first.
+// The journal is always dropped before the ingest, so that it never covers more
+// than the ingest holds.
 type sink struct {
 	store cache.Store
 	key   string
@@ -24,8 +25,8 @@ type sink struct {
 	saved     int64
 }
 
-// openSink opens the ingest of the key, "" for one that is not kept, and takes
-// up its sums. sha says that the SHA-256 is needed before the commit.
+// openSink opens the ingest of the key ("" for one that is not kept) and
+// restores its hashes. sha says that the SHA-256 is needed before the commit.
 func openSink(ctx context.Context, store cache.Store, key string, sha bool, saveEvery int64) (*sink, error) {
 	in, err := store.Ingest(ctx, key)
 	if err != nil {
@@ -44,7 +45,7 @@ func openSink(ctx context.Context, store cache.Store, key string, sha bool, save
 	return s, nil
 }
 
-// identified is an ingest that knows the SHA-256 of what it holds.
+// identified is an ingest that knows the SHA-256 of its bytes.
 type identified interface{ ID() digest.ContentID }
 
 // id is the SHA-256 of the bytes; the sink was opened to know it.
@@ -55,7 +56,7 @@ func (s *sink) id() digest.ContentID {
 	return s.sha.ID()
 }
 
-// resume takes the sums from the journal as far as they go.
+// resume restores the hashes from the journal as far as it goes.
 func (s *sink) resume(ctx context.Context) error {
 	if err := s.openJournal(ctx); err != nil {
 		return err
@@ -85,10 +86,10 @@ func (s *sink) openJournal(ctx context.Context) (err error) {
 	return err
 }
 
-// journalOf names the journal of a key's ingest.
+// journalOf returns the key of the journal for a key's ingest.
 func journalOf(key string) string { return key + " sums" }
 
-// offset is how many bytes are there.
+// offset is the number of bytes received.
 func (s *sink) offset() int64 { return s.in.Offset() }
 
 // write adds bytes, hashing them while the store writes them.
@@ -103,7 +104,7 @@ func (s *sink) write(ctx context.Context, p []byte) error {
 	return err
 }
 
-// save adds the state of the sums to the journal.
+// save appends the state of the hashes to the journal.
 func (s *sink) save(ctx context.Context) error {
 	if s.key == "" {
 		return nil
@@ -116,7 +117,7 @@ func (s *sink) save(ctx context.Context) error {
 	if err := s.openJournal(ctx); err != nil {
 		return err
 	}
-	if first { // of an earlier ingest of the key that is gone
+	if first { // of an earlier ingest of the key that no longer exists
 		if err := s.journal.Reset(); err != nil {
 			return err
 		}
@@ -137,8 +138,8 @@ func (s *sink) reset() error {
 	return s.in.Reset()
 }
 
-// worthSaving is how many bytes are hashed again rather than saved when a sink
-// is closed.
+// worthSaving is how many bytes must be new for a state to be saved on close;
+// fewer are hashed again.
 const worthSaving = 32 << 20
 
 // close keeps the bytes for the next sink of the key.
@@ -159,12 +160,12 @@ func (s *sink) closeJournal() error {
 	return err
 }
 
-// drop forgets the bytes.
+// drop deletes the bytes.
 func (s *sink) drop() error {
 	return errors.Join(s.reset(), s.closeJournal(), s.in.Close())
 }
 
-// dropKey forgets the bytes of a key that nobody has open.
+// dropKey deletes the bytes of a key that nobody has open.
 func dropKey(ctx context.Context, store cache.Store, key string) error {
 	for _, k := range []string{journalOf(key), key} {
 		in, err := store.Ingest(ctx, k)
@@ -178,8 +179,8 @@ func dropKey(ctx context.Context, store cache.Store, key string) error {
 	return nil
 }
 
-// commit makes the bytes an object of the store. What it holds beside them is
-// dropped when they are safe.
+// commit makes the bytes an object of the store. Once they are safe, everything
+// else is dropped.
 func (s *sink) commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
 	ref, err := s.in.Commit(ctx, want)
 	if err != nil {

@@ -13,28 +13,28 @@ import (
 	"github.com/mleflow/mleflow/engine/named"
 )
 
-// Spec says where data lie. Each kind of source reads its own field.
+// Spec says where data are. Each kind of source reads its own fields.
 type Spec struct {
 	// Path is a file or folder (file).
 	Path string
-	// Base is what a relative Path is relative to; nil is the working
+	// Base is the file system that a relative Path refers to; nil is the working
 	// directory.
 	Base fs.FS
-	// URL is an address (http).
+	// URL is a web address (http).
 	URL string
 	// Slug is a competition's name on Kaggle (kaggle, mirror).
 	Slug string
-	// Name is a file's path below a mirror's address, where it is not the
-	// archive <slug>.zip (mirror).
+	// Name is a file's path below a mirror's URL, if it is not the archive
+	// <slug>.zip (mirror).
 	Name string
 	// MD5 and SHA256 are pins in lower-case hexadecimal, or empty.
 	MD5, SHA256 string
 }
 
-// pinned reports whether the spec says what the bytes must be.
+// pinned reports whether the spec pins the bytes.
 func (s Spec) pinned() bool { return s.MD5 != "" || s.SHA256 != "" }
 
-// Data is what a source gave.
+// Data is the result of a fetch.
 type Data struct {
 	// Name is what the file or folder is called at its source.
 	Name string
@@ -42,25 +42,24 @@ type Data struct {
 	Ref cache.Ref
 	// MD5 is the MD5 of a blob in hexadecimal.
 	MD5 string
-	// File is the fetched file where Request.Unpublished asked for it and the
-	// source can give it; Ref then names bytes that the store need not have.
-	// The caller ends it by one of its methods.
+	// File is the fetched file if Request.Unpublished asked for it and the source
+	// supports it; Ref then names bytes that may not be in the store. The caller
+	// ends it with one of its methods.
 	File Fetched
 }
 
-// Fetched is a fetched file that is no object of the store, so that an archive
-// can be unpacked without being stored beside its entries: the keyed ingest
-// of a download, or a local file where it lies. What does not match a pin is
-// never handed over.
+// Fetched is a fetched file that is not an object of the store, so that an
+// archive can be unpacked without storing it as well as its entries. It is the
+// keyed ingest of a download, or a local file in place. A file that does not
+// match a pin is never returned.
 type Fetched interface {
 	io.ReaderAt
 	// Publish makes the file an object of the store, and ends it.
 	Publish(context.Context) error
-	// Drop forgets the bytes that were fetched, and ends it. A local file
-	// stays.
+	// Drop deletes the fetched bytes, and ends it. A local file is not deleted.
 	Drop() error
-	// Close ends it and keeps the bytes: the next fetch of the same Spec
-	// finds them and asks for no more than it needs to be sure of them.
+	// Close ends it and keeps the bytes: the next fetch of the same Spec finds
+	// them and requests only what it needs to validate them.
 	Close() error
 }
 
@@ -68,12 +67,13 @@ type Fetched interface {
 type Request struct {
 	Spec  Spec
 	Store cache.Building
-	// Unpublished asks for Data.File instead of an object of the store. A
-	// source that cannot, or that fetched a folder, stores as ever.
+	// Unpublished asks for Data.File instead of an object of the store. A source
+	// that does not support it, or that fetched a folder, stores the data as
+	// usual.
 	Unpublished bool
-	// Progress, when set, is told the bytes so far; total is 0 when unknown.
+	// Progress, if set, is called with the bytes so far; total is 0 if unknown.
 	Progress func(done, total int64)
-	// Log, when set, is told what a person may want to know.
+	// Log, if set, is called with messages for people.
 	Log func(format string, args ...any)
 }
 
@@ -91,11 +91,11 @@ func (r Request) logf(format string, args ...any) {
 
 // Source is a kind of place that data come from.
 type Source interface {
-	// Check reports what is wrong with a spec as far as that shows without
-	// looking. The error is shown to the person who wrote it.
+	// Check reports what is wrong with a spec, as far as that can be seen without
+	// I/O. The error is shown to its author.
 	Check(Spec) error
-	// Fingerprint hashes what decides the bytes: pins where there are any,
-	// else what can be told without the network.
+	// Fingerprint hashes what decides the bytes: pins if there are any, otherwise
+	// what can be found out without the network.
 	Fingerprint(Spec, *digest.Hasher) error
 	// Fetch stores the data. A TemporaryError may pass.
 	Fetch(context.Context, Request) (Data, error)
@@ -107,10 +107,9 @@ var ErrMismatch = errors.New("checksum mismatch")
 // TemporaryError is a failure that may pass by itself.
 type TemporaryError struct {
 	Err error
-	// After is how long the source asked to wait; 0 when it did not.
+	// After is how long the source asked to wait; 0 if it did not.
 	After time.Duration
-	// brief says that it passes soon or never, such as a name that is not
-	// known.
+	// brief says that it passes soon or never, such as an unknown host name.
 	brief bool
 }
 
@@ -126,7 +125,7 @@ func verify(spec Spec, what string, data Data) error {
 		{"SHA-256", spec.SHA256, data.Ref.ID.String()}, {"MD5", spec.MD5, data.MD5},
 	} {
 		if pin.want != "" && pin.want != pin.got {
-			return fmt.Errorf("%w: %s has %s %s, want %s (%d bytes)", ErrMismatch, what, pin.name, pin.got, pin.want, data.Ref.Size)
+			return fmt.Errorf("%w: %s has %s %s, expected %s (%d bytes)", ErrMismatch, what, pin.name, pin.got, pin.want, data.Ref.Size)
 		}
 	}
 	return nil
@@ -152,8 +151,8 @@ type Entry struct {
 	Source Source
 }
 
-// NewRegistry returns the registry of the given sources. It panics on a
-// duplicate: the list is written by programmers.
+// NewRegistry returns a registry of the given sources. It panics on a
+// duplicate, which is a programming error.
 func NewRegistry(entries ...Entry) *Registry {
 	return &Registry{named.New("source", func(e Entry) string { return e.Name }, entries...)}
 }

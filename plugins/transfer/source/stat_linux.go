@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// statOf returns what the file system says of a file, if it is one of its.
+// statOf returns the file's stat, if the file system is the machine's.
 func statOf(info fs.FileInfo) (stat, bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -19,7 +19,7 @@ import (
 // saved and continued by another process.
 type sums struct {
 	md5 hash.Hash
-	// sha is nil where only the MD5 is asked for; the store makes the other.
+	// sha is nil if only the MD5 is needed; the store computes the other.
 	sha *digest.Writer
 	// size is how many bytes were hashed.
 	size int64
@@ -43,7 +43,7 @@ func (s *sums) write(p []byte) {
 
 func (s *sums) hexMD5() string { return hex.EncodeToString(s.md5.Sum(nil)) }
 
-// state is one line of the journal of a file's sums.
+// state is one line of a journal.
 type state struct {
 	Size int64  `json:"size"`
 	MD5  []byte `json:"md5"`
@@ -66,7 +66,7 @@ func (s *sums) line() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// restore takes over a saved state and reports whether it could.
+// restore restores a saved state and reports whether it could.
 func (s *sums) restore(st state) bool {
 	fresh := newSums(s.sha != nil)
 	if fresh.md5.(encoding.BinaryUnmarshaler).UnmarshalBinary(st.MD5) != nil {
@@ -80,12 +80,12 @@ func (s *sums) restore(st state) bool {
 	return true
 }
 
-// mostJournal bounds a journal, which has a line of about 400 bytes for every
+// mostJournal limits a journal, which has a line of about 400 bytes for every
 // 256 MiB of a file.
 const mostJournal = 16 << 20
 
-// readJournal returns the saved states up to limit bytes, and whether there is
-// anything else in the journal.
+// readJournal returns the saved states up to limit bytes, and whether the
+// journal contains anything else.
 func readJournal(in cache.Ingest, limit int64) (lines []string, last []state, dirty bool) {
 	size := in.Offset()
 	text := make([]byte, min(size, mostJournal))
@@ -103,7 +103,7 @@ func readJournal(in cache.Ingest, limit int64) (lines []string, last []state, di
 	return lines, last, dirty || size > mostJournal
 }
 
-// catchUp hashes what the file holds beyond the sums.
+// catchUp hashes the bytes in the file that the hashes do not cover yet.
 func (s *sums) catchUp(ctx context.Context, in cache.Ingest) error {
 	rest := io.NewSectionReader(in, s.size, in.Offset()-s.size)
 	_, err := cache.Copy(ctx, sumsWriter{s}, rest)

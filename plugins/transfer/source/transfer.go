@@ -11,14 +11,14 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// transfer brings one file from its origin into the store.
+// transfer fetches one file from its origin into the store.
 //
-// The server is asked first what it has. Where it gives parts, and something
-// will prove in the end that they are of one version (a strong ETag or date,
-// an MD5 of the server's, or a pin), several connections fetch parts into
-// memory and one writer takes them in order, so that how far a download is can
-// be read from its ingest alone. Else the file is fetched in one piece, and
-// whole again after a failure.
+// First it asks the server what there is. If the server supports ranges, and
+// something will prove in the end that the parts are of one version (a strong
+// ETag or date, the server's MD5, or a pin), several connections fetch parts
+// into memory and one writer takes them in order, so that the progress of a
+// download can be read from its ingest alone. Otherwise the file is fetched in
+// one piece, and from scratch after a failure.
 type transfer struct {
 	retrier
 	origin  *origin
@@ -26,14 +26,15 @@ type transfer struct {
 	address string // for people
 	// version is what is being fetched.
 	version version
-	// whole says to fetch in one piece what did not fit together in parts.
+	// whole says to fetch in one piece because the parts did not fit together.
 	whole bool
-	// unconditional says that the server refuses the version it has.
+	// unconditional says that the server refuses conditional requests for its own
+	// version.
 	unconditional bool
-	// begun is the key of the version before, which changed.
+	// begun is the key of the previous version, which has changed.
 	begun string
-	// left are the parts in memory of an attempt that ended, in order; the
-	// first begins where the sink ends.
+	// left are the parts in memory of an attempt that ended, in order; the first
+	// begins where the sink ends.
 	left  []*part
 	logMu sync.Mutex
 }
@@ -44,7 +45,7 @@ func newTransfer(s settings, o *origin, req Request, address string) *transfer {
 	return t
 }
 
-// logs tells a person, one line at a time.
+// logs logs one line at a time.
 func (t *transfer) logs(format string, args ...any) {
 	t.logMu.Lock()
 	defer t.logMu.Unlock()
@@ -64,7 +65,8 @@ func (t *transfer) run(ctx context.Context) (Data, error) {
 		case errors.Is(err, errChanged):
 			t.logs("%s: %v; starting again", t.address, err)
 		case errors.Is(err, ErrMismatch) && t.mixed(err):
-			// Without a name for the version only one answer is sure to be of one.
+			// If the version has no name, only the bytes of one answer certainly belong
+			// together.
 			t.whole = t.version.id() == ""
 			t.logs("%v; fetching it again", err)
 		default:
@@ -74,9 +76,9 @@ func (t *transfer) run(ctx context.Context) (Data, error) {
 	return Data{}, &TemporaryError{Err: fmt.Errorf("%w, at attempt %d", err, mostVersions)}
 }
 
-// mixed reports whether a mismatch may be the fault of the transfer: the server
-// says itself that the bytes are others, or they came in parts that it did not
-// promise to belong together.
+// mixed reports whether a mismatch may be caused by the transfer: the server
+// itself reports other bytes, or parts arrived that it did not promise to
+// belong together.
 func (t *transfer) mixed(err error) bool {
 	var wrong *mismatchError
 	if !errors.As(err, &wrong) {
@@ -108,7 +110,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 		return Data{}, err
 	}
 	if s.offset() > 0 {
-		t.logs("going on with %s at byte %d", t.address, s.offset())
+		t.logs("continuing with %s at byte %d", t.address, s.offset())
 	}
 	parts := s.offset() > 0 || t.parallel()
 	if err := t.fill(ctx, s, first); err != nil {
@@ -117,7 +119,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 	return t.finish(ctx, s, parts)
 }
 
-// dropBegun forgets what was fetched of another version, by its id.
+// dropBegun deletes what was fetched of another version, given its id.
 func (t *transfer) dropBegun(ctx context.Context, id string) error {
 	key := t.begun
 	t.begun = t.key()
@@ -128,16 +130,17 @@ func (t *transfer) dropBegun(ctx context.Context, id string) error {
 	return dropKey(ctx, t.req.Store, key)
 }
 
-// foresee refuses before the first byte what the server says will not match.
+// foresee fails before the first byte if the server announces data that will
+// not match.
 func (t *transfer) foresee() error {
 	if pin, md5 := t.req.Spec.MD5, t.version.md5; pin != "" && md5 != "" && pin != md5 {
-		return fmt.Errorf("%w: by the server's own word it has MD5 %s, want %s (%d bytes)", ErrMismatch, md5, pin, t.version.total)
+		return fmt.Errorf("%w: the server reports MD5 %s, expected %s (%d bytes)", ErrMismatch, md5, pin, t.version.total)
 	}
 	return nil
 }
 
-// key names the unfinished file for later attempts; "" means that it cannot
-// be continued.
+// key is the key of the unfinished file for later attempts; "" means that it
+// cannot be continued.
 func (t *transfer) key() string {
 	h := digest.NewHasher("http source", "2")
 	h.String("url", t.origin.url)
@@ -160,7 +163,7 @@ func (t *transfer) parallel() bool {
 	return t.version.ranges && t.version.total >= 0 && t.key() != ""
 }
 
-// answer is the first answer to a question, with a body that may be used.
+// answer is the first answer to a request, with a body that may be used.
 type answer struct {
 	resp *http.Response
 	flow *flow
@@ -173,8 +176,9 @@ func (a *answer) close() {
 	}
 }
 
-// ask finds out what there is by asking for the first byte. Where the server
-// gives no parts it returns the answer, which has the whole file; else nil.
+// ask finds out what there is by requesting the first byte. If the server does
+// not support ranges, it returns the answer, which has the whole file;
+// otherwise nil.
 func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	header := http.Header{}
 	if !t.whole {
@@ -183,7 +187,7 @@ func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	err = t.retry(ctx, func() (bool, error) {
 		a, err = t.askOnce(ctx, header)
 		if err == nil && t.vague(a) {
-			// One answer may have lost what others say.
+			// One answer may lack headers that others have.
 			a.close()
 			a, err = t.askOnce(ctx, header)
 		}
@@ -192,8 +196,8 @@ func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	return a, err
 }
 
-// vague reports whether an answer leaves open what the file is: a part of no
-// known version, or a whole of no known length.
+// vague reports whether an answer leaves open what the file is: a part of an
+// unknown version, or a whole file of unknown length.
 func (t *transfer) vague(a *answer) bool {
 	if t.whole || t.key() != "" {
 		return false
@@ -226,7 +230,7 @@ func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, er
 		t.version = v
 		return nil, nil
 	case http.StatusRequestedRangeNotSatisfiable:
-		// There is no first byte; the whole, then.
+		// The file is empty, so there is no first byte; request all of it.
 		resp.Body.Close()
 		if header.Get("Range") != "" {
 			return t.askOnce(ctx, http.Header{})
@@ -236,20 +240,20 @@ func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, er
 	return nil, t.origin.refusal(resp)
 }
 
-// fill fetches what the sink lacks.
+// fill fetches what the sink is missing.
 func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
-	// A server that gave parts once is asked for parts again.
+	// A server that supported ranges once is asked for parts again.
 	if !t.parallel() && (s.offset() == 0 || t.version.total < 0 || t.key() == "") {
 		return t.fetchWhole(ctx, s, first)
 	}
 	if first != nil && s.offset() == 0 {
-		// Not what was asked for, but as good until it is cut off.
+		// This is not what was requested, but as good until the connection breaks.
 		err := t.copy(ctx, s, first)
 		var temporary *TemporaryError
 		if err == nil || !errors.As(err, &temporary) {
 			return err
 		}
-		t.logs("%v; going on in parts", err)
+		t.logs("%v; continuing in parts", err)
 	}
 	first.close()
 	if len(t.left) > 0 && t.left[0].from != s.offset() {
@@ -268,8 +272,8 @@ func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
 	return err
 }
 
-// fetchWhole fetches the file in one piece, from the first answer where there
-// is one.
+// fetchWhole fetches the file in one piece, using the first answer if there is
+// one.
 func (t *transfer) fetchWhole(ctx context.Context, s *sink, first *answer) error {
 	return t.retry(ctx, func() (bool, error) {
 		a := first
@@ -287,7 +291,7 @@ func (t *transfer) fetchWhole(ctx context.Context, s *sink, first *answer) error
 	})
 }
 
-// askWhole asks for the file in one piece.
+// askWhole requests the file in one piece.
 func (t *transfer) askWhole(ctx context.Context) (*answer, error) {
 	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) { return t.origin.get(ctx, nil) })
 	if err != nil {
@@ -311,13 +315,13 @@ func (t *transfer) askWhole(ctx context.Context) (*answer, error) {
 	return a, nil
 }
 
-// piece is how many bytes are written at once, where there are as many.
+// piece is how many bytes are written at once.
 const piece = 256 << 10
 
 // copy writes a body of the whole file.
 func (t *transfer) copy(ctx context.Context, s *sink, a *answer) error {
 	if a.resp.ContentLength < 0 && t.version.total < 0 && a.resp.ProtoMajor == 1 && len(a.resp.TransferEncoding) == 0 && !t.req.Spec.pinned() {
-		return errors.New("the server neither says how long the file is nor marks its end, so that nothing proves it whole; pin it by sha256 or md5")
+		return errors.New("the server neither gives the file's length nor marks its end, so it cannot be verified to be complete; pin it with sha256 or md5")
 	}
 	buf := make([]byte, piece)
 	for {

@@ -75,7 +75,7 @@ func TestSignedAddress(t *testing.T) {
 }
 
 // TestRefusedForEver is a storage that accepts no signature, however new. That
-// is for good.
+// is permanent.
 func TestRefusedForEver(t *testing.T) {
 	srv := toyServer(t, 1000, func(c kaggletest.Call) kaggletest.Fault {
 		if c.API {
@@ -85,7 +85,7 @@ func TestRefusedForEver(t *testing.T) {
 	})
 	_, err := scaledKaggle(srv, 1).Fetch(t.Context(), Request{Spec: Spec{Slug: "toy"}, Store: memory.New()})
 	var passing *TemporaryError
-	if err == nil || errors.As(err, &passing) || errors.Is(err, ErrRules) || !strings.Contains(err.Error(), "the store that the server leads to") {
+	if err == nil || errors.As(err, &passing) || errors.Is(err, ErrRules) || !strings.Contains(err.Error(), "the storage that the server redirects to") {
 		t.Errorf("got %v, want an error of the storage that does not pass", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 		k.Fingerprint(Spec{Slug: "toy"}, h)
 		tell("%v", h.Fields())
 	}
-	if !strings.Contains(told.String(), "trying again") {
+	if !strings.Contains(told.String(), "retrying in") {
 		t.Error("nothing was logged")
 	}
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {

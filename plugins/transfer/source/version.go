@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// version is what tells one content of an address from another.
+// version identifies one content of a URL.
 type version struct {
 	etag string // strong, or empty
-	// modified is when the content was last changed, where that is long
-	// enough ago to be proof (RFC 9110, 8.8.2.2); else empty.
+	// modified is when the content was last changed, if that is long enough ago to
+	// identify it (RFC 9110, 8.8.2.2); otherwise empty.
 	modified string
 	total    int64 // -1 when unknown
-	// md5 is the MD5 that the server says the content has, in hexadecimal,
-	// or empty.
+	// md5 is the MD5 of the content according to the server, in hexadecimal, or
+	// empty.
 	md5  string
 	name string
-	// ranges says that the server gives parts, or says that it does.
+	// ranges says that the server supports ranges, or claims to.
 	ranges bool
 }
 
 // strong says that the server promises byte equality for the version.
 func (v version) strong() bool { return v.etag != "" || v.modified != "" && v.total >= 0 }
 
-// id names the version, as far as the server does.
+// id identifies the version as far as the server does.
 func (v version) id() string {
 	switch {
 	case v.etag != "":
@@ -44,7 +44,7 @@ func (v version) id() string {
 	return ""
 }
 
-// changed reports whether w names itself another version than v.
+// changed reports whether w identifies itself as a version other than v.
 func (v version) changed(w version) bool {
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
 	if v.etag != "" && w.etag != "" {
@@ -53,16 +53,17 @@ func (v version) changed(w version) bool {
 	return v.etag == "" && other(v.modified, w.modified) || other(v.md5, w.md5)
 }
 
-// contradicts reports whether w cannot be of v, whatever it is called.
+// contradicts reports whether w cannot be an answer for v, whatever it is
+// called.
 func (v version) contradicts(w version) bool {
 	return v.md5 != "" && w.md5 != "" && v.md5 != w.md5 || v.total >= 0 && w.total >= 0 && v.total != w.total
 }
 
-// longAgo is how much older than its answer a change must be to tell versions
-// apart by its time, which has no fractions of a second.
+// longAgo is how much older than its answer a change must be for its time to
+// identify a version, since it has no fractions of a second.
 const longAgo = time.Minute
 
-// versionOf reads what an answer says about the file it is of, or a part of.
+// versionOf reads what an answer says about its file.
 func versionOf(resp *http.Response) version {
 	v := version{total: resp.ContentLength, name: nameOf(resp), md5: md5Header(resp.Header)}
 	v.ranges = strings.EqualFold(resp.Header.Get("Accept-Ranges"), "bytes")
@@ -83,7 +84,7 @@ func versionOf(resp *http.Response) version {
 	return v
 }
 
-// nameOf is what an answer says its file is called.
+// nameOf is the name by which an answer identifies its version.
 func nameOf(resp *http.Response) string {
 	name := path.Base(resp.Request.URL.Path)
 	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
@@ -95,11 +96,11 @@ func nameOf(resp *http.Response) string {
 	return name
 }
 
-// md5Header reads the MD5 that Google's and compatible stores send with a
+// md5Header reads the MD5 that Google's and compatible storages send with a
 // file: X-Goog-Hash: crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==
 func md5Header(h http.Header) string {
 	if e := h.Get("X-Goog-Stored-Content-Encoding"); e != "" && e != "identity" {
-		return "" // it is of the bytes as stored
+		return "" // it covers the bytes as stored
 	}
 	for _, value := range h.Values("X-Goog-Hash") {
 		for part := range strings.SplitSeq(value, ",") {
@@ -113,7 +114,7 @@ func md5Header(h http.Header) string {
 	return ""
 }
 
-// span is a part of a file.
+// span is a range of bytes of a file.
 type span struct {
 	first, last int64
 	total       int64 // -1 when unknown
@@ -134,7 +135,7 @@ func parseSpan(text string) (span, error) {
 	}
 	if !strings.HasPrefix(text, "bytes ") || !ok || !ok2 || errors.Join(errs[:]...) != nil ||
 		s.last < s.first || s.total >= 0 && s.last >= s.total {
-		return span{}, errors.New("the server names no part of the file")
+		return span{}, errors.New("the server's Content-Range is not a part of the file")
 	}
 	return s, nil
 }
@@ -145,19 +146,19 @@ func number(text string) (int64, error) {
 	return int64(n), err //nolint:gosec // 63 bits
 }
 
-// errChanged says that the file is no longer the version that was begun.
+// errChanged says that the file is no longer the version that was started.
 var errChanged = errors.New("the file changed during the download")
 
-// encoded returns an error for a body that is not the file's own bytes.
+// encoded returns an error for a body with a content encoding.
 func encoded(resp *http.Response) error {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return &TemporaryError{Err: errors.New("the server sends the file in an encoding that was not asked for")}
+		return &TemporaryError{Err: errors.New("the server sent the file in an encoding that was not requested")}
 	}
 	return nil
 }
 
 // part checks that an answer is a part of the version that begins at first and
-// ends before end, or earlier, and returns its size.
+// ends at end or earlier, and returns its size.
 func (v version) part(resp *http.Response, first, end int64) (int64, error) {
 	if err := encoded(resp); err != nil {
 		return 0, err
@@ -171,11 +172,11 @@ func (v version) part(resp *http.Response, first, end int64) (int64, error) {
 	case v.changed(w):
 		return 0, errChanged
 	case v.contradicts(w):
-		return 0, &TemporaryError{Err: errors.New("the answer contradicts what the server said before")}
+		return 0, &TemporaryError{Err: errors.New("the answer contradicts earlier answers of the server")}
 	case v.etag != "" && w.etag == "":
-		return 0, &TemporaryError{Err: errors.New("the answer does not say of which version it is")}
+		return 0, &TemporaryError{Err: errors.New("the answer does not identify its version")}
 	case s.first != first || s.last >= end:
-		return 0, &TemporaryError{Err: errors.New("the server gave another part than asked for")}
+		return 0, &TemporaryError{Err: errors.New("the server sent a different part than the requested one")}
 	case resp.ContentLength >= 0 && resp.ContentLength != s.size():
 		return 0, &TemporaryError{Err: fmt.Errorf("the answer has %d bytes for a part of %d", resp.ContentLength, s.size())}
 	}

@@ -77,7 +77,7 @@ type Request struct {
 	Metrics *metric.Registry
 	// Data is where own answers are; nil grades nothing.
 	Data *Data
-	// Done is told each verdict.
+	// Done is called with each verdict.
 	Done func(engine.Verified)
 }
 

@@ -154,7 +154,7 @@ func TestTampered(t *testing.T) {
 }
 
 // TestResealed changes what follows from other files, and makes list, statement
-// and frame anew.
+// and frame again.
 func TestResealed(t *testing.T) {
 	swap := func(path, old, now string) func(map[string][]byte) {
 		return func(files map[string][]byte) {
@@ -204,7 +204,8 @@ func TestResealed(t *testing.T) {
 	}
 }
 
-// TestWithheld masks what never is: a digest in a key, a value that is no secret.
+// TestWithheld masks what never is: a digest in a key, a value that is not a
+// secret.
 func TestWithheld(t *testing.T) {
 	m := newModel(t)
 	m.records[2].Fields[3].Value = digest.Of([]byte("other")).String()

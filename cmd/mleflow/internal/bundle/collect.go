@@ -144,7 +144,7 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 			r.From, r.To, r.Text = c.mask.text(r.From), c.mask.text(r.To), c.mask.text(r.Text)
 		}
 	}
-	// What there was room for then, and what was copied, is of no use to anybody.
+	// What there was space for then, and what was copied, is of no use to anybody.
 	pl.Forecast, pl.Copies = nil, nil
 	return c.addDocument(planFile, pl)
 }
@@ -215,7 +215,7 @@ func (c *collector) journal() error {
 	return nil
 }
 
-// logs adds what steps printed. They are read anew when they are written.
+// logs adds what steps printed. They are read again when they are written.
 func (c *collector) logs() error {
 	for _, s := range c.sum.Steps {
 		for _, n := range c.src.Past.Logs(s.Address) {

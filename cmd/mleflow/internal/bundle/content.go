@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// checkContent sees that what lies below outputs, packs and trees is what the
+// checkContent sees that what is below outputs, packs and trees is what the
 // records say: nothing else, nothing under another name, and nothing missing.
 func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
 	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}

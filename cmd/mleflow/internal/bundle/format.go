@@ -178,7 +178,7 @@ func parseDigest(text string) (digest.ContentID, error) {
 	return digest.ParseContentID(hex)
 }
 
-// checkPath refuses what is no path of a file below a folder.
+// checkPath refuses what is not a path of a file below a folder.
 func checkPath(path string) error {
 	if path == "" || len(path) > 2*maxLoosePaths || path != escapeBytes(path) {
 		return fmt.Errorf("%.80q is not a path in a bundle", path)

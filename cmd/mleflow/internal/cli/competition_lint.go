@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// folderFlag is --dir: a folder of competitions in place of all others.
+// folderFlag is --dir: a folder of competitions instead of all others.
 type folderFlag struct{ dir string }
 
 func (f *folderFlag) register(cmd *cobra.Command) {

@@ -23,7 +23,7 @@ type competitionLockOptions struct {
 	data         dataFlags
 	run, version string
 	check, force bool
-	// leaderboard locks the leaderboard in place of the data.
+	// leaderboard locks the leaderboard instead of the data.
 	leaderboard, accept bool
 }
 

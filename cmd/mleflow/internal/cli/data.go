@@ -31,7 +31,7 @@ func (f *dataFlags) register(cmd *cobra.Command) {
 }
 
 // spareMemory lets the collector run when a quarter more than what is in use
-// was allocated, in place of as much again: tables are large and hold no
+// was allocated, instead of as much again: tables are large and hold no
 // pointers, so that collecting them costs next to nothing. GOGC overrides it.
 func spareMemory() {
 	if os.Getenv("GOGC") == "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestReferencePages fails when a page of docs is not what the program would
-// write now; make docs writes them anew.
+// write now; make docs writes them again.
 func TestReferencePages(t *testing.T) {
 	pages, err := referencePages(newRoot(newApp(&terminal{})))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // fetcher gets the raw data of competitions into the cache: it applies a
-// pipeline with one download step each, so that they are reserved room for,
+// pipeline with one download step each, so that space is reserved for it and it is
 // resumed, checked and cached as those of any pipeline.
 type fetcher struct {
 	backend *backend
@@ -32,7 +32,7 @@ type fetcher struct {
 	ids map[string]string
 	// steps are those of the pipeline.
 	steps []config.StepSpec
-	// sink is told what happens, with competitions for addresses.
+	// sink is called with what happens, with competitions for addresses.
 	sink func(event.Event)
 	// ready is called once for each competition that has its data, or an
 	// error.
@@ -78,7 +78,7 @@ func (f *fetcher) run(ctx context.Context) {
 		}
 	}
 	opts := f.backend.options
-	opts.Ledger = nil // it is no run of a pipeline that people know
+	opts.Ledger = nil // it is not a run of a pipeline that people know
 	if f.kinds != nil {
 		opts.Kinds = f.kinds
 	}

@@ -163,7 +163,7 @@ func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 	return formatted, true
 }
 
-// replaceFile writes a file anew, all or nothing, keeping its mode.
+// replaceFile writes a file again, all or nothing, keeping its mode.
 func replaceFile(path string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

@@ -73,7 +73,7 @@ func besidePipeline(file, agent string) (string, error) {
 	return name, nil
 }
 
-// startOf returns the command for a program that lies under the name base where
+// startOf returns the command for a program that is under the name base where
 // it starts: what its first line says, else what its suffix means, else itself
 // if it is executable.
 func startOf(agent, base string) ([]string, error) {

@@ -248,7 +248,7 @@ func quoted(names []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// refuseFailures keeps runs that could not be graded, which is no failure of
+// refuseFailures keeps runs that could not be graded, which is not a failure of
 // the agent, from being counted as one.
 func refuseFailures(file board.File, splits []board.SplitIDs) error {
 	for _, f := range file.Failures {

@@ -370,7 +370,7 @@ func warnLeaderboard(t *terminal, r leaderboardResult) {
 	}
 	for _, run := range r.runs() {
 		if run.Report.MedalOnNonFinite() {
-			warn("Check:", "%s, %s: the medal rests on a score that is no finite number", run.Agent, run.Report.CompetitionID)
+			warn("Check:", "%s, %s: the medal is based on a score that is not finite", run.Agent, run.Report.CompetitionID)
 		}
 		if decided := run.Report.RoundingDecides(); len(decided) > 0 {
 			warn("Check:", "%s, %s: the exact score %v is on the other side of %s than the rounded one, which counts",

@@ -71,7 +71,7 @@ func (f *networkFlags) adopted() (string, error) {
 	return dir, nil
 }
 
-// space measures the room there is for a cache.
+// space measures the space there is for a cache.
 func (b *backend) space(ctx context.Context) (plan.Space, error) {
 	info, err := b.cache.Info(ctx)
 	if err != nil {

@@ -69,8 +69,8 @@ func (s *store) findRun(args []string) (*ledger.Past, error) {
 	return past, err
 }
 
-// underWay is the state of a run that goes on, with the last lines that its steps
-// printed; nil of one that has ended.
+// underWay is the state of a run in progress, with the last lines that its
+// steps printed; nil of one that has ended.
 func underWay(past *ledger.Past) *view.State {
 	if !past.Running() {
 		return nil
@@ -86,7 +86,7 @@ func underWay(past *ledger.Past) *view.State {
 	return state
 }
 
-// showRun prints a run; now is its state if it goes on.
+// showRun prints a run; now is its state if it is in progress.
 func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	style := st.outStyle()
 	fmt.Fprintf(st.stdout, "%s\n", style.Bold("Run "+sum.ID))
@@ -195,7 +195,7 @@ type runJSON struct {
 	Warnings  []event.Warning     `json:"warnings"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
-	// UnderWay is how a run stands that goes on.
+	// UnderWay is the state of a run in progress.
 	UnderWay *view.UnderWay `json:"under_way,omitempty"`
 }
 

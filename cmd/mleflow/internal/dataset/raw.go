@@ -61,7 +61,7 @@ func (j Job) raw(ctx context.Context) (raw fs.FS, own bool, err error) {
 	return os.DirFS(dir), true, nil
 }
 
-// checkFetched refuses prepared data in place of raw data.
+// checkFetched refuses prepared data instead of raw data.
 func (j Job) checkFetched(ctx context.Context) error {
 	names, err := fs.ReadDir(tree.NewFS(ctx, j.Fetched.Store, j.Fetched.Tree), ".")
 	if err != nil {

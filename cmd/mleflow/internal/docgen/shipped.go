@@ -123,7 +123,7 @@ func size(gb float64) string {
 	return fmt.Sprintf("%.1f GB", gb)
 }
 
-// shownUsers is how many competitions are named beside a verb.
+// shownUsers is how many competitions are named next to a verb.
 const shownUsers = 3
 
 // usage writes who uses what, the most used first.

@@ -157,8 +157,8 @@ func (k *dataKiller) watch(cmd *exec.Cmd, events io.Reader, kill bool) map[strin
 	return doing
 }
 
-// noRests sees that no archive and nothing to go on with is left, but for the
-// checkpoint of a few bytes that a kill may separate from what it was of.
+// noRests sees that no archive and nothing to continue with is left, but for
+// the checkpoint of a few bytes that a kill may separate from what it was of.
 func (k *dataKiller) noRests(cache string) {
 	left, err := filepath.Glob(filepath.Join(cache, "ingest", "*"))
 	if err != nil {

@@ -44,7 +44,7 @@ type setting struct {
 var plain = setting{name: "plain", env: []string{"TZ=UTC", "LC_ALL=C", "LANG=C"}, umask: "022", modified: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)}
 
 // settings returns those of a run of the test: a few that change everything at
-// once, or each thing by itself beside them.
+// once, or each thing by itself next to them.
 func settings(t *testing.T) []setting {
 	out := []setting{
 		{name: "everything older", env: []string{"TZ=Pacific/Kiritimati", "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "GOMAXPROCS=1"}, umask: "077",

@@ -201,7 +201,7 @@ func TestFullDisk(t *testing.T) {
 	full.verify()
 }
 
-// fill writes until there is no room.
+// fill writes until there is no space.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -294,7 +294,7 @@ func TestPatchedPreparation(t *testing.T) {
 	f.checked(3, 3, "its data are not those that the definition of demo-digits v1 pins")
 }
 
-// lockOut puts the lock of the bundle beside the pipeline.
+// lockOut puts the lock of the bundle next to the pipeline.
 func (f *forger) lockOut() {
 	f.t.Helper()
 	b, err := os.ReadFile(f.bundle)

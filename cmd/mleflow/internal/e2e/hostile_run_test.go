@@ -50,7 +50,7 @@ step "aggregate" "board" { reports = values(step.grade.score)[*].report }
 `
 
 // upload is the agent of that name: it submits what the validity server says of
-// a sea of commas, beside the sample submission.
+// a sea of commas, next to the sample submission.
 func upload() error {
 	const size = 60 << 20
 	server := os.Getenv("MLEFLOW_GATEWAY")

@@ -106,7 +106,7 @@ func TestHostileBatch(t *testing.T) {
 	}
 }
 
-// TestHostilePaths grades what is no readable file: an answer at once, exit
+// TestHostilePaths grades what is not a readable file: an answer at once, exit
 // status 4, and the path in it.
 func TestHostilePaths(t *testing.T) {
 	p, data := demoData(t)

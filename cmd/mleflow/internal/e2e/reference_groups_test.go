@@ -211,8 +211,9 @@ func (p *place) do(args ...string) {
 }
 
 // layGroup lays the submissions of golden cases out as a run group, with runs
-// that left none. What the reference's grader does not survive (bytes that are no
-// table at all, which it reads before it starts to catch errors) is not there.
+// that left none. What the reference's grader does not survive (bytes that are
+// not a table, which it reads before it starts to catch errors) is not
+// there.
 func layGroup(t *testing.T, cases string, ids []string) string {
 	t.Helper()
 	group := filepath.Join(t.TempDir(), "2026-01-02T03-04-05-GMT_run-group_golden")

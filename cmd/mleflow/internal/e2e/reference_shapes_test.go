@@ -45,7 +45,7 @@ func writeMasks(b *testing.B, answers, submission string, n int) {
 const boxesPerPicture = 8
 
 // writeBoxes writes n boxes of 14 classes, eight a picture, and predictions
-// that are these moved, with others beside them.
+// that are these moved, with others next to them.
 func writeBoxes(b *testing.B, answers, submission string, n int) {
 	n -= n % boxesPerPicture
 	box := func(i int) (class int, v [4]float64, rng *rand.Rand) {
@@ -76,7 +76,7 @@ func writeBoxes(b *testing.B, answers, submission string, n int) {
 }
 
 // writeCuboids writes n boxes in space, twenty a picture, and predictions that
-// are these moved and turned, with others beside them.
+// are these moved and turned, with others next to them.
 func writeCuboids(b *testing.B, answers, submission string, n int) {
 	const each = 20
 	classes := []string{"car", "car", "car", "car", "car", "pedestrian", "bicycle", "truck", "bus"}

@@ -51,7 +51,7 @@ func lastColumns(board string) string {
 	return board[max(0, strings.LastIndex(board, "  valid\n")):]
 }
 
-// mended returns the competitions that have a version v2, and sees that the
+// fixed returns the competitions that have a version v2, and sees that the
 // pipeline names them all.
 func mended(t *testing.T) (ids []string) {
 	t.Helper()

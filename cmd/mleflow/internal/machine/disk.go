@@ -25,8 +25,8 @@ func (m Machine) cacheFolder() Check {
 	return c
 }
 
-// probe makes a folder on the cache's file system: in the cache folder, or
-// beside it in the nearest folder that exists.
+// probe makes a folder on the cache's file system: in the cache folder, or next
+// to it in the nearest folder that exists.
 func (m Machine) probe() (string, error) {
 	probe, err := os.MkdirTemp(m.existing(), ".mleflow-doctor-*")
 	if err != nil {

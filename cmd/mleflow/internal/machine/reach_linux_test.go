@@ -62,7 +62,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 
-	// A containerd of one's own may lie in a folder that only root may enter.
+	// A containerd of one's own may be in a folder that only root may enter.
 	daemon := func() Check {
 		env := map[string]string{"CONTAINERD_ADDRESS": d.Options.Socket}
 		return Machine{Root: t.TempDir(), Env: func(name string) string { return env[name] }}.containerd(t.Context())

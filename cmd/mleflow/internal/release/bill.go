@@ -31,7 +31,7 @@ type component struct {
 	PURL    string `json:"purl"`
 	Hashes  []hash `json:"hashes,omitempty"`
 	// Properties has the module's sum as go.sum has it: that of a tree, which is
-	// no hash of a file.
+	// not a hash of a file.
 	Properties []property `json:"properties,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func release(out, version string, binaries []string) error {
 }
 
 // pack writes an archive of a folder with the binary and the texts that go with
-// it, which lie in the current folder.
+// it, which are in the current folder.
 func pack(archive, folder, binary string) (err error) {
 	f, err := os.Create(archive)
 	if err != nil {

@@ -76,7 +76,7 @@ type Rate struct {
 	Known     bool
 }
 
-// Competition is the scores of one competition beside those of people.
+// Competition is the scores of one competition next to those of people.
 type Competition struct {
 	ID, Title, Metric string
 	LowerIsBetter     bool

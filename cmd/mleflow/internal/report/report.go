@@ -73,7 +73,7 @@ type pageData struct {
 type card struct {
 	Competition
 	Plot template.Markup
-	// OffScale says that some score lies beyond the plot's scale.
+	// OffScale says that some score is beyond the plot's scale.
 	OffScale bool
 }
 
@@ -91,7 +91,7 @@ func Write(w io.Writer, d Data) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	// Escaping keeps texts from being tags; nothing else keeps them from turning
-	// the direction of what stands beside them.
+	// the direction of what stands next to them.
 	if _, err := w.Write(plain.Source(b.Bytes())); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

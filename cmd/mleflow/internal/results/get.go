@@ -27,7 +27,7 @@ type Source struct {
 
 // Options say how files are written.
 type Options struct {
-	// Link makes read-only hard links into the cache in place of copies.
+	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
 }
 

@@ -90,7 +90,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestSoakSplitAfterSplit runs all of the set on a disk that has no room for
+// TestSoakSplitAfterSplit runs all of the set on a disk that has no space for
 // all: what earlier splits left is evicted, what the present one needs is not.
 func TestSoakSplitAfterSplit(t *testing.T) {
 	d := newDisk(3*terabyte, 0)

@@ -23,7 +23,7 @@ type sample struct {
 	done int64
 }
 
-// add takes in a report. Another piece of work, or one that began anew, starts
+// add takes in a report. Another piece of work, or one that began again, starts
 // over.
 func (r *rate) add(e event.StepProgress) {
 	if n := len(r.samples); n > 0 && (e.What != r.what || e.Unit != r.unit || e.Done < r.samples[n-1].done) {

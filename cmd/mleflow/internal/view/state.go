@@ -62,7 +62,7 @@ type running struct {
 	Waiting *event.StepRetry
 }
 
-// Failure is a step that failed for good, with the last lines it wrote.
+// Failure is a step that failed permanently, with the last lines it wrote.
 type Failure struct {
 	event.StepFinished
 	Tail []string

@@ -9,7 +9,7 @@ import (
 // Style colours texts; its zero value leaves them as they are.
 type Style struct{ on bool }
 
-// StyleFor returns the style for a stream: plain when it is no terminal or
+// StyleFor returns the style for a stream: plain when it is not a terminal or
 // the person wants no colours.
 func StyleFor(w io.Writer, plain bool) Style { return Style{on: !plain && IsTerminal(w)} }
 

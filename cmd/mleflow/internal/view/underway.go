@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// UnderWay is how a run stands that goes on, in JSON.
+// UnderWay is the state of a run in progress, in JSON.
 type UnderWay struct {
 	Blocks  []blockJSON   `json:"blocks"`
 	Running []runningJSON `json:"running"`

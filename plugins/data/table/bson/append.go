@@ -105,7 +105,7 @@ func order(elements []Element, whole bool) []Element {
 	return elements
 }
 
-// isReference reports whether pymongo reads a document as a DBRef: the texts
+// isReference reports whether pymongo reads a document as a DBRef: the strings
 // $ref and, where there is one that is not null, $db, and an $id.
 func isReference(elements []Element) bool {
 	collection, id, database := false, false, true
@@ -226,7 +226,7 @@ func appendArray(dst []byte, d Document, depth int) ([]byte, error) {
 	return finish(dst, start), err
 }
 
-// appendCodeScope appends a length, a text and a document.
+// appendCodeScope appends a length, a string and a document.
 func appendCodeScope(dst, value []byte, depth int) ([]byte, error) {
 	size, err := sized(value[4:], 4, 1)
 	if err == nil && size+4+minDocument > int64(len(value)) {
@@ -246,7 +246,7 @@ func appendCodeScope(dst, value []byte, depth int) ([]byte, error) {
 	return dst, err
 }
 
-// appendPointer appends a DBPointer, a text and an ObjectID, as a document.
+// appendPointer appends a DBPointer, a string and an ObjectID, as a document.
 func appendPointer(dst, value []byte) ([]byte, error) {
 	collection, id := value[:len(value)-12], value[len(value)-12:]
 	start := len(dst)

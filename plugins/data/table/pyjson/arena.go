@@ -49,7 +49,7 @@ func (r *arena) items(v []Value) []Value {
 	return out
 }
 
-// text returns a copy of the bytes as a text.
+// text returns a copy of the bytes as a string.
 func (r *arena) text(s []byte) string {
 	n := len(s)
 	switch {

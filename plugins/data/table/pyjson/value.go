@@ -184,8 +184,8 @@ func (v Value) Get(name string) (Value, bool) {
 }
 
 // WithAll returns the object with the members set one after the other: in its
-// place if there is one of that name, else at the end. A value that is no object
-// counts as an empty one.
+// place if there is one of that name, else at the end. A value that is not an
+// object counts as an empty one.
 func (v Value) WithAll(members ...Member) Value {
 	if v.kind != Object {
 		v = OfObject()

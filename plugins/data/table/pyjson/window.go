@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// window is the part of a text that a parser looks at. Of a text that is read
-// from a file it holds what is not parsed yet, a piece at a time.
+// window is the part of a string that a parser looks at. Of a string that is
+// read from a file it holds what is not parsed yet, a piece at a time.
 type window struct {
 	data []byte
 	pos  int // where the parser is in data

@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// readSmall reads a text in windows that begin with size bytes.
+// readSmall reads a string in windows that begin with size bytes.
 func readSmall(text string, size int, one bool) (Value, error) {
 	p := newParser()
 	p.window = window{src: strings.NewReader(text), first: size}

@@ -13,8 +13,8 @@ import (
 // Type is the type that pandas gives a column.
 type Type uint8
 
-// The types. Object columns hold values as they are: texts, lists, objects and
-// whatever stands beside them.
+// The types. Object columns hold values as they are: strings, lists, objects
+// and whatever stands next to them.
 const (
 	object Type = iota
 	Bool
@@ -36,7 +36,7 @@ type column struct {
 	name   string
 	count  int // records that have the member
 	seen   seen
-	astext bool // cells are to be texts; see Texts
+	astext bool // cells are to be strings; see Texts
 }
 
 // seen is a set of what pandas tells apart in a column.
@@ -50,7 +50,7 @@ const (
 	seenUint     // one above the largest int64
 	seenFloat
 	seenText
-	seenObject // a text that is no number, a list or an object
+	seenObject // a string that is not a number, a list or an object
 	seenBroken // a number that is not whole or does not fit an int64
 )
 
@@ -135,7 +135,7 @@ func (x cell) float() (float64, bool) {
 }
 
 // typ returns the column's type: what maybe_convert_objects gives, and what
-// read_json then tries, float64 for texts and the like, int64 for whole
+// read_json then tries, float64 for strings and the like, int64 for whole
 // floats.
 func (c *column) typ(rows int) Type {
 	missing := c.count < rows || c.seen.has(seenNull)
@@ -164,7 +164,7 @@ func (c *Columns) Names() []string {
 	return out
 }
 
-// Texts makes a column one of texts, as DataFrame[name].astype(str) does.
+// Texts makes a column one of strings, as DataFrame[name].astype(str) does.
 func (c *Columns) Texts(name string) error {
 	at, ok := c.at[name]
 	if !ok {

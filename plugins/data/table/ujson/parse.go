@@ -28,7 +28,7 @@ func parse(data []byte) (pyjson.Value, error) {
 	return v, nil
 }
 
-// parser reads a text. With skim set it only finds out where values end.
+// parser reads a string. With skim set it only finds out where values end.
 type parser struct {
 	data  []byte
 	pos   int

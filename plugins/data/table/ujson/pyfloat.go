@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// floatOf returns what Python's float makes of a text; ok is false where it
+// floatOf returns what Python's float makes of a string; ok is false where it
 // raises.
 func floatOf(s string) (f float64, ok bool) {
 	s = strings.TrimSpace(s)

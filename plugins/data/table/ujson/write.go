@@ -107,7 +107,7 @@ func appendFloat(b []byte, f float64) []byte {
 	return append(b, digits...)
 }
 
-// plain are the bytes that stand in texts as they are.
+// plain are the bytes that stand in strings as they are.
 var plain = func() (p [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		p[c] = c != '"' && c != '\\' && c != '/'
@@ -117,7 +117,7 @@ var plain = func() (p [256]bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends a text in quotes. A lone surrogate is an error.
+// appendText appends a string in quotes. A lone surrogate is an error.
 func appendText(b []byte, text string) ([]byte, error) {
 	b = append(b, '"')
 	start := 0

@@ -19,7 +19,7 @@
 // # How it runs
 //
 // The container's first process is a pause of a few bytes (see pausePath) that
-// reaps orphans. The command is started beside it, so that it gets signals as
+// reaps orphans. The command is started next to it, so that it gets signals as
 // any process does, and so that its environment, with the secrets in it, is
 // never part of the container's stored description. When the command has ended,
 // is out of time or cancelled, the pause is killed, and the kernel kills all

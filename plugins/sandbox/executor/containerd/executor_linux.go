@@ -89,7 +89,7 @@ func (e *Executor) connect(ctx context.Context) (context.Context, *client.Client
 	return ctx, c, nil
 }
 
-// mend says how a connection can be mended.
+// mend says how a connection can be fixed.
 func mend(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

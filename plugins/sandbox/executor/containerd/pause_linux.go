@@ -27,9 +27,9 @@ const pauseUser = 65534
 //	rt_sigaction(SIGCHLD, &act, nil, 8)
 //	for { pause() }
 //
-// The command is then started beside it, not as process 1, for which the
-// kernel drops signals that it does not handle, and whose duties as a reaper
-// no agent knows. It is so small that it costs a page of memory, and needs no
+// The command is then started next to it, not as process 1, for which the
+// kernel drops signals that it does not handle, and whose duties as a reaper no
+// agent knows. It is so small that it costs a page of memory, and needs no
 // program in the image.
 var pauseProgram = map[string]struct {
 	machine elf.Machine

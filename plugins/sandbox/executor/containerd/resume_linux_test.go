@@ -222,7 +222,7 @@ func testRestart(t *testing.T, b *bench) {
 	wantTicks(t, logs.String(), 30)
 }
 
-// onFirst does something beside the first write, once.
+// onFirst does something next to the first write, once.
 type onFirst struct {
 	w    io.Writer
 	do   func()
@@ -270,7 +270,7 @@ func testResumedService(t *testing.T, b *bench) {
 }
 
 // testTakenPort resumes a command that listens on its service's port itself by
-// now: it goes on, without the service.
+// now: it continues, without the service.
 func testTakenPort(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
 	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS"}

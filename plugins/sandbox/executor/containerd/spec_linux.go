@@ -93,7 +93,7 @@ type blueprint struct {
 	// host's.
 	users users
 	// dir is where device nodes are made for them, and views are what is mounted
-	// in place of folders that are only read.
+	// instead of folders that are only read.
 	dir   string
 	views map[string]string
 	// build leaves the root file system writable.

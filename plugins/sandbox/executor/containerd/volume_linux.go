@@ -21,8 +21,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// volumeSuffix is the end of the name of a volume's file, beside its folder. It
-// tells those of one state folder from others.
+// volumeSuffix is the end of the name of a volume's file, next to its folder.
+// It tells those of one state folder from others.
 func (e *Executor) volumeSuffix() string {
 	sum := sha256.Sum256([]byte(e.opts.StateDir))
 	return ".volume-" + hex.EncodeToString(sum[:4])

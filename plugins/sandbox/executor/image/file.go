@@ -22,7 +22,7 @@ import (
 // isFile reports whether a base is a path and not a name.
 func isFile(base string) bool { return filepath.IsAbs(base) || strings.HasPrefix(base, ".") }
 
-// fileKind is what lies at the path of a base.
+// fileKind is what is at the path of a base.
 type fileKind int
 
 const (
@@ -31,7 +31,7 @@ const (
 	rootArchive                  // a root file system in a tar
 )
 
-// lookAt tells what lies at the path, by the first names in it.
+// lookAt tells what is at the path, by the first names in it.
 func lookAt(path string) (fileKind, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -360,7 +360,7 @@ func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes
 	if err := bind(source, name(at), false, 0); err != nil {
 		return err
 	}
-	// The descriptor is of what lies below the mount.
+	// The descriptor is of what is below the mount.
 	top, err := w.place(guest, !isFile(source))
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ var geminiEmbed = fields{
 	"embedContentConfig": fields{"taskType": scalar, "title": scalar, "outputDimensionality": scalar, "autoTruncate": scalar},
 }
 
-// geminiData is a medium in the body, of a type that is named beside it.
+// geminiData is a medium in the body, of a type that is named next to it.
 type geminiData struct{}
 
 func (geminiData) check(c *check, i int) *Refusal {

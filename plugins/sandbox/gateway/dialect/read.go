@@ -203,7 +203,7 @@ func (c *check) model() (string, error) {
 	return name, nil
 }
 
-// splice puts text in place of the bytes from start to end.
+// splice replaces the bytes from start to end with text.
 func splice(body []byte, start, end int32, insert string) []byte {
 	return slices.Concat(body[:start], []byte(insert), body[end:])
 }

@@ -64,7 +64,7 @@ func (d *Dollars) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// plus adds without passing the greatest number; neither may be negative.
+// plus adds without passing the largest number; neither may be negative.
 func plus[N ~int64](a, b N) N {
 	if a > most-b {
 		return most
@@ -72,7 +72,7 @@ func plus[N ~int64](a, b N) N {
 	return a + b
 }
 
-// times multiplies without passing the greatest number; neither may be negative.
+// times multiplies without passing the largest number; neither may be negative.
 func times[N ~int64](a, b N) N {
 	if a != 0 && b > most/a {
 		return most

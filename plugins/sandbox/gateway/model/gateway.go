@@ -131,7 +131,7 @@ func (g *Gateway) Summary() []Summary {
 }
 
 // Paused is the time in which at least one request waited for a provider that
-// failed, up to now: what pause_clock gives back. It counts from this gateway's
+// failed, up to now: what pause_clock returns. It counts from this gateway's
 // beginning.
 func (g *Gateway) Paused() time.Duration { return g.waits.total() }
 

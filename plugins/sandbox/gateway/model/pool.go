@@ -145,7 +145,7 @@ func (l Limits) passed(a Amount) string {
 	return ""
 }
 
-// shortage is why a budget has no room for a request.
+// shortage is why a budget has no space for a request.
 type shortage struct {
 	limit  string
 	reason dialect.Reason

@@ -33,7 +33,7 @@ func (x *exchange) reserve(a Amount) error {
 	return nil
 }
 
-// short is the refusal of what a budget has no room for.
+// short is the refusal of what a budget has no space for.
 func (x *exchange) short(s *shortage, prefix string) error {
 	x.limit = prefix + s.limit
 	text := map[string]string{

@@ -34,7 +34,7 @@ type Summary struct {
 	// Gateway.Paused.
 	Waited    float64    `json:"waited_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds,omitempty"`
-	// Exhausted are the limits that refused a request for good: "cost",
+	// Exhausted are the limits that refused a request permanently: "cost",
 	// "tokens", "requests", those of the run with the prefix "run_".
 	Exhausted []string `json:"exhausted,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // AIDE is an Answer that solves demo-digits for the agent AIDE, in three steps:
-// its first solution has a bug, the second mends it, the third is better. A
+// its first solution has a bug, the second fixes it, the third is better. A
 // request with a function is a review of what a solution printed.
 func AIDE(a *Ask) Answer {
 	if len(a.Tools) > 0 {
@@ -51,7 +51,7 @@ pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}
 `
 )
 
-// aideSolution answers AIDE's three questions: a first solution, a mended one, a
+// aideSolution answers AIDE's three questions: a first solution, a fixed one, a
 // better one.
 func aideSolution(prompt string) string {
 	plan, code := "Fit a linear model to the pixels.", aideDraft

@@ -14,13 +14,13 @@ import (
 // Fault is what goes wrong with one response. Its fields may be combined.
 type Fault struct {
 	// Status answers with the provider's error of that status. Text is its text;
-	// RetryAfter and Header are headers beside it.
+	// RetryAfter and Header are headers next to it.
 	Status     int
 	Text       string
 	RetryAfter string
 	Header     map[string]string
-	// Body is sent as it is, in place of the whole answer, and ContentType in
-	// place of the right one.
+	// Body is sent as it is, instead of the whole answer, and ContentType instead
+	// of the right one.
 	Body, ContentType string
 	// Before is a wait before the header; Never sends none until the client goes.
 	Before time.Duration

@@ -73,7 +73,7 @@ func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err e
 	cuts := split(body)
 	before, at := p.size, make([]int64, len(cuts))
 	// What surrounds the conversation comes first, so that the messages of one
-	// request lie next to those of the one before.
+	// request are next to those of the one before.
 	for _, grows := range []bool{false, true} {
 		next := int64(-1)
 		for i, c := range cuts {

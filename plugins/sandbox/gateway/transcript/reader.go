@@ -53,7 +53,7 @@ func (r *Reader) open(folder fs.FS) error {
 	return nil
 }
 
-// checkFormat refuses a folder that is no transcript of this format.
+// checkFormat refuses a folder that is not a transcript of this format.
 func checkFormat(folder fs.FS) error {
 	f, err := folder.Open(formatName)
 	if err != nil {

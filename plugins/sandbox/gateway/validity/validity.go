@@ -41,7 +41,7 @@ type Options struct {
 	Check func(ctx context.Context, path string) (Verdict, error)
 	// Dir is a folder that no agent sees, for the file being checked.
 	Dir string
-	// MaxBytes is the greatest size of a file; 0 is 1 GiB.
+	// MaxBytes is the largest size of a file; 0 is 1 GiB.
 	MaxBytes int64
 	// Timeout is how long a check may take; 0 is 5 minutes.
 	Timeout time.Duration
@@ -79,7 +79,7 @@ const (
 	waiting   = 8
 	longest   = 5 * time.Minute
 	largest   = 1 << 30
-	formBytes = 1 << 20 // of a request beside the file
+	formBytes = 1 << 20 // of a request next to the file
 	maxRest   = 2 * time.Second
 )
 

@@ -72,7 +72,7 @@ func (b *bench) check(_ context.Context, path string) (validity.Verdict, error) 
 		time.Sleep(100 * time.Millisecond)
 		return validity.Verdict{}, nil
 	}
-	return validity.Verdict{Class: "rows", Reason: "there are 3 rows instead of <4>"}, nil
+	return validity.Verdict{Class: "rows", Reason: "there are 3 rows; expected <4>"}, nil
 }
 
 func form(t *testing.T, field, file, text string) (io.Reader, string) {
@@ -133,7 +133,7 @@ func TestReplies(t *testing.T) {
 	}{
 		{"health", "/health", raw("GET", "", ""), 200, "{\"status\":\"running\"}\n"},
 		{"valid", "/validate", upload("file", "submission.csv", "v"), 200, "{\"result\":\"Submission is valid.\"}\n"},
-		{"invalid", "/validate", upload("file", "x.csv", "x"), 200, "{\"result\":\"Submission invalid! there are 3 rows instead of <4>\"}\n"},
+		{"invalid", "/validate", upload("file", "x.csv", "x"), 200, "{\"result\":\"Submission invalid! there are 3 rows; expected <4>\"}\n"},
 		{"any name", "/validate", upload("file", "../../etc/passwd", "v"), 200, "{\"result\":\"Submission is valid.\"}\n"},
 		{"empty file", "/validate", upload("file", "a.csv", ""), 200, "{\"result\":\"Submission invalid!…"},
 		{"check fails", "/validate", upload("file", "a.csv", "e"), 500, "{\"details\":\"The file could not be checked. This is not its fault; try again later.\",\"error\":\"An unexpected error occurred.\"}\n"},
@@ -178,7 +178,7 @@ func TestRecord(t *testing.T) {
 	// sha256sum of "v", "x" and "e".
 	want := []validity.Call{
 		{Status: 200, Bytes: 1, SHA256: "4c94485e0c21ae6c41ce1dfe7b6bfaceea5ab68e40a2476f50208e526f506080", Valid: true},
-		{Status: 200, Bytes: 1, SHA256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", Class: "rows", Reason: "there are 3 rows instead of <4>"},
+		{Status: 200, Bytes: 1, SHA256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", Class: "rows", Reason: "there are 3 rows; expected <4>"},
 		{Status: 500, Bytes: 1, SHA256: "3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea", Error: answer},
 	}
 	if diff := cmp.Diff(want, b.calls, cmpopts.IgnoreFields(validity.Call{}, "Time", "Seconds")); diff != "" {

@@ -68,7 +68,7 @@ func (s *Server) get(w http.ResponseWriter, _ *http.Request, c *held) {
 	})
 }
 
-// allowed refuses data that the account may not have.
+// allowed refuses data that the account may not access.
 func allowed(w http.ResponseWriter, c *held) bool {
 	switch {
 	case c.Withdrawn:
@@ -104,8 +104,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, c *held) {
 	reply(w, page)
 }
 
-// leaderboard gives a page of the private leaderboard, or of the public one as
-// long as there is none.
+// leaderboard returns a page of the private leaderboard, or of the public one
+// while there is no private one.
 func (s *Server) leaderboard(w http.ResponseWriter, r *http.Request, c *held) {
 	board := c.board()
 	size, err := strconv.Atoi(r.URL.Query().Get("pageSize"))
@@ -174,7 +174,7 @@ func (s *Server) downloadAll(w http.ResponseWriter, r *http.Request, c *held) {
 	http.Redirect(w, r, s.Storage()+"/kaggle-competitions-data/"+c.Slug+"/archive.zip?"+query.Encode(), http.StatusFound)
 }
 
-// sign makes a signature that holds until it expires.
+// sign creates a signature that is valid until it expires.
 func (s *Server) sign() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Server) sign() string {
 	return signature
 }
 
-// checks reports whether a request bears a signature that holds.
+// checks reports whether a request has a valid signature.
 func (s *Server) checks(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Kind is a way to go wrong.
+// Kind is a kind of fault.
 type Kind int
 
-// The faults. Those of the second group concern the storage only; a request to
-// the API then goes well.
+// The faults. Those of the second group affect only the storage; a request to
+// the API then succeeds.
 const (
 	None Kind = iota
 	// Drop closes the connection without an answer.
@@ -31,26 +31,26 @@ const (
 	Drip
 	// Expire ends all signatures, and this request's first.
 	Expire
-	// Replace puts another archive in the place of the present one first.
+	// Replace first replaces the archive with another one.
 	Replace
 	// Whole ignores the range.
 	Whole
-	// Another gives another part than asked for.
+	// Another sends a part other than the requested one.
 	Another
-	// WrongLength announces another Content-Length than the part has.
+	// WrongLength sends a Content-Length that does not match the part.
 	WrongLength
-	// WrongTotal announces another size of the whole.
+	// WrongTotal sends a wrong size of the whole file.
 	WrongTotal
 	// Longer sends more than the part, without a length.
 	Longer
-	// Encoded says that the body is compressed.
+	// Encoded declares the body to be compressed.
 	Encoded
-	// Anonymous leaves out what names the version.
+	// Anonymous leaves out everything that identifies the version.
 	Anonymous
 	kinds
 
-	// Flip changes a byte of the body. Only a sum of the whole can tell, so
-	// that All has it not.
+	// Flip changes a byte of the body. Only a checksum of the whole can detect it,
+	// so All does not include it.
 	Flip
 )
 
@@ -84,12 +84,12 @@ func All() []Kind {
 	return all
 }
 
-// codes are the refusals that may pass.
+// codes are the statuses of temporary refusals.
 var codes = []int{403, 408, 429, 500, 502, 503, 504}
 
-// Seeded lets each request go wrong with the given probability, in one of the
-// given ways. What becomes of the n-th request depends on the seed alone, but
-// for Replace, which happens once.
+// Seeded injects a fault into each request with the given probability, chosen
+// from the given kinds. What happens to the n-th request depends only on the
+// seed, except for Replace, which happens once.
 func Seeded(seed uint64, probability float64, kinds ...Kind) Plan {
 	var replaced atomic.Bool
 	return func(c Call) Fault {
@@ -99,7 +99,7 @@ func Seeded(seed uint64, probability float64, kinds ...Kind) Plan {
 		}
 		f := Fault{Kind: kinds[r.IntN(len(kinds))], At: r.IntN(1000), Code: codes[r.IntN(len(codes))]}
 		if c.API && f.Code == http.StatusForbidden {
-			f.Code = http.StatusServiceUnavailable // there it means something
+			f.Code = http.StatusServiceUnavailable // it has an effect there
 		}
 		if f.Kind == Replace && !c.API && replaced.Swap(true) {
 			return Fault{}
@@ -108,8 +108,8 @@ func Seeded(seed uint64, probability float64, kinds ...Kind) Plan {
 	}
 }
 
-// early does what a fault does before anything is looked at, and reports
-// whether that was all.
+// early injects a fault that needs no processing of the request, and reports
+// whether that completes the answer.
 func (f Fault) early(w http.ResponseWriter) bool {
 	switch f.Kind {
 	case Drop:

@@ -17,7 +17,7 @@ const (
 	Key   = "canary0key0canary0key0canary0key"
 )
 
-// Rules says whether the account may have a competition's data.
+// Rules says whether the account may access a competition's data.
 type Rules int
 
 // The states of an account's right to the data.
@@ -32,13 +32,13 @@ type File struct {
 	Bytes int64
 }
 
-// Competition is what the server has of one.
+// Competition is what the server has of one competition.
 type Competition struct {
 	Slug, Title string
 	Rules       Rules
-	// Withdrawn says that the competition is there and its data are not.
+	// Withdrawn says that the competition exists but its data do not.
 	Withdrawn bool
-	// NoSummary makes the server one without a summary of files.
+	// NoSummary makes the server behave like one without summaries of files.
 	NoSummary bool
 	Files     []File
 	Archive   Object
@@ -46,16 +46,17 @@ type Competition struct {
 	// is a team without one. Private is given once Deadline has passed.
 	Public, Private []string
 	Deadline        time.Time
-	// Teams is how many teams the server counts, if not those with a row.
+	// Teams is the number of teams that the server reports, if it differs from the
+	// number of rows.
 	Teams int
-	// Top makes the server one that gives the first rows and no pages; 0 gives
-	// all of them in pages.
+	// Top makes the server return only this many rows and no pages; 0 returns all
+	// of them in pages.
 	Top int
 	// Spoil changes a page of the leaderboard before it is sent.
 	Spoil func(page map[string]any)
 }
 
-// board is the leaderboard that the server gives.
+// board is the leaderboard that the server returns.
 func (c Competition) board() []string {
 	if c.Deadline.Before(time.Now()) && c.Private != nil {
 		return c.Private
@@ -80,7 +81,7 @@ type Server struct {
 	calls atomic.Int64
 }
 
-// held is a competition with what became of its archive.
+// held is a competition and the state of its archive.
 type held struct {
 	Competition
 	version int
@@ -91,14 +92,14 @@ type Stats struct {
 	// Requests and Asked are the requests to the storage and to the API;
 	// Faults is how many of both went wrong.
 	Requests, Asked, Faults atomic.Int64
-	// Sent are the bytes of the archives' present versions that were written
-	// in answers that a client can use.
+	// Sent counts the bytes of the current versions of archives in answers that a
+	// client can use.
 	Sent atomic.Int64
-	// Useless are the bytes of answers that no client may use: another part
-	// than asked for, the whole instead of a part, another encoding, more than
-	// announced, or of a version since replaced.
+	// Useless counts the bytes of answers that no client may use: a wrong part,
+	// the whole file instead of a part, another encoding, more than announced, or
+	// a version that has been replaced.
 	Useless atomic.Int64
-	// Leaks are the requests to the storage that bore a credential.
+	// Leaks counts the requests to the storage that carried a credential.
 	Leaks atomic.Int64
 }
 
@@ -114,8 +115,8 @@ func New(plan Plan) *Server {
 	return s
 }
 
-// start starts a server that fills no more of its buffers than it must, so
-// that what is sent and never read stays little.
+// start starts a server with minimal buffers, so that little is sent that is
+// never read.
 func start(h http.Handler) *httptest.Server {
 	srv := httptest.NewUnstartedServer(h)
 	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
@@ -135,7 +136,7 @@ func (s *Server) Close() {
 	s.storage.Close()
 }
 
-// Stats are the counters, which go on counting.
+// Stats returns the counters so far.
 func (s *Server) Stats() *Stats { return &s.stats }
 
 // Storage is the address of the storage, on another host than the API.

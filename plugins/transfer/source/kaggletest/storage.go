@@ -20,11 +20,11 @@ type Object struct {
 	ETag string
 	// Modified is sent unless it is zero.
 	Modified time.Time
-	// MD5 makes the storage tell the MD5 of the data.
+	// MD5 makes the storage send the MD5 of the data.
 	MD5 bool
 	// NoRanges makes the storage ignore ranges.
 	NoRanges bool
-	// Rate, where it is not 0, is how many bytes a second one answer gives.
+	// Rate, if not 0, is how many bytes a second one answer sends.
 	Rate int
 	sum  string // base64
 }
@@ -36,8 +36,7 @@ func (o Object) sealed() Object {
 	return o
 }
 
-// Bytes returns size bytes that are the same for the same seed and have no
-// period.
+// Bytes returns size bytes that depend only on the seed and have no period.
 func Bytes(seed uint64, size int) []byte {
 	var key [32]byte
 	for i := range 8 {
@@ -56,7 +55,7 @@ func NewObject(seed uint64, size int) Object {
 	}
 }
 
-// replace puts another version in the place of the present one.
+// replace replaces the current version with another.
 func (s *Server) replace(c *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,7 @@ func (s *Server) replace(c *held) {
 	}
 	next.MD5, next.NoRanges, next.Rate = old.MD5, old.NoRanges, old.Rate
 	c.Archive = next.sealed()
-	// What was sent of the version before is of no use.
+	// Whatever was sent of the previous version is now useless.
 	s.stats.Useless.Add(s.stats.Sent.Swap(0))
 }
 
@@ -123,11 +122,11 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveObject answers as the fault wants it.
+// serveObject answers, with the fault if there is one.
 func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f Fault, count func(n int, useful bool)) {
 	asked := r.Header.Get("Range")
 	if f.Kind == Whole && (asked == "" || asked == "bytes=0-0") {
-		f = Fault{} // a client may well use it
+		f = Fault{} // a client may be able to use it
 	}
 	if f.Kind == Whole || o.NoRanges {
 		r.Header.Del("Range")
@@ -138,7 +137,7 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f
 	}
 	rec := o.answer(r)
 	body := rec.Body.Bytes()
-	if rec.Code != http.StatusOK && rec.Code != http.StatusPartialContent || f.Kind == Flip && len(body) == 0 { // no body of the file to do wrong with
+	if rec.Code != http.StatusOK && rec.Code != http.StatusPartialContent || f.Kind == Flip && len(body) == 0 { // there is no body in which to inject the fault
 		f = Fault{}
 	}
 	useful := !f.useless(rec.Code == http.StatusPartialContent, o)
@@ -153,7 +152,7 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f
 	body, ending := f.spoil(header, body)
 	w.WriteHeader(rec.Code)
 	if header.Get("Content-Length") == "" {
-		flush(w) // else the server finds the length of a short body itself
+		flush(w) // otherwise net/http computes the length of a short body itself
 	}
 	send(w, r, body, o.Rate, func(n int) { count(n, useful) })
 	ending(w, r)
@@ -231,7 +230,8 @@ func (f Fault) spoil(h http.Header, body []byte) ([]byte, func(http.ResponseWrit
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// send writes a body in pieces, so that what is counted is near what is sent.
+// send writes a body in pieces, so that the counted bytes are close to those
+// sent.
 func send(w http.ResponseWriter, r *http.Request, body []byte, rate int, count func(n int)) {
 	const piece = 16 << 10
 	for len(body) > 0 {

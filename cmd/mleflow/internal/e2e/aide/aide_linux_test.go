@@ -74,7 +74,7 @@ output "score"       { value = step.grade.score[KEY].score }
 }
 
 // TestAIDE makes AIDE's image and lets it search for a solution of demo-digits:
-// the first one that the model writes has a bug, the second mends it, the third
+// the first one that the model writes has a bug, the second fixes it, the third
 // is better.
 func TestAIDE(t *testing.T) {
 	if os.Getenv("MLEFLOW_TEST_AIDE") == "" {

@@ -68,10 +68,10 @@ type killer struct {
 	hit map[string]int
 }
 
-// TestKill kills mleflow with SIGKILL, MLEFLOW_SANDBOX_KILLS times in all, while
-// it sets up, runs and harvests an agent. The next apply goes on with an agent
-// that runs, and does not start it twice; the result is that of an undisturbed
-// run, and nothing is left.
+// TestKill kills mleflow with SIGKILL, MLEFLOW_SANDBOX_KILLS times in all,
+// while it sets up, runs and harvests an agent. The next apply continues with
+// an agent that runs, and does not start it twice; the result is that of an
+// undisturbed run, and nothing is left.
 func TestKill(t *testing.T) {
 	h := newHost(t)
 	k := &killer{host: h, file: h.write("work.hcl", fmt.Sprintf(workPipeline, h.image)), rng: rand.New(rand.NewPCG(3, 4)), hit: map[string]int{}}
@@ -98,7 +98,8 @@ func TestKill(t *testing.T) {
 }
 
 // Where a kill hit. An agent whose process was seen for less than startWindow
-// may be one that containerd had not told mleflow of yet, which is started anew.
+// may be one that containerd had not told mleflow of yet, which is started
+// again.
 const (
 	before      = "before the agent"
 	starts      = "agent starts"

@@ -109,7 +109,7 @@ func (d *Daemon) await(t testing.TB) {
 }
 
 // Restart ends the daemon and starts it again, as an upgrade would. What runs
-// goes on.
+// continues.
 func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
 	d.stop()
