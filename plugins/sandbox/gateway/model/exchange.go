@@ -24,12 +24,14 @@ type exchange struct {
 	// body is the bytes of the request that are held.
 	body  int64
 	price Price
-	// held is the reservation id, if there is one.
-	held   *Amount
-	id     int64
-	limit  string // of the budget that refused
-	waited time.Duration
-	meter  dialect.Meter
+	// held is the reservation id, or what a recording cost, which charged says is
+	// spent already; nil if there is none.
+	held    *Amount
+	charged bool
+	id      int64
+	limit   string // of the budget that refused
+	waited  time.Duration
+	meter   dialect.Meter
 	// begun says that the client got the status.
 	begun bool
 }
@@ -75,7 +77,7 @@ func (x *exchange) try(path string) (err error) {
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
 		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
-		x.held = &Amount{Dollars(e.Cost), e.Tokens, 1}
+		x.held, x.charged = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged
 	}
 	x.meter = x.Dialect.Usage(call.Request)
 	return x.pass(answer)

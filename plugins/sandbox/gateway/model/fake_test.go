@@ -93,7 +93,9 @@ func (toy) KeyPrefix() string { return "toy-" }
 
 func (toy) Usage(*dialect.Request) dialect.Meter { return &toyMeter{} }
 
-func (toy) Canonical(string, []byte) (dialect.Canonical, error) { return dialect.Canonical{}, nil }
+func (toy) Canonical(_ string, body []byte) (dialect.Canonical, error) {
+	return dialect.Canonical{Fixed: []byte("toy"), Parts: []dialect.Part{{Role: "user", Text: body}}}, nil
+}
 
 type toyMeter struct{ bytes.Buffer }
 

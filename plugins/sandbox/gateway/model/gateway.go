@@ -73,6 +73,8 @@ type block struct {
 	Block
 	Secrets *secret.Set
 	pool    *Pool
+	// share names what this attempt spends of the run's budget.
+	share string
 }
 
 const (
@@ -86,7 +88,7 @@ const (
 )
 
 // New returns a gateway. What the attempt spent before, by budget.jsonl, is
-// spent; it is charged to the run's budget, too.
+// spent. The run's budget is charged with it, too, unless it was already.
 func New(o Options) (*Gateway, error) {
 	l, err := openLedger(filepath.Join(o.Dir, "budget.jsonl"))
 	if err != nil {
@@ -101,7 +103,8 @@ func New(o Options) (*Gateway, error) {
 		before := l.of(b.Name)
 		one.pool.charge(before.spent)
 		if b.Run != nil {
-			b.Run.charge(before.live)
+			one.share = o.Dir + "/" + b.Name
+			b.Run.restore(one.share, before.live)
 		}
 		g.blocks[b.Name] = one
 		g.names = append(g.names, b.Name)

@@ -33,12 +33,16 @@ type Pool struct {
 	running     int
 	// starts are the times of the requests of the last minute, the oldest first.
 	starts []time.Time
+	// seen is what was spent of the budget of a run, by who spent it.
+	seen map[string]Amount
 	// settled is closed when a request in progress ends.
 	settled chan struct{}
 }
 
 // NewPool returns an unspent budget.
-func NewPool(limits Limits) *Pool { return &Pool{limits: limits, settled: make(chan struct{})} }
+func NewPool(limits Limits) *Pool {
+	return &Pool{limits: limits, seen: map[string]Amount{}, settled: make(chan struct{})}
+}
 
 // Limits are the limits of the pool.
 func (p *Pool) Limits() Limits { return p.limits }
@@ -55,6 +59,23 @@ func (p *Pool) charge(a Amount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spent = p.spent.plus(a)
+}
+
+// restore adds what someone spent before, but for what this pool saw of it.
+func (p *Pool) restore(share string, spent Amount) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more := spent.minus(p.seen[share])
+	more = Amount{max(more.Cost, 0), max(more.Tokens, 0), max(more.Requests, 0)}
+	p.spent = p.spent.plus(more)
+	p.seen[share] = p.seen[share].plus(more)
+}
+
+// saw remembers what someone spent and settle was told of.
+func (p *Pool) saw(share string, spent Amount) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen[share] = p.seen[share].plus(spent)
 }
 
 // retryHeld is after how many seconds a client may retry what fits into the

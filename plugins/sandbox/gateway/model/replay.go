@@ -20,7 +20,9 @@ const (
 	Fail OnMiss = iota
 	// Live asks the provider and says so in the record.
 	Live
-	// Resume asks the provider for this request and all that follow.
+	// Resume asks the provider for this request and all that follow. The
+	// recordings are of earlier tries of the attempt, with the same budget.jsonl:
+	// what they cost is spent already.
 	Resume
 )
 
@@ -64,7 +66,10 @@ func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	for name, value := range found.Event.Headers {
 		header.Set(name, value)
 	}
-	return &Reply{Status: found.Event.Status, Header: header, Body: io.NopCloser(body), Recorded: found.Event, Normalised: found.Normalised}, nil
+	return &Reply{
+		Status: found.Event.Status, Header: header, Body: io.NopCloser(body),
+		Recorded: found.Event, Normalised: found.Normalised, Charged: r.onMiss == Resume,
+	}, nil
 }
 
 func (r *replay) missed(ctx context.Context, call *Call, miss *transcript.Miss) (*Reply, error) {

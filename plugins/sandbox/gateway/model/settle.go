@@ -89,6 +89,9 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 		// It costs the run nothing, but the attempt what it did then: the budget
 		// is as it was in the recording.
 		e.Kind, e.ID, e.Model = replayed, 0, x.Name
+		if x.charged {
+			spent, e.Usage = Amount{}, nil
+		}
 		x.gateway.ledger.note(e)
 		x.pool.charge(spent)
 		return
@@ -97,5 +100,6 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 	x.pool.settle(*held, spent)
 	if x.Run != nil {
 		x.Run.settle(*held, spent)
+		x.Run.saw(x.share, spent)
 	}
 }

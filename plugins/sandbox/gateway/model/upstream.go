@@ -49,6 +49,9 @@ type Reply struct {
 	// was equal only without times, durations and the like.
 	Recorded   *transcript.Event
 	Normalised bool
+	// Charged says that the attempt's budget was charged with it when it was
+	// recorded, by an earlier try.
+	Charged bool
 	// Diverged says why a replay had no answer and went on live.
 	Diverged string
 }
