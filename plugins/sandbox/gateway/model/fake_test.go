@@ -194,6 +194,12 @@ func serve(t testing.TB, dir string, m Model, run *Pool, up Upstream) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serving(t, g, dir, record)
+}
+
+// serving serves a gateway for the time of a test.
+func serving(t testing.TB, g *Gateway, dir string, record *transcript.Writer) *bench {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	front, done := listen(), make(chan struct{})
 	go func() { defer close(done); _ = g.Serve(ctx, front) }()

@@ -123,7 +123,7 @@ func (d *drip) Read(p []byte) (int, error) {
 // gateway that is killed and opened again in between. The provider's own books
 // never show more than the budget.
 func TestNeverOverspends(t *testing.T) {
-	schedules := 50
+	schedules := 25
 	if os.Getenv("MLEFLOW_PROOFS") != "" {
 		schedules = 1000
 	}
