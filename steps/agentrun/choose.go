@@ -8,10 +8,15 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // Auto is the value of the argument runtime that leaves it to the machine.
 const Auto = "auto"
+
+// AutoVariable is the environment variable that names the one runtime which Auto
+// may be on a machine.
+const AutoVariable = "MLEFLOW_AUTO_RUNTIME"
 
 // preference are the runtimes that Auto may be, the strongest first.
 var preference = []string{"containerd", "sandbox", "process"}
@@ -28,20 +33,32 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 	}
 	var passed []rejected
 	for _, rt := range d.candidates() {
-		no := rejected{runtime: rt.Name, why: args.unsuited(rt)}
-		switch {
-		case !conditions.AtLeast(isolationOf(rt), args.Required):
-			no.why = "its isolation is " + isolationOf(rt)
-		case no.why == "":
+		no := rejected{runtime: rt.Name, why: d.reject(rt, &args)}
+		if no.why == "" {
 			here := rt.Here()
 			if here.OK {
-				return []step.Choice{choice(rt, here, passed)}, nil
+				return []step.Choice{d.choice(rt, here, passed)}, nil
 			}
 			no.why, no.fix = here.Because, here.Fix
 		}
 		passed = append(passed, no)
 	}
 	return nil, args.refusal(passed)
+}
+
+// reject says why a runtime will not do, wherever it can be used; empty if it
+// will.
+func (d Deps) reject(rt executor.Runtime, args *arguments) string {
+	if isolation := isolationOf(rt); !conditions.AtLeast(isolation, args.Required) {
+		return "its isolation is " + isolation
+	}
+	if why := args.unsuited(rt); why != "" || !rt.Images || !args.builtIn() {
+		return why
+	}
+	if err := image.CheckStatic(cmp.Or(d.Self, "/proc/self/exe")); err != nil {
+		return fmt.Sprintf("the built-in agent needs an image of %s: %v", BuiltIn, err)
+	}
+	return ""
 }
 
 // candidates are the runtimes that Auto may be here.
@@ -58,12 +75,15 @@ func isolationOf(rt executor.Runtime) string { return conditions.IsolationOf(rt.
 
 // choice says what Auto is and why. A runtime that does not isolate comes with a
 // warning.
-func choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
+func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
 	var reasons []string
 	for _, p := range passed {
 		reasons = append(reasons, p.runtime+": "+p.why)
 	}
 	c := step.Choice{Arg: "runtime", Value: rt.Name, Why: cmp.Or(strings.Join(reasons, "; "), here.Because)}
+	if d.Auto != "" {
+		c.Why = AutoVariable + " names it"
+	}
 	if !rt.Isolates {
 		c.Warning = fmt.Sprintf("agents are NOT ISOLATED: runtime = %q is %q here (%s). They can read whatever you can, the answers included, and their results are marked untrusted. "+
 			"mleflow doctor says how to get isolation; required_isolation = %q refuses instead", Auto, rt.Name, c.Why, conditions.Sandbox)
@@ -93,14 +113,20 @@ func (args *arguments) refusal(passed []rejected) error {
 func (args *arguments) unsuited(rt executor.Runtime) string {
 	who := args.Agent
 	hasImage := who.Image != "" || who.Built != nil
-	builtIn := len(who.Command) > 0 && who.Command[0] == BuiltIn && rt.ProgramImage != nil
 	switch {
-	case rt.Images && !hasImage && !builtIn:
+	case rt.Images && !hasImage && (!args.builtIn() || rt.ProgramImage == nil):
 		return fmt.Sprintf("it needs an image, and agent %q has no image", who.Name)
 	case !rt.Images && hasImage:
 		return fmt.Sprintf("it runs no images, and agent %q has an image", who.Name)
 	}
 	return ""
+}
+
+// builtIn reports whether the agent is a part of mleflow that needs an image of
+// it in a runtime of images.
+func (args *arguments) builtIn() bool {
+	who := args.Agent
+	return len(who.Command) > 0 && who.Command[0] == BuiltIn && who.Image == "" && who.Built == nil
 }
 
 // takeRuntime finds the runtime that the arguments name. Auto stays open where

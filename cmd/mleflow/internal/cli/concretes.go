@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
+	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/all"
 )
 
@@ -62,7 +63,7 @@ func (a *app) concretes() (*parts, error) {
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
 			Runtimes: runtimes,
-			Auto:     a.env(autoVariable),
+			Auto:     a.env(agentrun.AutoVariable),
 			Builds:   containers.Machine(),
 			Private:  []string{folder},
 			Commands: process.New(self),
@@ -71,9 +72,6 @@ func (a *app) concretes() (*parts, error) {
 		functions: functions(catalog),
 	}, nil
 }
-
-// autoVariable names the runtime that "auto" stands for on this machine.
-const autoVariable = "MLEFLOW_AUTO_RUNTIME"
 
 // runtimes lists what runs agents. Whether one can be used here is found out
 // once, when it is first asked.
@@ -84,9 +82,9 @@ func (a *app) runtimes(process, sandbox, container executor.Runtime) (*executor.
 	}
 	sandbox.Available, container.Available = sync.OnceValue(m.SandboxHere), sync.OnceValue(m.ContainerdHere)
 	list := executor.NewRegistry(process, sandbox, container)
-	if name := a.env(autoVariable); name != "" {
+	if name := a.env(agentrun.AutoVariable); name != "" {
 		if _, err := list.Get(name); err != nil {
-			return nil, usagef("%s: %w", autoVariable, err)
+			return nil, usagef("%s: %w", agentrun.AutoVariable, err)
 		}
 	}
 	return list, nil

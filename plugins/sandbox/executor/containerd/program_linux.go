@@ -2,7 +2,6 @@ package containerd
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,6 @@ type programs struct {
 	sync.Mutex
 	images map[[2]string]string
 }
-
-var errDynamic = errors.New("it is linked with libraries, which the image would lack; build it with CGO_ENABLED=0")
 
 // ProgramImage makes an image of one static program; see executor.Runtime. It
 // is kept by the digest of the program until Sweep finds it unused.
@@ -43,12 +40,8 @@ func (e *Executor) ProgramImage(ctx context.Context, program, name string) (stri
 }
 
 func (e *Executor) programImage(ctx context.Context, program, name string) (string, error) {
-	static, err := isStatic(program)
-	if err != nil {
+	if err := image.CheckStatic(program); err != nil {
 		return "", err
-	}
-	if !static {
-		return "", errDynamic
 	}
 	made, err := (&image.Builder{Dir: e.programDir()}).Build(ctx, image.Static(program, name), io.Discard)
 	if err != nil {
@@ -63,21 +56,6 @@ func (e *Executor) programDir() string { return filepath.Join(e.opts.StateDir, "
 func touch(made string) error {
 	now := time.Now()
 	return os.Chtimes(made, now, now)
-}
-
-// isStatic reports whether a program needs no loader.
-func isStatic(program string) (bool, error) {
-	f, err := elf.Open(program)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // sweepPrograms removes images of programs that nobody used for long.
