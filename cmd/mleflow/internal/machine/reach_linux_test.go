@@ -10,11 +10,14 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // TestMain lets the test program be what doctor starts in a container.
 func TestMain(m *testing.M) {
 	switch arg := append(os.Args, "")[1]; arg {
+	case sandbox.InitCommand:
+		os.Exit(sandbox.Init())
 	case containerd.LogCommand:
 		os.Exit(containerd.Log(os.Args[2:]))
 	case containerd.LookCommand:

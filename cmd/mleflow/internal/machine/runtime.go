@@ -82,6 +82,11 @@ func (m Machine) containerd(ctx context.Context) Check {
 		c.Fix = "containers run as users of their own, who must be able to enter that folder: chmod o+x " + closed
 		return c
 	}
+	if m.Env("CONTAINERD_ADDRESS") == "" && address != m.path(containerdSockets[0]) {
+		c.Status, c.Fix = Warn, "set CONTAINERD_ADDRESS="+address+" to use it, or start one of its own for mleflow"
+		c.Detail += ", which is that of other software"
+		return c
+	}
 	if m.UID != 0 {
 		c.Status, c.Fix = Warn, "run mleflow as root, or use the runtime sandbox"
 		c.Detail += fmt.Sprintf(", but the runtime needs root, and this is user %d", m.UID)

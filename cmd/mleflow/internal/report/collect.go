@@ -65,6 +65,11 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	}
 	c.problems(&outcomes)
 	c.data.Run.NotIsolated = attempts.NotIsolated("were not isolated")
+	for _, w := range sum.Warnings {
+		if w.Address == "" {
+			c.data.Run.Warnings = append(c.data.Run.Warnings, w.Message)
+		}
+	}
 	for _, o := range sum.Outputs {
 		c.data.Outputs = append(c.data.Outputs, Fact{o.Name, o.Value})
 	}

@@ -33,6 +33,8 @@ type Run struct {
 	Version  string
 	// NotIsolated says which attempts were not isolated, if any.
 	NotIsolated string
+	// Warnings are those of the whole run, not of a step.
+	Warnings []string
 }
 
 // Refused are calls of one attempt that the package mlebench refused, as the

@@ -1,0 +1,140 @@
+package machine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+var errTried = errors.New("fork/exec: operation not permitted")
+
+// refusing is a machine of user 1000 on which the sandbox was tried and did not
+// start.
+func refusing(t *testing.T, files, env map[string]string) Machine {
+	m := made(t, files, env)
+	m.UID = 1000
+	m.Sandbox = func() executor.Availability { return executor.Availability{Because: errTried.Error()} }
+	return m
+}
+
+func TestSandboxObstacles(t *testing.T) {
+	const filtered = "Name:\tmleflow\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
+	const masked = "22 27 0:21 / /proc rw - proc proc rw\n30 22 0:6 /null /proc/kcore rw - tmpfs tmpfs rw\n"
+	for name, tt := range map[string]struct {
+		files, env map[string]string
+		what, fix  []string
+	}{
+		"nothing known": {nil, nil, []string{errTried.Error()}, []string{"unshare --user", "administrator"}},
+		"switched off by Debian": {map[string]string{"proc/sys/kernel/unprivileged_userns_clone": "0\n"}, nil,
+			[]string{"kernel.unprivileged_userns_clone = 0", errTried.Error()}, []string{"sysctl -w kernel.unprivileged_userns_clone=1", "/etc/sysctl.d"}},
+		"none allowed": {map[string]string{"proc/sys/user/max_user_namespaces": "0\n"}, nil,
+			[]string{"user.max_user_namespaces = 0"}, []string{"sysctl -w user.max_user_namespaces="}},
+		"no network namespaces": {map[string]string{"proc/sys/user/max_user_namespaces": "96365\n", "proc/sys/user/max_net_namespaces": "0\n"}, nil,
+			[]string{"user.max_net_namespaces = 0"}, []string{"sysctl -w user.max_net_namespaces="}},
+		"AppArmor of Ubuntu": {map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil,
+			[]string{"AppArmor", "Ubuntu 24.04"}, []string{"userns,", "apparmor_parser -r", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}},
+		"AppArmor switched off": {map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "0\n"}, nil,
+			[]string{errTried.Error()}, []string{"administrator"}},
+		"kernel without": {map[string]string{"proc/self/ns/net": ""}, nil,
+			[]string{"the kernel has no user namespaces"}, []string{"CONFIG_USER_NS"}},
+		"Docker": {map[string]string{".dockerenv": "", "proc/self/status": filtered, "proc/self/mountinfo": masked}, nil,
+			[]string{"this is Docker, whose seccomp profile", "parts of /proc are masked"}, []string{"docker run --security-opt seccomp=unconfined", "systempaths=unconfined"}},
+		"Docker without a filter": {map[string]string{".dockerenv": "", "proc/self/status": "Seccomp:\t0\n"}, nil,
+			[]string{errTried.Error()}, []string{"administrator"}},
+		"Podman": {map[string]string{"run/.containerenv": "", "proc/self/status": filtered, "proc/self/mountinfo": masked}, nil,
+			[]string{"this is Podman"}, []string{"podman run --security-opt seccomp=unconfined", "unmask=ALL"}},
+		"pod": {map[string]string{"proc/self/status": filtered, "proc/self/mountinfo": masked}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+			[]string{"this is a Kubernetes pod"}, []string{"hostUsers: false", "Localhost seccomp profile", "mount_setattr", "procMount: Unmasked"}},
+		"two at once": {map[string]string{"proc/sys/user/max_user_namespaces": "0\n", "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil,
+			[]string{"user.max_user_namespaces = 0", ", and AppArmor"}, []string{"sysctl -w user.max_user_namespaces", "; and as root"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := refusing(t, tt.files, tt.env).sandbox()[0]
+			if c.Status != Absent {
+				t.Errorf("status %s", c.Status)
+			}
+			for _, want := range tt.what {
+				if !strings.Contains(c.Detail, want) {
+					t.Errorf("%q lacks %q", c.Detail, want)
+				}
+			}
+			for _, want := range tt.fix {
+				if !strings.Contains(c.Fix, want) {
+					t.Errorf("%q lacks %q", c.Fix, want)
+				}
+			}
+		})
+	}
+}
+
+// TestSandboxWorks: what was tried counts, whatever the settings say.
+func TestSandboxWorks(t *testing.T) {
+	m := refusing(t, map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil)
+	m.Sandbox = func() executor.Availability { return executor.Availability{OK: true, Because: "it ran"} }
+	if c := m.sandbox()[0]; c.Status != OK || c.Fix != "" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSandboxParts(t *testing.T) {
+	const overlay = "nodev\tproc\nnodev\toverlay\n\text4\n"
+	const own = "sys/fs/cgroup/user.slice/x.scope/"
+	group := map[string]string{"sys/fs/cgroup/cgroup.controllers": "cpu memory pids\n", "proc/self/cgroup": "0::/user.slice/x.scope\n"}
+	with := func(files ...map[string]string) map[string]string {
+		all := map[string]string{}
+		for _, f := range files {
+			for name, text := range f {
+				all[name] = text
+			}
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name, check string
+		files       map[string]string
+		status      Status
+		detail, fix string
+	}{
+		{"overlay", "overlay", map[string]string{"proc/filesystems": overlay, "proc/sys/kernel/osrelease": "6.8.0-31-generic\n"}, OK, "images are not copied", ""},
+		{"no overlay", "overlay", map[string]string{"proc/filesystems": "nodev\tproc\n"}, Warn, "copies each image", "modprobe overlay"},
+		{"overlay of an old kernel", "overlay", map[string]string{"proc/filesystems": overlay, "proc/sys/kernel/osrelease": "5.4.0-150\n"}, Warn, "kernel 5.4.0-150", "5.11"},
+		{"sub-IDs are not needed", "subordinate IDs", nil, OK, "none are needed", ""},
+		{"sub-IDs that are there", "subordinate IDs", map[string]string{"etc/subuid": "1000:100000:65536\n"}, OK, "none are needed", ""},
+		{"version 1", "cgroups", map[string]string{"proc/self/cgroup": "3:memory:/x\n"}, Warn, "version 2 is not mounted", "systemd.unified_cgroup_hierarchy=1"},
+		{"controllers missing", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu\n", own + "cgroup.procs": ""}), Warn, "has no memory, pids", "Delegate=yes"},
+		{"not delegated", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu memory pids\n"}), Warn, "not delegated", "systemd-run --user --scope"},
+		{"delegated", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu io memory pids\n", own + "cgroup.procs": ""}), OK, "keeps the limits", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := find(t, refusing(t, tt.files, nil).sandbox(), tt.check)
+			if c.Status != tt.status || !strings.Contains(c.Detail, tt.detail) || !strings.Contains(c.Fix, tt.fix) || tt.fix == "" && c.Fix != "" {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// TestAuto: what doctor says of "auto" follows from what it says of the runtimes.
+func TestAuto(t *testing.T) {
+	m := refusing(t, nil, nil)
+	if c := m.auto(); c.Status != Warn || !strings.Contains(c.Detail, "NOT isolated") || !strings.Contains(c.Fix, "required_isolation") {
+		t.Errorf("%+v", c)
+	}
+	m.Sandbox = func() executor.Availability { return executor.Availability{OK: true} }
+	if c := m.auto(); c.Status != OK || !strings.HasPrefix(c.Detail, "sandbox;") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestContainerdHere(t *testing.T) {
+	m := made(t, nil, nil)
+	if here := m.ContainerdHere(); here.OK || here.Because != "no socket" || here.Fix == "" {
+		t.Errorf("%+v", here)
+	}
+	m.UID = 1000
+	if here := m.ContainerdHere(); here.OK || here.Because != "it needs root, and this is user 1000" {
+		t.Errorf("%+v", here)
+	}
+}
