@@ -19,7 +19,7 @@ func newPlan(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [FILE.hcl]",
 		Short: "Say what apply would run, and why",
-		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNothing is run; neither the network nor a container runtime is touched, unless\n--preflight asks the places of the data. -v lists every instance.",
+		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNo step is run and the network is not touched, unless --preflight asks the places of\nthe data. Where runtime = \"auto\" leaves the choice to the machine, the runtimes are\ntried. -v lists every instance.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withProgram(cmd.Context(), args, in, func(b *backend, p *engine.Program) error {
