@@ -32,7 +32,8 @@ type PlanOptions struct {
 }
 
 // Plan reports what Apply would do. It uses no network, unless a preflight is
-// requested, runs nothing and writes nothing.
+// requested, runs no step and writes nothing. A kind may look at the machine to
+// settle a choice; see step.Kind.Choose.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
 	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
 	pl, diags := e.plan(ctx, p, opts)

@@ -17,7 +17,7 @@ func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, the cache folder, container runtimes, GPUs and\nKaggle credentials (which are never printed). The exit status is 1 when something\nis missing that every pipeline needs.",
+		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			m, err := a.machine()
