@@ -24,6 +24,7 @@ type passing struct {
 	to *modeltest.Server
 
 	mu       sync.Mutex
+	dialects []dialect.Dialect
 	requests []*dialect.Request
 	meters   []dialect.Meter
 	refusals []*dialect.Refusal
@@ -59,7 +60,7 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.Header, out.Body = req.Header, io.NopCloser(strings.NewReader(string(req.Body)))
 	d.SetKey(out.Header, out.URL.Query(), "real")
 	m := d.Usage(req)
-	p.requests, p.meters = append(p.requests, req), append(p.meters, m)
+	p.dialects, p.requests, p.meters = append(p.dialects, d), append(p.requests, req), append(p.meters, m)
 	p.to.ServeHTTP(&metering{w, m}, out)
 }
 
@@ -78,7 +79,8 @@ func (m *metering) Flush()                      { m.ResponseWriter.(http.Flusher
 func (m *metering) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 // TestPassByHand serves until it is interrupted, for clients that are tried by
-// hand:
+// hand, and says what came. With MODELTEST_CANONICAL it writes the requests'
+// canonical forms to that folder, so that two runs can be compared.
 //
 //	MODELTEST=127.0.0.1:9000 go test -run TestPassByHand -timeout 0 ./plugins/sandbox/gateway/dialect
 func TestPassByHand(t *testing.T) {
@@ -102,6 +104,16 @@ func TestPassByHand(t *testing.T) {
 	_ = server.ListenAndServe()
 	for i, r := range p.requests {
 		u, ok := p.meters[i].Usage()
+		if dir := os.Getenv("MODELTEST_CANONICAL"); dir != "" {
+			c, err := p.dialects[i].Canonical(string(r.Operation), r.Body)
+			text := fmt.Sprintf("%v\n%s\n", err, c.Fixed)
+			for _, part := range c.Parts {
+				text += fmt.Sprintf("%s %s\n", part.Role, part.Text)
+			}
+			if err := os.WriteFile(fmt.Sprintf("%s/%02d", dir, i), []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
 		fmt.Println(r.Operation, r.Model, r.Stream, r.Changed, r.InputTokens, r.OutputTokens, u, ok, p.meters[i].Done())
 	}
 	for _, r := range p.refusals {
