@@ -20,12 +20,16 @@ func attemptColumns(r *rows[Run]) {
 	r.number("wall_seconds", func(r Run) *float64 { return r.Attempt.WallSeconds })
 	r.number("cpu_seconds", func(r Run) *float64 { return r.Attempt.CPUSeconds })
 	r.number("validations", func(r Run) *float64 { return knownInt(r.Attempt.Validations) })
-	r.text("model", func(r Run) string {
-		if r.Attempt.Usage == nil {
-			return ""
+	said := func(of func(Usage) string) func(Run) string {
+		return func(r Run) string {
+			if r.Attempt.Usage == nil {
+				return ""
+			}
+			return of(*r.Attempt.Usage)
 		}
-		return r.Attempt.Usage.Model
-	})
+	}
+	r.text("model", said(func(u Usage) string { return u.Model }))
+	r.text("usage_source", said(func(u Usage) string { return u.Source }))
 	r.number("requests", usage(func(u Usage) *float64 { return u.Requests }))
 	r.number("input_tokens", usage(func(u Usage) *float64 { return u.InputTokens }))
 	r.number("cached_input_tokens", usage(func(u Usage) *float64 { return u.CachedInputTokens }))

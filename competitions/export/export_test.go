@@ -47,9 +47,9 @@ func TestRuns(t *testing.T) {
 	}
 	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
 		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite,metric_external," +
-		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,no_score,reason\n" +
-		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,0.25,none (untrusted),True,process,reference,,` + "\n" +
-		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,unknown,False,,unknown,infinite,\n"
+		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,no_score,reason\n" +
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,,` + "\n" +
+		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,unknown,False,,unknown,infinite,\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -85,7 +85,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestReadUsage(t *testing.T) {
 	got, err := export.ReadUsage([]byte(`{"model": "m", "requests": 3, "input_tokens": 1e3, "cached_input_tokens": 0, "cost_usd": 0.5, "other": [1]}`))
-	want := &export.Usage{Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
+	want := &export.Usage{Source: grading.FromAgent, Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

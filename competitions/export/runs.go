@@ -16,7 +16,7 @@ type Attempt struct {
 	CPUSeconds  *float64 `json:"cpu_seconds,omitempty"`
 	// Validations is how often it asked whether a submission is valid.
 	Validations *int `json:"validations,omitempty"`
-	// Usage is what the agent says; nil if it says nothing.
+	// Usage is what it used of models; nil if nobody says.
 	Usage *Usage `json:"usage,omitempty"`
 }
 

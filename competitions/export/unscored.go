@@ -11,8 +11,8 @@ import (
 const NaN = "NaN"
 
 // Unscored says in a word why a run has no finite score: "NaN", "infinite",
-// "invalid"; where nothing was submitted "failed", "timed out", "out of memory"
-// or "out of disk" if the attempt tells so, else "no submission". It is empty
+// "invalid"; where nothing was submitted "failed", "timed out", "out of memory",
+// "out of disk" or "out of budget" if the attempt tells so, else "no submission". It is empty
 // for a run with a finite score, and where a report says that the submission is
 // valid without its score.
 func Unscored(r grading.Report, attempt Attempt) string {

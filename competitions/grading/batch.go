@@ -30,7 +30,7 @@ type Entry struct {
 	Conditions []string
 }
 
-// Origin is the run of a run group that a submission is from, as far as its
+// Origin is the attempt that a submission is from, a run of a run group, as far as its
 // files tell.
 type Origin struct {
 	Group string `json:"run_group"`
@@ -38,6 +38,8 @@ type Origin struct {
 	// Outcome is how the run ended; see package rungroup.
 	Outcome     string   `json:"outcome"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
+	// Usage is what it used of models; nil if that is not known.
+	Usage *Usage `json:"usage,omitempty"`
 	// Note says what is known of an outcome other than finished.
 	Note string `json:"note,omitempty"`
 }

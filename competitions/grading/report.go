@@ -120,7 +120,7 @@ type Detail struct {
 type Graded struct {
 	Report
 	Labels map[string]string `json:"labels,omitempty"`
-	// Origin is the run of a run group that it is from; nil for others.
+	// Origin is the attempt that it is from; nil if that is not known.
 	Origin *Origin `json:"origin,omitempty"`
 }
 

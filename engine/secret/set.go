@@ -13,6 +13,8 @@ const mask = "***"
 // Set is a set of values that must not be written. The nil *Set masks nothing.
 // It may be used by several goroutines.
 type Set struct {
+	// given are the values as they were given, values those that are looked for.
+	given  []string
 	values []string
 	by     [256][]string // values by their first byte
 	// long are the secrets that are masked in documents, nil if all are.
@@ -34,12 +36,21 @@ const encoded = 8
 // where masking would make times and numbers unreadable.
 func New(values ...string) *Set {
 	s := newSet(values)
+	s.given = slices.Clone(values)
 	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
 		s.long = newSet(slices.DeleteFunc(slices.Clone(values), short))
 		s.long.values = slices.DeleteFunc(s.long.values, short)
 		s.long.index()
 	}
 	return s
+}
+
+// With returns the secrets of s and those of more values.
+func (s *Set) With(values ...string) *Set {
+	if s == nil {
+		return New(values...)
+	}
+	return New(append(slices.Clone(s.given), values...)...)
 }
 
 func newSet(values []string) *Set {

@@ -1,11 +1,7 @@
 package step
 
 import (
-	"errors"
-	"fmt"
-	"math/big"
 	"reflect"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -51,14 +47,16 @@ type ModelBudget struct {
 }
 
 // ModelPrice is a price block of a model block: amounts of money for a million
-// tokens, and the most tokens that one response has.
+// tokens, and the most tokens that one response has and that one request takes.
 type ModelPrice struct {
 	Input          string `cty:"input"`
 	Output         string `cty:"output"`
 	CacheRead      string `cty:"cache_read"`
 	CacheWrite     string `cty:"cache_write"`
 	CacheWriteHour string `cty:"cache_write_hour"`
+	InputAudio     string `cty:"input_audio"`
 	MaxOutput      int64  `cty:"max_output"`
+	MaxInput       int64  `cty:"max_input"`
 }
 
 // ModelRetry is the block retry of a model block.
@@ -81,7 +79,7 @@ var (
 	})
 	ModelPriceType = cty.Object(map[string]cty.Type{
 		"input": cty.String, "output": cty.String, "cache_read": cty.String, "cache_write": cty.String, "cache_write_hour": cty.String,
-		"max_output": cty.Number,
+		"input_audio": cty.String, "max_output": cty.Number, "max_input": cty.Number,
 	})
 	ModelRetryType = cty.Object(map[string]cty.Type{"attempts": cty.Number, "longest": cty.String})
 
@@ -92,33 +90,3 @@ var (
 		"pause_clock": cty.Bool, "replay": cty.List(ArtifactType), "on_miss": cty.String,
 	})
 )
-
-var errMoney = errors.New(`an amount of money is a number and "USD", such as "20 USD" or "0.125 USD"`)
-
-// maxMoney is the greatest amount that ParseMoney takes, in billionths.
-var maxMoney = big.NewInt(1e18)
-
-// ParseMoney reads an amount of US dollars, such as "20 USD", exactly: it
-// returns billionths of a dollar. It is not negative and has nine decimals at
-// most.
-func ParseMoney(text string) (int64, error) {
-	number, unit, _ := strings.Cut(strings.TrimSpace(text), " ")
-	if unit = strings.TrimSpace(unit); unit != "USD" {
-		return 0, fmt.Errorf("%q has no unit that is known; %w", text, errMoney)
-	}
-	if number == "" || strings.Trim(number, "0123456789.") != "" {
-		return 0, fmt.Errorf("%q is not an amount; %w, and not negative", text, errMoney)
-	}
-	n, ok := new(big.Rat).SetString(number)
-	if !ok {
-		return 0, fmt.Errorf("%q is not an amount; %w", text, errMoney)
-	}
-	n.Mul(n, big.NewRat(1e9, 1))
-	switch {
-	case !n.IsInt():
-		return 0, fmt.Errorf("%q has more than nine decimals", text)
-	case n.Num().Cmp(maxMoney) > 0:
-		return 0, fmt.Errorf("%q is more than 1,000,000,000 USD", text)
-	}
-	return n.Num().Int64(), nil
-}

@@ -23,8 +23,8 @@ func (a *attempt) checkAgent() error {
 	if err := step.CheckFiles(who.Files); err != nil {
 		return fmt.Errorf("files of agent %q: %w", who.Name, err)
 	}
-	if len(who.Models) > 0 {
-		return fmt.Errorf("agent %q has models, and this version of mleflow serves none", who.Name)
+	if err := a.checkModels(); err != nil {
+		return fmt.Errorf("agent %q: %w", who.Name, err)
 	}
 	command := append(slices.Clone(who.Command), who.Args...)
 	switch {

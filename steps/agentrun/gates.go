@@ -63,6 +63,9 @@ func (s *session) openGates(ctx context.Context) (*gates, error) {
 		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
 	})
 	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
+	if err := s.openModels(ctx, g); err != nil {
+		return g, fmt.Errorf("open the model gateway: %w", err)
+	}
 	if s.policy == nil {
 		return g, nil
 	}
@@ -71,23 +74,11 @@ func (s *session) openGates(ctx context.Context) (*gates, error) {
 	}))
 }
 
-// openProxy makes the proxy a service or, where the agent shares the host's
-// network, serves it there: the agent is told of it in variables that hold its
-// address.
+// openProxy serves the proxy and tells the agent of it.
 func (g *gates) openProxy(ctx context.Context, isolates bool, p *proxy.Proxy) error {
-	address := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
-	if isolates {
-		g.services = append(g.services, executor.Service{Name: "network proxy", Port: proxyPort, Serve: p.Serve})
-	} else {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return fmt.Errorf("listen for network proxy: %w", err)
-		}
-		address = "http://" + l.Addr().String()
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		var serving sync.WaitGroup
-		serving.Go(func() { _ = p.Serve(ctx, l) })
-		g.stop = append(g.stop, func() { cancel(); serving.Wait() })
+	address, err := g.serve(ctx, isolates, "network proxy", proxyPort, p.Serve)
+	if err != nil {
+		return err
 	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		g.env[name] = address
@@ -96,6 +87,24 @@ func (g *gates) openProxy(ctx context.Context, isolates bool, p *proxy.Proxy) er
 		g.env[name] = "localhost,127.0.0.1,::1"
 	}
 	return nil
+}
+
+// serve makes a server a service or, where the agent shares the host's network,
+// serves it there. It returns the address for the agent.
+func (g *gates) serve(ctx context.Context, isolates bool, name string, port int, serve func(context.Context, net.Listener) error) (address string, err error) {
+	if isolates {
+		g.services = append(g.services, executor.Service{Name: name, Port: port, Serve: serve})
+		return fmt.Sprintf("http://127.0.0.1:%d", port), nil
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listen for %s: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = serve(ctx, l) })
+	g.stop = append(g.stop, func() { cancel(); serving.Wait() })
+	return "http://" + l.Addr().String(), nil
 }
 
 // end closes what is still open to the agent, so that the logs are complete.

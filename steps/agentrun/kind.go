@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -55,6 +56,9 @@ const (
 	// DataChanged: it changed its data, which are read-only, in a runtime that
 	// cannot keep it from that; however it ended.
 	DataChanged Outcome = "data_changed"
+	// OutOfBudget: it failed or left no submission after a request to a model was
+	// refused because a budget was exhausted.
+	OutOfBudget Outcome = "out_of_budget"
 	// AgentFailed: it ended with another status or by a signal.
 	AgentFailed Outcome = "agent_failed"
 )
@@ -77,11 +81,12 @@ var statsType = cty.Object(map[string]cty.Type{
 	"validations":        cty.Number,
 	"shim_calls":         cty.Number,
 	"left_out":           cty.List(cty.String),
+	"models":             cty.Map(export.ModelUseType),
 })
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
-	tidied, memo := &sync.Once{}, &sync.Map{}
+	tidied, memo, pools := &sync.Once{}, &sync.Map{}, &sync.Map{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
 		Version: "6",
@@ -124,15 +129,17 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code", Type: step.ArtifactType, Doc: "What the agent left in CODE_DIR, a tree."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What the agent left in LOGS_DIR, and its output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, as JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, data_changed or agent_failed."},
+			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, argument names, and the caller's file and line, as JSON lines. It is reported from the agent's side, so the agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "The copies that snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. A grade step accepts it as snapshots."},
-			{Name: "stats", Type: statsType, Doc: "What the agent used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, the runtime and whether it isolates, the network (none, allow or open), the number of connections and validations, the number of calls in shim_log, the files that were left_out, and lost_services: services whose ports the agent took between an interruption and the resumption of the attempt."},
+			{Name: "stats", Type: statsType, Doc: "What the agent used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, the runtime and whether it isolates, the network (none, allow or open), the number of connections and validations, the number of calls in shim_log, the files that were left_out, models (for each model block the requests, tokens, cost, waits and times to the first byte that the gateway measured, and whether a budget was exhausted), and lost_services: services whose ports the agent took between an interruption and the resumption of the attempt."},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What the agent left in SUBMISSION_DIR, a tree."},
+			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "Every exchange with the agent's models, a tree that mleflow logs --transcript shows; empty without models. A model block can replay it."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server, with size, digest and verdict, as JSON lines."},
 		},
-		New:    func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo) },
-		Choose: deps.choose,
+		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
+		CheckModel: checkModel,
+		Choose:     deps.choose,
 	}
 }
 
@@ -197,10 +204,13 @@ type attempt struct {
 	tidied *sync.Once
 	// memo are the data with a description, by the digests of both.
 	memo *sync.Map
+	// pools are the budgets that the attempts of a run share, by the run and the
+	// model.
+	pools *sync.Map
 }
 
-func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map) (step.Step, error) {
-	a := &attempt{deps: deps, raw: args, tidied: tidied, memo: memo}
+func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo, pools *sync.Map) (step.Step, error) {
+	a := &attempt{deps: deps, raw: args, tidied: tidied, memo: memo, pools: pools}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}
@@ -229,7 +239,7 @@ func (a *attempt) Conditions() []string {
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
 // binary, an image's name is not what it holds, and instructions, description
-// and notes are what the agent is told.
+// and notes are what the agent is told, prices what it can afford.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
@@ -244,5 +254,8 @@ func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	h.Content("instructions", a.instructions)
 	h.Content("description", a.description)
 	h.Content("notes", digest.Of([]byte(notesText)))
+	if err := a.fingerprintPrices(h); err != nil {
+		return err
+	}
 	return a.fingerprintShim(h)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -32,6 +33,9 @@ type Stats struct {
 	Validations       int      `json:"validations"`
 	ShimCalls         int      `json:"shim_calls"`
 	LeftOut           []string `json:"left_out"`
+
+	// Models are what was used of each model block.
+	Models map[string]export.ModelUse `json:"models"`
 }
 
 // harvested is what was taken of the agent's folders.
@@ -62,7 +66,12 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 		return nil, fmt.Errorf("keep snapshots: %w", err)
 	}
 	h.out["snapshots"] = cache.Value{Ref: shots}
-	return s.values(h, exit, calls)
+	use, said, err := s.transcript(ctx)
+	if err != nil {
+		return nil, step.Retryable(err, 0)
+	}
+	h.out["transcript"] = cache.Value{Ref: said}
+	return s.values(h, exit, calls, use)
 }
 
 // harvest takes what lies in the kept folders; printed, unless it is zero, is
@@ -122,14 +131,14 @@ func (s *session) rescue(ctx context.Context) {
 }
 
 // values adds the small outputs.
-func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.Outputs, error) {
+func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map[string]export.ModelUse) (cache.Outputs, error) {
 	stats := Stats{
 		WallSeconds: exit.Wall.Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
 		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed,
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, s.env.Devices...),
 		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(), ShimCalls: shimCalls,
-		LeftOut: append([]string{}, h.left...),
+		LeftOut: append([]string{}, h.left...), Models: use,
 	}
 	for _, note := range h.left {
 		fmt.Fprintf(s.env.Log, "not harvested: %s\n", note)
@@ -137,7 +146,7 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.
 	for _, name := range stats.LostServices {
 		fmt.Fprintf(s.env.Log, "not served after the attempt was resumed: the %s, whose port the agent had taken\n", name)
 	}
-	outcome := outcomeOf(exit, h.submitted)
+	outcome := outcomeOf(exit, h.submitted, exhausted(use))
 	if s.changed != "" {
 		outcome = DataChanged
 	}
@@ -152,7 +161,7 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int) (cache.
 	return h.out, nil
 }
 
-func outcomeOf(exit executor.Exit, submitted bool) Outcome {
+func outcomeOf(exit executor.Exit, submitted, exhausted bool) Outcome {
 	switch {
 	case exit.Reason == executor.TimedOut:
 		return TimedOut
@@ -160,6 +169,8 @@ func outcomeOf(exit executor.Exit, submitted bool) Outcome {
 		return OutOfMemory
 	case exit.Reason == executor.OutOfDisk:
 		return OutOfDisk
+	case exhausted && (!exit.OK() || !submitted):
+		return OutOfBudget
 	case !exit.OK():
 		return AgentFailed
 	case !submitted:

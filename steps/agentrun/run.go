@@ -39,8 +39,12 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	if err != nil {
 		return nil, err
 	}
-	mask := secret.New(slices.Collect(maps.Values(secrets))...)
-	s, err := a.setUp(ctx, env, mask)
+	keys, err := a.modelKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mask := secret.New(slices.Concat(slices.Collect(maps.Values(secrets)), slices.Collect(maps.Values(keys)))...)
+	s, err := a.setUp(ctx, env, mask, keys)
 	defer func() {
 		// What is in the store is safe; folders that could not be removed are
 		// found by the next clean-up.
@@ -61,17 +65,18 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		return nil, mask.Error(err)
 	}
 	out, err = s.result(ctx, exit, printed)
+	s.done = err == nil
 	return out, mask.Error(err)
 }
 
 // setUp opens a session within the time for it.
-func (a *attempt) setUp(ctx context.Context, env *step.Env, mask *secret.Set) (*session, error) {
+func (a *attempt) setUp(ctx context.Context, env *step.Env, mask *secret.Set, keys map[string]string) (*session, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if a.setup > 0 {
 		limited, cancel = context.WithTimeoutCause(ctx, a.setup, errSetup)
 	}
 	defer cancel()
-	s, err := a.open(limited, env, mask)
+	s, err := a.open(limited, env, mask, keys)
 	switch {
 	case err == nil:
 		return s, nil

@@ -47,13 +47,19 @@ type session struct {
 	changed string
 	gates   *gates
 	shots   *snapshots
+	// models is the model gateway, nil if the agent has no models; keys are the
+	// providers' keys.
+	models *modelGate
+	keys   map[string]string
+	// done says that the attempt has its result.
+	done bool
 	// phases tells people what the attempt is doing.
 	phases *phases
 }
 
 // open makes or finds the folders of the attempt.
-func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*session, error) {
-	s := &session{attempt: a, env: env, mask: mask, phases: &phases{tell: env.Phase}}
+func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set, keys map[string]string) (*session, error) {
+	s := &session{attempt: a, env: env, mask: mask, keys: keys, phases: &phases{tell: env.Phase}}
 	if err := s.find(ctx); err != nil {
 		return s, err
 	}
@@ -90,7 +96,7 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set) (*s
 func (s *session) find(ctx context.Context) error {
 	s.dirs.root = s.env.WorkDir
 	s.id = s.env.RunID + " " + s.env.Address + " " + fmt.Sprint(s.env.Attempt)
-	if !s.runtime.Resumes {
+	if !s.runtime.Resumes && len(s.args.Agent.Models) == 0 {
 		return nil
 	}
 	s.tidied.Do(func() { s.tidy(ctx, s.env.Store) })
@@ -98,6 +104,9 @@ func (s *session) find(ctx context.Context) error {
 	key, err := step.Key(&kind, s.raw, s.attempt)
 	if err != nil {
 		return fmt.Errorf("name attempt: %w", err)
+	}
+	if err := s.findModels(ctx, key.Sum().String()); err != nil || !s.runtime.Resumes {
+		return err
 	}
 	dir, release, err := s.env.Store.Keep(ctx, keptPrefix+key.Sum().String())
 	if err != nil {
@@ -165,6 +174,7 @@ func (s *session) end() error {
 	if s.gates != nil {
 		all = s.gates.close()
 	}
+	all = errors.Join(all, s.models.close())
 	for i := len(s.close) - 1; i >= 0; i-- {
 		all = errors.Join(all, s.close[i](false))
 	}

@@ -46,7 +46,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "Display names of agents, by the label agent in their reports."},
 			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with each of the others: exact McNemar test, sign-flip test and bootstrap intervals, run by run."},
 			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(int64(board.DefaultResampling.Resamples)), Doc: "The number of resamples that the bootstrap draws."},
-			{Name: "attempts", Type: cty.List(attemptType), Doc: "The agent-run steps of the reports, in the same order, such as values(step.agent-run.solve). Adds times, requests to the validity server and, if agents left logs/usage.json, tokens and cost. These differ from run to run, and so does the board."},
+			{Name: "attempts", Type: cty.List(attemptType), Doc: "The agent-run steps of the reports, in the same order, such as values(step.agent-run.solve). Adds times, requests to the validity server, and tokens and cost, as the model gateway measured them or, for agents without model blocks, as logs/usage.json says. These differ from run to run, and so does the board."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
 		Results: true,

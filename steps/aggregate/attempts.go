@@ -19,11 +19,12 @@ import (
 var attemptType = cty.Object(map[string]cty.Type{
 	"logs":    step.ArtifactType,
 	"outcome": cty.String,
-	"stats": cty.Object(map[string]cty.Type{
+	"stats": cty.ObjectWithOptionalAttrs(map[string]cty.Type{
 		"wall_seconds": cty.Number,
 		"cpu_seconds":  cty.Number,
 		"validations":  cty.Number,
-	}),
+		"models":       cty.Map(export.ModelUseType),
+	}, []string{"models"}),
 })
 
 type attempt struct {
@@ -33,9 +34,10 @@ type attempt struct {
 }
 
 type stats struct {
-	WallSeconds float64 `cty:"wall_seconds"`
-	CPUSeconds  float64 `cty:"cpu_seconds"`
-	Validations int     `cty:"validations"`
+	WallSeconds float64                    `cty:"wall_seconds"`
+	CPUSeconds  float64                    `cty:"cpu_seconds"`
+	Validations int                        `cty:"validations"`
+	Models      map[string]export.ModelUse `cty:"models"`
 }
 
 // checkAttempts checks that there is one attempt per report and, as far as the
@@ -66,11 +68,15 @@ func instanceKey(a *step.Artifact) string {
 	return key
 }
 
-// known returns what is known about an attempt. Usage that cannot be read is
-// left out with a warning, since the agent wrote it.
+// known returns what an attempt says. What the model gateway measured goes
+// before what the agent says. Usage that cannot be read is left out with a
+// warning: the agent wrote it.
 func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
 	out := &export.Attempt{
 		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
+	}
+	if out.Usage = export.Measured(t.Stats.Models); out.Usage != nil {
+		return out, nil
 	}
 	if t.Logs == nil || t.Logs.Ref.Kind != cache.Tree {
 		return out, nil

@@ -41,7 +41,7 @@ func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
 	}
 	e.Margins = g.Margins(medalsOf(catalog, g.Report))
 	if o := g.Origin; o != nil {
-		e.Attempt = &export.Attempt{Outcome: o.Outcome, WallSeconds: o.WallSeconds}
+		e.Attempt = &export.Attempt{Outcome: o.Outcome, WallSeconds: o.WallSeconds, Usage: o.Usage}
 	}
 	return e
 }

@@ -3,6 +3,7 @@ package aggregate_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -171,6 +173,58 @@ func TestAttempts(t *testing.T) {
 	}
 	if _, err := b.Run(t, map[string]cty.Value{"reports": reports(t, b, runs), "attempts": attempts(t, b, "")}); err == nil || !strings.Contains(err.Error(), "1 attempts and 3 reports") {
 		t.Errorf("too few attempts: %v", err)
+	}
+}
+
+// measured is the value of an agent-run step's stats.models.
+func measured(requests, input, output int64, cost string, models ...string) cty.Value {
+	attrs := map[string]cty.Value{}
+	for name, ty := range export.ModelUseType.AttributeTypes() {
+		attrs[name] = cty.Zero
+		if ty == cty.Bool {
+			attrs[name] = cty.False
+		}
+	}
+	var names []cty.Value
+	for _, m := range models {
+		names = append(names, cty.StringVal(m))
+	}
+	maps.Copy(attrs, map[string]cty.Value{
+		"provider": cty.StringVal("openai"), "models": cty.ListVal(names), "cost_usd": cty.StringVal(cost),
+		"requests": cty.NumberIntVal(requests), "input_tokens": cty.NumberIntVal(input), "output_tokens": cty.NumberIntVal(output),
+	})
+	return cty.ObjectVal(attrs)
+}
+
+// TestMeasured sees that what the gateway measured goes before what the agent
+// says.
+func TestMeasured(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	one := attempts(t, b, `{"model": "boast", "input_tokens": 1, "output_tokens": 1, "cost_usd": 0.000001, "source": "gateway"}`).AsValueSlice()[0].AsValueMap()
+	stats := one["stats"].AsValueMap()
+	stats["models"] = cty.MapVal(map[string]cty.Value{
+		"main": measured(3, 1000, 200, "0.0012", "m2", "m1"), "judge": measured(1, 10, 2, "0.0003", "m1"),
+	})
+	one["stats"] = cty.ObjectVal(stats)
+	out, err := b.Run(t, map[string]cty.Value{
+		"reports":  reports(t, b, []run{{"a", "apples", "0", 0.5, "", false}}),
+		"attempts": cty.TupleVal([]cty.Value{cty.ObjectVal(one)}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board aggregate.Board
+	if err := json.Unmarshal([]byte(b.Text(t, out["board"].Ref)), &board); err != nil {
+		t.Fatal(err)
+	}
+	f := func(v float64) *float64 { return &v }
+	want := &export.Usage{Source: grading.FromGateway, Model: "m1 m2", Requests: f(4), InputTokens: f(1010), CachedInputTokens: f(0), OutputTokens: f(202), CostUSD: f(0.0015)}
+	if diff := cmp.Diff(want, board.Entries[0].Attempt.Usage); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	files := b.Files(t, out["files"].Ref)
+	if !strings.Contains(files["board.txt"], "1212") || !strings.Contains(files["board.txt"], "0.0015") || !strings.Contains(files["runs.csv"], ",m1 m2,gateway,4.0,1010.0,0.0,202.0,0.0015,") {
+		t.Errorf("board:\n%s\nruns:\n%s", files["board.txt"], files["runs.csv"])
 	}
 }
 

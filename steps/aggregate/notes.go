@@ -27,8 +27,8 @@ var usedColumns = []usedColumn{
 		return time.Duration(v * float64(time.Second)).Round(time.Second).String()
 	}},
 	{"validations", func(u Used) *float64 { return u.Validations }, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }},
-	{"tokens", func(u Used) *float64 { return u.Tokens }, func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }},
-	{"cost (USD)", func(u Used) *float64 { return u.CostUSD }, func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }},
+	{"tokens", func(u Used) *float64 { return u.Tokens }, tokensText},
+	{"cost (USD)", func(u Used) *float64 { return u.CostUSD }, costText},
 }
 
 func (c usedColumn) text(u *Used) string {

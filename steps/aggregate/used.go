@@ -1,11 +1,18 @@
 package aggregate
 
+import (
+	"strconv"
+
+	"github.com/mleflow/mleflow/competitions/export"
+)
+
 // Used is what the runs at a competition used, as means over the runs for which
 // it is known.
 type Used struct {
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	Validations *float64 `json:"validations,omitempty"`
-	// Tokens (input and output) and CostUSD are what the agent reports.
+	// Tokens (input and output) and CostUSD are what the model gateway measured
+	// or, of agents that use none, what the agent says.
 	Tokens  *float64 `json:"tokens,omitempty"`
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
@@ -50,11 +57,17 @@ func (e Entry) validations() *float64 {
 }
 
 func (e Entry) tokens() *float64 {
-	if e.Attempt == nil || e.Attempt.Usage == nil {
+	if e.Attempt == nil {
 		return nil
 	}
-	u := e.Attempt.Usage
+	return tokensOf(e.Attempt.Usage)
+}
+
+// tokensOf are the input and output tokens; nil if they are not known.
+func tokensOf(u *export.Usage) *float64 {
 	switch {
+	case u == nil:
+		return nil
 	case u.InputTokens == nil:
 		return u.OutputTokens
 	case u.OutputTokens == nil:
@@ -69,4 +82,34 @@ func (e Entry) costUSD() *float64 {
 		return nil
 	}
 	return e.Attempt.Usage.CostUSD
+}
+
+// TokensText and CostText show what an attempt used of models, "-" where that
+// is not known.
+func TokensText(u *export.Usage) string { return usedText(tokensOf(u), tokensText) }
+
+// CostText is in US dollars.
+func CostText(u *export.Usage) string {
+	if u == nil {
+		return "-"
+	}
+	return usedText(u.CostUSD, costText)
+}
+
+func usedText(v *float64, show func(float64) string) string {
+	if v == nil {
+		return "-"
+	}
+	return show(*v)
+}
+
+func tokensText(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// costText has two decimals, or four below a cent.
+func costText(usd float64) string {
+	decimals := 2
+	if usd > 0 && usd < 0.01 {
+		decimals = 4
+	}
+	return strconv.FormatFloat(usd, 'f', decimals, 64)
 }

@@ -60,6 +60,8 @@ type Attempt struct {
 	ImageDigest  string   `json:"image_digest,omitempty"`
 	// Secrets are the names of those it was given.
 	Secrets []string `json:"secrets,omitempty"`
+	// Models are what it could ask of language models.
+	Models []Terms `json:"models,omitempty"`
 
 	// Conditions are those that its results were obtained under, as its key says.
 	Conditions []string `json:"conditions"`
@@ -298,6 +300,7 @@ func (a *Attempt) read(r record) {
 	if stats.Network != "" {
 		a.Network.Policy = stats.Network
 	}
+	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Devices = append(a.Runtime.Devices, stats.Devices...)
 	a.Result.WallSeconds, a.Result.CPUSeconds = stats.WallSeconds, stats.CPUSeconds

@@ -36,7 +36,7 @@ func (d *Disclosure) Sections() []Section {
 		list[4].Rows = append(list[4].Rows, a.limits(name))
 		list[5].Rows = append(list[5].Rows, []string{name, a.History.Run, unknown(a.History.Tries), strconv.Itoa(a.History.Before), strconv.Itoa(a.History.Distinct)})
 	}
-	for _, extra := range []Section{d.shim(), d.hosts()} {
+	for _, extra := range []Section{d.shim(), d.hosts(), d.models()} {
 		if len(extra.Rows) > 0 {
 			list = slices.Insert(list, 4, extra)
 		}

@@ -168,27 +168,39 @@ func credentialsOf(t *terminal, p *engine.Program) []string {
 		}
 		file(filepath.Join(home, ".kaggle", "access_token"))
 	}
-	for _, agent := range p.Pipeline.Agents {
-		attr := agent.Attrs["secrets"]
-		if attr == nil {
-			continue
+	for _, ref := range references(p.Pipeline) {
+		from, what, _ := strings.Cut(ref, ":")
+		switch from {
+		case "env":
+			list = append(list, t.env(what))
+		case "file":
+			file(what)
 		}
-		// References are texts; one that is not known here is passed over.
-		refs, _ := attr.Value(nil)
-		if !refs.CanIterateElements() || refs.IsMarked() {
-			continue
+	}
+	return list
+}
+
+// references are those to secrets that agents and models have, as far as they
+// are written out.
+func references(p *config.Pipeline) (list []string) {
+	add := func(v cty.Value) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !v.IsMarked() {
+			list = append(list, v.AsString())
 		}
-		for _, v := range refs.AsValueMap() {
-			if v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
-				continue
+	}
+	for _, agent := range p.Agents {
+		if attr := agent.Attrs["secrets"]; attr != nil {
+			if refs, _ := attr.Value(nil); refs.CanIterateElements() && !refs.IsMarked() {
+				for _, v := range refs.AsValueMap() {
+					add(v)
+				}
 			}
-			from, what, _ := strings.Cut(v.AsString(), ":")
-			switch from {
-			case "env":
-				list = append(list, t.env(what))
-			case "file":
-				file(what)
-			}
+		}
+	}
+	for _, m := range p.Models {
+		if attr := m.Attrs["key"]; attr != nil {
+			ref, _ := attr.Value(nil)
+			add(ref)
 		}
 	}
 	return list

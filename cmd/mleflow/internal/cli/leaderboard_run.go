@@ -2,19 +2,22 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
-
-// kindGrade is the kind of steps that give reports.
-const kindGrade = "grade"
 
 // withRuns replaces runs among paths by folders with their grading reports,
 // which last until the returned function is called. A file of that name comes
@@ -55,7 +58,8 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 	return out, done, nil
 }
 
-// runReports writes the reports of a run to a folder, in the order of the run.
+// runReports writes the reports of a run to a folder, in the order of the run,
+// with what is known of the attempts that they are about.
 func runReports(ctx context.Context, c resultCache, past *ledger.Past, dir string) error {
 	sum, err := past.Summary()
 	if err != nil {
@@ -68,15 +72,10 @@ func runReports(ctx context.Context, c resultCache, past *ledger.Past, dir strin
 	src := &results.Source{Store: c, Index: c, Run: sum}
 	found := 0
 	for i := range p.Steps {
-		if p.Steps[i].Kind != kindGrade {
+		if p.Steps[i].Kind != conditions.GradeKind {
 			continue
 		}
-		rec, err := src.Record(ctx, p.Steps[i].Name)
-		if err != nil {
-			return fmt.Errorf("read the reports of run %s: %w", sum.ID, err)
-		}
-		to := filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", i))
-		if _, err := tree.Materialise(ctx, c, rec.Outputs["report"].Ref, to, tree.Options{Mode: tree.Copy, Writable: true}); err != nil {
+		if err := runReport(ctx, src, p, i, dir); err != nil {
 			return fmt.Errorf("read the reports of run %s: %w", sum.ID, err)
 		}
 		found++
@@ -85,4 +84,47 @@ func runReports(ctx context.Context, c resultCache, past *ledger.Past, dir strin
 		return fmt.Errorf("run %s graded nothing", sum.ID)
 	}
 	return nil
+}
+
+// maxReport is the largest report that is read.
+const maxReport = 16 << 20
+
+func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int, dir string) error {
+	rec, err := src.Record(ctx, p.Steps[grade].Name)
+	if err != nil {
+		return err
+	}
+	text, err := cache.Get(ctx, src.Store, rec.Outputs["report"].Ref.ID, maxReport)
+	if err != nil {
+		return err
+	}
+	var report grading.Graded
+	if err := json.Unmarshal(text, &report); err != nil {
+		return err
+	}
+	for _, i := range p.Steps[grade].After {
+		if p.Steps[i].Kind == conditions.AttemptKind && report.Origin == nil {
+			report.Origin = attemptOrigin(ctx, src, p.Steps[i].Name)
+		}
+	}
+	if text, err = json.Marshal(report); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", grade)), text, 0o600)
+}
+
+// attemptOrigin is what the record of an attempt says of it; nil if it cannot
+// be read any more.
+func attemptOrigin(ctx context.Context, src *results.Source, address string) *grading.Origin {
+	rec, err := src.Record(ctx, address)
+	if err != nil {
+		return nil
+	}
+	var stats agentrun.Stats
+	o := &grading.Origin{Run: address}
+	if json.Unmarshal(rec.Outputs["outcome"].JSON, &o.Outcome) != nil || json.Unmarshal(rec.Outputs["stats"].JSON, &stats) != nil {
+		return nil
+	}
+	o.WallSeconds, o.Usage = &stats.WallSeconds, export.Measured(stats.Models)
+	return o
 }

@@ -311,9 +311,15 @@ func renderBoard(term *terminal, out *bytes.Buffer, s standing, splits []board.S
 
 // renderRuns shows every run with how far it is from the next medal.
 func renderRuns(term *terminal, out *bytes.Buffer, r leaderboardResult) error {
-	t := view.NewTable("Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze")
+	columns := []string{"Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze"}
+	runs := r.runs()
+	used := slices.ContainsFunc(runs, func(run export.Run) bool { return run.Attempt.Usage != nil })
+	if used {
+		columns = append(columns, ">Tokens", ">Cost (USD)")
+	}
+	t := view.NewTable(columns...)
 	t.Fit(2, boardWidth(term))
-	for _, run := range r.runs() {
+	for _, run := range runs {
 		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
 			score = view.Score(float64(*s))
@@ -324,6 +330,9 @@ func renderRuns(term *terminal, out *bytes.Buffer, r leaderboardResult) error {
 		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
 			row = append(row, marginText(run.Margins, name))
+		}
+		if used {
+			row = append(row, aggregate.TokensText(run.Attempt.Usage), aggregate.CostText(run.Attempt.Usage))
 		}
 		t.Row(row...)
 	}

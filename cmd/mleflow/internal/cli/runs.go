@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -76,7 +77,7 @@ func medalsOf(sum *ledger.Summary) string {
 	graded, medals := 0, 0
 	for _, s := range sum.Steps {
 		switch medal, ok := s.Outputs["medal"]; {
-		case s.Kind != kindGrade || !ok:
+		case s.Kind != conditions.GradeKind || !ok:
 		case medal != `"none"`:
 			medals++
 			fallthrough

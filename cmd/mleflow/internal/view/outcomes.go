@@ -24,7 +24,7 @@ const (
 )
 
 // outcomeOrder is the order that outcomes are counted in; others follow by name.
-var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "data_changed", "agent_failed"}
+var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed", "agent_failed"}
 
 // Outcomes counts how attempts of agents ended and what grading made of their
 // submissions, as the outputs of the steps say. Neither is a failure of a step.
@@ -127,6 +127,8 @@ func (o outcomeOutputs) attemptReason() string {
 		return "used " + Bytes(o.stats.PeakMemoryBytes)
 	case "out_of_disk":
 		return "stored more than its disk limit"
+	case "out_of_budget":
+		return "a budget of its models was exhausted"
 	case "data_changed":
 		return "the agent changed its data, which are read-only"
 	case "agent_failed":

@@ -1,0 +1,87 @@
+package export
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// ModelUse is what an attempt used of one model block, as the model gateway
+// measured it. Tokens and cost are the provider's figures; of a response that
+// reports none they are the most that it can have been.
+type ModelUse struct {
+	Provider string `json:"provider" cty:"provider"`
+	// Models are those that answered, sorted.
+	Models []string `json:"models" cty:"models"`
+	// Requests is how many the gateway let through; Replayed how many of them a
+	// recording answered, Failed how many of them ended in an error or were cut.
+	// Refused is how many it refused, Retries how often it asked again.
+	Requests int64 `json:"requests" cty:"requests"`
+	Replayed int64 `json:"replayed" cty:"replayed"`
+	Refused  int64 `json:"refused" cty:"refused"`
+	Failed   int64 `json:"failed" cty:"failed"`
+	Retries  int64 `json:"retries" cty:"retries"`
+	// Unreported is how many responses reported no usage.
+	Unreported int64 `json:"unreported" cty:"unreported"`
+	// CachedInputTokens are among InputTokens, ReasoningTokens among OutputTokens.
+	InputTokens       int64 `json:"input_tokens" cty:"input_tokens"`
+	CachedInputTokens int64 `json:"cached_input_tokens" cty:"cached_input_tokens"`
+	OutputTokens      int64 `json:"output_tokens" cty:"output_tokens"`
+	ReasoningTokens   int64 `json:"reasoning_tokens" cty:"reasoning_tokens"`
+	// CostUSD is an exact decimal number.
+	CostUSD string `json:"cost_usd" cty:"cost_usd"`
+	// WaitedSeconds is how long the provider made the agent wait by errors and
+	// pauses. FirstByte are the times to the first byte of a response.
+	WaitedSeconds    float64 `json:"waited_seconds" cty:"waited_seconds"`
+	FirstByteMedian  float64 `json:"first_byte_median_seconds" cty:"first_byte_median_seconds"`
+	FirstByteNinety  float64 `json:"first_byte_p90_seconds" cty:"first_byte_p90_seconds"`
+	FirstByteLongest float64 `json:"first_byte_max_seconds" cty:"first_byte_max_seconds"`
+	// Exhausted says that a request was refused because a budget was exhausted.
+	Exhausted bool `json:"exhausted" cty:"exhausted"`
+	// DivergedAt is the first exchange that a replay had no recording for; 0 if
+	// there was none.
+	DivergedAt int64 `json:"diverged_at" cty:"diverged_at"`
+}
+
+// ModelUseType is the type of a ModelUse in the language.
+var ModelUseType = func() cty.Type {
+	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool}
+	for _, name := range []string{
+		"requests", "replayed", "refused", "failed", "retries", "unreported", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens",
+		"waited_seconds", "first_byte_median_seconds", "first_byte_p90_seconds", "first_byte_max_seconds", "diverged_at",
+	} {
+		attrs[name] = cty.Number
+	}
+	return cty.Object(attrs)
+}()
+
+// Measured is the use of all model blocks of an attempt together; nil if it has
+// none.
+func Measured(by map[string]ModelUse) *Usage {
+	if len(by) == 0 {
+		return nil
+	}
+	var requests, input, cached, output int64
+	cost := new(big.Rat)
+	var models []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		u := by[name]
+		requests, input, cached, output = requests+u.Requests, input+u.InputTokens, cached+u.CachedInputTokens, output+u.OutputTokens
+		models = append(models, u.Models...)
+		if c, ok := new(big.Rat).SetString(u.CostUSD); ok {
+			cost.Add(cost, c)
+		}
+	}
+	slices.Sort(models)
+	number := func(n int64) *float64 { f := float64(n); return &f }
+	usd, _ := cost.Float64()
+	return &Usage{
+		Source: grading.FromGateway, Model: strings.Join(slices.Compact(models), " "),
+		Requests: number(requests), InputTokens: number(input), CachedInputTokens: number(cached), OutputTokens: number(output), CostUSD: &usd,
+	}
+}

@@ -1,0 +1,26 @@
+package grading
+
+// The sources of a Usage.
+const (
+	// FromGateway: the model gateway measured it.
+	FromGateway = "gateway"
+	// FromAgent: the agent says so, and nobody checks it.
+	FromAgent = "agent"
+)
+
+// Usage is what an attempt used of models. Every field is optional; fields that
+// are not known are ignored.
+type Usage struct {
+	// Source is FromGateway or FromAgent.
+	Source string `json:"source,omitempty"`
+	// Model names the models, as in the column of the reference's table.
+	Model string `json:"model,omitempty"`
+	// Requests, and the tokens of all of them. Tokens read from a cache are
+	// among the input tokens.
+	Requests          *float64 `json:"requests,omitempty"`
+	InputTokens       *float64 `json:"input_tokens,omitempty"`
+	CachedInputTokens *float64 `json:"cached_input_tokens,omitempty"`
+	OutputTokens      *float64 `json:"output_tokens,omitempty"`
+	// CostUSD is what it cost in US dollars.
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+}
