@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,7 +14,13 @@ const assistant = "assistant"
 
 // rule replaces what two runs of one program print differently.
 type rule struct {
-	name, pattern string
+	name    string
+	pattern *regexp.Regexp
+	// needs are strings of which a line has one if the pattern is in it: most
+	// lines need no look at the pattern. digits is how many hexadecimal digits in a
+	// row, one of them decimal, there are at least; -1 if none need be.
+	needs  []string
+	digits int
 	// holds decides whether a match is meant; nil: always.
 	holds func(n *normaliser, match string) bool
 }
@@ -25,37 +32,37 @@ const (
 	clock   = `\b(?:,? \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: [AP]M\b)?(?: (?:[A-Z]{3,4}\b|[+-]\d{4}\b))?`
 )
 
-// rules are tried in order at each position. FORMAT.md explains them.
-var rules = []rule{
-	{"id", `\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, nil},
-	{"time", `\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:-]?\d\d(?:[:-]?\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d\b))?)?`, (*normaliser).isNow},
-	{"time", weekday + `\d{1,2} ` + month + ` \d{4}` + clock, (*normaliser).isNamed},
-	{"time", weekday + month + ` +\d{1,2}(?:,? \d{4})?` + clock + `(?: \d{4}\b)?`, (*normaliser).isNamed},
-	{"time", `(?:\b|_)20\d{6}[T_-]\d{4,6}\b`, (*normaliser).isNow},
-	{"time", `\b1\d{9}(?:\.\d{1,9})?\b|\b1\d{12}\b|\b1\d{15}\b|\b1\d{18}\b`, (*normaliser).isEpoch},
-	{"time", `\b\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?\b`, nil},
-	{"time", `\[(?:\d+:)?\d\d:\d\d<(?:(?:\d+:)?\d\d:\d\d|\?)`, nil},
-	{"duration", `\b\d+m ?\d+(?:\.\d+)?s\b`, nil},
-	{"rate", `\b\d+(?:\.\d+)? ?[a-zA-Z]{1,8}/(?:s|sec|second|it|iter|step|epoch|batch)\b`, nil},
-	{"duration", `\b\d+(?:\.\d+)? ?(?:ns|us|µs|ms)\b`, nil},
-	{"duration", `\b\d+\.\d+(?:e-\d+)? ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`, nil},
-	{"duration", `(?i)\b(?:elapsed|took|takes|taken|remaining|eta|runtime|uptime|duration|execution time|wall time|(?:passed|failed|finished|completed|done|built|installed|resolved) in)(?: time)?[:= ]{1,3}(?:about )?\d+(?:\.\d+)?(?: ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b)?(?:(?:,? and|,)? \d+ (?:seconds?|minutes?)\b)?`, nil},
-	{"duration", `(?i)\b\d+ ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)(?:(?:,? and|,)? \d+ (?:seconds?|minutes?))? (?:elapsed|remaining|left|ago)\b`, nil},
-	{"address", `\b0x[0-9a-fA-F]{6,16}\b`, nil},
-	{"port", `(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|\[::1?\]):\d{4,5}\b`, nil},
-	{"process", `(?i)\bpid[:= ]{1,2}\d+\b`, nil},
-	{"path", `(?:/[\w.@+-]+)*/(?:tmp|kept)/[\w.@+-]+`, (*normaliser).isTemporary},
-	{"id", `\b(?:[0-9a-f]{8,64}|[0-9A-F]{8,64})\b`, (*normaliser).isID},
+func newRule(name, pattern string, digits int, needs string, holds func(n *normaliser, match string) bool) rule {
+	return rule{name, regexp.MustCompile(pattern), strings.Split(needs, "|"), digits, holds}
 }
 
-// pattern is all rules, each a group.
-var pattern = func() *regexp.Regexp {
-	all := make([]string, len(rules))
-	for i, r := range rules {
-		all[i] = "(" + r.pattern + ")"
-	}
-	return regexp.MustCompile(strings.Join(all, "|"))
-}()
+const unit = `(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`
+
+// rules are applied in order to each line. FORMAT.md explains them.
+var rules = []rule{
+	newRule("id", `\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, 12, "-", nil),
+	newRule("time", `\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:-]?\d\d(?:[:-]?\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d\b))?)?`, 4, "-", (*normaliser).isNow),
+	newRule("time", weekday+`\d{1,2} `+month+` \d{4}`+clock, 4, months, (*normaliser).isNamed),
+	newRule("time", weekday+month+` +\d{1,2}(?:,? \d{4})?`+clock+`(?: \d{4}\b)?`, 1, months, (*normaliser).isNamed),
+	newRule("time", `(?:\b|_)20\d{6}[T_-]\d{4,6}\b`, 8, "20", (*normaliser).isNow),
+	newRule("time", `\b1\d{9}(?:\.\d{1,9})?\b|\b1\d{12}\b|\b1\d{15}\b|\b1\d{18}\b`, 10, "1", (*normaliser).isEpoch),
+	newRule("time", `\b\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?\b`, 2, ":", nil),
+	newRule("time", `\[(?:\d+:)?\d\d:\d\d<(?:(?:\d+:)?\d\d:\d\d|\?)`, 2, "<", nil),
+	newRule("duration", `\b\d+m ?\d+(?:\.\d+)?s\b`, 1, "m", nil),
+	newRule("rate", `\b\d+(?:\.\d+)? ?[a-zA-Z]{1,8}/(?:s|sec|second|it|iter|step|epoch|batch)\b`, 1, "/", nil),
+	newRule("duration", `\b\d+(?:\.\d+)? ?(?:ns|us|µs|ms)\b`, 1, "ns|us|µs|ms", nil),
+	newRule("duration", `\b\d+\.\d+(?:e-\d+)? ?`+unit, 1, ".", nil),
+	newRule("duration", `(?i)\b(?:elapsed|took|takes|taken|remaining|eta|runtime|uptime|duration|execution time|wall time|(?:passed|failed|finished|completed|done|built|installed|resolved) in)(?: time)?[:= ]{1,3}(?:about )?\d+(?:\.\d+)?(?: ?`+unit+`)?(?:(?:,? and|,)? \d+ (?:seconds?|minutes?)\b)?`, 1,
+		"elapsed|took|take|remaining|eta|time|duration| in |Elapsed|Took|Take|Remaining|ETA|Time|Duration|TIME", nil),
+	newRule("duration", `(?i)\b\d+ ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)(?:(?:,? and|,)? \d+ (?:seconds?|minutes?))? (?:elapsed|remaining|left|ago)\b`, 1, "elapsed|remaining|left|ago", nil),
+	newRule("address", `\b0x[0-9a-fA-F]{6,16}\b`, 6, "0x", nil),
+	newRule("port", `(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|\[::1?\]):\d{4,5}\b`, 4, "localhost|127.|0.0.|[:", nil),
+	newRule("process", `(?i)\bpid[:= ]{1,2}\d+\b`, 1, "pid|PID|Pid", nil),
+	newRule("path", `(?:/[\w.@+-]+)*/(?:tmp|kept)/[\w.@+-]+`, -1, "/tmp/|/kept/", (*normaliser).isTemporary),
+	newRule("id", `\b(?:[0-9a-f]{8,64}|[0-9A-F]{8,64})\b`, 8, "", (*normaliser).isID),
+}
+
+const months = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
 // normaliser applies the rules to what was said about one time: dates far from
 // it are data and stay.
@@ -69,41 +76,92 @@ func (n *normaliser) of(role string, text []byte) []byte {
 	return n.apply(text)
 }
 
-// escapes are line ends and tabs as JSON spells them.
-var escapes = regexp.MustCompile(`\\[\\nrt"]`)
-
-// apply replaces what the rules match by the names of the rules.
+// apply replaces what the rules match by the names of the rules, line by line.
+// Line ends and tabs as JSON spells them are those lines' ends, too.
 func (n *normaliser) apply(text []byte) []byte {
-	text = escapes.ReplaceAllFunc(text, func(m []byte) []byte {
-		switch m[1] {
-		case 'n':
-			return []byte("\n")
-		case 'r':
-			return []byte("\r")
-		case 't':
-			return []byte("\t")
-		}
-		return m
-	})
-	var out []byte
-	last := 0
-	for _, m := range pattern.FindAllSubmatchIndex(text, -1) {
-		if r := ruleOf(m); r.holds == nil || r.holds(n, string(text[m[0]:m[1]])) {
-			out = append(append(append(append(out, text[last:m[0]]...), '<'), r.name...), '>')
-			last = m[1]
-		}
+	out := make([]byte, 0, len(text))
+	for line := range bytes.Lines(unescape(text)) {
+		out = append(out, n.line(line)...)
 	}
-	return append(out, text[last:]...)
+	return out
 }
 
-// ruleOf is the rule that a match is of.
-func ruleOf(match []int) rule {
+func (n *normaliser) line(line []byte) []byte {
+	digits := longestRun(line)
 	for i := range rules {
-		if match[2*i+2] >= 0 {
-			return rules[i]
+		if r := &rules[i]; r.digits <= digits && r.mayMatch(line) {
+			line = n.replace(r, line)
+			digits = longestRun(line)
 		}
 	}
-	return rule{}
+	return line
+}
+
+// mayMatch is a quick look for what the pattern needs.
+func (r *rule) mayMatch(line []byte) bool {
+	for _, s := range r.needs {
+		if bytes.Contains(line, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *normaliser) replace(r *rule, line []byte) []byte {
+	return r.pattern.ReplaceAllFunc(line, func(match []byte) []byte {
+		if r.holds != nil && !r.holds(n, string(match)) {
+			return match
+		}
+		return []byte("<" + r.name + ">")
+	})
+}
+
+// longestRun is the length of the longest run of hexadecimal digits that has a
+// decimal one, -1 if the line has no decimal digit.
+func longestRun(line []byte) int {
+	longest, run, decimal := -1, 0, false
+	for _, c := range line {
+		switch {
+		case c >= '0' && c <= '9':
+			run, decimal = run+1, true
+		case c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F':
+			run++
+		default:
+			run, decimal = 0, false
+			continue
+		}
+		if decimal {
+			longest = max(longest, run)
+		}
+	}
+	return longest
+}
+
+// unescape replaces line ends and tabs as JSON spells them by the characters, so
+// that words begin and end there.
+func unescape(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' && i+1 < len(text) {
+			i++
+			switch text[i] {
+			case 'n':
+				c = '\n'
+			case 'r':
+				c = '\r'
+			case 't':
+				c = '\t'
+			default:
+				out, c = append(out, c), text[i]
+			}
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // near reports whether a day is one on which the run may have been.
@@ -125,7 +183,7 @@ func (n *normaliser) isNow(match string) bool {
 }
 
 var (
-	monthName = regexp.MustCompile(`Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec`)
+	monthName = regexp.MustCompile(months)
 	dayNumber = regexp.MustCompile(`\b0?(\d{1,2})\b`)
 	yearShown = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
 )

@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// tiny pieces are never looked up: naming them costs more than they do.
-	tiny = 16
 	// short pieces are stored again where that keeps a body in one range.
 	short = 256
 	// known bounds the pieces that are remembered. Beyond, all are forgotten,
@@ -100,18 +98,15 @@ func (p *pieces) place(piece []byte, next, most int64) (int64, error) {
 	if next >= 0 && p.has(piece, next) {
 		return next, nil
 	}
-	var id [16]byte
-	if len(piece) >= tiny {
-		id = identity(piece)
-		if at, ok := p.index[id]; ok && (next != p.size || len(piece) >= short) && p.has(piece, at) {
-			return at, nil
-		}
+	id := identity(piece)
+	if at, ok := p.index[id]; ok && (next != p.size || len(piece) >= short) && p.has(piece, at) {
+		return at, nil
 	}
 	if int64(len(piece)) > most-p.size {
 		return -1, nil
 	}
 	at, err := p.add(piece)
-	if err == nil && len(piece) >= tiny {
+	if err == nil {
 		p.remember(id, at)
 	}
 	return at, err
@@ -150,7 +145,7 @@ func (p *pieces) learn(body []byte, ranges [][2]int64) error {
 		if i == len(ranges) {
 			return fmt.Errorf("a body is longer than its %d ranges", len(ranges))
 		}
-		if c.end <= start+int(ranges[i][1]) && c.end-c.start >= tiny {
+		if c.end <= start+int(ranges[i][1]) {
 			p.remember(identity(body[c.start:c.end]), ranges[i][0]+int64(c.start-start))
 		}
 	}

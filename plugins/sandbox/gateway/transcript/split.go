@@ -9,6 +9,10 @@ const longString = 1 << 10
 // growing are the arrays that hold the messages of a conversation.
 var growing = []string{"messages", "input", "contents"}
 
+// moving is a member that is in the last message of each request, and no longer
+// there in the next. It is kept apart, so that the messages remain as they were.
+const moving = `"cache_control"`
+
 // cut is a piece of a body: body[start:end]. Grows says that it is part of the
 // conversation, and not of what each request repeats around it.
 type cut struct {
@@ -39,6 +43,10 @@ func split(body []byte) []cut {
 				s.array, s.grows = false, false
 			}
 			s.depth--
+			if s.marker > 0 && s.depth <= s.marker {
+				s.end(s.at+1, s.depth < s.marker)
+				s.marker = 0
+			}
 		case ',':
 			if s.array && s.depth == 2 {
 				s.end(s.at, s.grows)
@@ -62,8 +70,10 @@ type splitter struct {
 	key string
 	// array says that the position is in an array of the top level.
 	array, grows bool
-	cuts         []cut
-	last         int
+	// marker is the depth of the object whose moving member this is, 0 outside.
+	marker int
+	cuts   []cut
+	last   int
 }
 
 // end ends a piece at a position, unless there are too many already.
@@ -85,6 +95,10 @@ func (s *splitter) text() {
 	s.at = min(s.at+1, len(s.body))
 	if s.depth == 1 {
 		s.key = string(s.body[start+1 : max(start+1, min(s.at-1, start+32))])
+	}
+	if s.grows && s.marker == 0 && string(s.body[start:s.at]) == moving {
+		s.marker = s.depth
+		s.end(start-1, true) // the comma is before it
 	}
 	if s.at-start >= longString {
 		s.end(start, s.grows)

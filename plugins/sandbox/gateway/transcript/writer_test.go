@@ -169,9 +169,13 @@ func TestGoesOnAfterKill(t *testing.T) {
 	add(w, Event{Model: "main"}, conversation(7, 500, false), "answer")
 	after := sizes(t, dir)
 	_ = w.Close()
-	events := filepath.Join(dir, eventsName)
+	killed := dir
 	for cut := whole[eventsName]; cut < after[eventsName]; cut += 7 {
-		if err := os.Truncate(events, cut); err != nil {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(killed)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(dir, eventsName), cut); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Open(dir, 1<<30, nil)
@@ -229,10 +233,10 @@ func TestPowerLoss(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	dir := t.TempDir()
-	const limit = 100 << 10
+	const limit = 1 << 20
 	w := write(t, dir, limit, nil)
 	for i := range 500 {
-		add(w, Event{Model: "main"}, fmt.Sprintf(`{"messages":["%s"]}`, filler(i, 300)), filler(i+1000, 300))
+		add(w, Event{Model: "main"}, fmt.Sprintf(`{"messages":["%s"]}`, filler(i, 3000)), filler(i+1000, 3000))
 	}
 	var sum int64
 	for _, n := range sizes(t, dir) {
