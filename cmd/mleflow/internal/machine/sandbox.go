@@ -34,7 +34,7 @@ func (m Machine) SandboxHere() executor.Availability {
 	for _, o := range found {
 		whats, fixes = append(whats, o.what), append(fixes, o.fix)
 	}
-	return executor.Availability{Because: strings.Join(whats, ", and ") + " (" + tried.Because + ")", Fix: strings.Join(fixes, "; and ")}
+	return executor.Availability{Because: strings.Join(whats, ", and "), Fix: strings.Join(fixes, "; and ")}
 }
 
 // sandbox says whether the runtime works and how much of it the machine has.
@@ -43,6 +43,9 @@ func (m Machine) sandbox() []Check {
 	here := m.SandboxHere()
 	if c.Detail = here.Because; !here.OK {
 		c.Status, c.Fix = Absent, here.Fix
+		if tried := m.Sandbox(); tried.Because != c.Detail {
+			c.Detail += " (" + tried.Because + ")"
+		}
 	}
 	return []Check{c, m.subIDs(), m.overlay(), m.cgroups()}
 }

@@ -48,7 +48,7 @@ func TestSandboxObstacles(t *testing.T) {
 		"pod": {map[string]string{"proc/self/status": filtered, "proc/self/mountinfo": masked}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
 			[]string{"this is a Kubernetes pod"}, []string{"hostUsers: false", "Localhost seccomp profile", "mount_setattr", "procMount: Unmasked"}},
 		"two at once": {map[string]string{"proc/sys/user/max_user_namespaces": "0\n", "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil,
-			[]string{"user.max_user_namespaces = 0", ", and AppArmor"}, []string{"sysctl -w user.max_user_namespaces", "; and as root"}},
+			[]string{"user.max_user_namespaces = 0", ", and AppArmor", errTried.Error()}, []string{"sysctl -w user.max_user_namespaces", "; and as root"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := refusing(t, tt.files, tt.env).sandbox()[0]
