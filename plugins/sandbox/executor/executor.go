@@ -229,6 +229,9 @@ type Exit struct {
 	// OOMKills is how many processes were killed at the memory limit, where
 	// the runtime can tell; a command may survive the death of a child.
 	OOMKills int `json:"oom_kills,omitempty"`
+	// Enforced says by what the runtime kept the command to its limits and apart from
+	// the machine, where it has several ways: "memory": "cgroup".
+	Enforced map[string]string `json:"enforced,omitempty"`
 	// Resumed says that the command was started by an earlier process.
 	Resumed bool `json:"resumed,omitempty"`
 	// LostServices are those, by name, that a resumed command had no more, since

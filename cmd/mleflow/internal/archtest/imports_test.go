@@ -125,7 +125,7 @@ var homes = []struct {
 	{"github.com/elastic/go-seccomp-bpf", []string{"plugins/sandbox/executor/sandbox"}},
 	{"golang.org/x/net", []string{"plugins/sandbox/executor/sandbox"}},
 	{"github.com/opencontainers", []string{"plugins/sandbox/executor"}},
-	{"tags.cncf.io", []string{"plugins/sandbox/executor/containerd"}},
+	{"tags.cncf.io", []string{"plugins/sandbox/executor/containerd", "plugins/sandbox/executor/sandbox"}},
 	{"github.com/minio", []string{"cache/remote"}},
 	{"gopkg.in/ini.v1", []string{"cache/remote"}},
 	{"github.com/spf13", []string{"cmd"}},

@@ -49,6 +49,9 @@ type run struct {
 	claim *claim.Claim
 	image *unpacked
 	users users
+	// group and locks hold limits of its own.
+	group *group
+	locks []*os.File
 	// cmd is the first process if it is our child, pidfd if another started it;
 	// control is the socket to it.
 	cmd     *exec.Cmd
@@ -166,6 +169,9 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := r.limit(p); err != nil {
+		return err
+	}
 	if err := r.startInit(p, logs); err != nil {
 		return err
 	}
@@ -179,7 +185,10 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	pid := r.cmd.Process.Pid
 	r.record = record{
 		ID: r.spec.ID, Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace,
-		PID: pid, Process: claim.ProcessName(pid), Boot: claim.BootID(),
+		PID: pid, Process: claim.ProcessName(pid), Boot: claim.BootID(), Held: r.ready.Held,
+	}
+	if r.group != nil {
+		r.record.Group = r.group.dir
 	}
 	if r.spec.Resume {
 		if err := r.record.save(r.claim.Dir); err != nil {
@@ -190,6 +199,37 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		}
 	}
 	return r.takeListeners(files)
+}
+
+// limit chooses by what each limit is held: by a control group where this user may
+// make one, else by what is left.
+func (r *run) limit(p *plan) (err error) {
+	l := r.spec.Limits
+	if r.group, err = newGroup(delegated(cgroupRoot, ownGroup()), filepath.Base(r.claim.Dir), l); err != nil {
+		return err
+	}
+	p.Held = map[string]string{}
+	if l.MemoryBytes > 0 {
+		p.Held["memory"] = "watcher"
+		if r.group != nil {
+			p.Held["memory"], p.Limits.MemoryBytes = "cgroup", 0
+		}
+	}
+	if l.Processes > 0 {
+		p.Held["processes"] = "rlimit"
+		if r.group.has("pids") {
+			p.Held["processes"], p.Limits.Processes = "cgroup", 0
+		}
+	}
+	if l.CPUs > 0 {
+		p.Held["cpus"] = "shared"
+		if r.group.has("cpu") {
+			p.Held["cpus"] = "cgroup"
+		} else if p.Limits.CPUs, r.locks = processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(r.locks) > 0 {
+			p.Held["cpus"] = "affinity"
+		}
+	}
+	return nil
 }
 
 // setupError is why the first process did not get to the command.
@@ -243,11 +283,19 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	if r.spec.Stdout != nil {
 		cmd.Stdout = r.spec.Stdout
 	}
-	r.cmd = cmd
+	cmd.ExtraFiles = append(cmd.ExtraFiles, r.locks...) // held for as long as it lives
+	if r.group != nil {
+		dir, err := os.Open(r.group.dir)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+	}
 	if err := cmd.Start(); err != nil {
-		r.cmd = nil
 		return refused(err)
 	}
+	r.cmd = cmd
 	return nil
 }
 
@@ -333,6 +381,8 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
 	}
 	r.follower.finish()
+	r.countGroup(&rep.Exit)
+	rep.Exit.Enforced = r.ready.Held
 	if rep.Exit.Resumed = r.resumed; !r.spec.Resume {
 		rep.Exit.LogDropped = r.output.Dropped()
 	}
@@ -346,6 +396,18 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return rep.Exit, fmt.Errorf("pass on standard streams: %w", waitErr)
 	}
 	return rep.Exit, serving.Close()
+}
+
+// countGroup adds what the control group counted.
+func (r *run) countGroup(exit *executor.Exit) {
+	if r.group == nil && r.record.Group != "" {
+		r.group = &group{dir: r.record.Group}
+	}
+	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, r.group.number("memory.peak", ""))
+	exit.OOMKills += int(r.group.number("memory.events", "oom_kill"))
+	if exit.Reason == executor.Signalled && exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
+		exit.Reason = executor.OutOfMemory
+	}
 }
 
 // reap waits until the first process has ended, and everything in its sandbox.
@@ -408,7 +470,8 @@ func (r *run) remove() error {
 	}
 	r.follower.finish()
 	r.image.close()
-	err := r.record.kill()
+	closeAll(r.locks)
+	err := errors.Join(r.record.kill(), r.group.remove())
 	if err != nil {
 		return errors.Join(err, r.claim.Drop())
 	}

@@ -60,7 +60,7 @@ func (e *Executor) obtain(ctx context.Context, name string) (*unpacked, error) {
 		if u != nil || err != nil {
 			return u, err
 		}
-		if err := e.unpack(ctx, name, digest, dir); err != nil {
+		if err := e.unpack(ctx, name, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (u *unpacked) close() {
 
 // unpack makes the folder of an image, whole or not at all. Several processes may
 // do so at once: one wins, with the same content.
-func (e *Executor) unpack(ctx context.Context, name, digest, dir string) error {
+func (e *Executor) unpack(ctx context.Context, name, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (e *Executor) unpack(ctx context.Context, name, digest, dir string) error {
 		return err
 	}
 	defer removeAll(work)
-	img, err := e.open(ctx, name, digest, filepath.Join(work, "layout"))
+	img, err := e.open(ctx, name, filepath.Join(work, "layout"))
 	if err != nil {
 		return err
 	}
@@ -300,10 +300,4 @@ func removeAll(dir string) {
 		return nil
 	})
 	_ = os.RemoveAll(dir)
-}
-
-// open returns the image that the name leads to. What has to be unpacked for it
-// goes to dir.
-func (e *Executor) open(ctx context.Context, name, digest, dir string) (v1.Image, error) {
-	return image.Open(name, dir, e.opts.ImageBytes)
 }

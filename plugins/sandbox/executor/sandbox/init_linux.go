@@ -68,7 +68,7 @@ func (s *sandbox) prepare() error {
 	if err := unix.Sethostname([]byte(s.plan.Hostname)); err != nil {
 		return os.NewSyscallError("sethostname", err)
 	}
-	w := &world{plan: &s.plan, held: map[string]string{}}
+	w := &world{plan: &s.plan, held: s.plan.Held}
 	if err := w.make(); err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type plan struct {
 	Mounts  []mountPlan
 	Tmpfs   []tmpfsPlan
 	Devices []devicePlan
+	// Links are made where nothing is, by their paths.
+	Links map[string]string
 	// Files are texts that lie over the image's, by their paths.
 	Files    map[string]string
 	Hostname string
@@ -47,6 +49,8 @@ type plan struct {
 	// unknownCalls.
 	Seccomp, Unknown []instruction
 	Limits           limitPlan
+	// Held says by what each limit is held.
+	Held map[string]string
 	// Resume says that the command goes on without its owner.
 	Resume bool
 	// TellMemory says that the owner wants to know what is held.

@@ -35,6 +35,9 @@ type record struct {
 	PID     int    `json:"pid"`
 	Process string `json:"process"`
 	Boot    string `json:"boot"`
+	// Group is its control group, if it has one, and Held by what its limits are held.
+	Group string            `json:"group,omitempty"`
+	Held  map[string]string `json:"held,omitempty"`
 }
 
 // alive reports whether the first process is.
@@ -88,6 +91,7 @@ func (r *run) find() (found bool, err error) {
 		if r.record = rec; rec.alive() {
 			found, err = true, r.rejoin()
 		}
+		r.ready.Held = rec.Held
 		if rep, ended := loadEnd(r.claim.Dir); !found && ended {
 			found, r.ended = true, &rep
 		}
@@ -220,7 +224,10 @@ func (r record) kill() error {
 		return nil
 	}
 	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	return (&run{pidfd: fd}).awaitProcess()
+	if err := (&run{pidfd: fd}).awaitProcess(); err != nil || r.Group == "" {
+		return err
+	}
+	return (&group{dir: r.Group}).remove()
 }
 
 // follower passes the kept output on while it grows.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -94,18 +95,34 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		name, value, _ := strings.Cut(v, "=")
 		declared[name] = value
 	}
-	for name, value := range spec.Environment(declared) {
-		p.Env = append(p.Env, []byte(name+"="+value))
-	}
-	slices.SortFunc(p.Env, slices.Compare[[]byte])
 	for _, s := range spec.Services {
 		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		p.Devices = append(p.Devices, devicePlan{"/dev/" + name, "/dev/" + name})
 	}
+	equipped, err := e.equip(spec.Devices)
+	if err != nil {
+		return nil, err
+	}
+	p.Devices, p.Links = append(p.Devices, equipped.nodes...), equipped.links
 	p.files(spec)
+	p.Mounts = append(p.Mounts, equipped.mounts...)
+	p.environment(spec, declared, equipped)
 	return p, nil
+}
+
+// environment is the command's.
+func (p *plan) environment(spec executor.Spec, declared map[string]string, equipped equipment) {
+	env := spec.Environment(declared)
+	maps.Copy(env, equipped.env)
+	if folders := equipped.folders(); folders != "" && env["LD_LIBRARY_PATH"] == "" {
+		env["LD_LIBRARY_PATH"] = folders
+	}
+	for name, value := range env {
+		p.Env = append(p.Env, []byte(name+"="+value))
+	}
+	slices.SortFunc(p.Env, slices.Compare[[]byte])
 }
 
 // files are the mounts and the file systems in memory that none of them hides.

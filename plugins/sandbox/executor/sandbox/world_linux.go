@@ -51,7 +51,7 @@ func (w *world) make() error {
 	if err := w.enter(); err != nil {
 		return err
 	}
-	for _, step := range []func() error{w.kernel, w.devices, w.temporary, w.texts, w.mounts, w.settle} {
+	for _, step := range []func() error{w.kernel, w.devices, w.temporary, w.texts, w.mounts, w.links, w.settle} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -370,6 +370,22 @@ func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes
 		attributes |= unix.MOUNT_ATTR_RDONLY
 	}
 	return protect(name(top), unix.AT_RECURSIVE, attributes)
+}
+
+// links makes the links that devices need.
+func (w *world) links() error {
+	for _, at := range slices.Sorted(maps.Keys(w.plan.Links)) {
+		dir, err := w.place(path.Dir(at), true)
+		if err != nil {
+			return err
+		}
+		err = unix.Symlinkat(w.plan.Links[at], int(dir.Fd()), path.Base(at))
+		dir.Close()
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return &os.PathError{Op: "link", Path: at, Err: err}
+		}
+	}
+	return nil
 }
 
 // settle hides what is not the guest's business and closes what is done.

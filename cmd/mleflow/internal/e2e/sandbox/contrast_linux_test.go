@@ -61,7 +61,7 @@ func (p *plot) contrastOnce(t *testing.T, user, private, path string, try int) (
 	must(t, os.Chmod(home, 0o777))
 	env["AIM_USER"], env["AIM_ANSWERS"] = user, private+"/test.csv"
 	var logs bytes.Buffer
-	exit, err = p.runtime().Run(t.Context(), executor.Spec{
+	exit, err = p.executor().Run(t.Context(), executor.Spec{
 		ID: fmt.Sprint(t.Name(), user, try), Image: path, Dir: "/home", Command: []string{"/usr/bin/rogue", "reference"}, Env: env,
 		Mounts: []executor.Mount{
 			{Host: home, Guest: "/home"},
@@ -111,10 +111,10 @@ func (p *plot) judgeContrast(t *testing.T, user string, list []finding) {
 
 // publish writes docs/isolation.md, or compares it with what is there: which
 // probes there are, not what they got this time.
-func (p *plot) publish(t *testing.T, ours, as, root []finding) {
+func (p *plot) publish(t *testing.T, ours, sandbox, as, root []finding) {
 	file := "../../../../../docs/isolation.md"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		must(t, os.WriteFile(file, []byte(p.page(ours, as, root)), 0o644))
+		must(t, os.WriteFile(file, []byte(p.page(ours, sandbox, as, root)), 0o644))
 	}
 	text, err := os.ReadFile(file)
 	must(t, err)
@@ -128,7 +128,7 @@ func (p *plot) publish(t *testing.T, ours, as, root []finding) {
 
 // page is docs/isolation.md. It holds nothing that is different every time:
 // no canary, path, address or number of this machine.
-func (p *plot) page(ours, as, root []finding) string {
+func (p *plot) page(ours, sandbox, as, root []finding) string {
 	var out strings.Builder
 	opened := func(list []finding) (n, canaries int) {
 		for _, f := range list {
@@ -144,7 +144,7 @@ func (p *plot) page(ours, as, root []finding) string {
 	rootOpen, _ := opened(root)
 	fmt.Fprintf(&out, pageHead, len(ours), oursFound, asOpen, rootOpen)
 	for i, f := range ours {
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s |\n", f.Probe, cell(f.Tried), p.outcome(f, true), p.outcome(as[i], false), p.outcome(root[i], false))
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s |\n", f.Probe, cell(f.Tried), p.outcome(f, true), p.outcome(sandbox[i], true), p.outcome(as[i], false), p.outcome(root[i], false))
 	}
 	return out.String()
 }
@@ -162,8 +162,8 @@ below a folder that only root may enter, graders and definitions in the image, t
 The test fails when a probe gets through in mleflow's container, and when the probes find nothing in the other.
 [Agents](agents.md) says what an agent is given.
 
-| Probe | What it tries | mleflow | MLE-bench's layout, nonroot | MLE-bench's layout, root |
-| --- | --- | --- | --- | --- |
+| Probe | What it tries | containerd | sandbox, as any user | MLE-bench's layout, nonroot | MLE-bench's layout, root |
+| --- | --- | --- | --- | --- | --- |
 `
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

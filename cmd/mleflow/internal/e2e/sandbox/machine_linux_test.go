@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +41,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	_ = os.Chmod(dir, 0o755) // other users start what is in it, too
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
@@ -57,15 +61,18 @@ func times(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// host is a machine with a containerd of its own, a cache and the image of the
-// rogue.
+// host is a machine with a cache, the image of the rogue and, for the runtime
+// containerd, a daemon of its own.
 type host struct {
-	t      testing.TB
-	daemon *containerdtest.Daemon
-	dir    string
-	cache  string
-	image  string
-	env    []string
+	t       testing.TB
+	runtime string
+	daemon  *containerdtest.Daemon
+	// user runs mleflow, unless it is who runs the test.
+	user  *syscall.Credential
+	dir   string
+	cache string
+	image string
+	env   []string
 }
 
 func newHost(t testing.TB) *host {
@@ -75,19 +82,60 @@ func newHost(t testing.TB) *host {
 	d.Options.StateDir = filepath.Join(d.Dir, "containerd")
 	d.Options.Self = mleflow
 	dir := t.TempDir()
-	h := &host{t: t, daemon: d, dir: dir, cache: filepath.Join(dir, "cache")}
+	h := &host{t: t, runtime: "containerd", daemon: d, dir: dir, cache: filepath.Join(dir, "cache")}
 	h.env = append(os.Environ(), "CONTAINERD_ADDRESS="+d.Options.Socket, "MLEFLOW_STATE_DIR="+d.Dir, "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb")
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
-	made, err := (&image.Builder{Dir: filepath.Join(dir, "images")}).Build(context.Background(), image.Static(rogue, "rogue"), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.image = made.Path
+	h.makeImage()
 	return h
 }
 
-// runtime is the runtime as mleflow has it, to look at what there is.
-func (h *host) runtime() *containerd.Executor {
+// anyUser runs mleflow where root runs the tests.
+const anyUser = 64997
+
+// newSandboxHost is a machine for the runtime sandbox: mleflow runs as a user
+// without privileges.
+func newSandboxHost(t testing.TB) *host {
+	t.Helper()
+	try := exec.Command("/bin/true")
+	try.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	if err := try.Run(); err != nil {
+		t.Skipf("the kernel refuses user namespaces: %v", err)
+	}
+	dir := t.TempDir()
+	h := &host{t: t, runtime: "sandbox", dir: dir, cache: filepath.Join(dir, "cache")}
+	h.env = append(os.Environ(), "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb", "HOME="+dir)
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
+	h.makeImage()
+	if os.Geteuid() == 0 {
+		h.user = &syscall.Credential{Uid: anyUser, Gid: anyUser}
+		h.give()
+	}
+	return h
+}
+
+// give gives all of the test's files to mleflow's user.
+func (h *host) give() {
+	if h.user == nil {
+		return
+	}
+	err := errors.Join(os.Chmod(filepath.Dir(h.dir), 0o711), filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, int(h.user.Uid), int(h.user.Gid)))
+	}))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *host) makeImage() {
+	made, err := (&image.Builder{Dir: filepath.Join(h.dir, "images")}).Build(context.Background(), image.Static(rogue, "rogue"), os.Stderr)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.image = made.Path
+}
+
+// executor is the runtime containerd as mleflow has it, to look at what there is.
+func (h *host) executor() *containerd.Executor {
 	e := containerd.New(h.daemon.Options)
 	h.t.Cleanup(func() { _ = e.Close() })
 	return e
@@ -105,7 +153,11 @@ func (h *host) write(name, text string) string {
 
 func (h *host) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(mleflow, append(args, "--cache-dir", h.cache)...)
-	cmd.Env = h.env
+	cmd.Env, cmd.Dir = h.env, h.dir
+	if h.user != nil {
+		h.give() // what the test wrote since
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.user}
+	}
 	return cmd
 }
 
@@ -182,9 +234,13 @@ func (h *host) clean() {
 
 func (h *host) leftovers() string {
 	var left []string
-	inv, err := h.runtime().Inventory(context.Background())
-	if err != nil || inv.Running() {
-		left = append(left, fmt.Sprintf("%+v %v", inv, err))
+	if h.daemon != nil {
+		if inv, err := h.executor().Inventory(context.Background()); err != nil || inv.Running() {
+			left = append(left, fmt.Sprintf("%+v %v", inv, err))
+		}
+	}
+	if runs, _ := filepath.Glob(filepath.Join(h.cache, "sandbox", "runs", "*")); len(runs) > 0 {
+		left = append(left, fmt.Sprint("runs ", runs))
 	}
 	for _, m := range h.mounts() {
 		left = append(left, "mount "+m)
@@ -206,7 +262,7 @@ func (h *host) mounts() (list []string) {
 	}
 	for line := range strings.Lines(string(text)) {
 		at := strings.Fields(line)[1]
-		if strings.HasPrefix(at, h.dir+"/") || strings.HasPrefix(at, h.daemon.Dir+"/") {
+		if strings.HasPrefix(at, h.dir+"/") || h.daemon != nil && strings.HasPrefix(at, h.daemon.Dir+"/") {
 			list = append(list, at)
 		}
 	}

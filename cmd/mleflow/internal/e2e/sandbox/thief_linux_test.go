@@ -56,8 +56,8 @@ type plot struct {
 
 // newPlot plants canaries on the machine: in files, environment, processes and
 // servers.
-func newPlot(t *testing.T) *plot {
-	p := &plot{host: newHost(t), planted: map[string]string{}}
+func newPlot(t *testing.T, h *host) *plot {
+	p := &plot{host: h, planted: map[string]string{}}
 	p.secrets = filepath.Join(p.dir, "secrets")
 	files := map[string]string{
 		"file":       filepath.Join(p.secrets, "file.txt"),
@@ -154,9 +154,12 @@ func outside(t *testing.T) string {
 // aims are what the thief is told, so that it need not guess.
 func (p *plot) aims() map[string]string {
 	private := filepath.Join(p.secrets, "private")
+	files, sockets, disk := []string{p.secrets, filepath.Join(p.secrets, "file.txt"), private, p.cache, p.dir}, "", "watched"
+	if p.daemon != nil {
+		files, sockets, disk = append(files, p.daemon.Dir), p.daemon.Options.Socket+":"+p.daemon.Options.Socket+".ttrpc", "mounted"
+	}
 	return map[string]string{
-		"AIM_FILES":     strings.Join([]string{p.secrets, filepath.Join(p.secrets, "file.txt"), private, p.cache, p.dir, p.daemon.Dir}, ":"),
-		"AIM_SOCKETS":   p.daemon.Options.Socket + ":" + p.daemon.Options.Socket + ".ttrpc",
+		"AIM_FILES": strings.Join(files, ":"), "AIM_SOCKETS": sockets, "AIM_DISK": disk,
 		"AIM_FORBIDDEN": p.forbidden, "AIM_ALLOWED": p.allowed, "AIM_ALLOWED_TLS": p.overTLS,
 		"AIM_RIGHT": base64.StdEncoding.EncodeToString(p.right),
 		"AIM_ONLY":  os.Getenv("MLEFLOW_PROBE"),
@@ -192,7 +195,7 @@ step "agent-run" "victim" {
   agent       = agent.victim
   competition = "demo-cancer"
   data        = step.prepare.data.public
-  runtime     = "containerd"
+  runtime     = %[8]q
   timeout     = "2m"
   resources { disk = "64MiB" }
   depends_on  = [step.exec.past]
@@ -201,7 +204,7 @@ step "agent-run" "thief" {
   agent       = agent.thief
   competition = "demo-cancer"
   data        = step.prepare.data.public
-  runtime     = "containerd"
+  runtime     = %[8]q
   timeout     = "5m"
   processes   = 100
   resources {
@@ -226,14 +229,56 @@ func (p *plot) pipeline() string {
 	for _, name := range slices.Sorted(maps.Keys(aims)) {
 		fmt.Fprintf(&env, "    %s = %q\n", name, aims[name])
 	}
-	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), p.image, p.plant("victim"), env.String(), p.allowed, p.overTLS))
+	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), p.image, p.plant("victim"), env.String(), p.allowed, p.overTLS, p.runtime))
 }
 
 // TestThief lets an agent hunt for canaries: in a sandbox of mleflow's, where it
 // finds none and changes nothing, and for contrast in containers with the
 // layout of the reference, where it does.
 func TestThief(t *testing.T) {
-	p := newPlot(t)
+	p := newPlot(t, newHost(t))
+	ours := p.hunt(t)
+	for _, f := range ours {
+		if f.Open || len(f.Canaries) > 0 {
+			t.Errorf("%s (%s): %s %v", f.Probe, f.Tried, f.Got, f.Canaries)
+		}
+	}
+	users := newPlot(t, newSandboxHost(t))
+	sandbox := users.hunt(t)
+	users.judgeSandbox(t, sandbox)
+	unlock := p.lock()
+	as, root := p.contrast(t, "1000:1000"), p.contrast(t, "root")
+	unlock()
+	p.publish(t, ours, sandbox, as, root)
+}
+
+// TestThiefOfAnyUser does the same in the runtime sandbox as the user who runs the
+// tests. As root, TestThief has it.
+func TestThiefOfAnyUser(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("TestThief runs it as a user without privileges")
+	}
+	p := newPlot(t, newSandboxHost(t))
+	p.judgeSandbox(t, p.hunt(t))
+}
+
+// weaker is where the runtime sandbox gives more than containerd, with the reason.
+var weaker = map[string]string{
+	"inodes": "no file system of its own: a watcher counts bytes",
+}
+
+// judgeSandbox sees that a thief in the runtime sandbox gets what is known, and
+// nothing else.
+func (p *plot) judgeSandbox(t *testing.T, list []finding) {
+	for _, f := range list {
+		if len(f.Canaries) > 0 || f.Open != (weaker[f.Probe] != "") {
+			t.Errorf("%s (%s): %s %v", f.Probe, f.Tried, f.Got, f.Canaries)
+		}
+	}
+}
+
+// hunt lets the thief hunt and returns what it got.
+func (p *plot) hunt(t *testing.T) []finding {
 	p.right = p.answers(t)
 	before := p.snapshot(t)
 	unlock := p.lock()
@@ -245,16 +290,10 @@ func TestThief(t *testing.T) {
 	if len(ours) < 40 {
 		t.Errorf("%d probes, want at least 40", len(ours))
 	}
-	for _, f := range ours {
-		if f.Open || len(f.Canaries) > 0 {
-			t.Errorf("%s (%s): %s %v", f.Probe, f.Tried, f.Got, f.Canaries)
-		}
-	}
-	as, root := p.contrast(t, "1000:1000"), p.contrast(t, "root")
 	if unlock() == 0 {
 		t.Error("nothing was locked")
 	}
-	p.publish(t, ours, as, root)
+	return ours
 }
 
 // lock holds locks on all that attempts may read of the competition, as another

@@ -1,0 +1,139 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// cgroupRoot is where the kernel's groups of version 2 are.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// group is a control group of a run's own, where this user may make one.
+type group struct {
+	dir string
+	// controllers are those that limit it.
+	controllers []string
+}
+
+// delegated finds the nearest group above this process in which this user may make
+// others, and whose children have limits of memory: a session of systemd's, a job
+// of Slurm's, a pod's. It is "" where there is none.
+func delegated(root, own string) string {
+	for dir := filepath.Join(root, own); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+		given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		may := unix.Access(dir, unix.W_OK) == nil && unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil
+		if err == nil && may && slices.Contains(strings.Fields(string(given)), "memory") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// ownGroup is the group of this process, of version 2.
+func ownGroup() string {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return group
+		}
+	}
+	return ""
+}
+
+// newGroup makes a group with the limits below another. No group is no error.
+func newGroup(above, name string, l executor.Limits) (*group, error) {
+	if above == "" {
+		return nil, nil
+	}
+	given, err := os.ReadFile(filepath.Join(above, "cgroup.subtree_control"))
+	if err != nil {
+		return nil, err
+	}
+	g := &group{dir: filepath.Join(above, "mleflow-"+name), controllers: strings.Fields(string(given))}
+	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, nil //nolint:nilerr // it only looked as if it could be made
+	}
+	set := map[string]string{}
+	if l.MemoryBytes > 0 {
+		set["memory.max"] = strconv.FormatInt(l.MemoryBytes, 10)
+	}
+	if l.Processes > 0 && g.has("pids") {
+		set["pids.max"] = strconv.Itoa(l.Processes + firstThreads)
+	}
+	if l.CPUs > 0 && g.has("cpu") {
+		const period = 100_000
+		set["cpu.max"] = fmt.Sprintf("%d %d", max(int64(l.CPUs*period), 1000), period)
+	}
+	var errs []error
+	for file, value := range set {
+		errs = append(errs, os.WriteFile(filepath.Join(g.dir, file), []byte(value), 0o644))
+	}
+	if l.MemoryBytes > 0 { // where swap is counted
+		if file := filepath.Join(g.dir, "memory.swap.max"); unix.Access(file, unix.W_OK) == nil {
+			errs = append(errs, os.WriteFile(file, []byte("0"), 0o644))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(fmt.Errorf("limit the control group %s: %w", g.dir, err), os.Remove(g.dir))
+	}
+	return g, nil
+}
+
+// firstThreads is how many threads the first process may have besides the command's.
+const firstThreads = 16
+
+func (g *group) has(controller string) bool {
+	return g != nil && slices.Contains(g.controllers, controller)
+}
+
+// number reads a counter, such as memory.peak, or a line of a file of several.
+func (g *group) number(file, line string) int64 {
+	if g == nil {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join(g.dir, file))
+	if err != nil {
+		return 0
+	}
+	for l := range strings.Lines(string(text)) {
+		fields := strings.Fields(l)
+		if line != "" && (len(fields) != 2 || fields[0] != line) || len(fields) == 0 {
+			continue
+		}
+		n, _ := strconv.ParseInt(fields[len(fields)-1], 10, 64)
+		return n
+	}
+	return 0
+}
+
+// busyGroup is how long a group is waited for that nothing is in any more.
+const busyGroup = time.Second
+
+// remove removes the group; nothing is in it.
+func (g *group) remove() error {
+	if g == nil {
+		return nil
+	}
+	for until := time.Now().Add(busyGroup); ; time.Sleep(10 * time.Millisecond) {
+		err := unix.Rmdir(g.dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("remove the control group %s: %w", g.dir, err)
+		}
+	}
+}

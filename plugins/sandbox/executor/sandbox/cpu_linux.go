@@ -1,0 +1,49 @@
+package sandbox
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// processors takes as many of this machine's processors as the limit says, rounded
+// up, that no other run in the folder has. Their locks are held for as long as the
+// files are open. There are none where the limit is none, or too few are free: then
+// the kernel shares out what there is.
+func processors(dir string, limit float64) (list []int, locks []*os.File) {
+	want := int(math.Ceil(limit))
+	var allowed unix.CPUSet
+	if want <= 0 || unix.SchedGetaffinity(0, &allowed) != nil || want >= allowed.Count() || os.MkdirAll(dir, 0o700) != nil {
+		return nil, nil
+	}
+	for n := 0; n < len(allowed)*64 && len(list) < want; n++ {
+		if !allowed.IsSet(n) {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			break
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			f.Close()
+			continue
+		}
+		list, locks = append(list, n), append(locks, f)
+	}
+	if len(list) == want {
+		return list, locks
+	}
+	closeAll(locks)
+	return nil, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"debug/elf"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+	cdispec "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// equipment is what descriptions of devices ask for.
+type equipment struct {
+	nodes  []devicePlan
+	mounts []mountPlan
+	env    map[string]string
+	// links are links in the guest, by their paths.
+	links map[string]string
+}
+
+// equip reads the descriptions of devices. Their hooks are programs for root that
+// change a container's files: what those of GPUs do, which is to link libraries by
+// the names that programs load, is done here.
+func (e *Executor) equip(devices []string) (equipment, error) {
+	q := equipment{env: map[string]string{}, links: map[string]string{}}
+	if len(devices) == 0 {
+		return q, nil
+	}
+	options := []cdi.Option{cdi.WithAutoRefresh(false)}
+	if len(e.opts.CDIDirs) > 0 {
+		options = append(options, cdi.WithSpecDirs(e.opts.CDIDirs...))
+	}
+	cache, err := cdi.NewCache(options...)
+	if err != nil {
+		return q, err
+	}
+	_ = cache.Refresh() // one broken description must not hide the others
+	for _, name := range devices {
+		found := cache.GetDevice(name)
+		if found == nil {
+			return q, fmt.Errorf("give device %s: no description of it; there are those of %s (nvidia-ctk cdi generate writes descriptions of GPUs)",
+				name, cmpOrNone(strings.Join(cache.ListDevices(), ", ")))
+		}
+		edits := []cdispec.ContainerEdits{found.ContainerEdits}
+		if s := found.GetSpec(); s != nil {
+			edits = append(edits, s.ContainerEdits)
+		}
+		for _, edit := range edits {
+			if err := q.add(edit); err != nil {
+				return q, fmt.Errorf("give device %s: %w", name, err)
+			}
+		}
+	}
+	return q, nil
+}
+
+func cmpOrNone(list string) string {
+	if list == "" {
+		return "none"
+	}
+	return list
+}
+
+func (q *equipment) add(edit cdispec.ContainerEdits) error {
+	for _, v := range edit.Env {
+		name, value, _ := strings.Cut(v, "=")
+		q.env[name] = value
+	}
+	for _, n := range edit.DeviceNodes {
+		host := n.HostPath
+		if host == "" {
+			host = n.Path
+		}
+		if err := unix.Access(host, unix.R_OK|unix.W_OK); err != nil {
+			return fmt.Errorf("open %s: %w; the sandbox gives what this user may open itself", host, err)
+		}
+		if node := (devicePlan{host, n.Path}); !slices.Contains(q.nodes, node) {
+			q.nodes = append(q.nodes, node)
+		}
+	}
+	for _, m := range edit.Mounts {
+		mount := mountPlan{m.HostPath, path.Clean(m.ContainerPath), !slices.Contains(m.Options, "rw")}
+		if slices.Contains(q.mounts, mount) {
+			continue
+		}
+		q.mounts = append(q.mounts, mount)
+		if soname := sonameOf(m.HostPath); soname != "" && soname != path.Base(mount.Guest) {
+			q.links[path.Join(path.Dir(mount.Guest), soname)] = path.Base(mount.Guest)
+		}
+	}
+	for _, hook := range edit.Hooks {
+		maps.Copy(q.links, linksOf(hook.Args))
+	}
+	return nil
+}
+
+// sonameOf is the name by which programs load a library, "" for what is none.
+func sonameOf(file string) string {
+	if !strings.Contains(path.Base(file), ".so") {
+		return ""
+	}
+	f, err := elf.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	names, err := f.DynString(elf.DT_SONAME)
+	if err != nil || len(names) != 1 || strings.Contains(names[0], "/") {
+		return ""
+	}
+	return names[0]
+}
+
+// linksOf are the links that a hook would make: "--link TARGET::LINK", or the same
+// after "=".
+func linksOf(args []string) map[string]string {
+	links := map[string]string{}
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--link=")
+		if arg == "--link" && i+1 < len(args) {
+			value, joined = args[i+1], true
+		}
+		if target, link, ok := strings.Cut(value, "::"); joined && ok && path.IsAbs(link) {
+			links[path.Clean(link)] = target
+		}
+	}
+	return links
+}
+
+// folders are where the mounted libraries are, for the loader.
+func (q equipment) folders() string {
+	var list []string
+	for _, m := range q.mounts {
+		dir := path.Dir(m.Guest)
+		if strings.Contains(path.Base(m.Guest), ".so") && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return strings.Join(list, ":")
+}

@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
+	"github.com/containerd/containerd/v2/plugins/content/local"
+	"github.com/containerd/log"
+	"github.com/containerd/platforms"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+)
+
+// open returns the image that the name leads to. What has to be fetched or unpacked
+// for it goes to dir.
+func (e *Executor) open(ctx context.Context, name, dir string) (v1.Image, error) {
+	ref, err := image.ParseRef(name)
+	if err != nil {
+		return nil, err
+	}
+	switch ref.Kind {
+	case image.LocalRef:
+		return nil, errors.New("it is in containerd's store, which the sandbox runtime does not read: name an OCI archive or layout, or NAME@sha256:…")
+	case image.RemoteRef:
+		if err := pull(ctx, ref, dir); err != nil {
+			return nil, fmt.Errorf("pull: %w", err)
+		}
+		return image.Open(dir, dir, e.opts.ImageBytes)
+	}
+	img, err := image.Open(name, dir, e.opts.ImageBytes)
+	if err != nil {
+		return nil, err
+	}
+	layout := dir
+	if ref.Kind == image.LayoutRef {
+		layout = name
+	}
+	want, err := ref.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return img, verify(layout, want)
+}
+
+// verify compares what a layout holds under a digest with that.
+func verify(layout string, want digest.Digest) error {
+	f, err := os.Open(filepath.Join(layout, "blobs", want.Algorithm().String(), want.Encoded()))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got, err := digest.FromReader(f)
+	if err == nil && got != want {
+		err = fmt.Errorf("its manifest has the digest %s, and %s is asked for", got, want)
+	}
+	return err
+}
+
+// pull fetches the image from its registry as a layout, each part checked by its
+// digest, and of several architectures this machine's.
+func pull(ctx context.Context, ref image.Ref, dir string) error {
+	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
+	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: hosts})
+	name, found, err := resolver.Resolve(ctx, ref.Name)
+	if err != nil {
+		return err
+	}
+	if found.Digest != ref.Digest {
+		return fmt.Errorf("the registry answered with %s", found.Digest)
+	}
+	fetcher, err := resolver.Fetcher(ctx, name)
+	if err != nil {
+		return err
+	}
+	_ = log.SetLevel("error") // what it warns of, that this file system has no fs-verity, is nothing to people
+	store, err := local.NewStore(dir)
+	if err != nil {
+		return err
+	}
+	children := images.LimitManifests(images.FilterPlatforms(images.ChildrenHandler(store), platforms.Default()), platforms.Default(), 1)
+	if err := images.Dispatch(ctx, images.Handlers(remotes.FetchHandler(store, fetcher), children), nil, found); err != nil {
+		return err
+	}
+	index, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{found}})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, ocispec.ImageIndexFile), index, 0o600),
+		os.WriteFile(filepath.Join(dir, ocispec.ImageLayoutFile), []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`), 0o600))
+}
