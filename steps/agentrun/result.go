@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -36,6 +37,9 @@ type Stats struct {
 
 	// Models are what was used of each model block.
 	Models map[string]export.ModelUse `json:"models"`
+
+	// Enforced says by what each limit was held, where the runtime has several ways.
+	Enforced map[string]string `json:"enforced"`
 }
 
 // harvested is what was taken of the agent's folders.
@@ -138,7 +142,11 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed,
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, s.env.Devices...),
 		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(), ShimCalls: shimCalls,
-		LeftOut: append([]string{}, h.left...), Models: use,
+		LeftOut: append([]string{}, h.left...), Models: use, Enforced: map[string]string{},
+	}
+	maps.Copy(stats.Enforced, exit.Enforced)
+	for _, what := range slices.Sorted(maps.Keys(stats.Enforced)) {
+		fmt.Fprintf(s.env.Log, "enforced: %s by %s\n", what, stats.Enforced[what])
 	}
 	for _, note := range h.left {
 		fmt.Fprintf(s.env.Log, "not harvested: %s\n", note)

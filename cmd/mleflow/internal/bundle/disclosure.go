@@ -143,6 +143,8 @@ type Runtime struct {
 	User         string   `json:"user,omitempty"`
 	Capabilities string   `json:"capabilities,omitempty"`
 	Devices      []string `json:"devices"`
+	// Enforced says by what each limit was held, where the runtime has several ways.
+	Enforced map[string]string `json:"enforced,omitempty"`
 }
 
 // Result is how it ended.
@@ -302,6 +304,7 @@ func (a *Attempt) read(r record) {
 	}
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
+	a.Runtime.Enforced = stats.Enforced
 	a.Runtime.Devices = append(a.Runtime.Devices, stats.Devices...)
 	a.Result.WallSeconds, a.Result.CPUSeconds = stats.WallSeconds, stats.CPUSeconds
 	a.Result.PeakMemoryBytes, a.Result.Resumed = stats.PeakMemoryBytes, stats.Resumed

@@ -162,10 +162,20 @@ func (a *Attempt) limits(name string) []string {
 	if a.Runtime.Handler != "" {
 		runtime += " (" + a.Runtime.Handler + ")"
 	}
+	cpus := a.Limits.CPUs + a.by("cpus")
+	memory += a.by("memory")
 	return []string{
-		name, limit, a.Limits.CPUs, memory, disk, a.Limits.GPUs, runtime, conditions.Shown(a.Conditions), a.Result.Outcome,
+		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Shown(a.Conditions), a.Result.Outcome,
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
+}
+
+// by says by what a limit was held, where that is known.
+func (a *Attempt) by(limit string) string {
+	if how := a.Runtime.Enforced[limit]; how != "" {
+		return " (" + how + ")"
+	}
+	return ""
 }
 
 // short is the name and key of an address.
