@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
