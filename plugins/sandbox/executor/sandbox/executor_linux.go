@@ -338,7 +338,7 @@ func (r *run) attributes(p *plan) *syscall.SysProcAttr {
 
 // refused says why the kernel does not let this user have namespaces.
 func refused(err error) error {
-	return fmt.Errorf("make sandbox: start its first process in namespaces of its own: %w", err)
+	return fmt.Errorf("make sandbox: this user may not have namespaces: %w; mleflow doctor says what refuses them and how to change that", err)
 }
 
 // takeListeners takes the services' listeners, which came out of the sandbox.
