@@ -80,6 +80,8 @@ func (x *exchange) try(path string) (err error) {
 		x.held, x.charged = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged
 	}
 	x.meter = x.Dialect.Usage(call.Request)
+	call.Body, call.Request.Body = nil, nil // a response may take hours
+	x.release()
 	return x.pass(answer)
 }
 
@@ -244,5 +246,11 @@ func (x *exchange) end(err error) {
 	x.event.Seconds = time.Since(x.start).Seconds()
 	x.event.Waited = x.waited.Seconds()
 	x.record.End(x.event)
+	x.release()
+}
+
+// release gives the memory of the request's body to others.
+func (x *exchange) release() {
 	x.gateway.bodies.Release(x.body)
+	x.body = 0
 }

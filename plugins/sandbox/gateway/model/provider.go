@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/secret"
@@ -139,9 +139,7 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 	u := *p.base
 	u.Path += strings.TrimPrefix(call.Path, p.prefix)
 	u.RawQuery = query.Encode()
-	// The body is no type that net/http can rewind: it would send a request a
-	// second time by itself, which only one reservation covers.
-	req, err := http.NewRequestWithContext(ctx, call.Method, u.String(), io.NopCloser(bytes.NewReader(call.Request.Body)))
+	req, err := http.NewRequestWithContext(ctx, call.Method, u.String(), &sent{left: call.Request.Body})
 	if err != nil {
 		return nil, fmt.Errorf("address of the request: %w", errors.Unwrap(err))
 	}
@@ -153,6 +151,34 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 		header["User-Agent"] = nil // none is added either
 	}
 	return req, nil
+}
+
+// sent is the body of a request. It is no type that net/http can rewind, which
+// would send a request a second time by itself under one reservation; and it
+// lets the bytes go as soon as they are sent, while the response may take hours.
+type sent struct {
+	mu   sync.Mutex
+	left []byte
+}
+
+// Read implements io.Reader.
+func (s *sent) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := copy(p, s.left)
+	if s.left = s.left[n:]; n == 0 && len(p) > 0 {
+		s.left = nil
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (s *sent) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = nil
+	return nil
 }
 
 // discard reads the little that is left of an error, so that its connection can
