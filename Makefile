@@ -73,7 +73,7 @@ demo: build ## apply pipelines/demo.hcl and write its report to demo.html
 	$(MLEFLOW) apply pipelines/demo.hcl
 	$(MLEFLOW) report latest -o demo.html
 
-docs: ## write the reference pages in docs anew
+docs: ## write the reference pages in docs again
 	$(GO) run ./cmd/mleflow gendocs docs
 
 # No version control in the build information, no paths, one version: the same

@@ -77,7 +77,7 @@ func TestDiagnostics(t *testing.T) {
 		{"broken leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "board.txt"`, `line 2: "0.5 x" is not a score or a score and a count`},
 		{"leaderboard that would fill the memory", "scores = [0.9, 0.8, 0.7]", `leaderboard = "many.txt"`, `line 1: "1 999999999999" is not a score or a score and a count`},
 		{"null among the scores", "[0.9, 0.8, 0.7]", "[0.9, null]", "Wrong value for scores; Expected a list of number: it is null, or contains a null."},
-		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins are in checksums.lock beside the definition"},
+		{"pins in the definition", "medals {", "checksums { public = { \"train.csv\" = \"x\" } }\n medals {", "Unknown block checksums; Pins are in checksums.lock next to the definition"},
 		{"missing leaderboard", "scores = [0.9, 0.8, 0.7]", `leaderboard = "none.txt"`, "Cannot read leaderboard"},
 		{"old attribute of an erratum", `errata "v2" {`, "errata \"v2\" {\n mends = [\"duplicates\"]", "Unknown attribute mends; It is called fixes now."},
 		{"second version", `errata "v2"`, `errata "v1"`, "Version v1 exists"},
@@ -87,7 +87,7 @@ func TestDiagnostics(t *testing.T) {
 		{"parameter without default", "default = 10", "", "Missing default"},
 		{"another name", `competition "small"`, `competition "tiny"`, `Name differs from folder; The competition is in folder "small"`},
 		{"syntax", "title       =", "title       = =", "Invalid expression"},
-		{"something beside it", "competition \"small\"", "x = 1\ncompetition \"small\"", "Unexpected attribute"},
+		{"something else in the file", "competition \"small\"", "x = 1\ncompetition \"small\"", "Unexpected attribute"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestNames(t *testing.T) {
 		{"local of both", "prepare {", "prepare {\nlocals { classes = 1 }", "Ambiguous name classes; the local here and the local at line 11 have the same name."},
 		{"loop", "targets = classes", "targets = [for base in classes : base]", "Ambiguous name base; the variable of a for expression here and the local at line 10"},
 		{"loop in a loop", "targets = classes", "targets = [for c in classes : [for c in classes : c]]", "Ambiguous name c; the variable of a for expression here and the variable of a for expression"},
-		{"loops beside each other", "targets = classes", "targets = concat([for c in classes : c], [for c in classes : c])", ""},
+		{"two loops", "targets = classes", "targets = concat([for c in classes : c], [for c in classes : c])", ""},
 		{"loop in an erratum's block", "medals {", "errata \"v2\" {\nreason = \"r\"\nreference = \"https://x\"\nprepare {\nlocals {\n a = 1\n b = [for a in classes : a]\n}\n}\n}\nmedals {", "Ambiguous name a"},
 		{"reserved", "unused  = 1", "param  = 1", "Reserved name param"},
 	}
@@ -204,7 +204,7 @@ func TestLockFile(t *testing.T) {
 	}
 }
 
-// Every shipped definition has its pins beside it.
+// Every shipped definition has its pins next to it.
 func TestShippedAreLocked(t *testing.T) {
 	cat, err := competitions.Shipped()
 	if err != nil {

@@ -89,7 +89,7 @@ const (
 	defaultLeaderboard = "leaderboard.txt"
 )
 
-// Layout says where the files that grading needs lie, relative to the
+// Layout has the paths of the files that grading needs, relative to the
 // prepared folder.
 type Layout struct {
 	// Answers is the file the grader compares with.

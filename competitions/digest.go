@@ -31,7 +31,7 @@ func (d *Definition) PrepareDigest(params map[string]cty.Value) (digest.ContentI
 }
 
 // GradeDigest identifies everything in the definition that a grading report
-// depends on: the grade block, the values it refers to, where the answers lie,
+// depends on: the grade block, the values it refers to, the path of the answers,
 // the leaderboard, the version and its flags.
 func (d *Definition) GradeDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
 	h := digest.NewHasher("grade definition", "1")

@@ -99,7 +99,7 @@ func (d *decoder) pinned() {
 			}
 		}
 		if text.pin.URL != "" && text.pin.SHA256 == "" {
-			d.fail(d.def.label, "Description without a pin", "Write the SHA-256 of %s beside its address.", text.pin.URL)
+			d.fail(d.def.label, "Description without a pin", "Write the SHA-256 of %s next to its URL.", text.pin.URL)
 		}
 	}
 	d.def.Checksums = l.Prepared["v1"]

@@ -69,7 +69,7 @@ func TestOwnFolders(t *testing.T) {
 	}
 }
 
-// TestOwnDigests: where a definition lies is in none of its digests.
+// TestOwnDigests: no digest of a definition depends on its path.
 func TestOwnDigests(t *testing.T) {
 	var sums []string
 	for range 2 {

@@ -43,7 +43,7 @@ func (d *decoder) check(body *hclsyntax.Body, s bodySchema) {
 		shape, ok := s.blocks[b.Type]
 		switch {
 		case !ok && b.Type == "checksums":
-			d.fail(b.TypeRange, "Unknown block checksums", "Pins are in %s beside the definition; mleflow competition lock writes it.", LockName)
+			d.fail(b.TypeRange, "Unknown block checksums", "Pins are in %s next to the definition; mleflow competition lock writes it.", LockName)
 		case !ok:
 			d.fail(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, blockNames))
 		case len(b.Labels) != shape.labels:

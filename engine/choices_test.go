@@ -105,7 +105,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceElsewhere: on a machine that chooses otherwise the step runs anew,
+// TestChoiceElsewhere: on a machine that chooses otherwise the step runs again,
 // and plan, explain and a lock say what is different.
 func TestChoiceElsewhere(t *testing.T) {
 	r, h := newHarbour(t, "steam")

@@ -25,7 +25,7 @@ import (
 )
 
 // roomy is a cache on a disk of a given size, where only what is reserved and
-// what steps say that they store takes room.
+// what steps say that they store takes space.
 type roomy struct {
 	*memory.Cache
 	mu                   sync.Mutex
@@ -64,7 +64,7 @@ func (r *roomy) will(keep, peak int64) {
 	r.keeps[keep+peak] = keep
 }
 
-// big is a kind that says what room it needs, and what a preflight finds.
+// big is a kind that says what space it needs, and what a preflight finds.
 type big struct {
 	args struct {
 		Text  string           `cty:"text"`
@@ -267,7 +267,7 @@ func TestForecastOfCached(t *testing.T) {
 }
 
 // TestReservationsNeverDeadlock applies random graphs on disks of random
-// sizes. Where the forecast says that there is room, all goes well; in any case
+// sizes. Where the forecast says that there is space, everything succeeds; in any case
 // it ends, the disk never holds more than there is, and what fails says why.
 func TestReservationsNeverDeadlock(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
@@ -298,7 +298,7 @@ func TestReservationsNeverDeadlock(t *testing.T) {
 			t.Fatalf("round %d: the forecast said %q, then %+v", round, f.Verdict, res.Failures)
 		}
 		if f.Verdict == plan.Fits && r.disk.refused > 0 {
-			t.Fatalf("round %d: a step waited although there is room for all", round)
+			t.Fatalf("round %d: a step waited although there is space for all", round)
 		}
 		for _, fail := range res.Failures {
 			if !errors.Is(fail.Err, cache.ErrSpace) || !strings.Contains(fail.Err.Error(), "--cache-dir") {

@@ -44,8 +44,8 @@ func (l *lines) Write(p []byte) (int, error) {
 		l.emit(append(l.part, rest[:i]...))
 		l.part, rest = l.part[:0], rest[i+1:]
 	}
-	if room := maxLine - len(l.part); room > 0 {
-		l.part = append(l.part, rest[:min(room, len(rest))]...)
+	if space := maxLine - len(l.part); space > 0 {
+		l.part = append(l.part, rest[:min(space, len(rest))]...)
 	}
 	if l.to == nil {
 		return len(p), nil

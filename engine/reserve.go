@@ -12,7 +12,8 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 )
 
-// spacePoll is how often to ask again for space that another process holds.
+// spacePoll is how often to ask again for space that another process holds. No
+// other process can wake this one.
 const spacePoll = 2 * time.Second
 
 // spaceQueue lets the steps of a run reserve disk space one at a time, in the
@@ -71,6 +72,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	}
 	reported := false
 	for {
+		// Taken before the attempt, so that a release right after it is not missed.
 		freed := r.queue.next()
 		give, err := r.e.opts.Cache.Reserve(ctx, bytes)
 		switch {

@@ -224,7 +224,9 @@ func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, starte
 		Action: d.id, Address: n.plan.Name, Kind: n.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
 		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
 	}
-	// The work is done, so not even an interruption should lose it.
+	// The work is done, so not even an interruption should lose it. The record comes
+	// before SetOutputs: no step may start on the outputs of one that a crash would
+	// make run again.
 	if err := r.e.opts.Cache.Record(context.WithoutCancel(ctx), rec); err != nil {
 		return fmt.Errorf("record action: %w", err)
 	}

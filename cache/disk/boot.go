@@ -95,6 +95,8 @@ func (c *Cache) verifySince(ctx context.Context, since int64) error {
 
 // sync writes everything to disk and marks the time.
 func (c *folder) sync() error {
+	// Both are taken before the sync: what is published during it may not reach
+	// the disk, and must still count as unsynced afterwards.
 	started := c.now()
 	written := c.state.unsynced.Load()
 	if err := syncFileSystem(c.file); err != nil {

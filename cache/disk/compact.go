@@ -11,9 +11,12 @@ import (
 )
 
 const (
-	// compactFrom is the smallest index worth compacting.
+	// compactFrom is the smallest index worth compacting. A smaller one is read in
+	// milliseconds, and rewriting it would block all other writers.
 	compactFrom = 1 << 20
-	// maxTombs is how many tombstones survive a compaction, newest first.
+	// maxTombs is how many tombstones survive a compaction, newest first. A
+	// tombstone only explains a miss, so the index must not grow with their number
+	// as the cache gets older.
 	maxTombs = 200_000
 )
 
@@ -42,6 +45,7 @@ func (ix *index) rewrite() error {
 		return err
 	}
 	ix.hooks.at("compacted")
+	// Only now: a process that sees the counter change looks for the new file.
 	ix.state.changes.Add(1)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -321,7 +321,7 @@ func ingestAll(t *testing.T, c *Cache, key string, data []byte) error {
 	return err
 }
 
-// Torn lines of dead writers cost nothing but themselves, whoever sees them.
+// Torn lines of dead writers cost nothing but themselves, whichever process sees them.
 func TestTornIndex(t *testing.T) {
 	dir := t.TempDir()
 	a := openTest(t, dir, Options{}, hooks{unnamed: true})

@@ -295,7 +295,8 @@ func (g *collector) sweep() error {
 	})
 }
 
-// removeBatch is the number of objects that are removed while ingests wait.
+// removeBatch is the number of objects that are removed while ingests wait: few
+// enough for them not to notice, many enough for the lock to cost little.
 const removeBatch = 64
 
 // remove removes objects that nothing refers to, unless a process has begun to
@@ -313,6 +314,8 @@ func (g *collector) remove(ids []digest.ContentID) error {
 }
 
 func (g *collector) removeBatch(ids []digest.ContentID) error {
+	// Nobody can touch an object while the lock is held, so one that is old when it
+	// is looked at is still unused when it is removed.
 	return g.c.objects.deleting.hold(unix.LOCK_EX, func() error {
 		for _, id := range ids {
 			if g.marks.marked(id) {

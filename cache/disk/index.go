@@ -26,7 +26,8 @@ type index struct {
 	readOnly bool
 	hooks    *hooks
 
-	// appendMu comes before mu, and the lock file after appendMu.
+	// The order is appendMu, lock, mu. appendMu is needed because flock does not
+	// exclude goroutines that share an open file.
 	appendMu sync.Mutex
 	lock     *os.File
 
@@ -210,6 +211,8 @@ func (ix *index) append(lines []byte) error {
 		lines = append([]byte{'\n'}, lines...)
 	}
 	ix.hooks.at("append")
+	// A single write, so that a process that dies leaves at most one line without
+	// an end.
 	if _, err := ix.hooks.write(ix.log.file, lines); err != nil {
 		return err
 	}

@@ -191,6 +191,7 @@ func (in *keyedIngest) save(sync bool) error {
 		return err
 	}
 	if sync {
+		// The bytes must be on disk before the checkpoint that vouches for them.
 		if err := in.file.Sync(); err != nil {
 			return err
 		}
@@ -203,6 +204,8 @@ func (in *keyedIngest) save(sync bool) error {
 	if sync {
 		return writeFileAtomic(in.checkpointPath(), data)
 	}
+	// No sync: the page cache outlives the process, and after a crash of the
+	// machine this checkpoint is not trusted.
 	tmp := in.checkpointPath() + newSuffix
 	if err = os.WriteFile(tmp, data, 0o600); err == nil {
 		err = os.Rename(tmp, in.checkpointPath())

@@ -135,6 +135,8 @@ func writeFileAtomic(path string, data []byte) error {
 	if err == nil {
 		err = f.Chmod(0o644)
 	}
+	// The data must be on disk before the name is: otherwise a crash of the machine
+	// may leave the name with an empty file.
 	if err == nil {
 		err = f.Sync()
 	}

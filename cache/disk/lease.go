@@ -18,7 +18,9 @@ import (
 
 // A lease file is a header and a bitmap. Each digest, of an action or of
 // content, hashes to one bit. A set bit protects everything that hashes to it
-// while the process lives; a collision only protects too much.
+// while the process lives; a collision only protects too much. With 2 Mi bits, a
+// process that uses 100,000 digests protects 5 % of the others as well, for a
+// file of 256 KiB.
 const (
 	leaseHeader = 4096
 	leaseBits   = 1 << 21
@@ -106,6 +108,8 @@ func (c *leases) newLease() (*lease, error) {
 	defer os.Remove(tmp)
 	l.file = f
 	if err = flock(f, unix.LOCK_EX); err == nil {
+		// A write to a mapped page without a block is a SIGBUS on a full disk, so the
+		// blocks are allocated now.
 		err = reserveBlocks(f, leaseSize)
 	}
 	if errors.Is(err, unix.EOPNOTSUPP) {

@@ -59,7 +59,7 @@ func (c *folder) explain(err error) error {
 // also touched, under the lock that the collection takes to remove it.
 func (c *objects) keepPresent(id digest.ContentID, size int64) (bool, error) {
 	c.leases.lease.use(id)
-	if c.state.collecting.Load()%2 == 0 {
+	if c.state.collecting.Load()%2 == 0 { // no collection runs that may have missed the mark
 		f, err := c.stat(id, false)
 		if err != nil {
 			return false, ignoreMissing(err)
@@ -136,6 +136,8 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 	if err := c.sealFile(f, named, id, executable); err != nil {
 		return false, err
 	}
+	// The mark comes before the name: a collection that finds the object must see
+	// that it is in use.
 	c.leases.lease.use(id)
 	c.hooks.at("publish")
 	to := c.objectPath(id, executable)
@@ -157,6 +159,8 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 	return true, nil
 }
 
+// linkObject uses link(2) because, unlike rename(2), it does not replace a file.
+// Other files may be hard links to the object, and must keep sharing its blocks.
 func (c *objects) linkObject(f *os.File, named bool, to string) error {
 	if named {
 		return unix.Link(f.Name(), to)

@@ -130,6 +130,8 @@ func (c *quota) makeSpace(ctx context.Context, n int64) error {
 			return err
 		}
 		res, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
+			// What counts besides objects cannot be evicted. A twentieth is freed in
+			// addition, or every ingest into a full cache would start a collection.
 			space := c.opts.Quota - (used - t.bytes)
 			return space - space/20
 		})

@@ -243,6 +243,8 @@ func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(fil
 	c.quota.giveBack(&held, held.bytes-done.BytesCopied)
 	s = &share{c: c, ref: ref, files: done.Files, bytes: done.BytesCopied, apart: isApart(c.sharesPath(ref))}
 	s.info = shareInfo{Tree: ref.ID, Bytes: done.BytesCopied, Boot: c.hooks.bootID}
+	// The folder is locked before it has its name. From then on others see it, and
+	// would remove it if it were unlocked.
 	if err := s.finish(ctx, work); err != nil {
 		return nil, c.explain(err)
 	}

@@ -97,7 +97,7 @@ func TestShare(t *testing.T) {
 	wantVerified(t, c)
 }
 
-// Nothing in the folder is a file of the store, so that whoever may change its
+// Nothing in the folder is a file of the store, so that a user who may change its
 // mode and write to it does not reach the store.
 func TestShareKeepsObjects(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})

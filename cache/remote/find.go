@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// askers is how many records are requested at a time.
+	// askers is how many records are requested at a time. Such a request is all
+	// latency, so there may be many.
 	askers = 32
 	// manyRecords is the number of records from which listing the names of all, in
 	// at least 256 requests, is cheaper than asking for each.

@@ -42,9 +42,9 @@ func (t *link) trouble(ctx context.Context, doing string, err error) {
 	t.stats.failed.Add(1)
 	switch {
 	case errors.Is(err, cache.ErrCorrupt):
-		t.warn("corrupt", "remote cache %s: an object is not what its name says and is not used: %v", t.loc, err)
+		t.warn("corrupt", "remote cache %s: the content of an object does not match its name, so it is not used: %v", t.loc, err)
 	case errors.Is(err, errCredentials):
-		t.warn("denied "+doing, "remote cache %s: %s is not allowed, and not tried any more: %v", t.loc, doing, err)
+		t.warn("denied "+doing, "remote cache %s: %s is not allowed and will not be retried: %v", t.loc, doing, err)
 	default:
 		t.warn("trouble "+doing, "remote cache %s: %s failed: %v; the run continues without it (later failures are only counted)", t.loc, doing, err)
 	}

@@ -19,7 +19,8 @@ const (
 	// objects use the bandwidth well by themselves.
 	smallObject = 256 << 10
 	// packBytes is the size at which a pack is complete, and packObjects the most
-	// objects it may hold.
+	// objects it may hold, which limits its index to a few MB. A fetch may need
+	// only one object of a pack, so a pack must not be much larger.
 	packBytes   = 32 << 20
 	packObjects = 16 << 10
 )

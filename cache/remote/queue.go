@@ -8,7 +8,8 @@ import (
 )
 
 // pushers is how many results are stored in the remote at a time. The objects
-// of all of them share the Tier's transfers.
+// of all of them share the Tier's transfers. Two suffice for one to be packed
+// while the other is sent.
 const pushers = 2
 
 // queue stores results in the background.

@@ -25,6 +25,10 @@ type patience struct {
 	pause   time.Duration
 }
 
+// defaultPatience waits up to three seconds for one operation, which is enough
+// for a lost connection or a throttled request, and little for a run that could
+// also continue without the remote. A store that is down costs it three such
+// operations, and then one every half minute.
 var defaultPatience = patience{
 	attempts: 5, base: 200 * time.Millisecond, most: 8 * time.Second,
 	stall: 2 * time.Minute, strikes: 3, pause: 30 * time.Second,

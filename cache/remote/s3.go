@@ -66,8 +66,8 @@ func wholeSize(text string, offset int64) (int64, error) {
 }
 
 // partBytes is the smallest size of a part of a large upload, maxParts the most
-// parts that a store accepts, and partsAhead how many parts of an upload are
-// sent at a time.
+// parts that are used, and partsAhead how many parts of an upload are sent at a
+// time. S3 demands at least 5 MiB per part and at most 10,000 parts.
 const (
 	partBytes  = 8 << 20
 	maxParts   = 9000

@@ -181,7 +181,7 @@ func TestIncompleteIsAMiss(t *testing.T) {
 			if _, err := b.disk.Lookup(t.Context(), rec.Action); !errors.Is(err, cache.ErrNotFound) {
 				t.Errorf("the record entered the local index: %v", err)
 			}
-			// Whoever makes it again stores it again.
+			// A run that makes it again stores it again.
 			b.mustPush(b.made("a", dir, []byte("small")))
 			c := newMachine(t, address, quick)
 			if c.take(rec.Action) == nil {

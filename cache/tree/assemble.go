@@ -95,7 +95,7 @@ func (a *assembler) close() {
 }
 
 // heldEntries is how many entries of a directory are held before they are
-// written to the store.
+// written to the store. There is such a list for every level of the path.
 const heldEntries = 256
 
 // dirWriter writes one directory, whose entries arrive in order.

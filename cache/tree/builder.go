@@ -34,7 +34,8 @@ func NewBuilder(work cache.Workspace) *Builder { return &Builder{Work: work} }
 
 const (
 	builderMemory = 32 << 20
-	// maxRuns is how many files are merged at once.
+	// maxRuns is how many files are merged at once. Each is an open file with a
+	// read buffer; 64 of 32 MiB hold some 20 million entries.
 	maxRuns = 64
 )
 

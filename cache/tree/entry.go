@@ -13,7 +13,7 @@ import (
 // that a name cannot be part of one.
 var ErrInvalid = errors.New("invalid tree")
 
-// maxName is the longest name in bytes.
+// maxName is the longest name in bytes: the limit of the usual file systems.
 const maxName = 255
 
 // Type is the type of a directory entry.

@@ -73,7 +73,7 @@ mleflow apply pipeline.hcl
 mleflow lock pipeline.hcl
 mleflow cache push --all --remote "`+remote+`"`, folder, pageEnv(t))
 	printed := shell(t, script, folder, pageEnv(t))
-	for _, want := range []string{"0 ran, 10 cached", "3 of 3 scores, graded again with answers from here"} {
+	for _, want := range []string{"0 ran, 10 cached", "3 of 3 scores, graded again with the answers on this machine"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in\n%s", want, printed)
 		}

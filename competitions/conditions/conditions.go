@@ -158,7 +158,7 @@ func mixed(all []Attempts) []string {
 		sets = append(sets, a.Sets...)
 	}
 	if told := Told(sets...); strings.HasPrefix(told, mixedPrefix) {
-		return []string{fmt.Sprintf("Mixed tasks (%s): not all agents were told the same. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix))}
+		return []string{fmt.Sprintf("Mixed tasks (%s): not all agents were given the same texts. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix))}
 	}
 	return nil
 }

@@ -9,9 +9,9 @@
 //     are archives among them that are unpacked as well: 4 where all of those
 //     hold text (tables and the like shrink to a quarter or less), 1.5 where
 //     some may, as pictures and sound do not shrink.
-//   - Preparing copies files without storing them again. Tables it writes
-//     anew: as much as the raw data where there is nothing but tables, a tenth
-//     of them beside files that are copied. Archives it packs are new, too: as
+//   - Preparation copies files without storing them again. The tables that it
+//     writes take as much as the raw data if these are only tables, and a tenth
+//     of that if other files are copied. The archives that it packs take as
 //     much as the raw data.
 //
 // The factors are chosen to err on the large side. A size that was measured or

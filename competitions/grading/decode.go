@@ -224,7 +224,7 @@ func (d *decoder) text(name, otherwise string) string {
 		return otherwise
 	}
 	if v.Type() != cty.String {
-		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "Expected a text in quotes.")
+		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "Expected a string in quotes.")
 		return otherwise
 	}
 	return v.AsString()

@@ -73,7 +73,7 @@ func (f *Form) Check(submission string) error {
 	return err
 }
 
-// measure pairs the rows and tries the metric. Its own words are not repeated:
+// measure pairs the rows and tries the metric. The text of its error is not repeated:
 // they speak of answers, which here are made up.
 func (f *Form) measure(s *subject) error {
 	if f.plan.Program != nil {

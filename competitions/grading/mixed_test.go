@@ -26,9 +26,9 @@ func TestNumbersAndTruthValues(t *testing.T) {
 		score float64
 		ok    bool
 	}{
-		"truth value": {table.BoolValue(false), 0.7500000000000001, true},
-		"too large":   {table.IntValue(2), 0, false},
-		"text":        {table.TextValue("0"), 0, false},
+		"boolean":   {table.BoolValue(false), 0.7500000000000001, true},
+		"too large": {table.IntValue(2), 0, false},
+		"text":      {table.TextValue("0"), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			column := table.FromValues("p", []table.Value{table.IntValue(0), table.IntValue(1), table.FloatValue(0.5), table.BoolValue(true), c.last})

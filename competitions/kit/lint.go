@@ -137,7 +137,7 @@ func lintPins(l *linter) {
 	}
 }
 
-// advice says how to pin a file that lies next to the definition; "" for
+// advice says how to pin a file next to the definition; "" for
 // others.
 func (l *linter) advice(name string) string {
 	if !fs.ValidPath(name) {

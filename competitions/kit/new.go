@@ -48,7 +48,7 @@ func newOutline(id, from string) (outline, error) {
 	case !identifier.MatchString(id):
 		return o, fmt.Errorf("new competition %q: a name contains only letters, digits and dashes, such as my-competition", id)
 	case isKaggle && !identifier.MatchString(slug):
-		return o, fmt.Errorf("new competition from %s: the name must be that of the address, such as kaggle:titanic", from)
+		return o, fmt.Errorf("new competition from %s: the name must match the URL, such as kaggle:titanic", from)
 	case isKaggle:
 		o.Slug, o.Category, o.Table = slug, "tabular-classification", "train.csv"
 	case from == "image":

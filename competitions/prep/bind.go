@@ -158,7 +158,7 @@ func toTexts(v cty.Value) (map[string]string, error) {
 	for _, key := range sortedKeys(members) {
 		item := members[key]
 		if item.Type() != cty.String || item.IsNull() {
-			return nil, fmt.Errorf("expected texts, not %s", describe(item))
+			return nil, fmt.Errorf("expected strings, not %s", describe(item))
 		}
 		out[key] = item.AsString()
 	}

@@ -41,7 +41,7 @@ func TestGroupMistakes(t *testing.T) {
 	}
 }
 
-// TestCopyWhole copies all raw data, less what is left out, beside other
+// TestCopyWhole copies all raw data, except what is left out, next to other
 // outputs and into an archive.
 func TestCopyWhole(t *testing.T) {
 	raw := rawFiles(map[string]string{"a.csv": "id\n1\n", "sub/b.txt": "b", "meta.zip": "no archive", "sub/meta.x": "m"})

@@ -94,7 +94,7 @@ func (c *copies) stopped() bool {
 	return c.err != nil || c.ctx.Err() != nil
 }
 
-// begin starts a copy when there is room for it.
+// begin starts a copy when there is space for it.
 func (c *copies) begin(do func() error) {
 	if c.stopped() {
 		return

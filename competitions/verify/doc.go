@@ -14,7 +14,7 @@
 // folder that is known to be right; the right files, if the cache still holds
 // them; the summary of the file in the competition's manifest file.
 //
-// The manifest file lies next to the definition under its ManifestName. It
+// The manifest file is next to the definition under its ManifestName. It
 // holds the tree of each folder, and a summary of each file in folders of at
 // most MaxListed entries. Of a folder with more entries it has only the tree
 // and the tables, so that it stays small for millions of images. It is written

@@ -88,7 +88,7 @@ func (t treeFolder) open(name string) compare.Opener {
 	return func(ctx context.Context) (fs.File, error) { return tree.NewFS(ctx, t.store, t.root).Open(name) }
 }
 
-// halves are the folders that make up prepared data; what else lies next to
+// halves are the folders that make up prepared data; what else is next to
 // them does not belong to it.
 var halves = map[string]bool{"public": true, "private": true}
 

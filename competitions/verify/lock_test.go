@@ -131,7 +131,7 @@ func TestPinsOfTheReference(t *testing.T) {
 	}
 }
 
-// The pins of a later version stand beside those of v1, and its manifest file
+// The pins of a later version are next to those of v1, and its manifest file
 // has a name of its own.
 func TestPinsOfAVersion(t *testing.T) {
 	const ofV1 = "prepared \"v1\" {\n  public = {\n    \"a.csv\" = \"" + md5One + "\"\n  }\n}\n"

@@ -97,7 +97,7 @@ func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) 
 			if child, err = f.identity(ctx, name); err == nil {
 				err = m.addFolder(ctx, f, name, child)
 			}
-		case !child.dir && (whole || compare.IsTable(name) && m.room() > 0):
+		case !child.dir && (whole || compare.IsTable(name) && m.left() > 0):
 			err = m.addFile(ctx, f, name)
 		}
 		if err != nil {
@@ -107,8 +107,8 @@ func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) 
 	return nil
 }
 
-// room is how much more the manifest may list.
-func (m *Manifest) room() int { return maxAll - len(m.Files) - len(m.Folders) }
+// left is how much more the manifest may list.
+func (m *Manifest) left() int { return maxAll - len(m.Files) - len(m.Folders) }
 
 // fits reports whether a folder's entries can all be listed.
 func (m *Manifest) fits(ctx context.Context, f folder, dir string) (bool, error) {
@@ -117,7 +117,7 @@ func (m *Manifest) fits(ctx context.Context, f folder, dir string) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		if count++; count > min(MaxListed, m.room()) {
+		if count++; count > min(MaxListed, m.left()) {
 			return false, nil
 		}
 	}

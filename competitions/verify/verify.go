@@ -113,7 +113,7 @@ func (v *verification) prepare(context.Context) (err error) {
 	}
 	if want := v.Definition.Checksums.Manifest; v.known != nil && v.known.Tree != want {
 		v.known = nil
-		v.report.Note = fmt.Sprintf("%s is not of the pinned digest and was not used; write both anew with %s",
+		v.report.Note = fmt.Sprintf("%s is not of the pinned digest and was not used; write both again with %s",
 			v.Definition.ManifestName(), lockCommand(v.Definition))
 	}
 	return nil

@@ -224,7 +224,7 @@ func TestRightDataAreVerified(t *testing.T) {
 	}
 }
 
-// What lies next to the halves is not theirs.
+// What is next to the halves is not theirs.
 func TestOtherFilesBeside(t *testing.T) {
 	def := locked(t, right().onDisk())
 	report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: right().with(prepared{"checksums.yaml": "x"}).onDisk()})

@@ -194,6 +194,8 @@ func join(path string) error {
 	if err := errors.Join(whole.Chmod(0o644), whole.Close(), os.Rename(whole.Name(), path)); err != nil {
 		return err
 	}
+	// The parts of the end are removed last. A reader that still finds one sees from
+	// its head that the log already contains it.
 	return errors.Join(removeIfThere(tailPath(path, 0)), removeIfThere(tailPath(path, 1)))
 }
 

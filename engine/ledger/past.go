@@ -176,7 +176,8 @@ func (p *Past) alive() bool {
 	return !free && err == nil
 }
 
-// tail is how much of a journal's end is searched for its last event.
+// tail is how much of a journal's end is searched for its last event. Reading
+// whole journals would make a list of runs slow.
 const tail = 256 << 10
 
 // finish returns the journal's RunFinished, which is in its last lines.

@@ -147,6 +147,7 @@ func (r *Run) publish(tmp, runs string) error {
 		if err == nil || given || !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+		// Another process took the id in the same millisecond.
 		r.info.Started = r.info.Started.Add(time.Millisecond)
 	}
 }
@@ -253,6 +254,8 @@ func (r *Run) Close() error {
 		r.flush()
 		r.fail(r.journal.Sync())
 	}
+	// The lock goes last: a run without an end counts as interrupted as soon as
+	// nobody holds it.
 	r.closeFiles()
 	return r.err
 }

@@ -80,6 +80,8 @@ func (f stateFile) compact() error {
 		return f.wrap("compact", err)
 	}
 	defer lock.Close()
+	// Appenders share the lock. What one of them wrote to the replaced file would
+	// be lost.
 	if free, err := flock.Try(lock); !free || err != nil {
 		return f.wrap("compact", err)
 	}

@@ -1,7 +1,7 @@
 // Package local reads the files of a pipeline's folder as inputs of steps.
 //
 // A file or folder is known by its content: what enters a key is its digest,
-// never where it lies. Paths are relative to the pipeline's folder. Planning
+// never its path. Paths are relative to the pipeline's folder. Planning
 // hashes and stores nothing; the content enters the cache when a step that
 // reads it runs.
 //

@@ -34,7 +34,7 @@
 // its digest, and the step has no action.
 //
 // The lock in a bundle is stricter and tells less. An input that varies keeps
-// the step's action next to it: whoever comes to the same action must get the
+// the step's action next to it: anyone who runs the same action must get the
 // same outputs, and with another submission nothing is compared. An input or a
 // small value that may not be published is "(withheld: why)" and not compared;
 // instead of such inputs the action is. Content is never withheld.

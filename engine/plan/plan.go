@@ -53,7 +53,7 @@ type Step struct {
 	// Choices are what this machine chose for arguments that leave it to the
 	// machine, as far as they are known.
 	Choices []step.Choice `json:"choices,omitempty"`
-	// Estimate is the room it needs if it runs; nil if that is none.
+	// Estimate is the space it needs if it runs; nil if none.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }
 

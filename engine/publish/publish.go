@@ -119,6 +119,8 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, old str
 	if _, err := tree.Materialise(ctx, store, t.Ref, made, opts); err != nil {
 		return err
 	}
+	// Both digests are recorded before the move, so that mleflow recognises as its
+	// own whichever content a crash leaves at the path.
 	rec := record{Path: t.Path, Private: t.Private, Written: []string{name(t.Ref)}}
 	if old != "" {
 		rec.Written = append(rec.Written, old)

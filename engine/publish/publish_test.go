@@ -90,7 +90,7 @@ func TestKilled(t *testing.T) {
 					}
 				}
 				if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) != 1 {
-					t.Errorf("beside it lie %v (%v)", list, err)
+					t.Errorf("next to it are %v (%v)", list, err)
 				}
 			})
 		}
@@ -191,6 +191,6 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	if list, _ := os.ReadDir(other); len(list) > 0 {
-		t.Errorf("outside lie %v", list)
+		t.Errorf("outside are %v", list)
 	}
 }

@@ -39,11 +39,11 @@ func TestReservationIsPartial(t *testing.T) {
 		l.o.Capacity.CPUs = 8
 		l.add("first", 10*s, nil).Needs.CPUs = 3
 		l.add("large", 10*s, nil).Needs.CPUs = 6
-		l.add("fits beside neither", 2*s, nil).Needs.CPUs = 1
-		l.add("fits beside neither", 3*s, nil).Needs.CPUs = 1
+		l.add("fits with neither", 2*s, nil).Needs.CPUs = 1
+		l.add("fits with neither", 3*s, nil).Needs.CPUs = 1
 		l.run(l.t.Context())
-		l.want("0s start first", "10s ran first", "10s start large", "10s start fits beside neither", "10s start fits beside neither",
-			"12s ran fits beside neither", "13s ran fits beside neither", "20s ran large")
+		l.want("0s start first", "10s ran first", "10s start large", "10s start fits with neither", "10s start fits with neither",
+			"12s ran fits with neither", "13s ran fits with neither", "20s ran large")
 	})
 }
 

@@ -124,6 +124,6 @@ func TestFreeDisk(t *testing.T) {
 		t.Errorf("a folder to be made: %v", err)
 	}
 	if _, err := FreeDisk("a\x00b"); err == nil {
-		t.Error("an impossible name has room")
+		t.Error("an impossible name has space")
 	}
 }

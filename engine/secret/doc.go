@@ -6,5 +6,5 @@
 // It hides a value as it is, trimmed, as JSON spells it and line by line, and in
 // the encodings that programs put it in by themselves: in addresses, hexadecimal
 // and base64. It does not hide a value that was changed on purpose, by reversing
-// it for instance: whoever may read a secret can pass it on.
+// it for instance: anyone who may read a secret can pass it on.
 package secret

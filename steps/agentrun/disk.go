@@ -13,7 +13,7 @@ import (
 )
 
 // defaultDisk is disk_limit where a pipeline says nothing: more than agents are
-// known to need beside their data, and less than what fills a disk unseen.
+// known to need in addition to their data, and little enough not to fill a disk unnoticed.
 const defaultDisk = "100GiB"
 
 // unlimited is the disk_limit that is none.

@@ -78,7 +78,7 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 	return s.values(h, exit, calls, use)
 }
 
-// harvest takes what lies in the kept folders; printed, unless it is zero, is
+// harvest takes what is in the kept folders; printed, unless it is zero, is
 // added to the logs.
 func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}

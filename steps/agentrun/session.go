@@ -186,7 +186,7 @@ type layout struct {
 	// root holds all others but for home, which may be a volume below it.
 	root string
 	// home is what the agent sees as /home, tmp as /tmp, data as /home/data; the
-	// last may lie elsewhere, with a link in home.
+	// last may be elsewhere, with a link in home.
 	home, tmp, data string
 	// host is for files that the agent does not see, shim the package mlebench.
 	host, shim string

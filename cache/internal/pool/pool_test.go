@@ -40,7 +40,7 @@ func TestPool(t *testing.T) {
 	want("left", p.Left.Load(), 0)
 }
 
-// Works that stay within what they reserved never run out, whoever draws
+// Works that stay within what they reserved never run out, whichever draws
 // first and ends first, named or not, and nothing is left when all have ended.
 func TestPoolNeverRunsOut(t *testing.T) {
 	type work struct {

@@ -15,7 +15,7 @@
 //
 // # Invariants
 //
-//   - The limits are fixed numbers beside the size of the answers, or of the
+//   - The limits are fixed numbers next to the size of the answers, or of the
 //     sample submission, so that a verdict does not depend on the machine. A
 //     child that the machine has no memory for is an error, not a verdict.
 //   - A child says of a submission what grading.Local says, byte for byte,

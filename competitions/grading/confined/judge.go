@@ -46,7 +46,7 @@ type Judge struct {
 	self   string
 	small  int64 // what is read without a child
 	limits func(trusted int64) limits
-	room   *room
+	slots  *slots
 }
 
 // New returns a Judge. self is the program that serves Command by calling
@@ -58,7 +58,7 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 	}
 	return &Judge{
 		local: grading.Local{Metrics: metrics, Executor: ex}, self: self,
-		small: smallBytes, limits: limitsBeside, room: newRoom(machine),
+		small: smallBytes, limits: limitsBeside, slots: newSlots(machine),
 	}
 }
 
@@ -173,9 +173,9 @@ func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params ma
 		}
 	}
 	q.Limits = j.limits(trusted)
-	a, err := j.runIn(ctx, q, func() (func(), error) { return j.room.enter(ctx, q.Limits.Memory) })
-	if errors.Is(err, errKilled) { // by a machine that has no memory for it beside others
-		a, err = j.runIn(ctx, q, func() (func(), error) { return j.room.alone(ctx) })
+	a, err := j.runIn(ctx, q, func() (func(), error) { return j.slots.enter(ctx, q.Limits.Memory) })
+	if errors.Is(err, errKilled) { // by a machine that has no memory for it next to others
+		a, err = j.runIn(ctx, q, func() (func(), error) { return j.slots.alone(ctx) })
 	}
 	return a, err
 }

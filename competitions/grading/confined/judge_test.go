@@ -318,8 +318,8 @@ func TestCostly(t *testing.T) {
 	}
 }
 
-// TestRoom starts children that look how many there are.
-func TestRoom(t *testing.T) {
+// TestSlots starts children that look how many there are.
+func TestSlots(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		machine Machine
@@ -333,7 +333,7 @@ func TestRoom(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, usual)
-			b.room = newRoom(tt.machine)
+			b.slots = newSlots(tt.machine)
 			running := t.TempDir()
 			b.self = b.file(t, "program", fmt.Sprintf("#!/bin/sh\ncd %q; : > $$; ls | wc -l >> ../seen; sleep 0.1; rm $$; echo '{}'\n", running))
 			if err := os.Chmod(b.self, 0o700); err != nil {
@@ -366,9 +366,9 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestRoomIsLeft: who waits for room is told when nobody waits for him.
-func TestRoomIsLeft(t *testing.T) {
-	r := newRoom(Machine{CPUs: 1})
+// TestSlotsAreLeft: a child that waits for a place gets it when another leaves.
+func TestSlotsAreLeft(t *testing.T) {
+	r := newSlots(Machine{CPUs: 1})
 	leave, err := r.alone(t.Context())
 	if err != nil {
 		t.Fatal(err)

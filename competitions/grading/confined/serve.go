@@ -123,7 +123,7 @@ func (q question) definition(catalog func() (*competitions.Catalog, error)) (*co
 		return nil, nil, diags
 	}
 	if sum != q.Definition {
-		return nil, nil, fmt.Errorf("grade %s: the grading process has another definition: mleflow or the files beside the definition were changed in the meantime", q.Competition)
+		return nil, nil, fmt.Errorf("grade %s: the grading process has another definition: mleflow or the files next to the definition were changed in the meantime", q.Competition)
 	}
 	return def, params, nil
 }

@@ -67,7 +67,7 @@ func trainTest(n int, o Options) (train, test []int, err error) {
 // newState is scikit-learn's check_random_state for an integer.
 func newState(seed int64) (*random.RandomState, error) {
 	if seed < 0 || seed > math.MaxUint32 {
-		return nil, fmt.Errorf("random_state = %d: a seed must lie between 0 and %d", seed, uint32(math.MaxUint32))
+		return nil, fmt.Errorf("random_state = %d: a seed must be between 0 and %d", seed, uint32(math.MaxUint32))
 	}
 	return random.NewRandomState(uint32(seed)), nil
 }

@@ -45,7 +45,7 @@ func (s Size) String() string {
 func (s Size) check(name string, n int) error {
 	switch {
 	case s.kind == sizeShare && !(s.share > 0 && s.share < 1):
-		return fmt.Errorf("%s = %v: a share must lie strictly between 0 and 1; for a number of rows, give an integer", name, s)
+		return fmt.Errorf("%s = %v: a share must be strictly between 0 and 1; for a number of rows, give an integer", name, s)
 	case s.kind == sizeCount && s.count <= 0:
 		return fmt.Errorf("%s = %v: a number of rows must be at least 1", name, s)
 	case s.kind == sizeCount && s.count >= n:

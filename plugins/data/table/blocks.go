@@ -73,7 +73,7 @@ func writeBlocks(w io.Writer, n, step int, format func(b []byte, lo, hi int) []b
 // first cache levels until they are formatted.
 const warmRows = 128
 
-// warm touches the cells of rows that lie scattered, a column at a time: the
+// warm touches the cells of scattered rows, a column at a time: the
 // processor then fetches many of them at once, where the rows' formatting
 // would wait for each. It returns what it saw so that it is not left out.
 func (f *formatter) warm(lo, hi int) (seen int) {

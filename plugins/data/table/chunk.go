@@ -37,7 +37,7 @@ type schema struct {
 // record and many short ones would else make a table of any size.
 const maxFilled = 1 << 20
 
-var errFilled = errors.New("most records lack most fields: the first record is far longer than the others")
+var errFilled = errors.New("most records have far fewer fields than the first one")
 
 // parser turns chunks into vectors. It is used by one goroutine.
 type parser struct {

@@ -4,7 +4,7 @@ import "slices"
 
 // Concat returns the rows of all tables one after the other, as pandas.concat
 // does: columns in order of first appearance, missing where a table lacks one.
-// Numbers of several kinds become doubles and booleans beside numbers
+// Numbers of several kinds become doubles and booleans among numbers
 // numbers; other kinds that differ give a Mixed column. Index columns are
 // left out.
 func Concat(tables ...*Table) (*Table, error) {

@@ -35,7 +35,7 @@ type merger struct {
 }
 
 // merger decides as pandas' concatenation does: numbers of several kinds
-// become doubles, booleans beside numbers become numbers in a Mixed
+// become doubles, booleans among numbers become numbers in a Mixed
 // column, anything else keeps its values. A chunk without any value takes the
 // kind of the others.
 func (t *tally) merger() merger {

@@ -33,7 +33,7 @@ func TestReadErrors(t *testing.T) {
 			"read CSV: more column names are given than the file has fields: 2 and 1"},
 		{"same names", "1,2\n", ReadOptions{NoHeader: true, Names: []string{"x", "x"}}, `read CSV: build table: two columns are named "x"`},
 		{"bomb", strings.Repeat(",", 1<<17) + "\n" + strings.Repeat("1\n", 1<<9), ReadOptions{},
-			"read CSV: line 13: most records lack most fields: the first record is far longer than the others"},
+			"read CSV: line 13: most records have far fewer fields than the first one"},
 		{"too wide", strings.Repeat(",", 1<<18) + "\n", ReadOptions{}, "read CSV: line 1: more than 262144 fields"},
 	} {
 		_, err := ReadCSV(strings.NewReader(tc.in), tc.o)

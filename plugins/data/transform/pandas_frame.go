@@ -36,7 +36,7 @@ var pandasJSONLinesVerb = Verb{
 }
 
 // Frame are the rows of a file of JSON lines as pandas types them: a Stream.
-// What is held are the numbers of rows and where each lies.
+// What is held are the numbers of rows and their offsets.
 type Frame struct {
 	file   *frameFile
 	chosen []int32  // nil: all

@@ -12,7 +12,7 @@ import (
 var pixelsVerb = Verb{
 	Name: "pixels", Params: []string{"paths"},
 	Summary: "The grey values of PNG images as a table with the columns path, row, column (both counted from 1) and value, image after image, row by row.",
-	Detail: "Values lie between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
+	Detail: "Values are between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
 		"transparency is ignored. With 16 bits per channel only the upper 8 are used, but 16-bit grey without transparency is clipped at 255, as Pillow does.",
 	Source: "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
 	Func:   pixels,

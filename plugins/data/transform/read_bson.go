@@ -255,7 +255,7 @@ func (b *fieldBuilder) column(name string) *table.Column {
 	return table.FromValues(name, b.cells)
 }
 
-// window is how much is read at once of documents that lie together.
+// window is how much is read at once of adjacent documents.
 const window = 1 << 20
 
 // WriteBSON writes documents one after the other, as bson.encode writes what

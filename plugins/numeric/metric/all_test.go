@@ -43,7 +43,7 @@ func TestAllIsComplete(t *testing.T) {
 		}
 		for _, p := range m.Params {
 			if p.Doc == "" || p.Default != nil && p.check(p.Default) != nil {
-				t.Errorf("metric %s: parameter %q lacks documentation or its default is of another kind", m.Name, p.Name)
+				t.Errorf("metric %s: parameter %q has no documentation, or its default has a different type", m.Name, p.Name)
 			}
 		}
 	}

@@ -182,7 +182,7 @@ func (c cuboid) overlap(o cuboid) float64 {
 	return clip(shared/(volume(c.size)+volume(o.size)-shared), 0, 1)
 }
 
-// apart reports whether the rectangles of two boxes lie too far from each
+// apart reports whether the rectangles of two boxes are too far from each
 // other to have a point in common, with some tolerance for rounding.
 func (c cuboid) apart(o cuboid) bool {
 	x, y := c.center[0]-o.center[0], c.center[1]-o.center[1]

@@ -105,7 +105,7 @@ func FuzzPythonNumbers(f *testing.F) {
 		n, isInt := pythonInt(s)
 		x, isFloat := PythonFloat(s)
 		if isInt && (!isFloat || x != n.Float()) {
-			t.Errorf("%q is the whole number %v, but the number %v (%v)", s, n, x, isFloat)
+			t.Errorf("%q is the integer %v, but the number %v (%v)", s, n, x, isFloat)
 		}
 	})
 }

@@ -36,7 +36,7 @@ type Result struct {
 	// Percentile is the interval of the quantiles of the replicates.
 	Percentile Interval
 	// BCa is the bias-corrected and accelerated interval; nil where it is not
-	// defined, which is when all replicates lie on one side of the statistic
+	// defined, which is when all replicates are on one side of the statistic
 	// or no observation moves it.
 	BCa *Interval
 }

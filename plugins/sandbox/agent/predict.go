@@ -103,7 +103,7 @@ func (b *baselineData) matchRows() (func(int) int, error) {
 		}
 	}
 	if b.sample.rows() != b.test.rows() {
-		return nil, fmt.Errorf("match rows: %s has %d rows, %s has %d, and no id tells which is which",
+		return nil, fmt.Errorf("match rows: %s has %d rows, %s has %d, and there is no id to match them",
 			b.sample.file, b.sample.rows(), b.test.file, b.test.rows())
 	}
 	return func(i int) int { return i }, nil

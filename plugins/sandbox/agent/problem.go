@@ -65,7 +65,7 @@ func infer(train, test, sample *frame) (*problem, error) {
 		}
 	}
 	if len(open) == 0 {
-		return nil, fmt.Errorf("understand the task: %s has no column that %s lacks", sample.file, test.file)
+		return nil, fmt.Errorf("understand the task: %s has no column that is missing in %s", sample.file, test.file)
 	}
 	if err := p.findTargets(train, test, sample, open); err != nil {
 		return nil, err

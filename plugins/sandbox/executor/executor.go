@@ -147,7 +147,7 @@ const (
 type Mount struct {
 	Host, Guest string
 	// ReadOnly folders cannot be changed by the guest, in runtimes that
-	// isolate. Others do what they can; whoever must know looks afterwards.
+	// isolate. Others do what they can; a caller that must know checks afterwards.
 	ReadOnly bool
 	// CopyUp says that what the image holds at Guest is copied into the folder
 	// Host before a new command starts, so that the mount does not hide it.

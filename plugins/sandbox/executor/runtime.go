@@ -67,7 +67,7 @@ func (r Runtime) Here() Availability {
 // VolumeSpec says which volume to mount.
 type VolumeSpec struct {
 	// Dir is where; it is made if it is missing. What it holds is hidden by the
-	// volume. The volume's own file lies next to it.
+	// volume. The volume's own file is next to it.
 	Dir string
 	// Bytes is the size of the file system, its own bookkeeping included.
 	Bytes int64

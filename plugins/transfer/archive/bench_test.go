@@ -164,7 +164,7 @@ func BenchmarkPeers(b *testing.B) {
 					b.ReportMetric(time.Duration(usage.Utime.Nano()+usage.Stime.Nano()).Seconds(), peer+"-cpu-s")
 					if shape.files > 1 {
 						// ext4 is slow to make files for minutes after many
-						// were removed, which would hit whoever comes next.
+						// were removed, which would hit the next benchmark.
 						defer os.RemoveAll(out)
 					} else if err := os.RemoveAll(out); err != nil {
 						b.Fatal(err)

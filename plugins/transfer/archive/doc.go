@@ -6,7 +6,7 @@
 //     relative name.
 //   - Limits bound what an archive may make of its bytes.
 //   - An Overlay lays archives over a folder, so that their entries are read
-//     like files beside the others. A zip file is read in place; the other
+//     like files next to the others. A zip file is read in place; the other
 //     formats are unpacked into a work folder first.
 //   - A Packer writes an archive, entry by entry. Packed archives hold no
 //     times, owners or random numbers: the same entries give the same bytes.

@@ -55,7 +55,7 @@ func (w *window) put(b byte) {
 	w.total++
 }
 
-// at returns the byte that lies distance+1 back.
+// at returns the byte at distance+1 back.
 func (w *window) at(distance uint32) byte {
 	i := w.pos - int(distance) - 1
 	if i < 0 {

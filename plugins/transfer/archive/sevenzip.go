@@ -13,7 +13,8 @@ import (
 const (
 	szSignature = "7z\xbc\xaf\x27\x1c"
 	szHeadSize  = 32
-	// maxSevenZipHeader limits the header, which is read into memory.
+	// maxSevenZipHeader limits the header, which is read into memory. At some 100
+	// bytes per entry, it suffices for millions of files.
 	maxSevenZipHeader = 1 << 28
 )
 

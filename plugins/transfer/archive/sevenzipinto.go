@@ -7,7 +7,8 @@ import (
 )
 
 // dictionaryBytes limits the memory for dictionaries of folders that are
-// unpacked at once. A single folder may take more, alone.
+// unpacked at once: eight with the 64 MiB of 7-Zip's highest preset. A single
+// folder may take more, alone.
 const dictionaryBytes = 512 << 20
 
 // sevenZip unpacks a 7z archive: each folder is one stream, and several folders

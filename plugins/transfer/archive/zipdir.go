@@ -41,7 +41,7 @@ const (
 	zipMasked     = 1 << 13
 )
 
-// zipDir is where the directory of a zip file lies.
+// zipDir is the position of the directory in a zip file.
 type zipDir struct {
 	src Source
 	// base is how many bytes precede the archive, as in a self-extracting program.

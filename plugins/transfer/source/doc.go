@@ -2,7 +2,7 @@
 //
 // # Vocabulary
 //
-//   - A Spec says where data lie and what they must be (pins).
+//   - A Spec says where data are and what they must be (pins).
 //   - A Source is a kind of place: a local file or folder, an address on the
 //     web. It stores what it fetches and says what it is.
 //   - A pin is the SHA-256 or MD5 of a whole file, as published.
@@ -11,7 +11,7 @@
 //   - A part is a run of bytes that one request fetches. An origin is the
 //     address that is named; it may lead to another, which is signed and
 //     expires.
-//   - A sink takes the bytes in order, and a journal beside it the state of
+//   - A sink takes the bytes in order, and a journal next to it the state of
 //     their sums.
 //
 // # A download

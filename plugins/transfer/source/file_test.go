@@ -43,7 +43,7 @@ func TestFileFetch(t *testing.T) {
 		{"own file", "x.zip", Spec{Path: "data/x.zip", Base: base, SHA256: digest.Of([]byte("hello")).String()}, 0},
 		{"folder", "raw", Spec{Path: dir + "/raw"}, 2},
 		{"folder with slash", "raw", Spec{Path: dir + "/raw/"}, 2},
-		{"absolute beside own files", "raw", Spec{Path: dir + "/raw", Base: base}, 2},
+		{"absolute, with own files", "raw", Spec{Path: dir + "/raw", Base: base}, 2},
 		{"link to folder", "raw", Spec{Path: dir + "/link"}, 2},
 	}
 	for _, tt := range tests {
@@ -78,7 +78,7 @@ func TestFileRefuses(t *testing.T) {
 		want string
 	}{
 		{"missing", Spec{Path: dir + "/y"}, "no such file"},
-		{"missing beside", Spec{Path: "no-such-file.zip"}, "no such file or directory (relative paths start at the working directory, /"},
+		{"missing relative path", Spec{Path: "no-such-file.zip"}, "no such file or directory (relative paths start at the working directory, /"},
 		{"missing own", Spec{Path: "y", Base: base}, "not exist"},
 		{"folder with pin", Spec{Path: dir, MD5: "1"}, "no MD5 or SHA-256"},
 		{"own folder", Spec{Path: "data", Base: base}, "not supported"},

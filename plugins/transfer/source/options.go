@@ -36,10 +36,12 @@ type settings struct {
 	// briefTries is the same for failures that pass soon or never, such as an
 	// unknown host name. After that the failure is permanent.
 	briefTries int
-	// An answer that delivers fewer than least bytes in window is aborted.
+	// An answer that delivers fewer than least bytes in window is aborted. Such a
+	// connection usually never recovers, and a new one does.
 	window time.Duration
 	least  int64
-	// saveEvery is how many bytes lie between two saved states of the hashes.
+	// saveEvery is how many bytes there are between two saved states of the
+	// hashes: what takes about a second to hash again.
 	saveEvery int64
 	// memo is the folder of Remember.
 	memo string

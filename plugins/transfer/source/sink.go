@@ -127,7 +127,8 @@ func (s *sink) save(ctx context.Context) error {
 	return err
 }
 
-// reset drops the bytes.
+// reset drops the bytes, the journal first: it must never cover more than the
+// ingest holds.
 func (s *sink) reset() error {
 	if s.journal != nil {
 		if err := s.journal.Reset(); err != nil {
@@ -167,7 +168,7 @@ func (s *sink) drop() error {
 
 // dropKey deletes the bytes of a key that nobody has open.
 func dropKey(ctx context.Context, store cache.Store, key string) error {
-	for _, k := range []string{journalOf(key), key} {
+	for _, k := range []string{journalOf(key), key} { // the journal first, as in reset
 		in, err := store.Ingest(ctx, k)
 		if err != nil {
 			return err

@@ -187,7 +187,7 @@ func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	err = t.retry(ctx, func() (bool, error) {
 		a, err = t.askOnce(ctx, header)
 		if err == nil && t.vague(a) {
-			// One answer may lack headers that others have.
+			// This answer may be missing headers that others have.
 			a.close()
 			a, err = t.askOnce(ctx, header)
 		}

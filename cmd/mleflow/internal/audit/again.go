@@ -68,7 +68,7 @@ func (a *audit) regrade(ctx context.Context) error {
 		case engine.Missing:
 			row.Why = v.Error
 		case engine.Differs:
-			row.Standing, row.Why = Refused, "graded again it is another report"
+			row.Standing, row.Why = Refused, "grading it again gives a different report"
 		default:
 			return fmt.Errorf("grade %s again: %s", row.Address, v.Error)
 		}
@@ -100,7 +100,7 @@ func (a *audit) reboard(ctx context.Context) error {
 		case engine.Same:
 			b.Standing, b.Why = a.boardOf(b.Address, standing)
 		case engine.Differs:
-			b.Standing, b.Why = Refused, "made again of its reports it is another board"
+			b.Standing, b.Why = Refused, "building it again from its reports gives a different board"
 		default:
 			return fmt.Errorf("make %s again: %s", b.Address, v.Error)
 		}
@@ -160,7 +160,7 @@ func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grad
 		return err
 	}
 	if teams := def.Medals.Scores; len(teams) == 0 || teams[0] != float64(*best.Score) {
-		row.Flags = append(row.Flags, "the score is perfect, which no team of the human leaderboard reached")
+		row.Flags = append(row.Flags, "the score is perfect, which no team on the human leaderboard reached")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (e noAnswers) Unwrap() error { return e.error }
 // answersOf finds the verifier's own answers for a chain.
 func (a *audit) answersOf(ctx context.Context, l chain) (answers, error) {
 	if a.Data == nil {
-		return answers{}, noAnswers{errors.New("no answers here")}
+		return answers{}, noAnswers{errors.New("there are no answers on this machine")}
 	}
 	def, err := a.definition(l)
 	if err != nil {
@@ -111,11 +111,11 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	rec, err := a.Data.Cache.Lookup(ctx, h.Sum())
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
-		return nil, noAnswers{fmt.Errorf("%s was not done in this cache; prepare the data and name them with --data-dir", at)}
+		return nil, noAnswers{fmt.Errorf("%s was not run in this cache; prepare the data and name the folder with --data-dir", at)}
 	case err != nil:
 		return nil, err
 	case !a.Data.Ran(rec.Run):
-		return nil, noAnswers{fmt.Errorf("what %s gave came into this cache from elsewhere; prepare the data and name them with --data-dir", at)}
+		return nil, noAnswers{fmt.Errorf("the outputs of %s were made elsewhere; prepare the data yourself and name the folder with --data-dir", at)}
 	}
 	return rec, nil
 }
@@ -125,24 +125,24 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, private cache.Ref, data *verify.Data) (string, error) {
 	only := *def
 	if a.altered(l.prepare) {
-		return "taken as they are, since pins hold for the default parameters", nil
+		return "not checked, since the pins apply only to the default parameters", nil
 	}
 	if len(def.Checksums.Private) > 0 {
 		// The public half is not graded with, and may be terabytes.
 		only.Checksums = competitions.Checksums{Private: def.Checksums.Private}
 	} else if a.manifest(l, def) && a.recorded(l.prepare, "private") == private {
-		return "as the manifest pins them", nil
+		return "matching the manifest's pins", nil
 	}
 	report, err := verify.Run(ctx, verify.Request{Definition: &only, Data: data})
 	switch {
 	case err != nil:
 		return "", err
 	case report.Verdict == verify.Differs:
-		return "", step.Mismatch(fmt.Errorf("the answers of %s here are not what its definition pins: %s", def.ID, strings.Join(report.Lines(1), "")))
+		return "", step.Mismatch(fmt.Errorf("the answers of %s on this machine do not match the pins of its definition: %s", def.ID, strings.Join(report.Lines(1), "")))
 	case report.Verdict == verify.Unpinned:
-		return "taken as they are, since the definition pins none", nil
+		return "not checked, since the definition has no pins", nil
 	}
-	return "as the definition pins them", nil
+	return "matching the definition's pins", nil
 }
 
 // recorded is content that a step gave by its record.

@@ -211,7 +211,7 @@ func (a *audit) keys() error {
 		}
 	}
 	if len(errs) > 0 {
-		return step.Mismatch(fmt.Errorf("what scores rest on is not what this mleflow makes of the pipeline:\n%w", errors.Join(errs[:min(len(errs), 20)]...)))
+		return step.Mismatch(fmt.Errorf("the basis of the scores differs from what this version of mleflow derives from the pipeline:\n%w", errors.Join(errs[:min(len(errs), 20)]...)))
 	}
 	return nil
 }
@@ -266,15 +266,15 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	}
 	for _, half := range []string{"public", "private"} {
 		if l.checksum >= 0 && a.recorded(l.checksum, half) != a.recorded(l.prepare, half) {
-			return refuse("%s let through other files than %s made", a.address(l.checksum), a.address(l.prepare))
+			return refuse("%s passed on different files than %s made", a.address(l.checksum), a.address(l.prepare))
 		}
 	}
 	switch {
 	case a.altered(l.prepare) || a.altered(i):
-		row.Flags = append(row.Flags, "it was prepared or graded with other parameters than the definition's")
+		row.Flags = append(row.Flags, "it was prepared or graded with parameters that differ from the definition's")
 	case def.Checksums.Manifest == "":
 	case !a.manifest(l, def):
-		return refuse("its data are not those that the definition of %s %s pins", def.ID, def.Version)
+		return refuse("its data do not match the pins of %s %s", def.ID, def.Version)
 	default:
 		a.report.Pinned = append(a.report.Pinned, def.ID+" "+def.Version)
 	}
@@ -294,7 +294,7 @@ func (a *audit) trust(ctx context.Context, l chain, row Row) (Row, error) {
 	}
 	row.Answers = own.how
 	if own.private != a.recorded(l.prepare, "private") {
-		row.Standing, row.Why = Refused, fmt.Sprintf("it was graded with other answers than those %s", own.how)
+		row.Standing, row.Why = Refused, fmt.Sprintf("it was graded with answers that differ from those %s", own.how)
 		return row, nil
 	}
 	a.trusted[l.grade] = own

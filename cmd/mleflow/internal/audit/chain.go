@@ -59,7 +59,7 @@ func (c chains) text(i int, name string) string {
 // kinds, as the named output.
 func (c chains) origin(what string, v cty.Value, output string, kinds ...string) (int, error) {
 	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
-		return -1, fmt.Errorf("%s come from no step", what)
+		return -1, fmt.Errorf("%s do not come from a step", what)
 	}
 	a := v.EncapsulatedValue().(*step.Artifact)
 	if a.Local != nil {
@@ -115,7 +115,7 @@ func (c chains) of(grade int) (chain, error) {
 func (c chains) checked(checksum int) (int, error) {
 	prepared := c.argument(checksum, "prepared")
 	if prepared.IsNull() || !prepared.Type().IsObjectType() {
-		return -1, errors.New("the checked files come from no step")
+		return -1, errors.New("the checked files do not come from a step")
 	}
 	private, err := c.origin("the checked files", prepared.GetAttr("private"), "private", kindPrepare)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c chains) checked(checksum int) (int, error) {
 func (c chains) submitted(l *chain) error {
 	v := c.argument(l.grade, "submission")
 	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
-		return errors.New("the submission comes from no step")
+		return errors.New("the submission does not come from a step")
 	}
 	artifact := v.EncapsulatedValue().(*step.Artifact)
 	if l.agent = -1; artifact.Local != nil {
@@ -173,7 +173,7 @@ func (c chains) submitted(l *chain) error {
 func (c chains) rows(board int) ([]int, error) {
 	reports := c.argument(board, "reports")
 	if reports.IsNull() || !reports.CanIterateElements() {
-		return nil, errors.New("its reports come from no step")
+		return nil, errors.New("its reports do not come from a step")
 	}
 	var list []int
 	for it := reports.ElementIterator(); it.Next(); {

@@ -72,7 +72,7 @@ func (a *archiver) write(b []byte) error {
 // entry writes a file of known size; what r gives must have the digest.
 func (a *archiver) entry(name string, f File, r io.Reader) error {
 	if f.Size > maxBlob {
-		return fmt.Errorf("write %s: %d bytes are more than a bundle holds in one file", f.Path, f.Size)
+		return fmt.Errorf("write %s: it has %d bytes, more than a bundle can hold in one file", f.Path, f.Size)
 	}
 	head, err := header(name, f.Size)
 	if err != nil {
@@ -134,7 +134,7 @@ func (a *archiver) blobs(items []item) error {
 	slices.SortStableFunc(items, func(x, y item) int { return bytes.Compare(x.Digest[:], y.Digest[:]) })
 	items = slices.CompactFunc(items, func(x, y item) bool { return x.Digest == y.Digest })
 	if len(items) > maxEntries {
-		return fmt.Errorf("write bundle: %d files are more than the %d that one holds", len(items), maxEntries)
+		return fmt.Errorf("write bundle: it would have %d files; the limit is %d", len(items), maxEntries)
 	}
 	for _, it := range items {
 		r, err := it.open()

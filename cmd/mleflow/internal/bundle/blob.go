@@ -17,9 +17,9 @@ func readBlobHeader(head []byte, where, last string) (string, span, error) {
 	size, ok := headerSize(head)
 	switch {
 	case !ok || size > maxBlob:
-		return "", span{}, damage(where, "it gives no size that a bundle can have")
+		return "", span{}, damage(where, "it declares a size that no bundle can have")
 	case !strings.HasPrefix(name, blobFolder) || len(name) != len(blobFolder)+2*digest.Size:
-		return "", span{}, damage(where, "it names %.90q, which is no blob", name)
+		return "", span{}, damage(where, "it names %.90q, which is not a blob", name)
 	case name <= last:
 		return "", span{}, damage(where, "%s is not in its place", name)
 	}
@@ -33,7 +33,7 @@ func checkHeader(head []byte, where, name string, size int64) error {
 		return damage(where, "%w", err)
 	}
 	if at := differ(want, head); at >= 0 {
-		return damage(fmt.Sprintf("%s (%s)", where, name), "byte %d is not as mleflow writes it", at)
+		return damage(fmt.Sprintf("%s (%s)", where, name), "mleflow would write byte %d differently", at)
 	}
 	return nil
 }
@@ -49,14 +49,14 @@ func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
 func (b *Bundle) checkBlob(ctx context.Context, where, name string, s span) (digest.ContentID, error) {
 	want, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
 	if err != nil {
-		return want, damage(where, "%s has no digest for a name", name)
+		return want, damage(where, "the name of %s is not a digest", name)
 	}
 	id, err := b.sum(ctx, s)
 	switch {
 	case err != nil:
 		return want, fmt.Errorf("read %s: %w", where, err)
 	case id != want:
-		return want, damage(where, "the content of %s is not what its digest says", name)
+		return want, damage(where, "the content of %s does not match its digest", name)
 	}
 	return want, nil
 }

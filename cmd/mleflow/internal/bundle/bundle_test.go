@@ -237,7 +237,7 @@ func TestFalseHistory(t *testing.T) {
 	m = newModel(t)
 	m.records[0].Action = digest.Of([]byte("x")).String()
 	_, err = examine(m.write(t), nil)
-	refused(t, "a key that is not that of its inputs", err)
+	refused(t, "a key that does not follow from its inputs", err)
 }
 
 func rawTar(t *testing.T, headers ...*tar.Header) []byte {

@@ -165,11 +165,11 @@ func (c *collector) readRecords() error {
 		}
 		rec, err := c.src.Cache.Lookup(c.ctx, id)
 		if err != nil {
-			return fmt.Errorf("bundle %s: its result cannot be had: %w", s.Address, err)
+			return fmt.Errorf("bundle %s: its result is not available: %w", s.Address, err)
 		}
 		for name, v := range rec.Outputs {
 			if was, found := s.Outputs[name]; found && was != shown(v) {
-				return fmt.Errorf("bundle %s: its output %s is no longer the run's; the step was done again since", s.Address, name)
+				return fmt.Errorf("bundle %s: its output %s is no longer the run's; the step has been run again since", s.Address, name)
 			}
 		}
 		r := newRecord(s.Address, rec, c.rules[s.Address], c.mask)
@@ -264,7 +264,7 @@ func (c *collector) knowData() error {
 				into = append(into, c.answers)
 			}
 			if err := c.files(v.Ref, into); errors.Is(err, cache.ErrNotFound) {
-				c.omit(r.Address+" "+name, v.Ref.ID.String(), "it is not in the cache, so that nothing could be compared with it")
+				c.omit(r.Address+" "+name, v.Ref.ID.String(), "it is not in the cache, so nothing could be compared with it")
 			} else if err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record
 	for _, f := range b.Files {
 		top, _, _ := strings.Cut(f.Path, "/")
 		if (top == "outputs" || top == "packs" || top == "trees") && !p.seen[f.Path] {
-			return damage(f.Path, "no step gave it")
+			return damage(f.Path, "no step made it")
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 			absent++
 			return nil
 		case !found || !e.IsDir() && s.size != e.Size:
-			return damage(at, "%.200q is not what the step gave", path)
+			return damage(at, "%.200q is not what the step made", path)
 		}
 		used[e.ID] = true
 		above = above[:strings.Count(path, "/")]
@@ -163,7 +163,7 @@ func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 	case absent != p.files[at]:
 		return damage(at, "%d of its files are missing, and %s names %d", absent, omittedFile, p.files[at])
 	case len(used) != len(pack.spans):
-		return damage(packPath(at, 0), "it holds what the step did not give")
+		return damage(packPath(at, 0), "it contains something that the step did not make")
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (p *placed) file(at string, id digest.ContentID) error {
 	case !found && p.left[at]:
 		return nil
 	case !found || f.Digest != id:
-		return damage(at, "it is not what the step gave")
+		return damage(at, "it is not what the step made")
 	}
 	p.seen[at] = true
 	return nil

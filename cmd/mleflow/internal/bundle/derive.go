@@ -41,7 +41,7 @@ func checkWithheld(records []record, by map[string]rule) error {
 	for _, r := range records {
 		for _, i := range r.Masked {
 			if i < 0 || i >= len(r.Fields) || strings.HasPrefix(r.Fields[i].Label, "kind") || step.IsCondition(r.Fields[i].Label) {
-				return damage(recordsFile, "a field of %s is masked that never is", r.Address)
+				return damage(recordsFile, "a field of %s is masked that must not be", r.Address)
 			}
 			if _, err := digest.ParseContentID(r.Fields[i].Value); err == nil {
 				return damage(recordsFile, "the %s of %s is masked, which is a digest", r.Fields[i].Label, r.Address)
@@ -50,7 +50,7 @@ func checkWithheld(records []record, by map[string]rule) error {
 		for name, o := range r.Outputs {
 			told := by[r.Address].value(name, o.cached())
 			if isWithheld(o.Value) && !isWithheld(told.JSON) {
-				return damage(recordsFile, "the output %s of %s is withheld, which tells no private data", name, r.Address)
+				return damage(recordsFile, "the output %s of %s is withheld, although it discloses no private data", name, r.Address)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (x *Examined) checkLock(b *Bundle, records []record, g *config.Graph) error
 		return damage(recordsFile, "%w", err)
 	}
 	if !bytes.Equal(lock.Encode(), text) {
-		return damage(lockFile, "it does not say what %s says", recordsFile)
+		return damage(lockFile, "it differs from %s", recordsFile)
 	}
 	return nil
 }
@@ -112,11 +112,11 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		return err
 	}
 	if at := differ(want, text); at >= 0 {
-		return damage(disclosureFile, "it does not say what the records say (%s)", lineAround(text, at))
+		return damage(disclosureFile, "it differs from the records (%s)", lineAround(text, at))
 	}
 	page, err := b.Read(disclosurePage)
 	if err == nil && string(page) != said.Markdown() {
-		err = damage(disclosurePage, "it does not say what %s says", disclosureFile)
+		err = damage(disclosurePage, "it differs from %s", disclosureFile)
 	}
 	return err
 }
@@ -137,10 +137,10 @@ func checkLogs(b *Bundle, g *config.Graph) error {
 		}
 		m := logName.FindStringSubmatch(f.Path)
 		if m == nil {
-			return damage(f.Path, "it is the log of no step")
+			return damage(f.Path, "it does not belong to a step")
 		}
 		if _, found := slices.BinarySearch(known, m[1]); !found {
-			return damage(f.Path, "it is the log of no step")
+			return damage(f.Path, "it does not belong to a step")
 		}
 	}
 	return nil

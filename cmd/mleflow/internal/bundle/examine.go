@@ -61,7 +61,7 @@ func (b *Bundle) records() ([]record, error) {
 		}
 		again, err := oneLine(r)
 		if err != nil || !bytes.Equal(again, line) {
-			return nil, damage(recordsFile, "it is not as mleflow writes it")
+			return nil, damage(recordsFile, "mleflow would write it differently")
 		}
 		list = append(list, r)
 	}
@@ -128,11 +128,11 @@ func (x *Examined) checkFiles(b *Bundle) error {
 	for _, f := range b.Files {
 		top, _, below := strings.Cut(f.Path, "/")
 		if !slices.Contains(written, f.Path) && !(below && slices.Contains(writtenFolders, top)) {
-			return damage(f.Path, "mleflow writes no such file")
+			return damage(f.Path, "mleflow does not write such a file")
 		}
 	}
 	if f := b.byPath[readmeFile]; f.Digest != digest.Of([]byte(readmeText)) {
-		return damage(readmeFile, "it is not as mleflow writes it")
+		return damage(readmeFile, "mleflow would write it differently")
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 		}
 	}
 	if digest.Of(x.Sources[x.Run.Pipeline]) != x.Run.Text {
-		return damage(path, "it is not the text that %s names", runFile)
+		return damage(path, "it does not match its digest in %s", runFile)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (x *Examined) checkRecords(records []record) error {
 		case len(r.Masked) > 0:
 			x.Masked = append(x.Masked, r.Address)
 		case r.action() != r.Action:
-			return damage(recordsFile, "the action of %s is not that of its inputs", r.Address)
+			return damage(recordsFile, "the action of %s does not follow from its inputs", r.Address)
 		default:
 			x.Actions++
 		}
@@ -199,7 +199,7 @@ func (x *Examined) checkDefinitions(b *Bundle, records []record) error {
 	}
 	said, err := load[[]definition](b, competitionsFile)
 	if err == nil && !slices.Equal(said, sortDefinitions(used)) {
-		err = damage(competitionsFile, "it does not say what %s says", recordsFile)
+		err = damage(competitionsFile, "it differs from %s", recordsFile)
 	}
 	return err
 }
@@ -233,7 +233,7 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 	}
 	for _, r := range records {
 		if !told[r.Address] {
-			return damage(recordsFile, "the run did not do %s", r.Address)
+			return damage(recordsFile, "the run did not run %s", r.Address)
 		}
 	}
 	return nil
@@ -242,12 +242,12 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 // agree compares what an event and a record say that a step gave.
 func agree(f event.StepFinished, r record) error {
 	if f.Action != r.Action || f.Kind != r.Kind {
-		return fmt.Errorf("%s did action %.12s, which has no record", f.Address, f.Action)
+		return fmt.Errorf("%s ran action %.12s, which has no record", f.Address, f.Action)
 	}
 	for name, was := range f.Outputs {
 		o, found := r.Outputs[name]
 		if !found || shown(o.cached()) != was {
-			return fmt.Errorf("%s gave another %s than the record says", f.Address, name)
+			return fmt.Errorf("%s made a different %s than its record says", f.Address, name)
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (x *Examined) checkStatement(b *Bundle, records []record) error {
 		return err
 	}
 	if at := differ(want, text); at >= 0 {
-		return damage(statementFile, "it does not say what the bundle holds (%s)", lineAround(text, at))
+		return damage(statementFile, "it does not match the bundle's content (%s)", lineAround(text, at))
 	}
 	return nil
 }

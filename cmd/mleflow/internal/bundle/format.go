@@ -151,7 +151,7 @@ func parse[T any](text []byte) (v T, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&v); err != nil {
-		return v, fmt.Errorf("it is not as mleflow writes it: %w", err)
+		return v, fmt.Errorf("mleflow would write it differently: %w", err)
 	}
 	return v, nil
 }
@@ -164,7 +164,7 @@ func readDocument[T any](text []byte) (T, error) {
 	}
 	again, err := document(v)
 	if err == nil && !bytes.Equal(again, text) {
-		err = fmt.Errorf("it is not as mleflow writes it")
+		err = fmt.Errorf("mleflow would write it differently")
 	}
 	return v, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// addHistory tells of tries and of earlier runs: whoever picks among attempts
+// addHistory tells of tries and of earlier runs: somebody who picks among attempts
 // shows it here.
 func addHistory(d *Disclosure, l *ledger.Ledger, past *ledger.Past, sum *ledger.Summary, m *masker) error {
 	entries, err := l.List()

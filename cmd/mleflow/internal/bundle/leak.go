@@ -53,4 +53,4 @@ func (w *watch) Write(p []byte) (int, error) {
 // reset forgets what came before, at the beginning of another file.
 func (w *watch) reset() { w.tail = nil }
 
-var errLeak = errors.New("it holds the value of a secret")
+var errLeak = errors.New("it contains the value of a secret")

@@ -77,7 +77,7 @@ func (l *locker) step(r record) (lockfile.Step, error) {
 	s.Outputs = lockfile.Outputs(r.outputs())
 	for name, o := range r.Outputs {
 		if o.Masked {
-			s.Outputs[name] = lockfile.Withhold("made from private data, or tells of a machine")
+			s.Outputs[name] = lockfile.Withhold("made from private data, or specific to a machine")
 		}
 	}
 	return s, nil
@@ -94,7 +94,7 @@ func (l *locker) input(r record, i int, f digest.Field) string {
 		}
 	}
 	if slices.Contains(r.Masked, i) {
-		return lockfile.Withhold("it is private, or tells of a machine") + " " + f.Value
+		return lockfile.Withhold("it is private, or specific to a machine") + " " + f.Value
 	}
 	return f.Value
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // outputs adds the content of outputs that may be taken: by kind, and what is
-// public and was graded, whoever made it.
+// public and was graded, no matter who made it.
 func (c *collector) outputs() error {
 	graded := map[string]bool{}
 	for _, r := range c.records {
@@ -79,9 +79,9 @@ func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 func (c *collector) refuse(e tree.Entry, submitted bool) string {
 	switch {
 	case c.answers[e.ID]:
-		return "it is a file of the answers"
+		return "it is one of the answer files"
 	case c.data[e.ID] && !(submitted && c.names[e.Name]):
-		return "it is a file of the competition's data"
+		return "it is one of the competition's data files"
 	case e.Size > maxBlob-block:
 		return tooLarge
 	}
@@ -89,7 +89,7 @@ func (c *collector) refuse(e tree.Entry, submitted bool) string {
 }
 
 // tooLarge says why a file of this size is not taken.
-const tooLarge = "it is larger than a bundle holds in one file"
+const tooLarge = "it is too large for one file of a bundle"
 
 // directory adds the encoding of a directory.
 func (c *collector) directory(id digest.ContentID) error {
@@ -126,12 +126,12 @@ func (r rule) why(output string) string {
 	}
 	switch secrecy := r.kind.Output(output).Secrecy; {
 	case secrecy == step.Private, secrecy == step.Inherit && r.private:
-		return "it is private, or made from what is"
+		return "it is private, or made from private data"
 	}
 	if isData(r) {
 		return "it is data, not a result"
 	}
-	return "only what agents, grades and leaderboards gave is taken"
+	return "only submissions, grading reports and leaderboards are included"
 }
 
 // escapePath makes a path of a tree one of a bundle. Names of files are bytes,

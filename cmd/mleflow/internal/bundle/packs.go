@@ -26,7 +26,7 @@ const (
 // still be larger.
 var maxPackBytes int64 = 4 << 30
 
-// packPath is where part n of a packed output lies.
+// packPath is the path of part n of a packed output.
 func packPath(output string, n int) string {
 	return fmt.Sprintf("packs/%s.%d", strings.TrimPrefix(output, "outputs/"), n)
 }
@@ -48,7 +48,7 @@ func (c *collector) loose(at string, ref cache.Ref) (bool, error) {
 	return true, err
 }
 
-var errCrowded = fmt.Errorf("too many entries to be files each")
+var errCrowded = fmt.Errorf("too many entries to be separate files")
 
 // packed adds a tree as packs. What may not be taken is counted by reason.
 func (c *collector) packed(at string, ref cache.Ref, refuse func(tree.Entry) string) error {
@@ -129,7 +129,7 @@ func (c *collector) addPack(path string, list []chunk) error {
 		return fmt.Errorf("pack %s: %w", path, err)
 	}
 	if size > maxBlob {
-		return fmt.Errorf("pack %s: %d bytes are more than a bundle holds in one file", path, size)
+		return fmt.Errorf("pack %s: it has %d bytes, more than a bundle can hold in one file", path, size)
 	}
 	c.items[path] = item{File{path, id, size}, open}
 	return nil

@@ -50,7 +50,7 @@ func (d *Disclosure) Sections() []Section {
 
 // shim are the calls that the package mlebench refused.
 func (d *Disclosure) shim() Section {
-	s := Section{Title: "What the package mlebench refused, as the agent's side tells", Columns: []string{"Attempt", "After", "Call", "Where", "Times"}}
+	s := Section{Title: "What the package mlebench refused, according to the agent's side", Columns: []string{"Attempt", "After", "Call", "Where", "Times"}}
 	for _, a := range d.Attempts {
 		name, listed := short(a.Address), 0
 		for _, g := range a.Shim.Groups {

@@ -71,7 +71,7 @@ func (b *Bundle) check(ctx context.Context) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return damage("the file", "it is no regular file")
+		return damage("the file", "it is not a regular file")
 	}
 	b.size = info.Size()
 	fixed, err := b.walk(ctx, b.size)
@@ -122,7 +122,7 @@ func (b *Bundle) walk(ctx context.Context, size int64) (fixed map[string]span, e
 		}
 		id, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
 		if err != nil {
-			return nil, damage(name, "it has no digest for a name")
+			return nil, damage(name, "its name is not a digest")
 		}
 		b.blobs[id] = s
 	}
@@ -134,13 +134,13 @@ func readHeader(head []byte, n int, last string) (string, span, error) {
 	name := headerName(head)
 	size, ok := headerSize(head)
 	if !ok || size > maxBlob {
-		return "", span{}, damage(where, "it gives no size that a bundle can have")
+		return "", span{}, damage(where, "it declares a size that no bundle can have")
 	}
 	switch {
 	case n >= maxEntries+len(order):
 		return "", span{}, damage("the file", "it has more than %d entries", maxEntries)
 	case n < len(order) && name != order[n]:
-		return "", span{}, damage(where, "it names %.90q in place of %s", name, order[n])
+		return "", span{}, damage(where, "it names %.90q instead of %s", name, order[n])
 	case n < len(order):
 		return name, span{size: size}, checkHeader(head, where, name, size)
 	case n == len(order):
@@ -186,7 +186,7 @@ func (b *Bundle) checkEnd(at, size int64, entries int) error {
 		return damage("the file", "%s is missing", order[entries])
 	}
 	if size != at+2*block {
-		return damage("the end", "there are %d bytes where 1024 empty ones belong", size-at)
+		return damage("the end", "there are %d bytes instead of 1024 zero bytes", size-at)
 	}
 	var end [2 * block]byte
 	if _, err := b.f.ReadAt(end[:], at); err != nil {
@@ -201,7 +201,7 @@ func (b *Bundle) checkEnd(at, size int64, entries int) error {
 // section reads a span of at most limit bytes.
 func (b *Bundle) section(where string, s span, limit int64) ([]byte, error) {
 	if s.size > limit {
-		return nil, damage(where, "%d bytes are too many", s.size)
+		return nil, damage(where, "it has %d bytes, which is too many", s.size)
 	}
 	text := make([]byte, s.size)
 	if _, err := b.f.ReadAt(text, s.offset); err != nil && s.size > 0 {
@@ -222,7 +222,7 @@ func (b *Bundle) blob(where string, d descriptor) ([]byte, error) {
 	}
 	text, err := b.section(where, s, maxManifest)
 	if err == nil && digest.Of(text) != id {
-		err = damage(where, "its content is not what its digest says")
+		err = damage(where, "its content does not match its digest")
 	}
 	return text, err
 }
@@ -234,7 +234,7 @@ func (b *Bundle) readFrame(fixed map[string]span) error {
 		return err
 	}
 	if string(layout) != layoutText {
-		return damage(layoutFile, "it is not as mleflow writes it")
+		return damage(layoutFile, "mleflow would write it differently")
 	}
 	text, err := b.section(indexFile, fixed[indexFile], maxIndex)
 	if err != nil {
@@ -307,16 +307,16 @@ func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
 	case !bytes.Equal(again.contents, b.listing):
 		return damage("the list of contents", "it does not list the files of the manifest")
 	case !bytes.Equal(again.manifest, doc):
-		return damage("the manifest", "it is not as mleflow writes it")
+		return damage("the manifest", "mleflow would write it differently")
 	case !bytes.Equal(again.index, index):
-		return damage(indexFile, "it is not as mleflow writes it")
+		return damage(indexFile, "mleflow would write it differently")
 	}
 	text, err := b.section(readmeFile, readme, maxIndex<<4)
 	if err != nil {
 		return err
 	}
 	if f, found := b.byPath[readmeFile]; !found || f.Digest != digest.Of(text) {
-		return damage(readmeFile, "its content is not what its digest says")
+		return damage(readmeFile, "its content does not match its digest")
 	}
 	return nil
 }
@@ -330,7 +330,7 @@ func (b *Bundle) checkBlobs(ctx context.Context) error {
 		case !found:
 			return damage(f.Path, "its blob %s is missing", f.Digest)
 		case s.size != f.Size:
-			return damage(f.Path, "it has %d bytes in place of %d", s.size, f.Size)
+			return damage(f.Path, "it has %d bytes instead of %d", s.size, f.Size)
 		case used[f.Digest]:
 			continue
 		}
@@ -338,12 +338,12 @@ func (b *Bundle) checkBlobs(ctx context.Context) error {
 		if id, err := b.sum(ctx, s); err != nil {
 			return fmt.Errorf("read %s: %w", f.Path, err)
 		} else if id != f.Digest {
-			return damage(f.Path, "its content is not what its digest says")
+			return damage(f.Path, "its content does not match its digest")
 		}
 	}
 	for id := range b.blobs {
 		if !used[id] {
-			return damage(blobFolder+id.String(), "no file of the bundle needs it")
+			return damage(blobFolder+id.String(), "no file of the bundle refers to it")
 		}
 	}
 	return nil

@@ -171,12 +171,12 @@ func checkEnvelope(text, statement []byte, key *PublicKey) (int, error) {
 	for _, s := range e.Signatures {
 		sig, err := base64.StdEncoding.Strict().DecodeString(s.Sig)
 		if err != nil {
-			return 0, fmt.Errorf("its signature is no base64")
+			return 0, fmt.Errorf("its signature is not base64")
 		}
 		good = good || key != nil && s.KeyID == key.ID && key.verify(statement, sig)
 	}
 	if key != nil && !good {
-		return 0, fmt.Errorf("none of its signatures is that of the key %s", key.ID)
+		return 0, fmt.Errorf("it has no signature by the key %s", key.ID)
 	}
 	return len(e.Signatures), nil
 }

@@ -51,9 +51,9 @@ func newApply(a *app) *cobra.Command {
 	o.sel.register(cmd)
 	a.network.register(cmd)
 	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
-	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "go on with all that does not depend on a failed step")
+	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with everything that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
-	cmd.Flags().BoolVar(&o.locked, "locked", false, "refuse what differs from the pipeline's lock file, with exit status 3")
+	cmd.Flags().BoolVar(&o.locked, "locked", false, "fail with exit status 3 if anything differs from the pipeline's lock file")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
 }

@@ -31,11 +31,11 @@ func newBundle(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [RUN] -o FILE",
 		Short: "Write a run to one file that others can check",
-		Long:  "Write the record of a run to one file: pipeline, lock with results, plan, events,\nlogs, what agents submitted, grading reports, leaderboards, machine, network and\nvalidity logs, and an in-toto statement with SLSA provenance, signed with --key.\nIt holds no data, no answers and no names of this machine, except in what agents\nwrote themselves. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
+		Long:  "Write the record of a run to one file: pipeline, lock with results, plan, events,\nlogs, what agents submitted, grading reports, leaderboards, machine, network and\nvalidity logs, and an in-toto statement with SLSA provenance, signed with --key.\nIt contains no data, no answers and no names of this machine, except in what agents\nwrote themselves. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.file == "" {
-				return usagef("say with -o which file to write")
+				return usagef("name the file to write with -o")
 			}
 			past, err := a.findRun(args)
 			if err != nil {
@@ -105,7 +105,7 @@ func (a *app) withSource(past *ledger.Past, in inputFlags, fn func(bundle.Source
 func recordedProgram(t *terminal, e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in inputFlags) (*engine.Program, []string, error) {
 	text, found := sources[filepath.Base(path)]
 	if !found {
-		return nil, nil, fmt.Errorf("run %s has no text of its pipeline", run)
+		return nil, nil, fmt.Errorf("run %s has no copy of its pipeline", run)
 	}
 	given, err := recorded(run, variables)
 	if err != nil {
@@ -214,7 +214,7 @@ func showBundle(t *terminal, w *bundle.Written) error {
 	if w.KeyID != "" {
 		fmt.Fprintf(t.stdout, "signed    by key %s\n", w.KeyID)
 	} else {
-		fmt.Fprintln(t.stdout, "signed    no; whoever checks it must know the manifest's digest from you")
+		fmt.Fprintln(t.stdout, "signed    no; to check it, others need the manifest's digest from you")
 	}
 	fmt.Fprintf(t.stdout, "left out  %s, listed in omitted.json\n", view.Plural(len(w.Omitted), "thing"))
 	if t.verbose {

@@ -34,7 +34,7 @@ func (s *store) withCache(run func(*disk.Cache) error) (err error) {
 func newCacheInfo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "info",
-		Short: "Show where the cache is, what it holds and its limits",
+		Short: "Show where the cache is, what it contains and its limits",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error {
@@ -74,10 +74,10 @@ func showCacheInfo(t *terminal, i disk.Info) error {
 		fmt.Fprintf(t.stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
 	}
 	if i.Reserved > 0 {
-		fmt.Fprintf(t.stdout, "%-10s %s for work that is going on\n", "reserved", view.Bytes(i.Reserved))
+		fmt.Fprintf(t.stdout, "%-10s %s for running work\n", "reserved", view.Bytes(i.Reserved))
 	}
 	if i.Kept > 0 {
-		fmt.Fprintf(t.stdout, "%-10s %s of agents that may go on\n", "kept", view.Plural(i.Kept, "work folder"))
+		fmt.Fprintf(t.stdout, "%-10s %s of agents that may continue\n", "kept", view.Plural(i.Kept, "work folder"))
 	}
 	if i.Quarantined > 0 {
 		fmt.Fprintf(t.stdout, "%-10s %s\n", "damaged", t.outStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))

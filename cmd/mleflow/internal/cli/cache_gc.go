@@ -96,7 +96,7 @@ func showCollected(t *terminal, r disk.GCResult, dryRun bool) error {
 		fmt.Fprintf(t.stdout, "%s of that are linked from folders outside the cache, and keep their space until those are removed.\n", view.Bytes(linked))
 	}
 	if r.Kept != "" {
-		fmt.Fprintf(t.stdout, "%s %s\n", t.outStyle().Warn("Larger than asked for:"), r.Kept)
+		fmt.Fprintf(t.stdout, "%s %s\n", t.outStyle().Warn("Larger than requested:"), r.Kept)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func actionsOf(c *disk.Cache, items []disk.Item, ref string) ([]digest.ActionID,
 	case 1:
 		return found, nil
 	case 0:
-		return nil, usagef("pin %s: no run, step address or action is named so; see mleflow runs and mleflow cache ls", ref)
+		return nil, usagef("pin %s: there is no such run, step address or action; see mleflow runs and mleflow cache ls", ref)
 	}
 	return nil, usagef("pin %s: %d actions begin with it", ref, len(found))
 }
@@ -96,7 +96,7 @@ func actionOfAddress(items []disk.Item, address string) ([]digest.ActionID, erro
 		}
 	}
 	if newest == nil {
-		return nil, usagef("pin %s: the cache has no result of it; mleflow cache ls lists what it has", address)
+		return nil, usagef("pin %s: the cache has no such result; mleflow cache ls lists its results", address)
 	}
 	return []digest.ActionID{newest.Action}, nil
 }

@@ -62,7 +62,7 @@ func remoteRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []
 		case len(arg) >= 6 && strings.Trim(arg, "0123456789abcdef") == "":
 			prefixes = append(prefixes, arg)
 		default:
-			return nil, usagef("cache pull: %s is no step address, no pin of this cache and no action; for the results of a run of another machine give --run", arg)
+			return nil, usagef("cache pull: %s is not a step address, a pin of this cache or an action; for the results of another machine's run, use --run", arg)
 		}
 	}
 	every := f.all || f.run != "" || len(addresses) > 0

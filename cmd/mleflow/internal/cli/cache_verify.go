@@ -37,7 +37,7 @@ func verifyCache(ctx context.Context, t *terminal, c *disk.Cache, full bool) err
 	line.clear()
 	if err != nil {
 		if full && ctx.Err() != nil && !c.ReadOnly() {
-			t.say("Interrupted; the next mleflow cache verify --full goes on from here.")
+			t.say("Interrupted; the next mleflow cache verify --full continues from here.")
 		}
 		return err
 	}

@@ -59,7 +59,7 @@ func lockLeaderboards(ctx context.Context, t *terminal, o competitionLockOptions
 		return err
 	}
 	if changed > 0 && !o.accept {
-		return step.Mismatch(fmt.Errorf("%s another leaderboard than Kaggle has now; --accept takes that", verbPlural(changed, "competition")))
+		return step.Mismatch(fmt.Errorf("%s a different leaderboard than Kaggle now; --accept takes Kaggle's", verbPlural(changed, "competition")))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kag
 	at := slices.IndexFunc(def.Sources, func(s competitions.Source) bool { return s.Kind == "kaggle" })
 	switch {
 	case at < 0:
-		return nil, usagef("%s is no competition of Kaggle's: it has no source \"kaggle\"", def.ID)
+		return nil, usagef("%s is not a Kaggle competition: it has no source \"kaggle\"", def.ID)
 	case def.Medals.File == "":
 		return nil, usagef("%s has no leaderboard file: its medals block lists the scores itself", def.ID)
 	}
@@ -101,7 +101,7 @@ func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kag
 		return nil, fmt.Errorf("%s: the leaderboard that Kaggle has now is in the opposite order, from %v to %v: what is better would be the other way round",
 			def.ID, board.Scores[0], board.Scores[len(board.Scores)-1])
 	case o.accept && !l.Private && !o.force:
-		return nil, step.Mismatch(fmt.Errorf("%s ends on %s; until then Kaggle gives the public leaderboard, and MLE-bench uses the private one. Nothing was written; --force takes it all the same",
+		return nil, step.Mismatch(fmt.Errorf("%s ends on %s; until then Kaggle returns the public leaderboard, but MLE-bench uses the private one. Nothing was written; --force takes it anyway",
 			def.ID, board.Deadline.Format(time.DateOnly)))
 	}
 	return l, nil

@@ -32,12 +32,12 @@ func newCompetitionLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files or its leaderboard",
-		Long: `Write the pins of prepared files beside definitions: the MD5 of each table, the digest
+		Long: `Write the pins of prepared files next to definitions: the MD5 of each table, the digest
 of all files, and the manifest file that explains differences. The files are taken
 to be right: those below DIR/<id>/prepared, or those that a checksum step of a run let
 through. They must be those of the default parameters.
 
-Only checksums.lock and manifest.json beside DIR/<id>/competition.hcl are written,
+Only checksums.lock and manifest.json next to DIR/<id>/competition.hcl are written,
 with --version v2 the pins of v2 and manifest.v2.json. For a competition of the
 reference the reference's MD5 are facts: when a file has another, nothing is written
 without --force. --check writes nothing; the exit status is 3 when something would
@@ -58,12 +58,12 @@ not take without --force.`,
 	}
 	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: those of --competitions, else the folder competitions, if there is one)")
 	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data below the cache folder)")
-	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` let through; latest for the newest run")
+	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` passed; latest for the newest run")
 	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
 	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
 	cmd.Flags().BoolVar(&o.leaderboard, "leaderboard", false, "compare the leaderboard with Kaggle's present one")
-	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: take Kaggle's in place of the pinned one")
+	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: take Kaggle's instead of the pinned one")
 	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run", "leaderboard")
 	cmd.MarkFlagsMutuallyExclusive("check", "accept")
 	cmd.MarkFlagsMutuallyExclusive("version", "leaderboard")
@@ -84,7 +84,7 @@ type lockedJSON struct {
 func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, ids []string) error {
 	if o.folder.dir == "" && len(a.ownFolders()) == 0 {
 		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
-			return usagef("there is no folder competitions here, and those that ship are part of the program: say with --dir or --competitions where the competitions to write to are")
+			return usagef("there is no folder competitions here, and shipped competitions are part of the program; name the folder to write to with --dir or --competitions")
 		}
 		o.folder.dir = "competitions"
 	}
@@ -94,7 +94,7 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 	}
 	for i, def := range defs {
 		if def.Dir() == "" {
-			return usagef("competition %s ships with the program; say with --dir or --competitions where the competitions to write to are", def.ID)
+			return usagef("competition %s ships with the program; name the folder to write to with --dir or --competitions", def.ID)
 		}
 		if defs[i], err = def.At(o.version); err != nil {
 			return usagef("%w", err)
@@ -180,7 +180,7 @@ func (s *store) checkedByRun(ctx context.Context, run, version string) (lockable
 		id := def.ID
 		out, ok := found[id]
 		if !ok {
-			return nil, usagef("no checksum step of run %s let through data of version %s of %s that the cache still holds", past.Info.ID, version, id)
+			return nil, usagef("no checksum step of run %s passed data of version %s of %s that are still in the cache", past.Info.ID, version, id)
 		}
 		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
 	}}, nil
@@ -209,7 +209,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force})
 	var against *verify.ReferenceError
 	if errors.As(err, &against) {
-		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them all the same", err))
+		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them anyway", err))
 	}
 	return lock, err
 }

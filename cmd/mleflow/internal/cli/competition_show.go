@@ -104,7 +104,7 @@ func sourceText(s competitions.Source, own bool) string {
 		return s.URL
 	}
 	if own {
-		return "beside the definition: " + s.Path
+		return "next to the definition: " + s.Path
 	}
 	return "shipped with this program: " + s.Path
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
-// describer lays the reference's descriptions beside prepared data, as the
+// describer lays the reference's descriptions next to prepared data, as the
 // reference does.
 type describer struct {
 	app *app

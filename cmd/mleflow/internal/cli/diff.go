@@ -66,7 +66,7 @@ func showDifference(t *terminal, d *results.Difference) error {
 		return nil
 	}
 	if d.Pipeline {
-		fmt.Fprintln(t.stdout, "The text of the pipeline, or of a file that it reads, is another.")
+		fmt.Fprintln(t.stdout, "The pipeline, or a file that it reads, has changed.")
 	}
 	for _, part := range []struct {
 		title string

@@ -59,7 +59,7 @@ func (a *app) exportATIF(run string, rec *cache.Record, r *transcript.Reader, ou
 	}
 	f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
-		return usagef("%s is there already; move it away, or write elsewhere", output)
+		return usagef("%s already exists; move it away, or write elsewhere", output)
 	}
 	if err != nil {
 		return fmt.Errorf("write trajectory: %w", err)

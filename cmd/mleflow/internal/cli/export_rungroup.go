@@ -136,7 +136,7 @@ func (l *library) attemptsToExport(ctx context.Context, o exportRunGroupOptions,
 		case s.Kind != conditions.AttemptKind:
 			continue
 		case s.Action == "":
-			leave(s.Address, "it has no result; no fault of the agent's counts as no submission")
+			leave(s.Address, "it has no result through no fault of the agent, and counts as no submission")
 			continue
 		}
 		id, err := digest.ParseActionID(s.Action)
@@ -145,7 +145,7 @@ func (l *library) attemptsToExport(ctx context.Context, o exportRunGroupOptions,
 		}
 		rec, err := c.Lookup(ctx, id)
 		if err != nil {
-			return nil, fmt.Errorf("export %s: its result cannot be had: %w", s.Address, err)
+			return nil, fmt.Errorf("export %s: its result is not available: %w", s.Address, err)
 		}
 		at := exported{Attempt: bundle.AttemptOf(s.Address, rec), conditions: s.Conditions, outputs: rec.Outputs}
 		switch {
@@ -182,7 +182,7 @@ func forAgent(name string) string {
 // writeRunGroup writes one run group, all of it or nothing.
 func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported) (err error) {
 	if _, err := os.Lstat(g.Path); err == nil {
-		return usagef("%s is there already; move it away, or write elsewhere", g.Path)
+		return usagef("%s already exists; move it away, or write elsewhere", g.Path)
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(g.Path), ".run-group-*")
 	if err != nil {

@@ -39,7 +39,7 @@ type fetcher struct {
 	ready func(id string, raw *dataset.Fetched, err error)
 }
 
-// add asks for a competition. An archive that lies where the reference puts it
+// add asks for a competition. An archive that is where the reference puts it
 // in the data folder is taken instead of a download. Raw data that people are
 // to have is as it was downloaded: the archives in it are files.
 func (f *fetcher) add(def *competitions.Definition, layout dataset.Layout, kept bool) {

@@ -61,7 +61,7 @@ which take no space.`,
 	}
 	cmd.Flags().StringVarP(&o.dir, "output", "o", "", "write to `DIR`")
 	cmd.Flags().BoolVar(&o.all, "all", false, "write all attempts and boards of the run")
-	cmd.Flags().BoolVar(&o.link, "link", false, "make read-only hard links into the cache in place of copies")
+	cmd.Flags().BoolVar(&o.link, "link", false, "make read-only hard links into the cache instead of copies")
 	return cmd
 }
 

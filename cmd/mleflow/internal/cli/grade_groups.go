@@ -59,7 +59,7 @@ func (o gradeOptions) runGroups() ([]groupToGrade, error) {
 		if old, err := rungroup.Report(to); err != nil {
 			return nil, err
 		} else if old != "" {
-			return nil, fmt.Errorf("%s is graded already: move %s away, or write elsewhere with --output-dir", dir, old)
+			return nil, fmt.Errorf("%s is already graded; move %s away, or write elsewhere with --output-dir", dir, old)
 		}
 		groups[i] = groupToGrade{group, to}
 	}

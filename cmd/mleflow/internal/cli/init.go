@@ -19,7 +19,7 @@ func newInit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which lies below its\nfolder, beside two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which must be below its\nfolder, next to two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.",
 		Example: `  mleflow init --agent ./agent.py
   mleflow init -c spaceship-titanic -c leaf-classification`,
 		Args: takes(0, 1),

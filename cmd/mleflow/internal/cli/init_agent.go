@@ -46,7 +46,7 @@ func agentPipeline(file, agent string) ([]byte, error) {
 }
 
 // besidePipeline returns the path of the agent relative to the pipeline's folder,
-// in which it must lie.
+// in which it must be.
 func besidePipeline(file, agent string) (string, error) {
 	info, err := os.Stat(agent)
 	if err != nil {

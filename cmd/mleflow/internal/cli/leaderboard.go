@@ -78,7 +78,7 @@ several agents need --agent, and two of them are compared by --against-agent.
 	}
 	flags := cmd.Flags()
 	o.set.register(cmd, "aggregate")
-	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` in place of REPORTs")
+	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` instead of REPORTs")
 	flags.StringVar(&o.runsDir, "runs-dir", "runs", "of --experiment-id: `DIR` with run_group_experiments.csv and the run groups")
 	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
 	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")

@@ -362,7 +362,7 @@ func marginText(margins map[grading.Threshold]grading.Margin, name grading.Thres
 	return fmt.Sprintf("%.5f, %d up", -float64(m.Score), -*m.Places)
 }
 
-// warnLeaderboard tells what was left out and what hangs on rounding.
+// warnLeaderboard warns about what was left out and what depends on rounding.
 func warnLeaderboard(t *terminal, r leaderboardResult) {
 	warn := func(title, format string, args ...any) {
 		fmt.Fprintf(t.stderr, "%s %s\n", t.errStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
@@ -374,7 +374,7 @@ func warnLeaderboard(t *terminal, r leaderboardResult) {
 			}
 		}
 		for _, f := range s.file.Failures {
-			warn("Not graded:", "line %d: %s: %s; it counts for nothing", f.Line, f.CompetitionID, f.Reason)
+			warn("Not graded:", "line %d: %s: %s; it is not counted", f.Line, f.CompetitionID, f.Reason)
 		}
 	}
 	for _, run := range r.runs() {

@@ -35,7 +35,7 @@ func newLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [FILE.hcl]",
 		Short: "Pin the inputs and outputs of a pipeline's steps",
-		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl lies beside the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache keeps what a lock file names.",
+		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl is next to the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache does not evict what a lock file names.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
@@ -51,7 +51,7 @@ func newLock(a *app) *cobra.Command {
 	return cmd
 }
 
-// lockPath returns where the lock of a pipeline lies.
+// lockPath returns the path of a pipeline's lock.
 func lockPath(pipeline string) string {
 	return strings.TrimSuffix(pipeline, ".hcl") + ".lock.hcl"
 }
@@ -113,7 +113,7 @@ func checkLock(t *terminal, path string, old, lock *lockfile.File) error {
 	}
 	list := lockfile.Compare(old, lock)
 	if len(list) == 0 {
-		return step.Mismatch(fmt.Errorf("%s pins other things than it would now; write it again with: mleflow lock", path))
+		return step.Mismatch(fmt.Errorf("%s is out of date; write it again with: mleflow lock", path))
 	}
 	var errs []error
 	for i, d := range list {

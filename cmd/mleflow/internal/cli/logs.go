@@ -49,7 +49,7 @@ func newLogs(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing until the step ends")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue printing until the step ends")
 	cmd.Flags().BoolVar(&asTranscript, "transcript", false, "print the conversations of an attempt with its models")
 	cmd.Flags().BoolVar(&full, "full", false, "with --transcript: print long texts whole")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "print attempt `N` (0: the last)")

@@ -43,7 +43,7 @@ func (s *store) sources() ([]source.Entry, error) {
 	if f.maxRate != "" {
 		rate, err := config.ParseSize(strings.TrimSuffix(f.maxRate, "/s"))
 		if err != nil || rate <= 0 {
-			return nil, usagef("flag --max-rate: %q is no size above 0; write one such as 20MB", f.maxRate)
+			return nil, usagef("flag --max-rate: %q is not a size above 0; write one such as 20MB", f.maxRate)
 		}
 		options = append(options, source.MaxRate(rate))
 	}

@@ -60,7 +60,7 @@ func showPlan(t *terminal, pl *plan.Plan, asked *view.State) error {
 	}
 	fmt.Fprintln(t.stdout)
 	if len(asked.Preflights) == 0 {
-		fmt.Fprintln(t.stdout, "Preflight: nothing is to be fetched.")
+		fmt.Fprintln(t.stdout, "Preflight: there is nothing to fetch.")
 		return nil
 	}
 	if err := view.Preflights(t.stdout, asked.Preflights, t.outStyle()); err != nil {

@@ -31,7 +31,7 @@ func newRoot(a *app) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.cacheDir, "cache-dir", "", "folder of the cache (env MLEFLOW_CACHE_DIR)")
 	flags.StringVar(&a.remoteCache, "remote-cache", "", "cache on object storage behind the local one, as a `URL`; none for none (env MLEFLOW_REMOTE_CACHE)")
-	flags.StringArrayVar(&a.competitionDirs, "competitions", nil, "know the competitions of `DIR`, too: one, or a folder of several; may be repeated (env MLEFLOW_COMPETITIONS, a list)")
+	flags.StringArrayVar(&a.competitionDirs, "competitions", nil, "add the competitions of `DIR`: one, or a folder of several; may be repeated (env MLEFLOW_COMPETITIONS, a list)")
 	flags.BoolVar(&a.json, "json", false, "write the result as JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "write no colours (env NO_COLOR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show more detail")

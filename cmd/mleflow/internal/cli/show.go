@@ -19,11 +19,11 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
-		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\nOf a run that goes on, in whatever process, it shows what its steps are doing.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
+		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\nOf a run in progress, in any process, it shows what its steps are doing.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if markdown && (a.json || !disclosure) {
-				return usagef("--markdown is a form of --disclosure, and not one of JSON")
+				return usagef("--markdown goes with --disclosure and cannot be combined with --json")
 			}
 			past, err := a.findRun(args)
 			if err != nil {

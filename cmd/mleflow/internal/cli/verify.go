@@ -30,7 +30,7 @@ func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [RUN|BUNDLE]",
 		Short: "Repeat a finished run and compare, or check a bundle",
-		Long:  "Repeat every deterministic step of a run, each from the inputs that the run had,\nand compare its key and its outputs with what was recorded. What an agent gave\ncannot be made again; it is read and compared with its digest. Downloads are\nmade again with --refetch only. The pipeline is the text the run was started\nwith; give sensitive variables again with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, a file that mleflow bundle wrote, every byte is checked, and everything\nthat its files say of each other. What scores rest on is computed by this program's\nown definitions, and leaderboards are made again. --regrade grades again, with your\nown answers: prepared in your cache, or in --data-dir. Three lists tell what was\nrecomputed here, what matches by digest, and what is only claimed, and by whom. The\nexit status is 3 if anything is not what it should be, and 5 if all is intact but\nscores are only claimed. No network is used.",
+		Long:  "Repeat every deterministic step of a run, each from the inputs that the run had,\nand compare its key and its outputs with what was recorded. An agent's results\ncannot be reproduced; they are read and compared with their digests. Downloads are\nmade again with --refetch only. The pipeline is the text the run was started\nwith; give sensitive variables again with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, a file that mleflow bundle wrote, every byte is checked, and everything\nthat its files say about each other. The basis of the scores is computed by this\nprogram's own definitions, and leaderboards are built again. --regrade grades again, with your\nown answers: prepared in your cache, or in --data-dir. Three lists say what was\nrecomputed here, what matches by digest, and what is only claimed, and by whom. The\nexit status is 3 if anything is wrong, and 5 if all is intact but scores are only\nclaimed. No network is used.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && isBundle(args[0]) {
@@ -97,7 +97,7 @@ func pastProgram(t *terminal, b *backend, in inputFlags, past *ledger.Past) (*en
 	name := filepath.Base(past.Info.Pipeline)
 	text, found := sources[name]
 	if !found {
-		return nil, fmt.Errorf("run %s has no text of its pipeline %s", past.Info.ID, name)
+		return nil, fmt.Errorf("run %s has no copy of its pipeline %s", past.Info.ID, name)
 	}
 	given, err := recorded(past.Info.ID, past.Info.Variables)
 	if err != nil {

@@ -53,7 +53,7 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 	case o.refetch || o.gradingOnly:
 		return usagef("--refetch and --grading-only are for runs; of a bundle, --regrade scores the submissions again")
 	case o.bundle.dataDir != "" && !o.bundle.regrade:
-		return usagef("--data-dir says where the answers are that --regrade needs; give that, too")
+		return usagef("--data-dir names the answers for --regrade; add --regrade")
 	}
 	if done, err := rerunConfined(ctx, a.terminal, o.bundle.regrade); done || err != nil {
 		return err

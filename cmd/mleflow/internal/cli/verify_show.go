@@ -73,11 +73,11 @@ func (v verdict) err() error {
 	claimed := v.count(audit.Claimed)
 	switch {
 	case len(bad) > 0:
-		return step.Mismatch(fmt.Errorf("its scores are not what they should be:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
+		return step.Mismatch(fmt.Errorf("its scores are wrong:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
 	case claimed > 0 && !v.regrade:
 		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", errClaimed, are(claimed, "score"))
 	case claimed > 0:
-		return fmt.Errorf("%w: %s only claimed, for want of your own answers", errClaimed, are(claimed, "score"))
+		return fmt.Errorf("%w: %s only claimed, because you have no answers of your own", errClaimed, are(claimed, "score"))
 	}
 	return nil
 }
@@ -98,12 +98,12 @@ func (v verdict) recomputed() []string {
 	if n := len(v.report.Boards); n > 0 {
 		text := fmt.Sprintf("%d of %s, from the reports in the bundle", v.boards(audit.Claimed)+v.boards(audit.Recomputed), view.Plural(n, "leaderboard"))
 		if m := v.boards(audit.Recomputed); m > 0 {
-			text = fmt.Sprintf("%d of %s, from reports that were made here", m, view.Plural(n, "leaderboard"))
+			text = fmt.Sprintf("%d of %s, from reports made here", m, view.Plural(n, "leaderboard"))
 		}
 		list = append(list, text)
 	}
 	if n := v.count(audit.Recomputed); n > 0 {
-		list = append(list, fmt.Sprintf("%d of %s, graded again with answers from here", n, view.Plural(len(v.report.Rows), "score")))
+		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
 		for _, r := range v.report.Rows {
 			if text := "answers of " + r.Competition + " " + r.Version + ": " + r.Answers; r.Standing == audit.Recomputed && !slices.Contains(list, text) {
 				list = append(list, text)
@@ -115,14 +115,14 @@ func (v verdict) recomputed() []string {
 
 // matched are the statements that a digest ties to something known.
 func (v verdict) matched() []string {
-	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: with the records"}
+	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: against the records"}
 	pinned := slices.Clone(v.report.Pinned)
 	slices.Sort(pinned)
 	if pinned = slices.Compact(pinned); len(pinned) > 0 {
-		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": with the manifests that this mleflow pins")
+		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": against the manifests that this version of mleflow pins")
 	}
 	if v.Trusted != "" {
-		list = append(list, "the signature: with the key that you gave")
+		list = append(list, "the signature: against your key")
 	}
 	return list
 }
@@ -138,11 +138,11 @@ func (v verdict) claimed() []string {
 			}
 		}
 	}
-	list = append(list, "that agents ran as told: command, model, time, network, and that nobody helped them", "isolation of attempts: "+v.Isolation)
+	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
 	}
-	return append(list, "machine, times, logs, plan, and how often it was tried before")
+	return append(list, "machine, times, logs, plan, and the number of earlier attempts")
 }
 
 // claimedBy says who answers for what is only claimed.
@@ -181,7 +181,7 @@ func showExamined(t *terminal, path string, v verdict) error {
 	if flags := v.flags(); len(flags) > 0 {
 		list("Look at these", flags)
 	}
-	fmt.Fprintf(t.stdout, "\n%s left out, listed in omitted.json: data, answers and what tells of them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
+	fmt.Fprintf(t.stdout, "\n%s left out, listed in omitted.json: data, answers and whatever would disclose them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
 	return err
 }
 

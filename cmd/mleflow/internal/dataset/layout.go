@@ -14,10 +14,10 @@ type Layout struct{ Dir string }
 // Competition is a competition's folder.
 func (l Layout) Competition(id string) string { return filepath.Join(l.Dir, id) }
 
-// Raw is where a competition's unpacked download lies.
+// Raw is the path of a competition's unpacked download.
 func (l Layout) Raw(id string) string { return filepath.Join(l.Dir, id, "raw") }
 
-// Prepared is where a competition's public and private folders lie.
+// Prepared is the path of a competition's public and private folders.
 func (l Layout) Prepared(id string) string { return filepath.Join(l.Dir, id, "prepared") }
 
 // filled reports whether a folder has something in it.
@@ -27,7 +27,7 @@ func filled(dir string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look into %s: %w", dir, err)
+		return false, fmt.Errorf("read %s: %w", dir, err)
 	}
 	return len(entries) > 0, nil
 }

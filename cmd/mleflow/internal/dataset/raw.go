@@ -68,7 +68,7 @@ func (j Job) checkFetched(ctx context.Context) error {
 		return fmt.Errorf("read raw data: %w", err)
 	}
 	if len(names) == 1 && names[0].Name() == "prepared" && names[0].IsDir() {
-		return errors.New("there is prepared data and no raw data; name its data directory with --data-dir to use it as it is")
+		return errors.New("there are prepared data but no raw data; to use the prepared data, name their data directory with --data-dir")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		out.Why = "not asked for"
 		return nil
 	case len(j.Params) > 0:
-		out.Why = "the pins hold for the default parameters only"
+		out.Why = "the pins apply only to the default parameters"
 		return nil
 	}
 	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def)})

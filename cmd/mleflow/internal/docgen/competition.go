@@ -30,7 +30,7 @@ func Metrics(metrics *metric.Registry) []byte {
 		p.table([]string{"Parameter", "Type", "Default", "Meaning"}, rows)
 	}
 	p.heading(2, "Requirements")
-	p.text("Attributes of `require` blocks. They are checked in the order in which they are written; the first that does not hold is the reason why a submission is invalid.")
+	p.text("Attributes of `require` blocks. They are checked in the order in which they are written; the first one that is not met is the reason why a submission is invalid.")
 	var rows [][]string
 	for _, r := range grading.Rules() {
 		rows = append(rows, []string{code(r.Name), r.Value, r.Doc})

@@ -14,7 +14,7 @@ import (
 // that are not part of the engine's own.
 func Language(added map[string]function.Function) []byte {
 	p := newPage("The pipeline language")
-	p.text("A pipeline is one HCL file. References between blocks make the graph; nothing else does but `depends_on`. Names that are not known, arguments that are not expected and values of a wrong type are errors with their place in the file.")
+	p.text("A pipeline is one HCL file. References between blocks make the graph; nothing else does but `depends_on`. Unknown names, unexpected arguments and values of a wrong type are errors with their position in the file.")
 	p.heading(2, "Blocks")
 	for _, b := range config.Blocks {
 		head := b.Type
@@ -71,7 +71,7 @@ agent "mine" {
 // publishing documents the block publish of steps and outputs.
 func (p *page) publishing() {
 	p.heading(2, "Publishing")
-	p.text("A `publish` block in a step or an output lays results out as files after the run, as `mleflow get` does:")
+	p.text("A `publish` block in a step or an output writes results to files after the run, as `mleflow get` does:")
 	p.text("```hcl\n" + `step "agent-run" "solve" {
   for_each = local.runs
   # …
@@ -87,7 +87,7 @@ output "board" {
 	}
 	p.table([]string{"Argument", "Required", "Meaning"}, rows)
 	p.text("An output block publishes its value: content as it is, a string as a file with that text, any other value as JSON. A step publishes all of its outputs, each under its name, or the one that `output` names. Everything must be known before a step runs, so paths are made of variables, locals and `each`.")
-	p.text("`mleflow plan` says for each path whether it is written, replaced or unchanged. Nothing is written where the content is there already. A path is replaced only if it holds exactly what was published there last: what mleflow did not write, or what somebody changed since, is left alone and the run fails, before anything runs if the result is cached. Move or remove it, and apply again. An `apply` that failed publishes what ended well; one that was interrupted or killed leaves it to the next.")
+	p.text("`mleflow plan` says for each path whether it is written, replaced or unchanged. Nothing is written where the content is there already. A path is replaced only if it holds exactly what was published there last: anything that mleflow did not write, or that was changed since, is left alone and the run fails, before anything runs if the result is cached. Move or remove it, and apply again. An `apply` that fails publishes the results of the steps that succeeded; if it is interrupted or killed, the next one publishes them.")
 	p.text("Paths may not overlap, and a folder that `dir(…)` reads cannot be published into, since each run would change the input of the next one: leave it out with `exclude`. Addresses of object storage are not supported.")
 }
 

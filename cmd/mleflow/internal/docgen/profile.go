@@ -13,13 +13,13 @@ import (
 // libraries grading follows, and where newer ones answer otherwise.
 func Profile(p grading.Profile) []byte {
 	page := newPage("The reference profile")
-	page.textf("MLE-bench names the oldest versions of its libraries and no newest, and its scores depend on them. mleflow follows one set of "+
+	page.textf("MLE-bench declares minimum versions of its libraries but no maximum, and its scores depend on them. mleflow follows one set of "+
 		"versions. Grading reports name it in the field `reference_profile`: `%s`.", grading.ReferenceProfile)
 	page.text("The answers in the columns were computed by MLE-bench's own graders with these versions:")
 	columns := []string{grading.ProfileReference, grading.ProfilePandas2, grading.ProfilePandas3}
 	page.table(append([]string{"library"}, columns...), versionRows(p, columns))
 	page.text("scipy 1.14.1 and 1.17.1 gave the same answers to 12,300 drawn submissions, so the profile's `scipy-1.14` stands for both. " +
-		"Parquet files are read as pyarrow reads them: fastparquet makes floats of integer columns whose row groups do not count missing cells.")
+		"Parquet files are read as pyarrow reads them: fastparquet turns integer columns into floats if their row groups do not count missing cells.")
 	page.heading(2, "Where the versions differ")
 	page.text("Each row is a submission with hostile content and its score, rounded; `none` means that it has no score. The column mleflow is " +
 		"filled where we do not follow the profile. A test grades every one of these submissions.")

@@ -51,9 +51,9 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 		p.table([]string{"Competition", "Category", "Size", "Metric", "Split and draws", "Verbs", "Outputs", "Versions"}, rows[s.of])
 	}
 	p.usage("Verbs by use", "Verb", u.verbs)
-	p.textf("Used by no definition, and there for yours: %s.", names(unusedVerbs(u.verbs)))
+	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedVerbs(u.verbs)))
 	p.usage("Metrics by use", "Metric", u.metrics)
-	p.textf("Used by no definition, and there for yours: %s.", names(unusedMetrics(u.metrics, metrics)))
+	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedMetrics(u.metrics, metrics)))
 	return p.bytes(), nil
 }
 

@@ -76,7 +76,7 @@ func (p *page) attributes(title string, attrs []step.Attr) {
 	p.table([]string{title, "Type", "Required", "Default", "Meaning"}, rows)
 }
 
-// typeText names a type as the language writes it; content is its own word.
+// typeText names a type as the language writes it; content has its own name.
 func typeText(t cty.Type) string {
 	switch {
 	case t == step.ArtifactType:

@@ -199,7 +199,7 @@ func TestBundleRefusesSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.bundle")
 	p.env = []string{"SERVICE_TOKEN=plain-token-1234567890"}
 	_, stderr, code := p.run("bundle", "-o", path)
-	if _, err := os.Stat(path); code != 1 || err == nil || !strings.Contains(stderr, ": it holds the value of a secret") {
+	if _, err := os.Stat(path); code != 1 || err == nil || !strings.Contains(stderr, ": it contains the value of a secret") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	p.env = []string{"SERVICE_TOKEN=another-token-1234567890"}
@@ -271,7 +271,7 @@ func TestNoDataInBundle(t *testing.T) {
 		t.Fatalf("bundle: exit %d\n%s%s", code, stdout, stderr)
 	}
 	for _, want := range []string{
-		"outputs/step.agent-run.solve/code/train.csv: it is a file of the competition's data", "outputs/step.agent-run.solve/logs/data.log: it is a file",
+		"outputs/step.agent-run.solve/code/train.csv: it is one of the competition's data files", "outputs/step.agent-run.solve/logs/data.log: it is a file",
 		"outputs/step.agent-run.solve/submission/train.csv: it is a file",
 		"step.exec.spy tree: it is private", "logs/step.exec.spy.1.log: the log of a step that reads private data", "step.prepare.data public: it is data",
 	} {

@@ -167,8 +167,8 @@ func mount(t *testing.T, args ...string) {
 	}
 }
 
-// TestFullDisk applies on a file system with too little room: the step fails
-// with the cause, nothing half-written is believed, and with room made the
+// TestFullDisk applies on a file system with too little space: the step fails
+// with the cause, nothing half-written is believed, and once there is space the
 // next apply ends with the right outputs. It needs the right to mount.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {

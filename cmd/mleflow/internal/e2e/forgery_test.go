@@ -86,7 +86,7 @@ func (f *forger) checked(plain, regraded int, says ...string) {
 				f.t.Errorf("%v does not say %q:\n%s%s", args[2:], want, stdout, stderr)
 			}
 		}
-		if *code != 0 && strings.Contains(stdout, "graded again with answers") {
+		if *code != 0 && strings.Contains(stdout, "graded again with the answers") {
 			f.t.Errorf("%v says that scores were graded again:\n%s", args[2:], stdout)
 		}
 	}
@@ -111,7 +111,7 @@ func TestHonestBundle(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(f.stranger.cache, "runs")); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade"); code != 5 || !strings.Contains(stdout, "from elsewhere") {
+	if stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade"); code != 5 || !strings.Contains(stdout, "were made elsewhere") {
 		t.Errorf("a cache that others filled: exit %d\n%s%s", code, stdout, stderr)
 	}
 	// Data that are not the pinned ones are no answers.
@@ -126,7 +126,7 @@ func TestHonestBundle(t *testing.T) {
 	if err := os.WriteFile(path, append(text, "x"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := f.stranger.run("verify", f.bundle, "--regrade", "--data-dir", f.data); code != 3 || !strings.Contains(stderr, "not what its definition pins") {
+	if _, stderr, code := f.stranger.run("verify", f.bundle, "--regrade", "--data-dir", f.data); code != 3 || !strings.Contains(stderr, "do not match the pins of its definition") {
 		t.Errorf("other data: exit %d\n%s", code, stderr)
 	}
 }
@@ -258,8 +258,8 @@ func TestPatchedGrader(t *testing.T) {
 		t.Fatalf("%d steps ran, want the board alone: %v", ran, outputs)
 	}
 	f.publish()
-	f.checked(5, 3, "graded again it is another report")
-	// So does whoever applies the pipeline with the bundle's lock.
+	f.checked(5, 3, "grading it again gives a different report")
+	// So does anyone who applies the pipeline with the bundle's lock.
 	f.lockOut()
 	f.stranger.file = f.file
 	stdout, stderr, code := f.stranger.run("apply", f.file, "--locked")
@@ -291,7 +291,7 @@ func TestPatchedPreparation(t *testing.T) {
 	})
 	f.finish()
 	f.publish()
-	f.checked(3, 3, "its data are not those that the definition of demo-digits v1 pins")
+	f.checked(3, 3, "its data do not match the pins of demo-digits v1 pins")
 }
 
 // lockOut puts the lock of the bundle next to the pipeline.
@@ -330,7 +330,7 @@ func TestFlags(t *testing.T) {
 	private := filepath.Join(f.data, "demo-digits", "prepared", "private", "test.csv")
 	for name, tt := range map[string]struct{ command, want string }{
 		"the answers":  {"cp " + private + " $SUBMISSION_DIR/submission.csv", "the submission is the answers, byte for byte"},
-		"their values": {"{ cat " + private + "; echo; } > $SUBMISSION_DIR/submission.csv", "the score is perfect, which no team of the human leaderboard reached"},
+		"their values": {"{ cat " + private + "; echo; } > $SUBMISSION_DIR/submission.csv", "the score is perfect, which no team on the human leaderboard reached"},
 		"the sample":   {"cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv", ""},
 	} {
 		text := strings.Replace(honest, `["mleflow", "agent", "dummy"]`, fmt.Sprintf(`["sh", "-c", %q]`, tt.command), 1)

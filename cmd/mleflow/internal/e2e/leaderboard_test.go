@@ -58,7 +58,7 @@ func TestLockLeaderboard(t *testing.T) {
 	better := append([]string{"0.999", "0.998"}, scores...)
 	better = better[:len(better)-1]
 	changed := kaggle(better, over)
-	expect(lock(changed, 3), "scores added: 2, removed: 1", "the first is 1", "gold", "--accept takes that")
+	expect(lock(changed, 3), "scores added: 2, removed: 1", "the first is 1", "gold", "--accept takes Kaggle's")
 	if read(t, file) != pinned {
 		t.Fatal("the leaderboard was written without --accept")
 	}

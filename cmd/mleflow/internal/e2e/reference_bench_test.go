@@ -186,7 +186,7 @@ func BenchmarkReferenceGrade(b *testing.B) {
 	}
 }
 
-// answersPath returns where a competition's answers lie, in a folder that is
+// answersPath returns the path of a competition's answers, in a folder that is
 // there.
 func answersPath(b *testing.B, data, id string) string {
 	b.Helper()

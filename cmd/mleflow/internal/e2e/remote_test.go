@@ -58,7 +58,7 @@ func TestRemoteCache(t *testing.T) {
 	damageAll(t, s, "team/objects/*/*")
 	d := newDemo(t)
 	stdout, stderr, code = d.run("apply", d.file, "-force", "step.aggregate.board")
-	if code != 0 || strings.Contains(stdout, "failed") || !strings.Contains(stderr, "not what its name says") {
+	if code != 0 || strings.Contains(stdout, "failed") || !strings.Contains(stderr, "does not match its name") {
 		t.Fatalf("machine D, with damaged objects: exit %d\n%s%s", code, stdout, stderr)
 	}
 	if got, _ := d.finish(); cmp.Diff(want, got) != "" {

@@ -19,7 +19,7 @@ import (
 // multi-modal-gesture-recognition has stand-ins for the archives that v2 opens.
 func TestVersions(t *testing.T) {
 	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "versions.hcl"}
-	ids := slices.DeleteFunc(mended(t), func(id string) bool { return id == "multi-modal-gesture-recognition" })
+	ids := slices.DeleteFunc(fixed(t), func(id string) bool { return id == "multi-modal-gesture-recognition" })
 	only, err := json.Marshal(ids)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func lastColumns(board string) string {
 
 // fixed returns the competitions that have a version v2, and sees that the
 // pipeline names them all.
-func mended(t *testing.T) (ids []string) {
+func fixed(t *testing.T) (ids []string) {
 	t.Helper()
 	catalog, err := competitions.Shipped()
 	if err != nil {

@@ -37,7 +37,7 @@ func (m Machine) auto() Check {
 		c.Detail = "sandbox; agents are isolated in namespaces of this user"
 	default:
 		c.Status, c.Detail = Warn, "process: agents are NOT isolated and can read whatever you can, the answers included"
-		c.Fix = "mend what is said above of containerd or sandbox; results are marked untrusted until then, and required_isolation refuses them"
+		c.Fix = "fix containerd or sandbox as described above; results are marked untrusted until then, and required_isolation refuses them"
 	}
 	return c
 }
@@ -78,7 +78,7 @@ func (m Machine) containerd(ctx context.Context) Check {
 	c = Check{Name: c.Name, Status: OK, Detail: fmt.Sprintf("version %s at %s", daemon.Version, address)}
 	if closed := closedState(address); closed != "" {
 		c.Status = Warn
-		c.Detail += fmt.Sprintf(", but its state lies in %s, which is closed to other users, so no container can start", closed)
+		c.Detail += fmt.Sprintf(", but its state is in %s, which is closed to other users, so no container can start", closed)
 		c.Fix = "containers run as users of their own, who must be able to enter that folder: chmod o+x " + closed
 		return c
 	}
@@ -118,9 +118,9 @@ var packages = map[string]string{"mkfs.ext4": "e2fsprogs"}
 // version.
 func (m Machine) tool(ctx context.Context, name, program string, args ...string) Check {
 	if _, err := exec.LookPath(program); err != nil {
-		return Check{Name: name, Status: Absent, Detail: "not on the path", Fix: "needed for agents in containers: apt-get install " + cmp.Or(packages[program], program)}
+		return Check{Name: name, Status: Absent, Detail: "not in PATH", Fix: "needed for agents in containers: apt-get install " + cmp.Or(packages[program], program)}
 	}
-	c := Check{Name: name, Status: OK, Detail: "on the path"}
+	c := Check{Name: name, Status: OK, Detail: "in PATH"}
 	if len(args) > 0 {
 		c.Detail = cmp.Or(firstLine(ctx, program, args...), c.Detail)
 	}

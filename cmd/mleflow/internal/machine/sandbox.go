@@ -72,7 +72,7 @@ func (m Machine) obstacles() (list []obstacle) {
 	return append(list, m.nested()...)
 }
 
-// keepSysctl is how to set a kernel setting now and for good.
+// keepSysctl is how to set a kernel setting now and permanently.
 func keepSysctl(name, value string) string {
 	return fmt.Sprintf("as root: sysctl -w %s=%s, and put %s=%s into /etc/sysctl.d/90-mleflow.conf", name, value, name, value)
 }

@@ -139,18 +139,18 @@ func drawBar(b *strings.Builder, s Step, lane int, offset, total time.Duration, 
 
 // barText is the most of an address that fits on a bar: all of it, its key, or
 // the end of its key.
-func barText(s Step, room int) string {
+func barText(s Step, width int) string {
 	text := strings.TrimPrefix(s.Address, "step.")
-	if len([]rune(text)) <= room {
+	if len([]rune(text)) <= width {
 		return text
 	}
 	_, key, keyed := strings.Cut(text, "[")
-	if !keyed || room < 5 {
+	if !keyed || width < 5 {
 		return ""
 	}
 	runes := []rune(strings.Trim(key, `"]`))
-	if len(runes) > room {
-		runes = append([]rune("…"), runes[len(runes)-room+1:]...)
+	if len(runes) > width {
+		runes = append([]rune("…"), runes[len(runes)-width+1:]...)
 	}
 	return string(runes)
 }

@@ -48,7 +48,7 @@ func (s *Source) Record(ctx context.Context, address string) (*cache.Record, err
 	case st == nil:
 		return nil, fmt.Errorf("%w: run %s has no step %s; mleflow show %s -v lists its steps", ErrNone, s.Run.ID, address, s.Run.ID)
 	case st.Action == "":
-		return nil, fmt.Errorf("%w: %s gave nothing in run %s", ErrNone, address, s.Run.ID)
+		return nil, fmt.Errorf("%w: %s has no outputs in run %s", ErrNone, address, s.Run.ID)
 	}
 	id, err := digest.ParseActionID(st.Action)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Source) Record(ctx context.Context, address string) (*cache.Record, err
 	}
 	rec, err := s.Index.Lookup(ctx, id)
 	if errors.Is(err, cache.ErrNotFound) {
-		return nil, fmt.Errorf("%w: what %s gave is no longer in the cache; apply makes it again", ErrNone, address)
+		return nil, fmt.Errorf("%w: the outputs of %s are no longer in the cache; apply makes them again", ErrNone, address)
 	}
 	return rec, err
 }
@@ -110,7 +110,7 @@ func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Opt
 
 func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Options) error {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already; choose another folder with -o, or remove it", path)
+		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
 	}
 	_, err := tree.Materialise(ctx, s.Store, ref, path, opts.tree())
 	return err
@@ -119,7 +119,7 @@ func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Opt
 func writeNew(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already; choose another folder with -o, or remove it", path)
+		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
 	}
 	if err != nil {
 		return err

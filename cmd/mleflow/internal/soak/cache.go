@@ -13,7 +13,7 @@ import (
 )
 
 // disk is a cache whose objects are only sizes, on a disk of a given size and
-// with a quota. What earlier runs left is evicted when room is needed, least
+// with a quota. What earlier runs left is evicted when space is needed, least
 // recently used first; what this run made or found is not.
 type disk struct {
 	*memory.Cache

@@ -47,7 +47,7 @@ func TestFigures(t *testing.T) {
 
 // TestSoak runs the sets on disks and quotas of several sizes: what the
 // forecast says fits is done, what it says does not is said before anything
-// runs and fails for lack of room; the disk never holds more than it has.
+// runs and fails for lack of space; the disk never holds more than it has.
 func TestSoak(t *testing.T) {
 	sets := map[string][]string{"low": {"low"}, "high": {"high"}, "all": {"low", "medium", "high", "dev"}}
 	limits := []struct{ disk, quota int64 }{

@@ -156,7 +156,7 @@ func TestScreen(t *testing.T) {
 		width, height int
 		at            int64
 	}{
-		{"waiting for room", 8, 100, 24, 100},
+		{"waiting for space", 8, 100, 24, 100},
 		{"downloading", 10, 100, 24, 1550},
 		{"waiting for the next attempt", 11, 100, 24, 1700},
 		{"two agents", 19, 100, 24, 30_000},

@@ -20,7 +20,7 @@ func Explanation(w io.Writer, x *engine.Explanation, style Style) {
 		fmt.Fprintf(w, "Last time it took %s.\n", Millis(x.Plan.ExpectedMillis))
 	}
 	if x.Plan.ActionID == "" {
-		fmt.Fprintf(w, "\nIts key is not known before what it waits for has run.\n")
+		fmt.Fprintf(w, "\nIts key is unknown until the steps it depends on have run.\n")
 		writeKey(w, "Key of the last run:", x.Last)
 		return
 	}

@@ -25,7 +25,7 @@ func forecast(w io.Writer, f *plan.Forecast, style Style) {
 	}
 	fmt.Fprintf(w, "%s.\n", roomText(f))
 	if f.Unknown > 0 {
-		fmt.Fprintf(w, "      %s\n", style.Dim(Plural(f.Unknown, "step")+" cannot tell yet what they need and are not counted."))
+		fmt.Fprintf(w, "      %s\n", style.Dim(Plural(f.Unknown, "step")+" cannot estimate their needs yet and are not counted."))
 	}
 	switch f.Verdict {
 	case plan.TooLarge:
@@ -42,7 +42,7 @@ func roomText(f *plan.Forecast) string {
 		text = "; the disk has " + Bytes(f.Space.FreeBytes) + " free"
 	}
 	if f.Space.QuotaBytes > 0 {
-		text += "; the cache holds " + Bytes(f.Space.UsedBytes) + " of its quota of " + Bytes(f.Space.QuotaBytes)
+		text += "; the cache uses " + Bytes(f.Space.UsedBytes) + " of its quota of " + Bytes(f.Space.QuotaBytes)
 	}
 	return text
 }

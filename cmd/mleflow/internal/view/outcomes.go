@@ -20,7 +20,7 @@ const problemsShown = 5
 const (
 	finished  = "finished"
 	scored    = "scored"
-	nonFinite = "scored, not a finite number"
+	nonFinite = "scored, not finite"
 )
 
 // outcomeOrder is the order that outcomes are counted in; others follow by name.

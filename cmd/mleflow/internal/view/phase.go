@@ -52,8 +52,8 @@ func rateNote(r *running, now time.Time) string {
 	return " " + text
 }
 
-// roomWaitText is what an attempt waits for, and how many steps hold it.
-func roomWaitText(e event.StepWaiting) string {
+// spaceWaitText is what an attempt waits for, and how many steps hold it.
+func spaceWaitText(e event.StepWaiting) string {
 	if e.Holders > 0 {
 		return OneLine(e.Message) + " (" + fmt.Sprintf("held by %d)", e.Holders)
 	}

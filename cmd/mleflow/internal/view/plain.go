@@ -64,7 +64,7 @@ func (p *Plain) line(e event.Event) string {
 	case event.StepProgress:
 		return p.progressLine(e)
 	case event.StepWaiting:
-		return p.style.Warn("wait") + " " + e.Address + ": for " + roomWaitText(e)
+		return p.style.Warn("wait") + " " + e.Address + ": for " + spaceWaitText(e)
 	case event.StepPhase:
 		return p.phaseLine(e)
 	case event.Waiting:

@@ -67,7 +67,7 @@ func preflightText(e event.PreflightFinished) string {
 		parts = append(parts, fmt.Sprintf("%d cannot", e.Failed))
 	}
 	if e.Unknown > 0 {
-		parts = append(parts, fmt.Sprintf("%d could not be asked", e.Unknown))
+		parts = append(parts, fmt.Sprintf("%d did not answer", e.Unknown))
 	}
 	text := strings.Join(parts, ", ")
 	if e.Bytes > 0 {

@@ -122,8 +122,8 @@ func middle(address string, width int) string {
 }
 
 func attemptProgress(r *running, style Style, now time.Time) string {
-	if r.Room != nil {
-		return style.Warn("  waits for " + roomWaitText(*r.Room))
+	if r.Space != nil {
+		return style.Warn("  waits for " + spaceWaitText(*r.Space))
 	}
 	if r.Phase.Name != "" {
 		return "  " + phaseText(r.Phase, now) + style.Dim(rateNote(r, now))

@@ -54,8 +54,8 @@ type running struct {
 	Phase step.Phase
 	// Rate is how fast Progress grows.
 	Rate rate
-	// Room is what the attempt waits for, if it waits for disk space.
-	Room *event.StepWaiting
+	// Space is what the attempt waits for, if it waits for disk space.
+	Space *event.StepWaiting
 	// Line is the last line that it printed.
 	Line string
 	// Waiting says that the last attempt failed and the next one is awaited.
@@ -88,7 +88,7 @@ func (s *State) Apply(e event.Event) {
 		s.running[e.Address] = &running{StepStarted: e}
 	case event.StepProgress:
 		if r := s.running[e.Address]; r != nil {
-			r.Progress, r.Room = e, nil
+			r.Progress, r.Space = e, nil
 			r.Rate.add(e)
 		}
 	case event.StepPhase:
@@ -103,7 +103,7 @@ func (s *State) Apply(e event.Event) {
 		s.log(e)
 	case event.StepWaiting:
 		if r := s.running[e.Address]; r != nil {
-			r.Room = &e
+			r.Space = &e
 		}
 	case event.Preflight:
 		s.Preflights = append(s.Preflights, e)
@@ -139,7 +139,7 @@ func (s *State) log(e event.StepLog) {
 
 // phase takes in what part of its work an attempt is in.
 func (r *running) phase(e event.StepPhase) {
-	r.Phase, r.Room = e.Phase, nil
+	r.Phase, r.Space = e.Phase, nil
 	if e.TotalBytes > 0 {
 		r.Rate.add(event.StepProgress{At: e.At, What: string(e.Name), Done: e.Bytes, Total: e.TotalBytes, Unit: "bytes"})
 	}

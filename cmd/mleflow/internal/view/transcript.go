@@ -109,7 +109,7 @@ func (v *Transcript) figures(t *transcript.Turn) string {
 	for _, flag := range []struct {
 		is   bool
 		text string
-	}{{t.Gone, "client left"}, {t.Replayed && !t.Normalised, "replayed"}, {t.Normalised, "replayed, normalised"}, {t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept whole"}} {
+	}{{t.Gone, "client left"}, {t.Replayed && !t.Normalised, "replayed"}, {t.Normalised, "replayed, normalised"}, {t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept completely"}} {
 		if flag.is {
 			parts = append(parts, flag.text)
 		}

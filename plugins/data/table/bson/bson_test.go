@@ -144,7 +144,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// nested returns a document in which others lie, so many deep.
+// nested returns a document with this many levels of nested ones.
 func nested(depth int, kind bson.Type) []byte {
 	head := make([]byte, 0, 7*depth)
 	size := 5 + 8*depth

@@ -75,7 +75,7 @@ func (e *Executor) connect(ctx context.Context) (context.Context, *client.Client
 		return ctx, nil, fmt.Errorf("use containerd: it needs root, and this is user %d; run mleflow with sudo, or choose the runtime \"process\"", os.Geteuid())
 	}
 	if err := listening(ctx, e.opts.Socket); err != nil {
-		return ctx, nil, fmt.Errorf("connect to containerd: %w%s", err, mend(err))
+		return ctx, nil, fmt.Errorf("connect to containerd: %w%s", err, remedy(err))
 	}
 	c, err := client.New(e.opts.Socket, client.WithTimeout(dialTimeout), client.WithDefaultNamespace(e.opts.Namespace))
 	if err != nil {
@@ -89,8 +89,8 @@ func (e *Executor) connect(ctx context.Context) (context.Context, *client.Client
 	return ctx, c, nil
 }
 
-// mend says how a connection can be fixed.
-func mend(err error) string {
+// remedy says how to make a connection possible.
+func remedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "; install it (apt-get install containerd runc) and start its service, or name its socket in CONTAINERD_ADDRESS"

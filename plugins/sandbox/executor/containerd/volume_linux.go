@@ -119,7 +119,7 @@ func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
 	if err := m.Mount(v.record.Dir); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
-	// It is root's, and in the way of whoever looks at the folder.
+	// It belongs to root, and is in the way of anyone who lists the folder.
 	return os.Remove(filepath.Join(v.record.Dir, "lost+found"))
 }
 

@@ -41,7 +41,7 @@ func awaitExit(ctx context.Context, p waiter) (<-chan client.ExitStatus, error) 
 			}
 		}
 		out <- status
-		close(out) // whoever asks again learns that it is over
+		close(out) // anyone who asks again learns that it is over
 	}()
 	return out, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Copy copies what the image whose files are at root holds at the mount's place
-// into the mount's folder, where it belongs to the user; -1 is whoever copies.
+// into the mount's folder, where it belongs to the user; -1 is the user who copies.
 // What the folder holds is kept. Neither side is trusted: no link leads out of
 // either.
 func Copy(ctx context.Context, root string, m executor.Mount, uid, gid int) error {

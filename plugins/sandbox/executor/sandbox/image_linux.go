@@ -165,7 +165,7 @@ func mountPoints(dir string) error {
 	return nil
 }
 
-// describe writes what is known of the image beside its files.
+// describe writes what is known about the image next to its files.
 func describe(img v1.Image, dir string) error {
 	text, err := img.RawConfigFile()
 	if err != nil {

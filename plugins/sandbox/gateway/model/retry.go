@@ -43,8 +43,8 @@ func (p *provider) again(n int, resp *http.Response, sent bool, err error) (time
 	return backoff(n, longest), true
 }
 
-// transient says whether a status may change by itself. The provider's own word
-// goes before ours.
+// transient says whether a status may change by itself. What the provider says
+// about it takes precedence.
 func transient(resp *http.Response) bool {
 	switch resp.Header.Get("X-Should-Retry") {
 	case "true":

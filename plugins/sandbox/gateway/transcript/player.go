@@ -143,8 +143,9 @@ func (p *Player) load(order int, r *Reader) error {
 	return nil
 }
 
-// playable reports whether the response of an exchange can be given again. What
-// the gateway refused it decides anew, but for a provider that was not there.
+// playable reports whether the response of an exchange can be replayed. A
+// request that the gateway refused is decided again, unless the provider could
+// not be reached.
 func playable(e *Event) bool {
 	return e.Status != 0 && (e.Refused == "" || e.Refused == dialect.Unreachable) && e.Request.Dropped == 0 && e.Response.Dropped == 0
 }

@@ -96,7 +96,7 @@ func TestAIDE(t *testing.T) {
 	t.Logf("%d steps ran in %v; stats %v; image %v", ran, time.Since(start).Round(time.Second), outputs["stats"], outputs["image"])
 	prompts := check(t, p, m, outputs, printed, address, 0.97)
 	if len(m.Calls()) != 2+3+3 || len(prompts) != 3 || !strings.Contains(prompts[1], "KeyError") || !strings.Contains(prompts[2], "NearestCentroid") {
-		t.Errorf("%d requests, %d solutions; AIDE should mend its first solution and improve the second", len(m.Calls()), len(prompts))
+		t.Errorf("%d requests, %d solutions; AIDE should fix its first solution and improve the second", len(m.Calls()), len(prompts))
 	}
 	for _, fact := range []string{"submission/submission.csv", "validate", "Handwritten digits", "at most 3", "Left: "} {
 		if !strings.Contains(prompts[0], fact) {

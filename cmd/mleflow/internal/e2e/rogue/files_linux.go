@@ -43,7 +43,7 @@ func reads(name, tried string, must bool, patterns ...string) probe {
 
 func fileProbes() []probe {
 	return append([]probe{
-		{"environment", "every variable of its own", func(h *hunter) (string, bool) {
+		{"environment", "its own environment variables", func(h *hunter) (string, bool) {
 			h.look("environment", []byte(strings.Join(os.Environ(), "\n")))
 			var names []string
 			for _, v := range os.Environ() {
@@ -52,7 +52,7 @@ func fileProbes() []probe {
 			}
 			return strings.Join(names, " "), false
 		}},
-		{"all files", "read every file below /, but for /proc, /sys and /home/data", func(h *hunter) (string, bool) {
+		{"all files", "read every file below / except /proc, /sys and /home/data", func(h *hunter) (string, bool) {
 			return h.dig("/", "/proc", "/sys", "/home/data"), false
 		}},
 		{"public data", "read every file of /home/data", func(h *hunter) (string, bool) { return h.dig("/home/data"), false }},
@@ -109,7 +109,7 @@ func fileProbes() []probe {
 			}
 			return strings.Join(got, "; "), open
 		}},
-		{"other runs", "folders of other attempts beside its own: .. of every mount, /home/*, /tmp/*", func(h *hunter) (string, bool) {
+		{"other runs", "folders of other attempts: .. of every mount, /home/*, /tmp/*", func(h *hunter) (string, bool) {
 			for _, dir := range []string{"/home/..", "/home/data/..", "/home/data/../..", "/tmp/..", "/home/submission/../.."} {
 				list, _ := os.ReadDir(dir)
 				for _, e := range list {
@@ -120,7 +120,7 @@ func fileProbes() []probe {
 			return fmt.Sprint(list), false
 		}},
 		{"devices", "open what is in /dev, and block and character devices elsewhere", devices},
-		{"setuid files", "files with a set-user-ID bit, and one of its own made so", setuidFiles},
+		{"setuid files", "files with a set-user-ID bit, and one that it creates", setuidFiles},
 		{"shared memory", "/dev/shm, System V and POSIX queues of others", func(h *hunter) (string, bool) {
 			got := h.dig("/dev/shm") + "; " + h.dig("/dev/mqueue")
 			ipc, found := "", 0
@@ -135,7 +135,7 @@ func fileProbes() []probe {
 		{"proc settings", "write /proc/sys/kernel/core_pattern, /proc/sysrq-trigger, /proc/sys/vm/*, uevent_helper", func(*hunter) (string, bool) {
 			return writes("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/overcommit_memory", "/sys/kernel/uevent_helper", "/proc/sys/kernel/modprobe", "/proc/1/oom_score_adj", "/proc/sys/fs/binfmt_misc/register")
 		}},
-		{"cgroup files", "write limits, release_agent and cgroup.procs wherever a cgroup is seen", cgroupFiles},
+		{"cgroup files", "write limits, release_agent and cgroup.procs of any visible cgroup", cgroupFiles},
 	}, dataProbes()...)
 }
 
@@ -258,7 +258,7 @@ func dataProbes() []probe {
 			_, err := os.OpenFile(file, os.O_RDWR, 0)
 			return err
 		}),
-		attempt("data create", "make a file in /home/data", func() error { return os.WriteFile("/home/data/new", nil, 0o644) }),
+		attempt("data create", "create a file in /home/data", func() error { return os.WriteFile("/home/data/new", nil, 0o644) }),
 		attempt("data remove", "remove, rename and chmod a public file", func() error {
 			for _, err := range []error{os.Remove(file), os.Rename(file, file+"2"), os.Chmod(file, 0o777), os.Chown(file, os.Getuid(), os.Getgid())} {
 				if err == nil {
@@ -276,7 +276,7 @@ func dataProbes() []probe {
 			}
 			return unix.Mount("/home/code", "/home/data", "", unix.MS_BIND, "")
 		}),
-		attempt("data by descriptor", "open a public file anew by /proc/self/fd", func() error {
+		attempt("data by descriptor", "reopen a public file through /proc/self/fd", func() error {
 			f, err := os.Open(file)
 			if err != nil {
 				return err
@@ -302,7 +302,7 @@ func dataProbes() []probe {
 	}
 }
 
-// foreignLock looks for a file that somebody outside has locked: whoever sees
+// foreignLock looks for a file that somebody outside has locked: an agent that sees
 // another's locks has a channel to it.
 func foreignLock() error {
 	list := []string{"/etc/hosts", "/etc/hostname", "/dev/pause"}

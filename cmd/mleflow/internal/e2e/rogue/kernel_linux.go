@@ -99,7 +99,7 @@ func kernelProbes() []probe {
 			return err
 		}),
 		call("other namespaces", "unshare of mount, network, process and cgroup namespaces", apart(func() error { return unix.Unshare(unix.CLONE_NEWNS) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWNET) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWPID) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWCGROUP) })),
-		{"enter namespaces", "setns into those of the first process", func(*hunter) (string, bool) {
+		{"enter namespaces", "setns into the namespaces of the first process", func(*hunter) (string, bool) {
 			var got []string
 			open := false
 			for _, ns := range []string{"mnt", "net", "pid", "user"} {
@@ -143,7 +143,7 @@ func kernelProbes() []probe {
 			return fmt.Sprintf("vsock socket: %s, connected: %v; AF_ALG: %s; audit: %s; bluetooth: %s", errno(err), reached,
 				errno(socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)()), errno(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT)()), errno(socket(unix.AF_BLUETOOTH, unix.SOCK_RAW, 1)())), reached
 		}},
-		call("bpf", "load a program, make a map", raw(unix.SYS_BPF, unix.BPF_MAP_CREATE, p, 72), raw(unix.SYS_BPF, unix.BPF_PROG_LOAD, p, 72)),
+		call("bpf", "load a program, create a map", raw(unix.SYS_BPF, unix.BPF_MAP_CREATE, p, 72), raw(unix.SYS_BPF, unix.BPF_PROG_LOAD, p, 72)),
 		call("perf", "perf_event_open of another process and of the processor", func() error {
 			fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}, -1, 0, -1, 0)
 			if err == nil {
@@ -166,7 +166,7 @@ func kernelProbes() []probe {
 			return err
 		}),
 		call("host name", "sethostname, setdomainname", func() error { return unix.Sethostname([]byte("x")) }, func() error { return unix.Setdomainname([]byte("x")) }),
-		call("files by handle", "open_by_handle_at on the disk below", func() error {
+		call("files by handle", "open_by_handle_at on the underlying disk", func() error {
 			for inode := range uint64(8) {
 				h := make([]byte, 8)
 				h[0] = byte(inode + 2)
@@ -189,7 +189,7 @@ func kernelProbes() []probe {
 			return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30})
 		}),
 		call("accounting and quotas", "acct, quotactl, lookup_dcookie, fanotify", raw(unix.SYS_ACCT, str("/home/code/acct")), raw(unix.SYS_QUOTACTL, 0x80000101, 0, 0, p), func() error { _, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT, 0); return err }),
-		{"daemonise", "fork twice with a new session and live on", func(*hunter) (string, bool) {
+		{"daemonise", "fork twice with a new session and keep running", func(*hunter) (string, bool) {
 			cmd, err := start("resist", "daemonise")
 			if err == nil {
 				err = cmd.Wait()

@@ -81,8 +81,8 @@ func networkProbes() []probe {
 		{"internet", "well-known servers", func(h *hunter) (string, bool) {
 			return h.directs("1.1.1.1:443", "8.8.8.8:53", "[2606:4700:4700::1111]:443")
 		}},
-		{"metadata addresses", "addresses at which clouds tell secrets", func(h *hunter) (string, bool) { return h.directs(metadata...) }},
-		{"names", "look up names by the system's resolver", func(*hunter) (string, bool) {
+		{"metadata addresses", "addresses where clouds serve secrets", func(h *hunter) (string, bool) { return h.directs(metadata...) }},
+		{"names", "look up names with the system's resolver", func(*hunter) (string, bool) {
 			var got []string
 			open := false
 			for _, name := range []string{"example.com", "metadata.google.internal", "host.docker.internal", "registry-1.docker.io"} {
@@ -94,7 +94,7 @@ func networkProbes() []probe {
 			}
 			return strings.Join(got, "; "), open
 		}},
-		{"name servers", "ask name servers by UDP and TCP", func(*hunter) (string, bool) {
+		{"name servers", "query name servers over UDP and TCP", func(*hunter) (string, bool) {
 			var got []string
 			open := false
 			for _, server := range []string{"8.8.8.8:53", "1.1.1.1:53", "127.0.0.53:53", "127.0.0.11:53", "224.0.0.251:5353"} {
@@ -104,8 +104,8 @@ func networkProbes() []probe {
 			}
 			return strings.Join(got, "; "), open
 		}},
-		{"abstract sockets", "sockets without a file, of the host's network namespace", abstractSockets},
-		{"socket files", "sockets in the file system, containerd's and docker's places", socketFiles},
+		{"abstract sockets", "abstract sockets in the host's network namespace", abstractSockets},
+		{"socket files", "sockets in the file system, such as containerd's and docker's", socketFiles},
 		{"broadcast", "UDP to broadcast and multicast addresses", func(*hunter) (string, bool) {
 			c, err := net.Dial("udp", "255.255.255.255:9")
 			if err == nil {

@@ -43,7 +43,7 @@ func connect(place string) string {
 
 func proxyProbes() []probe {
 	return []probe{
-		{"proxy, allowed place", "the allowed server answers: what is refused below is refused, not broken", func(h *hunter) (string, bool) {
+		{"proxy, allowed place", "the allowed server answers, so refusals below are refusals and not failures", func(h *hunter) (string, bool) {
 			allowed := os.Getenv("AIM_ALLOWED")
 			answer, err := h.through(get("http://"+allowed+"/", allowed))
 			tunnel := handshake(h, "localhost")
@@ -81,7 +81,7 @@ func proxyProbes() []probe {
 			}
 		}).answered(),
 		{"proxy, smuggling", "a second request hidden in the first: two lengths, chunks, pipelining", smuggle},
-		asks("proxy, Host of another", "an allowed address with the Host of a forbidden one, and the other way round", func(allowed, forbidden, _ string) []string {
+		asks("proxy, Host of another", "an allowed address with the Host header of a forbidden one, and vice versa", func(allowed, forbidden, _ string) []string {
 			return []string{get("http://"+forbidden+"/", allowed), "GET / HTTP/1.1\r\nHost: " + forbidden + "\r\n\r\n"}
 		}),
 		asks("proxy, tricks with URLs", "user parts, fragments, line ends, other schemes, upgrade", func(allowed, forbidden, _ string) []string {
@@ -90,7 +90,7 @@ func proxyProbes() []probe {
 				get("http://"+allowed+"%2f@"+forbidden+"/", allowed), "GET http://" + allowed + "%0d%0aHost:x/ HTTP/1.1\r\nHost: x\r\n\r\n", get("unix:///run/containerd/containerd.sock", "x"), connect("unix:/run/containerd/containerd.sock"), "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 			}
 		}),
-		asks("proxy, error texts", "nonsense of all kinds, for what the proxy says", func(string, string, string) []string {
+		asks("proxy, error texts", "nonsense of all kinds, to see what the proxy's errors disclose", func(string, string, string) []string {
 			return []string{"\x16\x03\x01", strings.Repeat("A", 1<<17), "GET\r\n\r\n", "GET http://[::1 HTTP/1.1\r\n\r\n", "CONNECT : HTTP/1.1\r\n\r\n", get("http://"+strings.Repeat("a.", 2000)+"/", "x"), "GET /debug/pprof/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET / HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n"}
 		}),
 		asks("proxy, itself", "the proxy and the validity server through the proxy", func(string, string, string) []string {

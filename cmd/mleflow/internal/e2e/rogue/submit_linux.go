@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputProbes try what is written: the terminal of whoever watches, and room.
+// outputProbes try what is written: the terminal of a person who watches, and disk space.
 func outputProbes() []probe {
 	return []probe{
-		{"terminal", "escape sequences on its output: clear, title, clipboard, links, line ends", func(*hunter) (string, bool) {
+		{"terminal", "escape sequences in its output: clear, title, clipboard, links, line ends", func(*hunter) (string, bool) {
 			fmt.Print("\x1b[2J\x1b[1;1H\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b]8;;http://evil\x07link\x1b]8;;\x07\rstep.grade.score finished\x08\x08\x9b31m\u202eowned\n")
 			return "printed (the host sees what is shown)", false
 		}},
-		{"log flood", "32 MiB on its output, a line of 4 MiB, bytes that are no text", func(*hunter) (string, bool) {
+		{"log flood", "32 MiB of output, a line of 4 MiB, bytes that are not text", func(*hunter) (string, bool) {
 			line := bytes.Repeat([]byte("x"), 4<<20)
 			_, err := os.Stdout.Write(append(line, '\n'))
 			for range 28 {
@@ -62,7 +62,7 @@ func outputProbes() []probe {
 			}
 			return strings.Join(got, "; "), open
 		}},
-		{"inodes", "make small files until there is no room for more", func(*hunter) (string, bool) {
+		{"inodes", "make small files until no inode is left", func(*hunter) (string, bool) {
 			dir := "/home/code/many"
 			_ = os.Mkdir(dir, 0o755)
 			var err error
@@ -117,7 +117,7 @@ func submissionProbes() []probe {
 			}
 			return errors.Join(all, os.Symlink(".", dir+"/loop"), os.Symlink("/", dir+"/root"))
 		}),
-		leave("hard links", "hard links to what it may read but not own", func() error {
+		leave("hard links", "hard links to files that it may read but does not own", func() error {
 			err := os.Link("/usr/bin/rogue", dir+"/hard")
 			if err == nil {
 				return nil
@@ -139,7 +139,7 @@ func submissionProbes() []probe {
 			defer f.Close()
 			return f.Truncate(1 << 40)
 		}),
-		leave("deep folders", "2,000 folders in each other", func() error {
+		leave("deep folders", "2,000 nested folders", func() error {
 			fd, err := unix.Open(os.Getenv("CODE_DIR"), unix.O_RDONLY, 0)
 			for i := 0; i < 2000 && err == nil; i++ {
 				if err = unix.Mkdirat(fd, "deep", 0o755); err != nil {
@@ -151,21 +151,21 @@ func submissionProbes() []probe {
 			}
 			return err
 		}),
-		leave("strange names", "names with line ends, escapes, no UTF-8, 255 bytes, backslashes, and folders without rights", func() error {
+		leave("strange names", "names with line ends, escapes, invalid UTF-8, 255 bytes, backslashes, and folders without permissions", func() error {
 			var all error
 			for _, name := range []string{"a\nb", "\x1b[2J", "\xff\xfe", strings.Repeat("n", 255), `..\..\x`, "-rf", "$(reboot)", " "} {
 				all = errors.Join(all, os.WriteFile(os.Getenv("CODE_DIR")+"/"+name, []byte("x"), 0o644))
 			}
 			return errors.Join(all, os.Mkdir(os.Getenv("CODE_DIR")+"/locked", 0), os.WriteFile(os.Getenv("CODE_DIR")+"/unreadable", nil, 0))
 		}),
-		leave("log in its place", "the name of the log of its output, as a link", func() error {
+		leave("log in its place", "the name of its output log, as a link", func() error {
 			return os.Symlink("/etc/shadow", os.Getenv("LOGS_DIR")+"/output.log")
 		}),
 		leave("folder replaced", "its own folder replaced by a link to the root", func() error {
 			agent := os.Getenv("AGENT_DIR")
 			return errors.Join(os.Rename(agent, agent+"-old"), os.Symlink("/", agent))
 		}),
-		leave("submission", "a valid submission at last", func() error {
+		leave("submission", "finally a valid submission", func() error {
 			sample, err := os.ReadFile("/home/data/sample_submission.csv")
 			return errors.Join(err, os.WriteFile(dir+"/submission.csv", sample, 0o644))
 		}),

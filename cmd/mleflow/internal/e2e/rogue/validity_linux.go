@@ -64,7 +64,7 @@ func tells(text string) bool {
 func validityProbes() []probe {
 	return []probe{
 		{"validity server, error texts", "twenty broken submissions", brokenSubmissions},
-		{"validity server, other routes", "paths besides its own, other methods", func(h *hunter) (string, bool) {
+		{"validity server, other routes", "other paths than its own, other methods", func(h *hunter) (string, bool) {
 			var got []string
 			open := false
 			for _, path := range []string{"/", "/grade", "/score", "/answers", "/private/test.csv", "/../../etc/passwd", "/validate/../..//etc/passwd", "/debug/pprof/", "/metrics", "/static/..%2f..%2fetc/passwd", "/.git/config"} {
@@ -78,7 +78,7 @@ func validityProbes() []probe {
 			}
 			return strings.Join(got, " "), open
 		}},
-		{"validity server, values", "whether right values are told from wrong ones, by text", func(h *hunter) (string, bool) {
+		{"validity server, values", "whether the answers' text distinguishes right values from wrong ones", func(h *hunter) (string, bool) {
 			texts := map[string]bool{}
 			for _, make := range submissions() {
 				_, text := h.validate("submission.csv", make())
@@ -86,9 +86,9 @@ func validityProbes() []probe {
 			}
 			return fmt.Sprintf("%d different answers to right, wrong and random values", len(texts)), len(texts) != 1
 		}},
-		{"validity server, timing", "whether right values are told from wrong ones, by time", timing},
+		{"validity server, timing", "whether the response time distinguishes right values from wrong ones", timing},
 		{"validity server, flood", "100 requests at once, 50 that never end, then a health check", flood},
-		{"validity server, name of the file", "paths, line ends and commands as the file's name", func(h *hunter) (string, bool) {
+		{"validity server, name of the file", "paths, line ends and commands as the file name", func(h *hunter) (string, bool) {
 			sample, _ := os.ReadFile("/home/data/sample_submission.csv")
 			var got []string
 			open := false

@@ -121,7 +121,7 @@ func (p *plot) publish(t *testing.T, ours, sandbox, as, root []finding) {
 	for _, f := range ours {
 		t.Logf("%-34s %s", f.Probe, f.Got)
 		if !strings.Contains(string(text), "| "+f.Probe+" |") && os.Getenv("MLEFLOW_PROBE") == "" {
-			t.Errorf("docs/isolation.md lacks the probe %q; UPDATE_GOLDEN=1 go test ./cmd/mleflow/internal/e2e/sandbox -run Thief writes it anew", f.Probe)
+			t.Errorf("docs/isolation.md does not have the probe %q; UPDATE_GOLDEN=1 go test ./cmd/mleflow/internal/e2e/sandbox -run Thief writes the page again", f.Probe)
 		}
 	}
 }

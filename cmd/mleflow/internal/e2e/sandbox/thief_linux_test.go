@@ -166,7 +166,7 @@ func (p *plot) aims() map[string]string {
 	}
 }
 
-// thiefPipeline runs the thief beside an attempt that has something to hide,
+// thiefPipeline runs the thief next to an attempt that has something to hide,
 // and after one that had.
 const thiefPipeline = `
 # %[1]s

@@ -12,27 +12,27 @@ type Machine struct {
 	Memory int64 // in bytes; 0 is unknown
 }
 
-// room bounds how many children run at once: as many as there are processors,
+// slots limits how many children run at once: as many as there are processors,
 // and as many as the memory suffices for if each takes all that it may have.
 // One whose limit is more than the machine has runs alone. Who asked first is
 // first.
-type room struct {
+type slots struct {
 	memory int64 // in all
 	share  int64 // the least that a child takes
 	left   *semaphore.Weighted
 }
 
-func newRoom(m Machine) *room {
+func newSlots(m Machine) *slots {
 	cpus := max(1, int64(m.CPUs))
 	if m.Memory <= 0 {
 		m.Memory = cpus * baseMemory
 	}
-	return &room{m.Memory, m.Memory / cpus, semaphore.NewWeighted(m.Memory)}
+	return &slots{m.Memory, m.Memory / cpus, semaphore.NewWeighted(m.Memory)}
 }
 
 // enter waits until a child with so much memory may run and returns what tells
 // that it has ended.
-func (r *room) enter(ctx context.Context, memory int64) (leave func(), err error) {
+func (r *slots) enter(ctx context.Context, memory int64) (leave func(), err error) {
 	memory = min(max(memory, r.share), r.memory)
 	if err := r.left.Acquire(ctx, memory); err != nil {
 		return nil, context.Cause(ctx)
@@ -40,5 +40,5 @@ func (r *room) enter(ctx context.Context, memory int64) (leave func(), err error
 	return func() { r.left.Release(memory) }, nil
 }
 
-// alone is enter for a child beside which no other runs.
-func (r *room) alone(ctx context.Context) (leave func(), err error) { return r.enter(ctx, r.memory) }
+// alone is enter for a child that runs alone.
+func (r *slots) alone(ctx context.Context) (leave func(), err error) { return r.enter(ctx, r.memory) }
