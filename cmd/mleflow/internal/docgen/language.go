@@ -60,7 +60,7 @@ agent "mine" {
   files   = { "agent.py" = "agent.py" }
 }` + "\n```")
 	p.text("The two are one pipeline. A `variable` block that the base declares as well replaces the arguments that it writes and leaves the others as they are; its validations are added. `remote_cache` and `required_isolation` replace those of the base, folders of `competitions` are added, and every `required_version` must be met. All other blocks are added to those of the base, and none can have a name twice.")
-	p.text("The base is named by a path relative to the file that extends it, and lies in the pipeline's folder or below. It may extend a file itself. All paths of files are relative to the pipeline's folder, in a base below it as well. A run records the base with the other files that it read, so `bundle`, `verify` and `diff` know it.")
+	p.text("The base is named by a path relative to the file that extends it, and must be in the pipeline's folder or below. It may extend a file itself. All paths of files are relative to the pipeline's folder, in a base below it as well. A run records the base with the other files that it read, so `bundle`, `verify` and `diff` know it.")
 	p.text("`include` adds the blocks of other files without a chain, for example a folder with one agent per file:")
 	p.text("```hcl\n" + `mleflow {
   include = ["agents/*.hcl"]
