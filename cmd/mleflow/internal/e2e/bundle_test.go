@@ -271,8 +271,8 @@ func TestNoDataInBundle(t *testing.T) {
 		t.Fatalf("bundle: exit %d\n%s%s", code, stdout, stderr)
 	}
 	for _, want := range []string{
-		"outputs/step.agent-run.solve/code/train.csv: it is one of the competition's data files", "outputs/step.agent-run.solve/logs/data.log: it is a file",
-		"outputs/step.agent-run.solve/submission/train.csv: it is a file",
+		"outputs/step.agent-run.solve/code/train.csv: it is one of the competition's data files", "outputs/step.agent-run.solve/logs/data.log: it is one of",
+		"outputs/step.agent-run.solve/submission/train.csv: it is one of",
 		"step.exec.spy tree: it is private", "logs/step.exec.spy.1.log: the log of a step that reads private data", "step.prepare.data public: it is data",
 	} {
 		if !strings.Contains(stdout, want) {
