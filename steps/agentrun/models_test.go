@@ -1,6 +1,7 @@
 package agentrun_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/steptest"
 )
 
 const canaryKey = "sk-canary-7d2f19a4c0b35e86"
@@ -103,5 +106,170 @@ func noCanary(t *testing.T, b interface {
 	}
 	if strings.Contains(b.Log(), canaryKey) {
 		t.Error("the log holds the provider's key")
+	}
+}
+
+// clients ask for a submission in each dialect: what the agent sends, where, and
+// how it would ask for a web search.
+var clients = map[string]struct{ ask, search string }{
+	"openai": {
+		`curl -s -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $OPENAI_BASE_URL/chat/completions`,
+		`curl -s -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","input":"x","tools":[{"type":"web_search"}]}' $OPENAI_BASE_URL/responses`,
+	},
+	"anthropic": {
+		`curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
+		`curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"web_search"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
+	},
+	"gemini": {
+		`curl -s -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"solve"}]}],"generationConfig":{"maxOutputTokens":90}}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
+		`curl -s -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}]}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
+	},
+}
+
+// solver answers with a submission between two words.
+func solver() *modeltest.Server {
+	return &modeltest.Server{Key: canaryKey, Models: []string{"m-1"}, Answer: func(*modeltest.Ask) modeltest.Answer {
+		return modeltest.Answer{Text: "BEGINid,y;11,a;12,b;END", Usage: &modeltest.Usage{Input: 7, Output: 9}}
+	}}
+}
+
+const submitIt = ` | tr -d '\n' | sed 's/.*BEGIN\(.*\)END.*/\1/' | tr ';' '\n' > $SUBMISSION_DIR/submission.csv
+`
+
+// TestModelDialects lets a client of each dialect solve a competition by the
+// gateway and refuses it a web search; the recording of the attempt answers
+// again, without key and provider, and gives the same bytes.
+func TestModelDialects(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	for provider, c := range clients {
+		t.Run(provider, func(t *testing.T) {
+			server := solver()
+			b := newBench(t)
+			line := c.ask + submitIt + c.search
+			agent := withModels(line, block("main", provider, modeltest.Start(t, server), nil))
+			out, err := b.Run(t, values(b, t, agent))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stats agentrun.Stats
+			steptest.Decode(t, out["stats"], &stats)
+			use := stats.Models["main"]
+			if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,a\n12,b\n" {
+				t.Errorf("submitted %q\n%s", got, b.Log())
+			}
+			if use.Requests != 1 || use.Refused != 1 || use.InputTokens != 7 || use.OutputTokens != 9 || use.CostUSD != "0.00025" || len(server.Calls()) != 1 {
+				t.Errorf("used %+v", use)
+			}
+			said := b.Files(t, out["transcript"].Ref)
+			if !strings.Contains(said["events.jsonl"], `"ability":"web_search"`) {
+				t.Errorf("the refusal is not in the transcript: %s", said["events.jsonl"])
+			}
+			for name, text := range said {
+				if strings.Contains(text, canaryKey) {
+					t.Errorf("transcript/%s holds the provider's key", name)
+				}
+			}
+			server.Reset()
+			ref := out["transcript"].Ref
+			again, err := b.Run(t, values(b, t, withModels(line, block("main", provider, "", map[string]cty.Value{
+				"replay": cty.ListVal([]cty.Value{step.NewArtifact(&step.Artifact{From: "step.agent-run.x", Output: "transcript", Ref: ref})}),
+			}))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"submission", "code", "logs"} {
+				if again[name].Ref != out[name].Ref {
+					t.Errorf("replayed, %s is %v, not %v", name, b.Files(t, again[name].Ref), b.Files(t, out[name].Ref))
+				}
+			}
+			steptest.Decode(t, again["stats"], &stats)
+			if u := stats.Models["main"]; u.Replayed != 1 || u.OutputTokens != 9 || len(server.Calls()) != 0 {
+				t.Errorf("replayed: %+v", u)
+			}
+		})
+	}
+}
+
+// TestModelMiss sees that a replay fails loudly where the agent asks something
+// else.
+func TestModelMiss(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	b := newBench(t)
+	out, err := b.Run(t, values(b, t, withModels(chat+hello("m-1"), block("main", "openai", modeltest.Start(t, solver()), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := cty.ListVal([]cty.Value{step.NewArtifact(&step.Artifact{From: "step.agent-run.x", Output: "transcript", Ref: out["transcript"].Ref})})
+	r := run(t, b, values(b, t, withModels(chat+strings.ReplaceAll(hello("m-1"), "hello", "goodbye"), block("main", "openai", "", map[string]cty.Value{"replay": recording}))))
+	if said := r.Logs["output.log"]; !strings.Contains(said, "goodbye") || !strings.Contains(said, "hello") || r.Stats.Models["main"].Refused != 1 {
+		t.Errorf("the agent is told %q, used %+v", said, r.Stats.Models)
+	}
+}
+
+// TestModelBudget sees that an agent whose budget is exhausted ends with that
+// outcome.
+func TestModelBudget(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	server := solver()
+	url := modeltest.Start(t, server)
+	b := newBench(t)
+	for _, budget := range []map[string]cty.Value{{"requests": cty.NumberIntVal(2)}, {"cost": cty.StringVal("0.011 USD")}, {"tokens": cty.NumberIntVal(900)}} {
+		server.Reset()
+		r := run(t, b, values(b, t, withModels(chat+strings.Repeat(hello("m-1"), 80)+"exit 3", block("main", "openai", url, map[string]cty.Value{"budget": cty.ObjectVal(budget)}))))
+		use := r.Stats.Models["main"]
+		if r.Outcome != "out_of_budget" || !use.Exhausted || use.Refused == 0 || int64(len(server.Calls())) != use.Requests {
+			t.Errorf("%v: outcome %s, used %+v", budget, r.Outcome, use)
+		}
+	}
+}
+
+// TestRunBudget lets two attempts share a budget.
+func TestRunBudget(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	server := solver()
+	m := block("main", "openai", modeltest.Start(t, server), map[string]cty.Value{"run_budget": cty.ObjectVal(map[string]cty.Value{"requests": cty.NumberIntVal(5)})})
+	b := newBench(t)
+	for seed, want := range []int64{3, 2} {
+		args := values(b, t, withModels(chat+strings.Repeat(hello("m-1"), 3), m))
+		args["seed"] = cty.NumberIntVal(int64(seed))
+		if r := run(t, b, args); r.Stats.Models["main"].Requests != want {
+			t.Errorf("attempt %d used %+v, want %d requests", seed, r.Stats.Models["main"], want)
+		}
+	}
+	if n := len(server.Calls()); n != 5 {
+		t.Errorf("the provider got %d requests, the budget is 5", n)
+	}
+}
+
+// TestModelResume interrupts an attempt at its second question: the next begins
+// again, gets its first answer from what was recorded, and has the same budget.
+func TestModelResume(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := true
+	server := &modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+		if first && strings.Contains(a.Prompt(), "second") {
+			first = false
+			cancel()
+			return modeltest.Fault{Never: true}
+		}
+		return modeltest.Fault{}
+	}}
+	b := newBench(t)
+	line := chat + hello("m-1") + strings.ReplaceAll(hello("m-1"), "hello", "second") + "echo id > $SUBMISSION_DIR/submission.csv"
+	args := values(b, t, withModels(line, block("main", "openai", modeltest.Start(t, server), map[string]cty.Value{
+		"budget": cty.ObjectVal(map[string]cty.Value{"requests": cty.NumberIntVal(4)}),
+	})))
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+		t.Fatal("the attempt was not interrupted")
+	}
+	r := run(t, b, args)
+	use := r.Stats.Models["main"]
+	if r.Outcome != "finished" || use.Requests != 2 || use.Replayed != 1 || use.DivergedAt != 2 {
+		t.Errorf("outcome %s, used %+v\n%s", r.Outcome, use, b.Log())
+	}
+	if n := len(server.Calls()); n != 3 {
+		t.Errorf("the provider got %d requests, want 3: the first, the interrupted and the last", n)
 	}
 }
