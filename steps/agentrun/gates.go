@@ -58,7 +58,7 @@ func (s *session) openGates(ctx context.Context) (*gates, error) {
 	server := validity.New(validity.Options{
 		Check: g.check, Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
 		Budget: func() validity.Budget {
-			return validity.Budget{Limit: s.env.Limits.Timeout, Elapsed: s.elapsed()}
+			return validity.Budget{Limit: s.limit(), Elapsed: s.elapsed()}
 		},
 		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -113,16 +114,16 @@ func noCanary(t *testing.T, b interface {
 // how it would ask for a web search.
 var clients = map[string]struct{ ask, search string }{
 	"openai": {
-		`curl -s -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $OPENAI_BASE_URL/chat/completions`,
-		`curl -s -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","input":"x","tools":[{"type":"web_search"}]}' $OPENAI_BASE_URL/responses`,
+		`curl -s -H "Content-Type: application/json" -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $OPENAI_BASE_URL/chat/completions`,
+		`curl -s -H "Content-Type: application/json" -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m-1","input":"x","tools":[{"type":"web_search"}]}' $OPENAI_BASE_URL/responses`,
 	},
 	"anthropic": {
-		`curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
-		`curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"web_search"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
+		`curl -s -H "Content-Type: application/json" -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"solve"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
+		`curl -s -H "Content-Type: application/json" -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -d '{"model":"m-1","max_tokens":90,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"web_search"}]}' $ANTHROPIC_BASE_URL/v1/messages`,
 	},
 	"gemini": {
-		`curl -s -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"solve"}]}],"generationConfig":{"maxOutputTokens":90}}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
-		`curl -s -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}]}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
+		`curl -s -H "Content-Type: application/json" -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"solve"}]}],"generationConfig":{"maxOutputTokens":90}}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
+		`curl -s -H "Content-Type: application/json" -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"googleSearch":{}}]}' $GOOGLE_GEMINI_BASE_URL/v1beta/models/m-1:generateContent`,
 	},
 }
 
@@ -271,5 +272,28 @@ func TestModelResume(t *testing.T) {
 	}
 	if n := len(server.Calls()); n != 3 {
 		t.Errorf("the provider got %d requests, want 3: the first, the interrupted and the last", n)
+	}
+}
+
+// TestPauseClock sees that an agent gets the time back that its provider fails,
+// where the model block says so.
+func TestPauseClock(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	for _, pause := range []bool{false, true} {
+		server := &modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+			if a.Number < 3 {
+				return modeltest.Fault{Status: 429, RetryAfter: "2"}
+			}
+			return modeltest.Fault{}
+		}}
+		b := newBench(t)
+		b.Limits = step.Limits{Timeout: 3 * time.Second}
+		r := run(t, b, values(b, t, withModels(chat+hello("m-1")+"sleep 1; echo id > $SUBMISSION_DIR/submission.csv", block("main", "openai", modeltest.Start(t, server), map[string]cty.Value{
+			"pause_clock": cty.BoolVal(pause),
+			"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.NumberIntVal(5), "longest": cty.StringVal("3s")}),
+		}))))
+		if want := map[bool]string{false: "timed_out", true: "finished"}[pause]; string(r.Outcome) != want {
+			t.Errorf("pause_clock = %v: outcome %s, want %s; used %+v\n%s", pause, r.Outcome, want, r.Stats.Models, b.Log())
+		}
 	}
 }

@@ -148,10 +148,12 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 	watching.Go(func() { s.shots.run(watched) })
 	watching.Go(func() { s.watchDisk(watched, endWith) })
 	watching.Go(func() { s.watchSubmission(watched) })
+	watching.Go(func() { s.watchClock(watched, endWith) })
 	exit, err := s.runtime.Executor.Run(running, s.spec(secrets), masked)
 	stop()
 	watching.Wait()
 	exit, err = overDisk(running, exit, err)
+	exit, err = overTime(running, exit, err)
 	endWith(nil)
 	s.gates.end()
 	if err := errors.Join(err, masked.Flush()); err != nil {
@@ -178,7 +180,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		ImageDir: s.start() == "",
 		Mounts:   s.mounts(),
 		Limits: executor.Limits{
-			Timeout: l.Timeout, Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
+			Timeout: s.hardLimit(), Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
 			DiskBytes: s.disk, FileBytes: s.disk, LogBytes: logBytes,
 			Grace: grace,
 		},

@@ -55,6 +55,9 @@ func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	if err != nil {
 		return nil, &Failure{Err: err}
 	}
+	if e := found.Event; r.onMiss == Resume && (e.Gone || e.Cut || e.Failed != "") {
+		return r.missed(ctx, call, errInterrupted)
+	}
 	body, err := found.Response()
 	if err != nil {
 		return nil, &Failure{Err: err}
@@ -72,7 +75,7 @@ func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	}, nil
 }
 
-func (r *replay) missed(ctx context.Context, call *Call, miss *transcript.Miss) (*Reply, error) {
+func (r *replay) missed(ctx context.Context, call *Call, miss error) (*Reply, error) {
 	if r.onMiss == Fail {
 		// What the budget refused when it was recorded, it refuses again.
 		var no *dialect.Refusal
@@ -94,6 +97,9 @@ func (r *replay) missed(ctx context.Context, call *Call, miss *transcript.Miss) 
 	}
 	return reply, err
 }
+
+// errInterrupted says why a request that an earlier try recorded is sent again.
+var errInterrupted = errors.New("the earlier try ended before the response did")
 
 // broken is the end of a response whose connection broke.
 type broken struct{}

@@ -178,6 +178,17 @@ What is weaker in ` + "`sandbox`" + ` than in ` + "`containerd`" + `:
 
 [Agents](agents.md) says what an agent is given.
 
+## Models
+
+An agent with ` + "`" + `model` + "`" + ` blocks reaches their providers through the gateway, not through the network. A provider can do more than run a model: an agent without
+network could let it search the web, fetch an address, run code or call a remote MCP server, and the network log would show one host, or none. The gateway
+refuses each of these abilities unless ` + "`" + `tools` + "`" + ` grants it, and whatever it does not know; [models](models.md#what-is-refused) has the list. What it refuses is in
+the transcript, what it grants in the disclosure. Two things remain. A model may have seen the competition when it was trained, and a provider might do what
+nobody asked for, so the names of models that search by themselves are refused, too. And with ` + "`" + `network.allow` + "`" + ` or ` + "`" + `network.open` + "`" + `, what an agent reaches there is
+no business of the gateway.
+
+## Probes
+
 | Probe | What it tries | containerd | sandbox, as any user | MLE-bench's layout, nonroot | MLE-bench's layout, root |
 | --- | --- | --- | --- | --- | --- |
 `
