@@ -25,6 +25,7 @@
 mleflow {
   required_version   = ">= 0.1"
   required_isolation = var.required_isolation
+  include            = ["agents/*.hcl"]
 }
 
 variable "set" {
