@@ -62,8 +62,8 @@ locals {
   EOT
 
   # A shell function that gets one package of npm, checks it and unpacks it:
-  # unpack NAME VERSION SHA512 FOLDER. npm comes from Python's packages and does
-  # not stay in the image.
+  # unpack NAME VERSION SHA512 FOLDER. It works in /tmp, which its callers empty; npm
+  # comes from Python's packages.
   unpack = <<-EOT
     unpack() {
       export NODE_EXTRA_CA_CERTS="$${SSL_CERT_FILE-}"

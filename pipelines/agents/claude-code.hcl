@@ -8,6 +8,7 @@ step "image" "claude-code" {
     ${local.unpack}
     unpack @anthropic-ai/claude-code-linux-x64 2.1.330 f469fe57b0ed27c3359f3b4ff42783565f60dd1b6b7a923bace153c8f4519d97bc0facde6c81ca982ecebc16aeb9cb803f45f493ce520cdfcb3d56728ec19ecd /opt/claude-code/package
     ln -s /opt/claude-code/package/claude /usr/local/bin/claude
+    rm -rf /tmp/*
   EOT
   ]]
   texts = {

