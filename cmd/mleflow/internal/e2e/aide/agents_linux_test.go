@@ -18,7 +18,7 @@ const pipelines = "../../../../../pipelines"
 // oneAttempt is a pipeline like those that use the agents of pipelines/agents.
 const oneAttempt = `
 mleflow { extends = "mlebench.hcl" }
-variable "set"   { default = "demo-digits" }
+variable "set"   { default = "demo-digits\n" } # a list of one
 variable "seeds" { default = 1 }
 variable "task"  { default = "own" }
 variable "cpus"  { default = 1 }
