@@ -230,6 +230,9 @@ func (x *exchange) refuse(no *dialect.Refusal) {
 
 // end settles what is still open and records the exchange.
 func (x *exchange) end(err error) {
+	if err != nil && !x.event.Gone && x.event.Failed == "" {
+		x.event.Failed = x.Secrets.Mask(err.Error())
+	}
 	var usage *dialect.Usage
 	if x.meter != nil {
 		if u, ok := x.meter.Usage(); ok {
@@ -238,9 +241,6 @@ func (x *exchange) end(err error) {
 		if x.event.Failed == "" {
 			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
 		}
-	}
-	if err != nil && !x.event.Gone {
-		x.event.Failed = x.Secrets.Mask(err.Error())
 	}
 	x.settle(x.spent(usage), usage)
 	x.event.Seconds = time.Since(x.start).Seconds()

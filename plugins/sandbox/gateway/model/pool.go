@@ -44,9 +44,6 @@ func NewPool(limits Limits) *Pool {
 	return &Pool{limits: limits, seen: map[string]Amount{}, settled: make(chan struct{})}
 }
 
-// Limits are the limits of the pool.
-func (p *Pool) Limits() Limits { return p.limits }
-
 // Spent is what was spent, and what requests in progress hold.
 func (p *Pool) Spent() (spent, held Amount) {
 	p.mu.Lock()

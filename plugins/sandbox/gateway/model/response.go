@@ -227,6 +227,11 @@ func newZipped(client io.Writer, watch, inside io.Writer) *zipped {
 	z := &zipped{client: client, in: make(chan []byte), idle: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(z.done)
+		defer func() {
+			if p := recover(); p != nil { // as in exchange.try
+				z.err = fmt.Errorf("panic: %v", p)
+			}
+		}()
 		r, err := gzip.NewReader(z)
 		if err == nil {
 			_, err = io.Copy(io.MultiWriter(watch, inside), r)

@@ -45,9 +45,6 @@ func TableDigest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TableDate is the day on which the prices were collected.
-func TableDate() string { return prices().Date }
-
 // PriceOf finds the price of one of a provider's models: the pipeline's, or that
 // of the table. A dated version that the table does not list costs what the
 // model costs.
