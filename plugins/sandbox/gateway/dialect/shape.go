@@ -241,6 +241,26 @@ func (n need) check(c *check, i int) *Refusal {
 	return c.need(n.ability, what)
 }
 
+// demands is the shape, if a member is given: without it, the provider takes the
+// ability for granted.
+func demands(a Ability, member string, s shape) shape { return demand{a, member, s} }
+
+type demand struct {
+	ability Ability
+	member  string
+	shape
+}
+
+func (d demand) check(c *check, i int) *Refusal {
+	if _, ok := c.find(i, d.member); !ok {
+		c.hidden = true
+		if r := c.need(d.ability, "without "+d.member); r != nil {
+			return r
+		}
+	}
+	return d.shape.check(c, i)
+}
+
 // words are the strings that may be used freely; others take the ability.
 func words(a Ability, free ...string) shape { return word{a, free} }
 

@@ -59,6 +59,7 @@ var rules = []rule{
 	newRule("port", `(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|\[::1?\]):\d{4,5}\b`, 4, "localhost|127.|0.0.|[:", nil),
 	newRule("process", `(?i)\bpid[:= ]{1,2}\d+\b`, 1, "pid|PID|Pid", nil),
 	newRule("path", `(?:/[\w.@+-]+)*/(?:tmp|kept)/[\w.@+-]+`, -1, "/tmp/|/kept/", (*normaliser).isTemporary),
+	newRule("id", `\bChunk ID: [0-9a-f]+\b`, -1, "Chunk ID: ", nil), // before each output of Codex's shell
 	newRule("id", `\b(?:[0-9a-f]{8,64}|[0-9A-F]{8,64})\b`, 8, "", (*normaliser).isID),
 }
 

@@ -1,0 +1,191 @@
+package dialect
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// openAI is OpenAI's dialect, and that of servers compatible with it.
+type openAI struct{ rules }
+
+func newOpenAI() *openAI {
+	return &openAI{rules{
+		headers: []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
+		// The dearest image that the documentation knows is one of 2048 by 768
+		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
+		imageTokens: 50000,
+		// Nothing on record is added beyond a few tokens a message and tool, which
+		// are fewer than the bytes of their JSON.
+		extraTokens: 1000,
+	}}
+}
+
+// Name implements Dialect.
+func (*openAI) Name() string { return "openai" }
+
+// BaseURL implements Dialect.
+func (*openAI) BaseURL() string { return "https://api.openai.com/v1" }
+
+// KeyPrefix implements Dialect.
+func (*openAI) KeyPrefix() string { return "sk-" }
+
+// Variables implements Dialect.
+func (*openAI) Variables(endpoint, key string) map[string]string {
+	return map[string]string{"OPENAI_BASE_URL": endpoint + "/v1", "OPENAI_API_BASE": endpoint + "/v1", "OPENAI_API_KEY": key}
+}
+
+// Key implements Dialect.
+func (*openAI) Key(header http.Header, _ url.Values) string {
+	if len(header.Values("Authorization")) != 1 {
+		return ""
+	}
+	return bearer(header.Get("Authorization"))
+}
+
+// SetKey implements Dialect.
+func (*openAI) SetKey(header http.Header, query url.Values, key string) {
+	dropKeys(header, query)
+	header.Set("Authorization", "Bearer "+key)
+}
+
+// Read implements Dialect.
+func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
+	e, model, err := o.endpoint(method, path, grants)
+	if err != nil {
+		return nil, err
+	}
+	c, r, err := o.read(e, query, header, body, grants)
+	if err != nil {
+		return nil, err
+	}
+	r.Model = model
+	if c == nil {
+		return r, nil
+	}
+	if r.Model, err = c.model(); err != nil {
+		return nil, err
+	}
+	for _, part := range openAIModels {
+		if strings.Contains(strings.ToLower(r.Model), part) {
+			r.Hidden = true
+			if !grants[WebSearch] {
+				return nil, lacks(WebSearch, "the model "+r.Model)
+			}
+		}
+	}
+	if err := o.bounds(c, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (o *openAI) endpoint(method, path string, grants Grants) (*endpoint, string, error) {
+	if !plainPath(path) {
+		return nil, "", noEndpoint(method, path)
+	}
+	if e, ok := openAIEndpoints[method+" "+path]; ok {
+		e.method = method
+		return &e, "", nil
+	}
+	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
+		return &endpoint{method: method, operation: Models, free: true}, model, nil
+	}
+	return behind(openAIBehind, method, path)
+}
+
+// behind finds an endpoint that takes an ability.
+func behind(table map[string]endpoint, method, path string) (*endpoint, string, error) {
+	for prefix, e := range table {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			e.method, e.operation = method, Raw
+			return &e, "", nil
+		}
+	}
+	return nil, "", noEndpoint(method, path)
+}
+
+// bounds fills in how much a request may cost, and asks for the usage where the
+// response would have none.
+func (*openAI) bounds(c *check, r *Request) (err error) {
+	if r.Stream, err = c.flag(0, "stream"); err != nil {
+		return err
+	}
+	if r.OutputTokens, err = c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens"); err != nil {
+		return err
+	}
+	choices, err := c.limits(0, "n", "best_of")
+	if err != nil {
+		return err
+	}
+	r.Choices = max(1, choices)
+	if p, ok := c.find(0, "prediction"); ok && r.OutputTokens > 0 {
+		r.OutputTokens += int64(c.nodes[p].end - c.nodes[p].start)
+	}
+	if r.Operation == Embeddings {
+		r.OutputTokens, r.Choices = 0, 0
+	}
+	if r.Stream && (r.Operation == ChatCompletions || r.Operation == Completions) {
+		return c.includeUsage(r)
+	}
+	return nil
+}
+
+// includeUsage asks for the usage at the end of a stream.
+func (c *check) includeUsage(r *Request) error {
+	const set = `"include_usage":true`
+	options, given := -1, false
+	for m := range c.children(0) {
+		if c.name(m) == "stream_options" {
+			options, given = m, true
+		}
+	}
+	switch {
+	case !given:
+		r.Body = splice(c.raw, c.nodes[0].start+1, c.nodes[0].start+1, `"stream_options":{`+set+`},`)
+	case c.nodes[options].kind == null:
+		r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
+	default:
+		flag := -1
+		for m := range c.children(options) {
+			if c.name(m) == "include_usage" {
+				flag = m
+			}
+		}
+		switch {
+		case flag >= 0 && string(c.bytes(flag)) == "true":
+			return nil
+		case flag >= 0:
+			r.Body = splice(c.raw, c.nodes[flag].start, c.nodes[flag].end, "true")
+		case int(c.nodes[options].next) == options+1:
+			r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
+		default:
+			r.Body = splice(c.raw, c.nodes[options].start+1, c.nodes[options].start+1, set+",")
+		}
+	}
+	r.Changed = append(r.Changed, "stream_options.include_usage")
+	return nil
+}
+
+// Error implements Dialect.
+func (*openAI) Error(r Refusal) (int, http.Header, []byte) {
+	status, kind, code := http.StatusBadRequest, "invalid_request_error", string(r.Reason)
+	switch r.Reason {
+	case BadKey:
+		status, code = http.StatusUnauthorized, "invalid_api_key"
+	case NotAllowed:
+		status = http.StatusForbidden
+	case TooLarge:
+		status = http.StatusRequestEntityTooLarge
+	case RateLimited:
+		status, kind, code = http.StatusTooManyRequests, "requests", "rate_limit_exceeded"
+	case OverBudget:
+		status, kind, code = http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"
+	case Unreachable:
+		status, kind = http.StatusBadGateway, "server_error"
+	case NoRecording:
+		status = http.StatusConflict
+	}
+	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(code), `}}`)
+	return status, errorHeader(r), body
+}
