@@ -16,8 +16,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "upload" { // as an agent
-		if err := upload(); err != nil {
+	agents := map[string]func() error{"upload": upload, "converse": converse}
+	if len(os.Args) == 2 && agents[os.Args[1]] != nil {
+		if err := agents[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
