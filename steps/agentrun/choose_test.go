@@ -1,6 +1,9 @@
 package agentrun_test
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,9 +36,28 @@ func machineWith(t *testing.T, auto string, has ...string) *steptest.Bench {
 		return rt
 	}
 	return steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Auto: auto,
+		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Auto: auto, Self: staticProgram(t),
 		Runtimes: executor.NewRegistry(process.Runtime(""), here(sandbox.New(sandbox.Options{}).Runtime()), here(containerd.New(containerd.Options{}).Runtime())),
 	}))
+}
+
+// staticProgram is a file that needs no libraries, as this test does where it is
+// built with -race.
+func staticProgram(t *testing.T) string {
+	t.Helper()
+	var text bytes.Buffer
+	header := elf.Header64{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Version: uint32(elf.EV_CURRENT), Ehsize: 64,
+	}
+	if err := binary.Write(&text, binary.LittleEndian, header); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "static")
+	if err := os.WriteFile(path, text.Bytes(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestAuto(t *testing.T) {
