@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,12 +39,15 @@ func (h *harbour) kind() step.Kind {
 type harbour struct {
 	// engine is what it has; empty for none.
 	engine string
+	mu     sync.Mutex
 	asked  int
 	sailed []string
 }
 
 func (h *harbour) choose(args step.Args) ([]step.Choice, error) {
+	h.mu.Lock()
 	h.asked++
+	h.mu.Unlock()
 	if v := args.Value.GetAttr("required_isolation"); !v.IsNull() && v.AsString() != h.engine || h.engine == "" {
 		return nil, step.WrongArg("required_isolation", errors.New("no such engine in this harbour"))
 	}
@@ -65,7 +69,9 @@ type voyage struct {
 
 // Run implements step.Step.
 func (v *voyage) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	v.harbour.mu.Lock()
 	v.harbour.sailed = append(v.harbour.sailed, v.args.Engine)
+	v.harbour.mu.Unlock()
 	ref, err := cache.PutBytes(ctx, env.Store, []byte("arrived by "+v.args.Engine))
 	return cache.Outputs{"content": {Ref: ref}}, err
 }

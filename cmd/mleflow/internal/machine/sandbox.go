@@ -196,36 +196,27 @@ func since(release string, major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// wanted are the controllers that the limits of an attempt need.
-var wanted = []string{"cpu", "memory", "pids"}
+// without is what the limits of a sandbox are without a control group.
+const without = ": in a sandbox memory is sampled, CPUs are bound where enough are free, and processes are limited by rlimit"
 
-// cgroups says whether the limits of a sandbox are kept by the kernel.
+// cgroups says whether the limits of a sandbox are kept by the kernel: whether
+// this user may make groups with a limit of memory, in the group of this process or one
+// above it, as the runtime looks for it.
 func (m Machine) cgroups() Check {
-	c := Check{Name: "cgroups", Status: Warn, Detail: "version 2 is not mounted: in a sandbox, memory is sampled, CPUs are not limited, and processes are limited by rlimit",
-		Fix: "boot with systemd.unified_cgroup_hierarchy=1, or use containerd for exact limits"}
 	own, found := m.ownGroup()
 	if !found {
-		return c
+		return Check{Name: "cgroups", Status: Warn, Detail: "version 2 is not mounted" + without,
+			Fix: "boot with systemd.unified_cgroup_hierarchy=1, or use containerd for exact limits"}
 	}
-	dir := filepath.Join("/sys/fs/cgroup", own)
-	have := strings.Fields(m.read(filepath.Join(dir, "cgroup.controllers")))
-	var missing []string
-	for _, name := range wanted {
-		if !slices.Contains(have, name) {
-			missing = append(missing, name)
+	const root = "/sys/fs/cgroup"
+	for dir := filepath.Join(root, own); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+		given := strings.Fields(m.read(filepath.Join(dir, "cgroup.subtree_control")))
+		if slices.Contains(given, "memory") && m.writable(filepath.Join(dir, "cgroup.procs")) {
+			return Check{Name: "cgroups", Status: OK, Detail: fmt.Sprintf("%s is delegated: the kernel keeps the limits of a sandbox (%s)", dir, strings.Join(given, ", "))}
 		}
 	}
-	c.Fix = "start mleflow in a delegated group: systemd-run --user --scope -p Delegate=yes mleflow …; in Slurm, cgroup/v2 delegates by itself"
-	const instead = ": in a sandbox, memory is sampled, CPUs are not limited, and processes are limited by rlimit"
-	switch {
-	case len(missing) > 0:
-		c.Detail = fmt.Sprintf("%s has no %s%s", dir, strings.Join(missing, ", "), instead)
-	case !m.writable(filepath.Join(dir, "cgroup.procs")):
-		c.Detail = dir + " is not delegated to this user" + instead
-	default:
-		c.Status, c.Detail, c.Fix = OK, dir+" is delegated: the kernel keeps the limits of a sandbox", ""
-	}
-	return c
+	return Check{Name: "cgroups", Status: Warn, Detail: "no group of this user's, from " + filepath.Join(root, own) + " upwards, has limits of memory for others below it" + without,
+		Fix: "start mleflow in the user's systemd session: systemd-run --user --scope mleflow …; in Slurm use cgroup/v2 with task/cgroup"}
 }
 
 // ownGroup is the group of version 2 that mleflow is in.

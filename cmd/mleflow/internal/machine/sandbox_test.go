@@ -103,9 +103,10 @@ func TestSandboxParts(t *testing.T) {
 		{"sub-IDs are not needed", "subordinate IDs", nil, OK, "none are needed", ""},
 		{"sub-IDs that are there", "subordinate IDs", map[string]string{"etc/subuid": "1000:100000:65536\n"}, OK, "none are needed", ""},
 		{"version 1", "cgroups", map[string]string{"proc/self/cgroup": "3:memory:/x\n"}, Warn, "version 2 is not mounted", "systemd.unified_cgroup_hierarchy=1"},
-		{"controllers missing", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu\n", own + "cgroup.procs": ""}), Warn, "has no memory, pids", "Delegate=yes"},
-		{"not delegated", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu memory pids\n"}), Warn, "not delegated", "systemd-run --user --scope"},
-		{"delegated", "cgroups", with(group, map[string]string{own + "cgroup.controllers": "cpu io memory pids\n", own + "cgroup.procs": ""}), OK, "keeps the limits", ""},
+		{"not given on", "cgroups", with(group, map[string]string{own + "cgroup.subtree_control": "cpu\n", own + "cgroup.procs": ""}), Warn, "no group of this user's, from /sys/fs/cgroup/user.slice/x.scope upwards", "systemd-run --user --scope"},
+		{"not this user's", "cgroups", with(group, map[string]string{own + "cgroup.subtree_control": "cpu memory pids\n"}), Warn, "memory is sampled", "systemd-run --user --scope"},
+		{"delegated", "cgroups", with(group, map[string]string{own + "cgroup.subtree_control": "cpu memory pids\n", own + "cgroup.procs": ""}), OK, "x.scope is delegated: the kernel keeps the limits", ""},
+		{"delegated above", "cgroups", with(group, map[string]string{own + "cgroup.subtree_control": "\n", "sys/fs/cgroup/user.slice/cgroup.subtree_control": "memory pids\n", "sys/fs/cgroup/user.slice/cgroup.procs": ""}), OK, "/sys/fs/cgroup/user.slice is delegated", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := find(t, refusing(t, tt.files, nil).sandbox(), tt.check)

@@ -176,7 +176,13 @@ What is weaker in ` + "`sandbox`" + ` than in ` + "`containerd`" + `:
 - Where the kernel lets users mount no overlay (before Linux 5.11), locks on public files are visible to other attempts.
 - The hooks of device descriptions do not run. The links to libraries that NVIDIA's hooks make are made without them.
 
-[Agents](agents.md) describes what an agent is given.
+## Which runtime
+
+` + "`runtime = \"auto\"`" + `, the default, takes containerd where it is set up and mleflow is root, else the sandbox, else a process. A process
+is not isolated at all: its agent gets every canary that your user can read, and its results are marked as untrusted. To refuse
+that, write ` + "`required_isolation = \"sandbox\"`" + ` in the ` + "`mleflow`" + ` block, or ` + "`\"container\"`" + ` if the differences above matter: limits that
+hold to the byte, a user on the host that nobody else has. [Agents](agents.md#runtimes) says how the choice is made, what each
+runtime needs, and what an agent is given.
 
 ## Models
 
