@@ -135,7 +135,7 @@ func (v *Transcript) message(b *strings.Builder, m message.Message) {
 	if m.IsZero() {
 		return
 	}
-	if m.Role != "tool" {
+	if said := m.Text != "" || m.Reasoning != "" || len(m.Calls) > 0; said && m.Role != "tool" {
 		fmt.Fprintf(b, "%s\n", v.Style.Bold(OneLine(m.Role)))
 	}
 	if m.Reasoning != "" {

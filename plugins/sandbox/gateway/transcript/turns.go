@@ -64,9 +64,7 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	}
 	t := &Turn{Event: e}
 	t.Said, t.Tools = message.Request(e.Provider, e.Operation, request)
-	if e.Refused == "" {
-		t.Reply = message.Response(e.Provider, e.Operation, response)
-	}
+	t.Reply = message.Response(e.Provider, e.Operation, response)
 	c.place(t)
 	return t, nil
 }

@@ -119,7 +119,7 @@ func (c *conversation) add(t *transcript.Turn) {
 		c.Agent.ToolDefinitions = definitions(t.Tools)
 	}
 	if t.Refused != "" || t.Status == 0 || t.Status >= 400 {
-		why := cmp.Or(string(t.Refused), t.Failed, t.Reply.Error, "the client left")
+		why := cmp.Or(t.Reply.Error, string(t.Refused), t.Failed, "the client left")
 		c.step(&Step{Source: "system", Message: fmt.Sprintf("The model request failed (%d): %s", t.Status, why), Timestamp: stamp(t.Time), Extra: exchange(t)})
 		return
 	}

@@ -168,8 +168,12 @@ func failure(b body) string {
 		return ""
 	}
 	e := b.object("error")
-	if found := join(e.text("type")+e.text("status"), e.text("message")); found != "" {
-		return strings.ReplaceAll(found, "\n", ": ")
+	kind, text := e.text("type")+e.text("status"), e.text("message")
+	switch {
+	case kind != "" && text != "":
+		return kind + ": " + text
+	case kind+text != "":
+		return kind + text
 	}
 	return valid(compact(b["error"]))
 }
