@@ -69,7 +69,7 @@ func checkNames(env map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return fmt.Errorf("%q is not a name of an environment variable", name)
+			return fmt.Errorf("%q is not a valid name of an environment variable", name)
 		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
 			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
 		}

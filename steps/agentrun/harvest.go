@@ -194,7 +194,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 		return nil
 	}
 	if info.Size() > f.caps.bytes {
-		f.note("%s/%s: %d bytes, more than the %d that are left", f.name, path, info.Size(), f.caps.bytes)
+		f.note("%s/%s: %d bytes, more than the remaining %d", f.name, path, info.Size(), f.caps.bytes)
 		return nil
 	}
 	ref, err := f.put(ctx, io.LimitReader(src, f.caps.bytes))

@@ -192,12 +192,12 @@ func TestBaselineWithoutModel(t *testing.T) {
 		{"no sample", map[string]string{"train.csv": "a\n1\n"}, "find sample submission"},
 		{"no train", map[string]string{"sample_submission.csv": "id,y\n1,0\n"}, "train.csv"},
 		{"empty test", map[string]string{"train.csv": "id,x,y\n1,2,3\n", "test.csv": "id,x\n", "sample_submission.csv": "id,y\n1,0\n"}, "test.csv: it has no rows"},
-		{"nothing asked", map[string]string{"train.csv": "id,x\n1,2\n", "test.csv": "id,x\n1,2\n", "sample_submission.csv": "id\n1\n"}, "no column that test.csv lacks"},
+		{"nothing asked", map[string]string{"train.csv": "id,x\n1,2\n", "test.csv": "id,x\n1,2\n", "sample_submission.csv": "id\n1\n"}, "no column that is missing in test.csv"},
 		{"unknown target", map[string]string{"train.csv": "id,x,y\n1,2,3\n", "test.csv": "id,x\n1,2\n", "sample_submission.csv": "id,z\n1,0\n"}, `column "z"`},
 		{"only ids", map[string]string{"train.csv": "id,y\n1,3\n", "test.csv": "id\n1\n", "sample_submission.csv": "id,y\n1,0\n"}, "no columns to learn from"},
 		{"only text", map[string]string{"train.csv": "id,x,y\n1,one,3.5\n2,one,4.5\n", "test.csv": "id,x\n1,2\n", "sample_submission.csv": "id,y\n1,0\n"}, "no column of"},
 		{"ragged", map[string]string{"train.csv": "id,x,y\n1,2\n", "test.csv": "id,x\n1,2\n", "sample_submission.csv": "id,y\n1,0\n"}, "wrong number of fields"},
-		{"other rows", map[string]string{"train.csv": "id,x,y\n1,2,3.5\n2,3,4.5\n", "test.csv": "id,x\n1,2\n2,3\n", "sample_submission.csv": "id,y\n7,0\n"}, "no id tells"},
+		{"other rows", map[string]string{"train.csv": "id,x,y\n1,2,3.5\n2,3,4.5\n", "test.csv": "id,x\n1,2\n2,3\n", "sample_submission.csv": "id,y\n7,0\n"}, "there is no id to match them"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ var baseline = Agent{
 	Name:    "baseline",
 	Version: "3",
 	Doc: "Trains a small neural network on train.csv and predicts test.csv. What to predict, and whether as class, probability or " +
-		"number, it reads off the columns of the sample submission; of texts it knows the frequent words. Where it understands no such task it submits that, and says so.",
+		"number, follows from the columns of the sample submission; from text columns it uses the frequent words. If it does not understand the task, it submits the sample submission and says so.",
 	Solve: solveBaseline,
 }
 

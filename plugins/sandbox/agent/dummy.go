@@ -30,7 +30,7 @@ func submitSample(t Task) error {
 	if err := errors.Join(err, dst.Close()); err != nil {
 		return errors.Join(fmt.Errorf("copy sample submission %s: %w", name, err), os.Remove(dst.Name()))
 	}
-	fmt.Fprintf(t.Log, "submitted %s as it is, %d bytes\n", name, n)
+	fmt.Fprintf(t.Log, "submitted %s unchanged, %d bytes\n", name, n)
 	return nil
 }
 
@@ -82,7 +82,7 @@ func copyPacked(path string, dst io.Writer) (n int64, err error) {
 		return err
 	})
 	if err == nil && !found {
-		err = errors.New("it holds no CSV file")
+		err = errors.New("it contains no CSV file")
 	}
 	return n, err
 }

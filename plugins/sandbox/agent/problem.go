@@ -122,7 +122,7 @@ func direct(name string, col, sample []string) (target, error) {
 	case numeric && !(whole && few):
 		t.form, t.classes = value, nil
 	case t.classes == nil:
-		return t, fmt.Errorf("understand the task: column %q has more than %d different texts", name, maxClasses)
+		return t, fmt.Errorf("understand the task: column %q has more than %d different strings", name, maxClasses)
 	}
 	return t, nil
 }

@@ -30,7 +30,7 @@ func Look(paths []string) int {
 func look(path string) looked {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode()&os.ModeDevice == 0 {
-		return looked{path, "it is no device"}
+		return looked{path, "it is not a device"}
 	}
 	if err == nil {
 		var f *os.File

@@ -70,7 +70,7 @@ type Made struct {
 	Cached bool
 }
 
-var errNoMachine = errors.New("commands, and bases that are not files, need a container runtime; none is there")
+var errNoMachine = errors.New("commands, and bases that are not files, need a container runtime, and there is none")
 
 // Key returns the digest of the recipe's inputs.
 func (b *Builder) Key(r Recipe) (string, error) { return r.Key(b.resolve) }

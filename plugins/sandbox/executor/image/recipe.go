@@ -83,7 +83,7 @@ func (r Recipe) check() error {
 			return fmt.Errorf("file %q: write an absolute path without \"..\"", f.Guest)
 		}
 		if f.Host != "" && f.Text != "" {
-			return fmt.Errorf("file %q: give a host path or a text, not both", f.Guest)
+			return fmt.Errorf("file %q: give a path on the host or the content, not both", f.Guest)
 		}
 	}
 	for _, c := range r.Commands {

@@ -131,7 +131,7 @@ func archiveIndex(name string) ([]byte, error) {
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("no index.json in it: it is no OCI archive (skopeo copy docker-archive:FILE oci-archive:FILE2 converts one of Docker's)")
+			return nil, errors.New("it has no index.json, so it is not an OCI archive (skopeo copy docker-archive:FILE oci-archive:FILE2 converts one of Docker's)")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read OCI archive: %w", err)

@@ -68,7 +68,7 @@ func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 	case u.Scheme != "http":
 		return place{}, refused{"of plain requests only those to http:// are passed on; use CONNECT"}
 	case u.User != nil || u.Opaque != "":
-		return place{}, refused{"the address must not hold a user"}
+		return place{}, refused{"the URL must not contain a user"}
 	case !slices.Contains(methods, r.Method):
 		return place{}, refused{"this method is not passed on"}
 	case r.Header.Get("Upgrade") != "":
@@ -78,7 +78,7 @@ func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 	if text := u.Port(); text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || n == 0 {
-			return place{}, refused{"the port is no number from 1 to 65535"}
+			return place{}, refused{"the port is not a number from 1 to 65535"}
 		}
 		port = uint16(n)
 	}

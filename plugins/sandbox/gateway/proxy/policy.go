@@ -69,7 +69,7 @@ func splitHostPort(text string) (host string, port uint16, err error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n == 0 || number[0] == '+' || host == "" {
-		return "", 0, fmt.Errorf("no host, or a port that is no number from 1 to 65535")
+		return "", 0, fmt.Errorf("no host, or a port that is not a number from 1 to 65535")
 	}
 	return host, uint16(n), nil
 }
@@ -88,7 +88,7 @@ func canonical(host string) (string, error) {
 		}
 	}
 	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
-		return "", fmt.Errorf("not a name of a host, and not an address as it is usually written")
+		return "", fmt.Errorf("not a host name, and not an address in its usual notation")
 	}
 	return name, nil
 }
@@ -178,7 +178,7 @@ func inner(addr netip.Addr, own []netip.Addr) bool {
 func (p place) judge(addr netip.Addr, own []netip.Addr) string {
 	switch {
 	case addr.Zone() != "" || never(addr):
-		return "its address is link-local, of a metadata service or no address of a host"
+		return "its address is link-local, belongs to a metadata service, or is not a host's address"
 	case p.addr.IsValid() || p.private:
 		return ""
 	case inner(addr, own):
