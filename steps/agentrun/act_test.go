@@ -3,9 +3,12 @@ package agentrun_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -41,6 +44,8 @@ func actOne(verb, what string) {
 		say(verb+" "+what, outcome(os.WriteFile(what, []byte("x"), 0o600)))
 	case "unlink":
 		say(verb, outcome(os.Remove(what)))
+	case "chat":
+		say(verb, askModel(what))
 	case "print":
 		say(verb, os.Getenv(what))
 	case "id":
@@ -87,4 +92,25 @@ func fill(path string) string {
 		}
 	}
 	return "filled"
+}
+
+// askModel asks the model of the environment and returns its answer as it came.
+func askModel(what string) string {
+	body := strings.NewReader(`{"model":"m-1","max_tokens":50,"messages":[{"role":"user","content":"` + what + `"}]}`)
+	req, err := http.NewRequest(http.MethodPost, os.Getenv("OPENAI_BASE_URL")+"/chat/completions", body)
+	if err != nil {
+		return outcome(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return outcome(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return outcome(err)
+	}
+	return string(text)
 }

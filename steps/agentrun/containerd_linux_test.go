@@ -42,6 +42,7 @@ func TestContainerd(t *testing.T) {
 	t.Run("attempt", func(t *testing.T) { testContained(t, d, made) })
 	t.Run("reference", func(t *testing.T) { testReferenceShape(t, d) })
 	t.Run("shim", func(t *testing.T) { testContainedShim(t, d) })
+	t.Run("models", func(t *testing.T) { testContainedModels(t, d, made) })
 	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, made) })
 }
 
