@@ -1,0 +1,182 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernel mounts the kernel's own file systems.
+func (w *world) kernel() error {
+	// Before anything else: the names of descriptors are there. A link of the
+	// image's in its place is not followed.
+	at, err := w.first("proc")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", at, "proc", plainFlags|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w (in a container whose /proc is masked this is refused: procMount: Unmasked with hostUsers: false in Kubernetes, --security-opt systempaths=unconfined in Docker)", err)
+	}
+	sys, err := w.place("/sys", true)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	err = unix.Mount("sysfs", name(sys), "sysfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	if err != nil { // with the host's network, or a masked /sys: what there is of it stays out
+		w.held["sys"] = "none"
+	}
+	return nil
+}
+
+// first makes the folder of that name at the root, where nothing is mounted yet.
+func (w *world) first(name string) (string, error) {
+	at := "/" + name
+	if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(at)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("the image has no folder at %s, but something else", at)
+	}
+	return at, err
+}
+
+// devices mounts a /dev with what any program needs, and the leased devices.
+func (w *world) devices() error {
+	dev, err := w.place("/dev", true)
+	if err != nil {
+		return err
+	}
+	err = mountTmpfs(name(dev), 1<<20, "mode=755", false)
+	dev.Close()
+	if err != nil {
+		return err
+	}
+	for _, d := range w.plan.Devices {
+		if err := w.mountAt(w.sources[d.Host], d.Guest, false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
+	}
+	for _, link := range [][2]string{
+		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"},
+		{"/proc/self/fd/2", "/dev/stderr"}, {"pts/ptmx", "/dev/ptmx"},
+	} {
+		if err := os.Symlink(link[0], link[1]); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/mqueue"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	// Terminals and message queues of its own are nothing to fail for.
+	_ = unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	_ = unix.Mount("mqueue", "/dev/mqueue", "mqueue", plainFlags|unix.MS_NOEXEC, "")
+	return nil
+}
+
+// temporary mounts the file systems in memory that the guest may write to.
+func (w *world) temporary() error {
+	for _, t := range w.plan.Tmpfs {
+		at, err := w.place(t.Guest, true)
+		if err != nil {
+			return err
+		}
+		err = mountTmpfs(name(at), t.Bytes, t.Options, t.NoExec)
+		at.Close()
+		if err != nil {
+			return err
+		}
+		w.memory = append(w.memory, t.Guest)
+	}
+	return nil
+}
+
+// texts lays texts over the image's files.
+func (w *world) texts() error {
+	if err := os.Mkdir("/dev/texts", 0o755); err != nil {
+		return err
+	}
+	for i, guest := range slices.Sorted(maps.Keys(w.plan.Files)) {
+		at := path.Join("/dev/texts", strconv.Itoa(i))
+		if err := os.WriteFile(at, []byte(w.plan.Files[guest]), 0o644); err != nil {
+			return err
+		}
+		f, err := openPath(unix.AT_FDCWD, at)
+		if err != nil {
+			return err
+		}
+		err = w.mountAt(f, guest, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll("/dev/texts")
+}
+
+// mounts mounts what the step gives.
+func (w *world) mounts() error {
+	w.held["views"] = "overlay"
+	for _, m := range w.plan.Mounts {
+		source := w.sources[m.Host]
+		if m.ReadOnly && !isFile(source) {
+			err := w.view(source, m.Guest)
+			if err == nil {
+				continue
+			}
+			w.held["views"] = "binds"
+		}
+		if err := w.mountAt(source, m.Guest, m.ReadOnly, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view mounts a folder that is only read as inodes of the guest's own, so that locks
+// on its files reach no other guest with the same.
+func (w *world) view(source *os.File, guest string) error {
+	at, err := w.place(guest, true)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return unix.Mount("overlay", name(at), "overlay", plainFlags|unix.MS_RDONLY, "userxattr,lowerdir="+name(source)+":"+name(w.empty))
+}
+
+func isFile(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && !info.IsDir()
+}
+
+// mountAt mounts an open file or folder of the host where the guest sees it.
+func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes uint64) error {
+	at, err := w.place(guest, !isFile(source))
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if err := bind(source, name(at), false, 0); err != nil {
+		return err
+	}
+	// The descriptor is of what is below the mount.
+	top, err := w.place(guest, !isFile(source))
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if readOnly {
+		attributes |= unix.MOUNT_ATTR_RDONLY
+	}
+	return protect(name(top), unix.AT_RECURSIVE, attributes)
+}

@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// watch waits for the end of the command, brings it about in time, and returns what
+// it used.
+func (r *run) watch(ctx context.Context) (executor.Exit, error) {
+	services := r.spec.Services
+	if r.ended != nil {
+		services = nil // everything was done but the removal
+	}
+	ctx, serving, err := executor.Serve(ctx, services, func(i int) (net.Listener, error) { return r.listeners[i], nil })
+	if err != nil {
+		return executor.Exit{}, err
+	}
+	r.serving = serving
+	stop := context.AfterFunc(ctx, func() { _ = r.control.send(message{Cancel: true}) })
+	defer stop()
+	rep, err := r.await()
+	waitErr := r.reap()
+	if err != nil && r.spec.Resume {
+		if written, ended := loadEnd(r.claim.Dir); ended {
+			rep, err = written, nil
+		}
+	}
+	if err != nil {
+		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
+	}
+	r.follower.finish()
+	r.countGroup(&rep.Exit)
+	rep.Exit.Enforced = r.ready.Held
+	if rep.Exit.Resumed = r.resumed; !r.spec.Resume {
+		rep.Exit.LogDropped = r.output.Dropped()
+	}
+	var status *exec.ExitError
+	switch {
+	case rep.Stuck > 0 || errors.Is(waitErr, errStuck):
+		return rep.Exit, errStuck
+	case ctx.Err() != nil:
+		return rep.Exit, context.Cause(ctx)
+	case waitErr != nil && !errors.As(waitErr, &status):
+		return rep.Exit, fmt.Errorf("pass on standard streams: %w", waitErr)
+	}
+	return rep.Exit, serving.Close()
+}
+
+// countGroup adds what the control group counted.
+func (r *run) countGroup(exit *executor.Exit) {
+	if r.group == nil && r.record.Group != "" {
+		r.group = &group{dir: r.record.Group}
+	}
+	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, r.group.number("memory.peak", ""))
+	exit.OOMKills += int(r.group.number("memory.events", "oom_kill"))
+	if exit.Reason == executor.Signalled && exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
+		exit.Reason = executor.OutOfMemory
+	}
+}
+
+// reap waits until the first process has ended, and everything in its sandbox.
+func (r *run) reap() error {
+	if r.cmd == nil {
+		return r.awaitProcess()
+	}
+	done := make(chan error, 1)
+	cmd := r.cmd
+	r.cmd = nil
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stuckTimeout):
+		return errStuck
+	}
+}
+
+// await returns the first process's report.
+func (r *run) await() (report, error) {
+	if r.ended != nil {
+		return *r.ended, nil
+	}
+	for {
+		m, files, err := r.control.receive()
+		for _, f := range files {
+			f.Close()
+		}
+		switch {
+		case err != nil:
+			return report{}, err
+		case m.Report != nil:
+			return *m.Report, nil
+		case m.Memory > 0 && r.spec.OnMemory != nil:
+			r.spec.OnMemory(m.Memory)
+		}
+	}
+}
+
+// remove removes everything of the run from the machine.
+func (r *run) remove() error {
+	if r.cmd != nil && r.cmd.Process != nil {
+		_ = r.cmd.Process.Kill()
+		_ = r.reap()
+	}
+	if r.serving != nil {
+		_ = r.serving.Close()
+	}
+	for _, l := range r.listeners {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if r.control.file != nil {
+		_ = r.control.file.Close()
+	}
+	if r.pidfd >= 0 {
+		_ = unix.Close(r.pidfd)
+	}
+	r.follower.finish()
+	r.image.close()
+	closeAll(r.locks)
+	err := errors.Join(r.record.kill(), r.group.remove())
+	if err != nil {
+		return errors.Join(err, r.claim.Drop())
+	}
+	return r.claim.Remove()
+}
