@@ -94,6 +94,7 @@ var openAIMessage = fields{
 	"audio":         needs(ServerState),
 	// what clients send back of a response
 	"annotations": anything, "reasoning": scalar, "reasoning_content": scalar, "reasoning_details": anything, "prefix": scalar, "cache_control": anything,
+	"provider_specific_fields": anything, // LiteLLM
 }
 
 var openAICall = fields{"id": scalar, "type": scalar, "index": scalar, "function": fields{"name": scalar, "arguments": scalar}, "extra_content": anything}
