@@ -93,3 +93,19 @@ func TestErrorsWithinStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestLongNames has names and values that are longer than the meter keeps, in
+// one piece and in several.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("n", 5000)
+	body := `{"` + long + `":"` + long + `","usage":{"` + long + `":1,"prompt_tokens":10,"completion_tokens":5},"n":` + strings.Repeat("1", 5000) + `}`
+	for _, size := range []int{len(body), 1500, 7} {
+		m := dialect.Named("openai").Usage(&dialect.Request{Operation: dialect.ChatCompletions})
+		for at := 0; at < len(body); at += size {
+			_, _ = m.Write([]byte(body[at:min(at+size, len(body))]))
+		}
+		if u, ok := m.Usage(); !ok || u.Input != 10 || u.Output != 5 || !m.Done() {
+			t.Errorf("in pieces of %d: %+v, %v", size, u, ok)
+		}
+	}
+}

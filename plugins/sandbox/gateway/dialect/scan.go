@@ -24,11 +24,10 @@ type scanner struct {
 	path  []byte
 	// token is the string, name or other value that is being read, as it is in
 	// the text; over says that it is too long.
-	token   []byte
-	over    bool
-	name    bool // the string is a name
-	first   bool // the container has no member yet
-	escaped bool // the string has escapes
+	token []byte
+	over  bool
+	name  bool // the string is a name
+	first bool // the container has no member yet
 }
 
 type scanState uint8
@@ -199,7 +198,7 @@ func (s *scanner) join(name string) {
 }
 
 func (s *scanner) begin(name bool) {
-	s.token, s.over, s.name, s.escaped, s.state = append(s.token[:0], '"'), false, name, false, inText
+	s.token, s.over, s.name, s.state = append(s.token[:0], '"'), false, name, inText
 }
 
 func (s *scanner) keep(p []byte) {
@@ -217,7 +216,7 @@ func (s *scanner) inText(p []byte) int {
 	}
 	if escape := bytes.IndexByte(p[:end], '\\'); escape >= 0 {
 		s.keep(p[:escape+1])
-		s.state, s.escaped = inEscape, true
+		s.state = inEscape
 		return escape + 1
 	}
 	s.keep(p[:end])
@@ -238,11 +237,11 @@ func (s *scanner) inText(p []byte) int {
 // named adds the name that was read to the path. One that is too long, or looks
 // like a path itself, is never wanted.
 func (s *scanner) named() {
-	name := string(s.token[1 : len(s.token)-1])
-	if s.escaped && !s.over {
+	name := "\x00"
+	if !s.over {
 		name = unquote(s.token)
 	}
-	if s.over || strings.ContainsAny(name, ".[") {
+	if strings.ContainsAny(name, ".[") {
 		name = "\x00"
 	}
 	s.join(name)
