@@ -114,6 +114,18 @@ func TestShipped(t *testing.T) {
 	}
 }
 
+// Each source can be named by a definition.
+func TestDefinitionsNameSources(t *testing.T) {
+	for _, e := range source.All() {
+		_, diags := competitions.Parse([]byte("competition \"c\" {\n  source \""+e.Name+"\" {}\n}\n"), "c", fstest.MapFS{})
+		for _, d := range diags {
+			if strings.HasPrefix(d.Summary, "Unknown source") {
+				t.Errorf("%s; say in sourceKinds of competitions/blocks.go which attributes it takes", d.Summary)
+			}
+		}
+	}
+}
+
 func TestOverride(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.MkdirAll(dir+"/raw/sub", 0o755), os.WriteFile(dir+"/raw/sub/a", []byte("1"), 0o600), os.WriteFile(dir+"/raw.zip", zipOf(rawFiles), 0o600)); err != nil {

@@ -97,13 +97,14 @@ func showCompetition(term *terminal, d *competitions.Definition) {
 }
 
 func sourceText(s competitions.Source, own bool) string {
-	switch s.Kind {
-	case "kaggle":
+	switch {
+	case s.Kind == "kaggle":
 		return "https://www.kaggle.com/competitions/" + s.Slug
-	case "http":
+	case s.URL != "":
 		return s.URL
-	}
-	if own {
+	case s.Path == "":
+		return s.Kind + ": " + s.Slug
+	case own:
 		return "next to the definition: " + s.Path
 	}
 	return "shipped with this program: " + s.Path
