@@ -27,7 +27,7 @@ test: ## run all tests
 	$(GO) test -timeout 40m ./...
 
 # The packages whose tests depend on the user: permissions, mounts, containers.
-PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/... ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/sandbox ./cmd/mleflow/internal/e2e/aide
+PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/sandbox ./cmd/mleflow/internal/e2e/aide
 
 test-root: ## as root, run the tests that depend on the user, also after make test as another
 	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)

@@ -121,13 +121,16 @@ func (g *gradeStep) Fingerprint(h *digest.Hasher) error {
 
 // Run implements step.Step.
 func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	answers, err := g.placeAnswers(ctx, env)
+	answers, right, err := g.placeAnswers(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	submission, err := g.placeSubmission(ctx, env)
+	submission, given, err := g.placeSubmission(ctx, env)
 	if err != nil {
 		return nil, err
+	}
+	if given == right {
+		env.Warn(fmt.Sprintf("%s: the submission is the answers, byte for byte", g.def.ID))
 	}
 	report, err := g.judge.Grade(ctx, g.def, grading.Request{
 		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
@@ -143,42 +146,44 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	return g.outputs(ctx, env, report, curve)
 }
 
-// placeAnswers puts the file of answers into the work folder.
-func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, error) {
+// placeAnswers puts the file of answers into the work folder, and returns its
+// path and digest.
+func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, digest.ContentID, error) {
 	name, ok := strings.CutPrefix(g.def.Layout.Answers, "private/")
 	if !ok {
-		return "", fmt.Errorf("grade %s: the answers are declared at %q, which is not private", g.def.ID, g.def.Layout.Answers)
+		return "", digest.ContentID{}, fmt.Errorf("grade %s: the answers are declared at %q, which is not private", g.def.ID, g.def.Layout.Answers)
 	}
 	e, err := tree.Find(ctx, env.Store, g.args.Answers.Ref, name)
 	if err != nil {
-		return "", fmt.Errorf("grade %s: find answers: %w", g.def.ID, err)
+		return "", digest.ContentID{}, fmt.Errorf("grade %s: find answers: %w", g.def.ID, err)
 	}
 	dst := filepath.Join(env.WorkDir, "answers-"+filepath.Base(name))
 	if _, err := tree.Materialise(ctx, env.Store, e.Ref(), dst, tree.Options{}); err != nil {
-		return "", fmt.Errorf("grade %s: place answers: %w", g.def.ID, err)
+		return "", digest.ContentID{}, fmt.Errorf("grade %s: place answers: %w", g.def.ID, err)
 	}
-	return dst, nil
+	return dst, e.ID, nil
 }
 
-// placeSubmission puts the submission into the work folder. If there is none,
+// placeSubmission puts the submission into the work folder, and returns its path
+// and digest. If there is none,
 // nothing exists at the path that it returns.
-func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string, error) {
+func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string, digest.ContentID, error) {
 	ref := g.args.Submission.Ref
 	dst := filepath.Join(env.WorkDir, "submission"+filepath.Ext(g.args.File))
 	if ref.Kind == cache.Tree {
 		e, err := tree.Find(ctx, env.Store, ref, filepath.ToSlash(filepath.Clean(g.args.File)))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
-			return dst, nil
+			return dst, digest.ContentID{}, nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("grade %s: find submission: %w", g.def.ID, err)
+			return "", digest.ContentID{}, fmt.Errorf("grade %s: find submission: %w", g.def.ID, err)
 		}
 		ref = e.Ref()
 	}
 	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
-		return "", fmt.Errorf("grade %s: place submission: %w", g.def.ID, err)
+		return "", digest.ContentID{}, fmt.Errorf("grade %s: place submission: %w", g.def.ID, err)
 	}
-	return dst, nil
+	return dst, ref.ID, nil
 }
 
 func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []point) (cache.Outputs, error) {

@@ -51,6 +51,19 @@ func values(t *testing.T, b *steptest.Bench, submission cty.Value) map[string]ct
 	}
 }
 
+// The answers as a submission give a warning: somebody had them.
+func TestWarnsOfTheAnswers(t *testing.T) {
+	for submission, want := range map[string]int{truth: 1, "id,y\n4,b\n1,a\n2,b\n3,a\n": 0} {
+		b := newBench(t, "private/deep/test.csv")
+		if _, err := b.Run(t, values(t, b, b.Blob(t, submission))); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Warnings(); len(got) != want || want > 0 && !strings.Contains(got[0], "toy: the submission is the answers") {
+			t.Errorf("%q: warnings %q", submission, got)
+		}
+	}
+}
+
 func TestGrades(t *testing.T) {
 	b := newBench(t, "private/deep/test.csv")
 	right := "id,y\n4,b\n1,a\n2,b\n3,b\n"

@@ -25,6 +25,7 @@ import (
 // grows with the load, so the limit of 2 % holds only where MLEFLOW_KILLS asks
 // for the measurement.
 func TestKilledDataPath(t *testing.T) {
+	t.Parallel()
 	goal, limit := 20, 30.0
 	if n, err := strconv.Atoi(os.Getenv("MLEFLOW_KILLS")); err == nil {
 		goal, limit = n, 2

@@ -47,6 +47,7 @@ func (p *place) verifyFull() {
 // everything that a network does; then again without a network or a
 // credential.
 func TestDataPath(t *testing.T) {
+	t.Parallel()
 	want, _ := newStandIn(t, nil, 3<<20, 0).machine(t, true).apply()
 	if len(want) < 3*5 {
 		t.Fatalf("the steps gave %v", want)
@@ -93,6 +94,7 @@ func faults() []kaggletest.Kind {
 
 // TestRulesNotAccepted lets the others go on, and tells which and where.
 func TestRulesNotAccepted(t *testing.T) {
+	t.Parallel()
 	s := newStandIn(t, nil, 0, 0)
 	s.Add(kaggletest.Competition{Slug: fetched[1], Rules: kaggletest.NotAccepted, Archive: s.Archive(fetched[1])})
 	p := s.machine(t, true)

@@ -211,7 +211,7 @@ func outputsOf(t *testing.T, events string) map[string]string {
 // sets. Keys, prepared trees, reports, the board and the lock file are the same,
 // byte for byte.
 func TestDeterminism(t *testing.T) {
-	raw := goldenRaw(t)
+	raw := goldenRaw(t, "denoising-dirty-documents", "leaf-classification")
 	want := applyIn(t, plain, raw)
 	if len(want.Steps) < 60 || !strings.Contains(want.Lock, "leaf-classification") {
 		t.Fatalf("only %d outputs:\n%s", len(want.Steps), want.Lock)

@@ -26,6 +26,7 @@ var kinds = []string{"download", "prepare", "checksum", "exec", "agent-run", "gr
 // However often it was killed, a pipeline ends with the outputs of an
 // undisturbed run, a clean cache, and no finished step done twice.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	want, _ := newPlace(t, t.TempDir()).finish()
 	if len(want) != 4 {
 		t.Fatalf("outputs of the undisturbed run: %v", want)

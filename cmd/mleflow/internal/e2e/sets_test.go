@@ -34,13 +34,17 @@ func goldenParams(t *testing.T) string {
 }
 
 // goldenCases unpacks the golden cases as DIR/<id>/ and returns their ids.
-func goldenCases(t *testing.T, dir string) (ids []string) {
+func goldenCases(t *testing.T, dir string, only ...string) (ids []string) {
 	t.Helper()
 	cases, err := filepath.Glob(golden + "*.tar.zst")
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no golden cases (%v)", err)
 	}
 	for _, path := range cases {
+		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
+		if len(only) > 0 && !slices.Contains(only, id) {
+			continue
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -54,17 +58,17 @@ func goldenCases(t *testing.T, dir string) (ids []string) {
 			t.Fatal(err)
 		}
 		f.Close()
-		ids = append(ids, strings.TrimSuffix(filepath.Base(path), ".tar.zst"))
+		ids = append(ids, id)
 	}
 	return ids
 }
 
 // goldenRaw lays the raw data of the golden cases out as downloads are:
-// DIR/<id>/.
-func goldenRaw(t *testing.T) string {
+// DIR/<id>/; without a list, those of all.
+func goldenRaw(t *testing.T, only ...string) string {
 	t.Helper()
 	dir, raw := t.TempDir(), t.TempDir()
-	for _, id := range goldenCases(t, dir) {
+	for _, id := range goldenCases(t, dir, only...) {
 		if err := os.Rename(filepath.Join(dir, id, "raw"), filepath.Join(raw, id)); err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +83,7 @@ func goldenRaw(t *testing.T) string {
 // nothing to do; and of the pipelines of the subsets only the leaderboard is
 // left, since they extend the same file.
 func TestSets(t *testing.T) {
+	t.Parallel()
 	raw, shared := goldenRaw(t), filepath.Join(t.TempDir(), "cache")
 	for _, name := range []string{"dev", "full"} {
 		t.Run(name, func(t *testing.T) {
@@ -206,8 +211,9 @@ func planned(t *testing.T, name string, args ...string) map[string]string {
 // TestSetsCompare applies the development set with two agents: they are
 // compared, and the leaderboard says what they took.
 func TestSetsCompare(t *testing.T) {
+	t.Parallel()
 	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "dev.hcl"}
-	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "task=own", "-var", "usage=true",
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t, competitionsOf(t, "dev")...), "-var", "on_mismatch=warn", "-var", "task=own", "-var", "usage=true",
 		"-var", `against=["baseline"]`, "-var", "cpus=1", "-var", "memory=256MiB", "--json")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)

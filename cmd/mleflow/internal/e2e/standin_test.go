@@ -39,7 +39,7 @@ type standIn struct {
 // go into each archive besides, in files of their own that nothing reads.
 func newStandIn(t *testing.T, plan kaggletest.Plan, padding, rate int) *standIn {
 	t.Helper()
-	s := &standIn{Server: kaggletest.New(plan), t: t, pins: map[string]string{}, raw: goldenRaw(t)}
+	s := &standIn{Server: kaggletest.New(plan), t: t, pins: map[string]string{}, raw: goldenRaw(t, fetched...)}
 	t.Cleanup(s.Close)
 	for i, id := range fetched {
 		data, files := zipFolder(t, filepath.Join(s.raw, id), kaggletest.Bytes(uint64(i), padding))

@@ -175,7 +175,7 @@ func TestPrepareDescribes(t *testing.T) {
 	prepare := func(flags ...string) (string, string) {
 		t.Helper()
 		data := filepath.Join(t.TempDir(), "data")
-		args := append([]string{"prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t), id), "--data-dir", data, "--skip-verification"}, flags...)
+		args := append([]string{"prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t, id), id), "--data-dir", data, "--skip-verification"}, flags...)
 		_, stderr, code := p.run(args...)
 		if code != 0 {
 			t.Fatalf("exit %d\n%s", code, stderr)
@@ -194,7 +194,7 @@ func TestPrepareDescribes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(wrong, "description.md"), []byte("# Leaf\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, code := p.run("prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t), id), "--data-dir", filepath.Join(dir, "data"), "--skip-verification", "--mirror", filepath.Join(dir, "wrong"))
+	_, stderr, code := p.run("prepare", "-c", id, "--raw", filepath.Join(goldenRaw(t, id), id), "--data-dir", filepath.Join(dir, "data"), "--skip-verification", "--mirror", filepath.Join(dir, "wrong"))
 	if code != 3 || !strings.Contains(stderr, pinnedTexts(t)[id+"/reference"][0]) {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}

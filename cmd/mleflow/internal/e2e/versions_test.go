@@ -18,13 +18,14 @@ import (
 // and marks crowded leaderboards in v2 alone. The miniature of
 // multi-modal-gesture-recognition has stand-ins for the archives that v2 opens.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	p := &place{t: t, cache: filepath.Join(t.TempDir(), "cache"), file: pipelines + "versions.hcl"}
 	ids := slices.DeleteFunc(fixed(t), func(id string) bool { return id == "multi-modal-gesture-recognition" })
 	only, err := json.Marshal(ids)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t), "-var", "on_mismatch=warn", "-var", "task=own", "-var", goldenParams(t),
+	out, errs, code := p.run("apply", p.file, "-var", "raw="+goldenRaw(t, ids...), "-var", "on_mismatch=warn", "-var", "task=own", "-var", goldenParams(t),
 		"-var", "competitions="+string(only), "--json")
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
