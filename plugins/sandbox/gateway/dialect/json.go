@@ -307,20 +307,6 @@ func (d *document) children(i int) func(func(int) bool) {
 	}
 }
 
-// member is the member of that name, which is not null; ok is false if there is
-// none.
-func (d *document) member(i int, name string) (at int, ok bool) {
-	if d.nodes[i].kind != object {
-		return 0, false
-	}
-	for c := range d.children(i) {
-		if d.nodes[c].kind != null && d.name(c) == name {
-			return c, true
-		}
-	}
-	return 0, false
-}
-
 // unquote decodes a string that was read.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]

@@ -200,7 +200,7 @@ func faults() []fault {
 		{name: "repeats the key in parts", providers: one(parts(time.Second, "you are "+realKey[:7], realKey[7:9], realKey[9:]+"\nusage 3 4\n")), status: 200, body: "you are " + stars + "\nusage 3 4\n", cost: reportedCost, requests: 1},
 		{name: "repeats the key in gzip", accept: "gzip", providers: one(encoded("gzip", parts(0, zip("you are ", realKey, "\nusage 3 4\n")...))), status: 200, body: "gzip:you are !unexpected EOF", cost: wholeCost, requests: 1, failed: "repeats the key"},
 		{name: "repeats the key in an error", providers: one(func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "no such key: "+r.Header.Get("Authorization"), 401)
+			http.Error(w, "no such key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		}), status: 401, body: "no such key: Bearer " + stars + "\n", requests: 1},
 	}
 }

@@ -23,7 +23,7 @@ f==1 { n[$dc]++; for (i=1;i<=NF;i++) sum[$dc,name[1,i]]+=$i; next }
 func Digits(a *Ask) Answer {
 	commands := []string{Centroids, "head -n 3 ${SUBMISSION_DIR:-/home/submission}/submission.csv"}
 	turn := a.Count("tool")
-	call, ok := ShellCall(a, "")
+	_, ok := ShellCall(a, "")
 	if !ok {
 		turn = a.Count("assistant")
 	}
@@ -38,7 +38,7 @@ func Digits(a *Ask) Answer {
 	if !ok {
 		return Answer{Text: "THOUGHT: take the nearest mean.\n\n```bash\n" + commands[turn] + "\n```\n"}
 	}
-	call, _ = ShellCall(a, commands[turn])
+	call, _ := ShellCall(a, commands[turn])
 	return Answer{Text: "I take the nearest mean.", Reasoning: "Each digit has a mean.", Tools: []ToolCall{call}}
 }
 
