@@ -291,7 +291,7 @@ func TestPatchedPreparation(t *testing.T) {
 	})
 	f.finish()
 	f.publish()
-	f.checked(3, 3, "its data do not match the pins of demo-digits v1 pins")
+	f.checked(3, 3, "its data do not match the pins of demo-digits v1")
 }
 
 // lockOut puts the lock of the bundle next to the pipeline.
