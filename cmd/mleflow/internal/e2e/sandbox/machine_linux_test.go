@@ -103,7 +103,12 @@ func newSandboxHost(t testing.TB) *host {
 	}
 	dir := t.TempDir()
 	h := &host{t: t, runtime: "sandbox", dir: dir, cache: filepath.Join(dir, "cache")}
-	h.env = append(os.Environ(), "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb", "HOME="+dir)
+	// The folder for temporary files may be closed to the user that root chooses.
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.env = append(os.Environ(), "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb", "HOME="+dir, "TMPDIR="+tmp)
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", dir).Run() })
 	h.makeImage()
 	if os.Geteuid() == 0 {
