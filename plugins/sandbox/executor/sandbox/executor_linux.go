@@ -79,7 +79,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return exit, context.Cause(ctx)
 	}
 	r := &run{e: e, spec: spec, pidfd: -1}
-	if r.claim, err = claim.Take(e.runDir(spec)); err != nil {
+	if r.claim, err = takeClaim(ctx, e.runDir(spec)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
 	defer func() { err = errors.Join(err, r.remove()) }()
@@ -357,3 +357,21 @@ func (r *run) takeListeners(files []*os.File) error {
 }
 
 var _ executor.Executor = (*Executor)(nil)
+
+// takeClaim claims a folder. A child that a killed owner was about to start holds
+// the owner's lock until it has become another program or is gone, so a lock is
+// tried again for a moment before the owner counts as alive.
+func takeClaim(ctx context.Context, dir string) (*claim.Claim, error) {
+	for range 30 {
+		c, err := claim.Take(dir)
+		if !errors.Is(err, claim.ErrHeld) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return claim.Take(dir)
+}
