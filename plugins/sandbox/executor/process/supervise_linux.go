@@ -7,9 +7,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -137,7 +135,7 @@ func (s *supervision) startCommand() (int, error) {
 	for i, v := range s.order.Env {
 		env[i] = string(v)
 	}
-	path, err := lookPath(s.order.Command[0], env, s.order.Dir)
+	path, err := executor.LookPath(s.order.Command[0], env, s.order.Dir)
 	if err != nil {
 		return 0, err
 	}
@@ -325,37 +323,4 @@ func ownPeakBytes() int64 {
 		return 0
 	}
 	return usage.Maxrss * 1024
-}
-
-// lookPath finds the program as a shell in the command's environment would.
-func lookPath(name string, env []string, dir string) (string, error) {
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return name, executable(name)
-	}
-	for _, v := range env {
-		path, ok := strings.CutPrefix(v, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, d := range filepath.SplitList(path) {
-			if file := filepath.Join(d, name); filepath.IsAbs(d) && executable(file) == nil {
-				return file, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%s: no such program in PATH", name)
-}
-
-func executable(file string) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s: not an executable file", file)
-	}
-	return nil
 }

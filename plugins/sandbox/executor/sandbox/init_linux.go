@@ -159,7 +159,7 @@ func (s *sandbox) start() error {
 		env[i] = string(v)
 	}
 	env = withHome(env, s.plan.User.UID)
-	path, err := lookPath(s.plan.Command[0], env, s.plan.Dir)
+	path, err := executor.LookPath(s.plan.Command[0], env, s.plan.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", executor.ErrStart, err)
 	}
