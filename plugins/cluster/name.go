@@ -1,0 +1,28 @@
+package cluster
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
+// JobName is the name of the job of an action, given by its digest in
+// hexadecimal digits: a valid DNS label, with 160 bits of the digest.
+func JobName(action string) string { return Label + "-" + action[:min(len(action), 40)] }
+
+// Rank orders nodes for a job by rendezvous hashing: jobs with an equal Near
+// have the same order, other jobs another one, and a node that comes or goes
+// changes nobody's order of the rest.
+func Rank(near string, nodes []string) []string {
+	weight := make(map[string]uint64, len(nodes))
+	for _, n := range nodes {
+		sum := sha256.Sum256([]byte(near + "\x00" + n))
+		weight[n] = binary.BigEndian.Uint64(sum[:8])
+	}
+	ranked := slices.Clone(nodes)
+	slices.SortFunc(ranked, func(a, b string) int {
+		return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a, b))
+	})
+	return ranked
+}
