@@ -99,6 +99,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--category":             c.completeCategories,
 		"--version":              c.completeVersions,
 		"--fail-on":              words("agent"),
+		"--print":                words("seccomp", "pod"),
 		"--from":                 words(append(kit.Skeletons(), "kaggle:")...),
 		"--experiment-id":        none,
 		"--table":                words("figures", "runs"),

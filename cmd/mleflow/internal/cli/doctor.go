@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -11,15 +12,22 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
+	var what string
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.",
-		Args:  takes(0, 0),
+		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.\n\n--print writes what a container needs for the sandbox to work in it, and checks nothing: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.",
+		Example: `  docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
+  mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,
+		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			if what != "" {
+				return a.printSettings(what)
+			}
 			m, err := a.machine()
 			if err != nil {
 				return err
@@ -27,6 +35,25 @@ func newDoctor(a *app) *cobra.Command {
 			return showChecks(a.terminal, m.Examine(cmd.Context()))
 		}),
 	}
+	cmd.Flags().StringVar(&what, "print", "", "print what a container around mleflow needs: `seccomp or pod`")
+	return cmd
+}
+
+// printSettings prints what a container needs for the runtime sandbox.
+func (a *app) printSettings(what string) error {
+	text := []byte(machine.PodSettings)
+	switch what {
+	case "pod":
+	case "seccomp":
+		var err error
+		if text, err = sandbox.SeccompProfile(); err != nil {
+			return fmt.Errorf("make the seccomp profile: %w", err)
+		}
+	default:
+		return usagef("--print %s: write seccomp or pod", what)
+	}
+	_, err := a.stdout.Write(text)
+	return err
 }
 
 // machine is the one that mleflow runs on.
@@ -38,7 +65,7 @@ func (s *store) machine() (m machine.Machine, err error) {
 	folder, err := s.cacheFolder()
 	home, _ := os.UserHomeDir()
 	try := sync.OnceValue(func() executor.Availability { return machine.TrySandbox(self, filepath.Join(folder, "sandbox")) })
-	return machine.Machine{Root: "/", Home: home, Env: s.env, CacheDir: folder, UID: os.Geteuid(), Sandbox: try}, err
+	return machine.Machine{Root: "/", Home: home, Env: s.env, CacheDir: folder, UID: os.Geteuid(), Sandbox: try, Refused: sandbox.RefusedCalls}, err
 }
 
 func showChecks(t *terminal, checks []machine.Check) error {
@@ -66,6 +93,9 @@ func writeChecks(t *terminal, checks []machine.Check) {
 		fmt.Fprintf(t.stdout, "%s  %-15s  %s\n", marks[c.Status], c.Name, view.OneLine(c.Detail))
 		if c.Fix != "" && (c.Status != machine.OK || t.verbose) {
 			fmt.Fprintf(t.stdout, "%26s %s\n", "", style.Dim(c.Fix))
+		}
+		for line := range strings.Lines(c.Example) {
+			fmt.Fprintf(t.stdout, "%26s   %s", "", line)
 		}
 	}
 }

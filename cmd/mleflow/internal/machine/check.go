@@ -29,6 +29,8 @@ type Check struct {
 	Detail string `json:"detail"`
 	// Fix says how to get what is missing.
 	Fix string `json:"fix,omitempty"`
+	// Example is what the fix looks like where it takes lines of a file.
+	Example string `json:"example,omitempty"`
 }
 
 // Machine says where to look. Root and Home let tests look at a made-up
@@ -47,6 +49,9 @@ type Machine struct {
 	// Sandbox tries the runtime sandbox: it runs a command in it that does
 	// nothing. It is nil in a program without that runtime.
 	Sandbox func() executor.Availability
+	// Refused lists the system calls that make a sandbox and that a filter around
+	// this process refuses; nil knows of none.
+	Refused func() []string
 }
 
 // Examine runs all checks in the order people should read them.

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	case containerd.LookCommand:
 		os.Exit(containerd.Look(os.Args[2:]))
 	}
+	if os.Getenv(nestedVariable) != "" {
+		os.Exit(nestedDoctor())
+	}
 	if dir := os.Getenv(refusedVariable); dir != "" {
 		os.Exit(refused(dir))
 	}

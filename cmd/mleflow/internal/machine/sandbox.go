@@ -32,7 +32,10 @@ func (m Machine) SandboxHere() executor.Availability {
 	}
 	var whats, fixes []string
 	for _, o := range found {
-		whats, fixes = append(whats, o.what), append(fixes, o.fix)
+		whats = append(whats, o.what)
+		if !slices.Contains(fixes, o.fix) {
+			fixes = append(fixes, o.fix)
+		}
 	}
 	return executor.Availability{Because: strings.Join(whats, ", and "), Fix: strings.Join(fixes, "; and ")}
 }
@@ -45,6 +48,9 @@ func (m Machine) sandbox() []Check {
 		c.Status, c.Fix = Absent, here.Fix
 		if tried := m.Sandbox(); tried.Because != c.Detail {
 			c.Detail += " (" + tried.Because + ")"
+		}
+		if m.container() == pod {
+			c.Example = PodSettings
 		}
 	}
 	return []Check{c, m.subIDs(), m.overlay(), m.cgroups()}
@@ -89,76 +95,6 @@ func (m Machine) apparmor() obstacle {
 		fmt.Sprintf("as root, allow this program alone: write \"abi <abi/4.0>, include <tunables/global> profile mleflow %s flags=(unconfined) { userns, }\" to /etc/apparmor.d/mleflow and run apparmor_parser -r /etc/apparmor.d/mleflow; "+
 			"or allow all programs: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", self),
 	}
-}
-
-// container is what mleflow itself runs in.
-type container string
-
-const (
-	noContainer container = ""
-	docker      container = "Docker"
-	podman      container = "Podman"
-	pod         container = "a Kubernetes pod"
-)
-
-// container says what mleflow itself runs in, as far as can be seen.
-func (m Machine) container() container {
-	has := func(path string) bool { _, err := os.Stat(m.path(path)); return err == nil }
-	groups := m.read("/proc/1/cgroup")
-	switch {
-	case m.Env("KUBERNETES_SERVICE_HOST") != "" || strings.Contains(groups, "kubepods") || has("/var/run/secrets/kubernetes.io"):
-		return pod
-	case has("/run/.containerenv"):
-		return podman
-	case has("/.dockerenv") || strings.Contains(groups, "/docker"):
-		return docker
-	}
-	return noContainer
-}
-
-// nested are the obstacles of a container around mleflow.
-func (m Machine) nested() (list []obstacle) {
-	in := m.container()
-	if in == noContainer {
-		return nil
-	}
-	filtered := strings.Contains("\n"+m.read("/proc/self/status")+"\n", "\nSeccomp:\t2\n")
-	masked := m.maskedProc()
-	if filtered {
-		list = append(list, obstacle{fmt.Sprintf("this is %s, whose seccomp profile may refuse user namespaces", in), seccompFix(in)})
-	}
-	if masked {
-		list = append(list, obstacle{fmt.Sprintf("parts of /proc are masked, as in %s, so no new /proc can be mounted", in), procFix(in)})
-	}
-	return list
-}
-
-func seccompFix(in container) string {
-	if in == pod {
-		return "give the pod hostUsers: false and a Localhost seccomp profile that allows clone, clone3, unshare, mount, umount2, pivot_root, mount_setattr, sethostname and setns (or Unconfined)"
-	}
-	return strings.ToLower(string(in)) + " run --security-opt seccomp=unconfined, or a profile that allows clone, clone3, unshare, mount, umount2, pivot_root, mount_setattr, sethostname and setns"
-}
-
-func procFix(in container) string {
-	switch in {
-	case pod:
-		return "give the container securityContext.procMount: Unmasked, which needs hostUsers: false (Kubernetes 1.33 or later)"
-	case podman:
-		return "podman run --security-opt unmask=ALL"
-	}
-	return "docker run --security-opt systempaths=unconfined"
-}
-
-// maskedProc reports whether something is mounted over parts of /proc, as
-// container runtimes do. The kernel then refuses another /proc in a user namespace.
-func (m Machine) maskedProc() bool {
-	for line := range strings.Lines(m.read("/proc/self/mountinfo")) {
-		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") && fields[4] != "/proc/sys/fs/binfmt_misc" {
-			return true
-		}
-	}
-	return false
 }
 
 // subIDs says what subordinate IDs are for: nothing here.

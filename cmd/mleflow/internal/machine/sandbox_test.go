@@ -20,38 +20,47 @@ func refusing(t *testing.T, files, env map[string]string) Machine {
 }
 
 func TestSandboxObstacles(t *testing.T) {
-	const filtered = "Name:\tmleflow\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 	const masked = "22 27 0:21 / /proc rw - proc proc rw\n30 22 0:6 /null /proc/kcore rw - tmpfs tmpfs rw\n"
+	calls := []string{"clone", "mount"}
 	for name, tt := range map[string]struct {
 		files, env map[string]string
 		what, fix  []string
+		// refused are the calls that a filter refuses.
+		refused []string
 	}{
-		"nothing known": {nil, nil, []string{errTried.Error()}, []string{"unshare --user", "administrator"}},
+		"nothing known": {nil, nil, []string{errTried.Error()}, []string{"unshare --user", "administrator"}, nil},
 		"switched off by Debian": {map[string]string{"proc/sys/kernel/unprivileged_userns_clone": "0\n"}, nil,
-			[]string{"kernel.unprivileged_userns_clone = 0", errTried.Error()}, []string{"sysctl -w kernel.unprivileged_userns_clone=1", "/etc/sysctl.d"}},
+			[]string{"kernel.unprivileged_userns_clone = 0", errTried.Error()}, []string{"sysctl -w kernel.unprivileged_userns_clone=1", "/etc/sysctl.d"}, nil},
 		"none allowed": {map[string]string{"proc/sys/user/max_user_namespaces": "0\n"}, nil,
-			[]string{"user.max_user_namespaces = 0"}, []string{"sysctl -w user.max_user_namespaces="}},
+			[]string{"user.max_user_namespaces = 0"}, []string{"sysctl -w user.max_user_namespaces="}, nil},
 		"no network namespaces": {map[string]string{"proc/sys/user/max_user_namespaces": "96365\n", "proc/sys/user/max_net_namespaces": "0\n"}, nil,
-			[]string{"user.max_net_namespaces = 0"}, []string{"sysctl -w user.max_net_namespaces="}},
+			[]string{"user.max_net_namespaces = 0"}, []string{"sysctl -w user.max_net_namespaces="}, nil},
 		"AppArmor of Ubuntu": {map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil,
-			[]string{"AppArmor", "Ubuntu 24.04"}, []string{"userns,", "apparmor_parser -r", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}},
+			[]string{"AppArmor", "Ubuntu 24.04"}, []string{"userns,", "apparmor_parser -r", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"}, nil},
 		"AppArmor switched off": {map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "0\n"}, nil,
-			[]string{errTried.Error()}, []string{"administrator"}},
+			[]string{errTried.Error()}, []string{"administrator"}, nil},
 		"kernel without": {map[string]string{"proc/self/ns/net": ""}, nil,
-			[]string{"the kernel has no user namespaces"}, []string{"CONFIG_USER_NS"}},
-		"Docker": {map[string]string{".dockerenv": "", "proc/self/status": filtered, "proc/self/mountinfo": masked}, nil,
-			[]string{"this is Docker, whose seccomp profile", "parts of /proc are masked"}, []string{"docker run --security-opt seccomp=unconfined", "systempaths=unconfined"}},
-		"Docker without a filter": {map[string]string{".dockerenv": "", "proc/self/status": "Seccomp:\t0\n"}, nil,
-			[]string{errTried.Error()}, []string{"administrator"}},
-		"Podman": {map[string]string{"run/.containerenv": "", "proc/self/status": filtered, "proc/self/mountinfo": masked}, nil,
-			[]string{"this is Podman"}, []string{"podman run --security-opt seccomp=unconfined", "unmask=ALL"}},
-		"pod": {map[string]string{"proc/self/status": filtered, "proc/self/mountinfo": masked}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
-			[]string{"this is a Kubernetes pod"}, []string{"hostUsers: false", "Localhost seccomp profile", "mount_setattr", "procMount: Unmasked"}},
+			[]string{"the kernel has no user namespaces"}, []string{"CONFIG_USER_NS"}, nil},
+		"Docker": {map[string]string{".dockerenv": "", "proc/self/mountinfo": masked}, nil,
+			[]string{"a seccomp profile refuses clone, mount, as that of Docker does", "parts of /proc are masked"}, []string{"docker run --security-opt seccomp=mleflow.json", "--print seccomp", "systempaths=unconfined"}, calls},
+		"Docker without a filter": {map[string]string{".dockerenv": ""}, nil,
+			[]string{errTried.Error()}, []string{"administrator"}, nil},
+		"Docker with AppArmor": {map[string]string{".dockerenv": "", "proc/self/attr/current": "docker-default (enforce)\n"}, nil,
+			[]string{"the AppArmor profile docker-default"}, []string{"docker run --security-opt apparmor=unconfined"}, nil},
+		"AppArmor outside":       {map[string]string{"proc/self/attr/current": "some (enforce)\n"}, nil, []string{errTried.Error()}, []string{"administrator"}, nil},
+		"a service of systemd's": {nil, nil, []string{"RestrictNamespaces"}, []string{"RestrictNamespaces=no"}, calls},
+		"some container":         {map[string]string{"proc/self/mountinfo": masked}, nil, []string{"masked, as in a container"}, []string{"without masked", "start the container with that profile"}, calls},
+		"Podman": {map[string]string{"run/.containerenv": "", "proc/self/mountinfo": masked}, nil,
+			[]string{"as that of Podman does"}, []string{"podman run --security-opt seccomp=mleflow.json", "unmask=ALL"}, calls},
+		"pod": {map[string]string{"proc/self/mountinfo": masked}, map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
+			[]string{"as that of a Kubernetes pod does"}, []string{"hostUsers: false", "Localhost seccomp profile", "procMount: Unmasked", "--print pod"}, calls},
 		"two at once": {map[string]string{"proc/sys/user/max_user_namespaces": "0\n", "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil,
-			[]string{"user.max_user_namespaces = 0", ", and AppArmor", errTried.Error()}, []string{"sysctl -w user.max_user_namespaces", "; and as root"}},
+			[]string{"user.max_user_namespaces = 0", ", and AppArmor", errTried.Error()}, []string{"sysctl -w user.max_user_namespaces", "; and as root"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := refusing(t, tt.files, tt.env).sandbox()[0]
+			m := refusing(t, tt.files, tt.env)
+			m.Refused = func() []string { return tt.refused }
+			c := m.sandbox()[0]
 			if c.Status != Absent {
 				t.Errorf("status %s", c.Status)
 			}

@@ -69,3 +69,28 @@ func TestProcessors(t *testing.T) {
 		t.Errorf("more than there are: %v", all)
 	}
 }
+
+// TestUserIDs: runs at the same time have different users, and an id is free again
+// when its run has ended.
+func TestUserIDs(t *testing.T) {
+	dir, ids := t.TempDir(), idRange{100, 3}
+	taken := map[int]*os.File{}
+	for range ids.size {
+		id, lock, err := ids.take(dir)
+		if err != nil || taken[id] != nil || id < 100 || id > 102 {
+			t.Fatalf("%d, %v, besides %v", id, err, taken)
+		}
+		taken[id] = lock
+	}
+	if id, _, err := ids.take(dir); err == nil {
+		t.Errorf("a fourth id: %d", id)
+	}
+	taken[101].Close()
+	if id, lock, err := ids.take(dir); err != nil || id != 101 {
+		t.Errorf("%d, %v, want the one that is free again", id, err)
+	} else {
+		lock.Close()
+	}
+	taken[100].Close()
+	taken[102].Close()
+}

@@ -149,7 +149,13 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	r.users = usersOf(r.claim.Dir, user)
+	var lock *os.File
+	if r.users, lock, err = usersOf(r.e.opts.Dir, user); err != nil {
+		return err
+	}
+	if lock != nil {
+		r.locks = append(r.locks, lock)
+	}
 	base := r.claim.Path(baseName)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
@@ -225,8 +231,8 @@ func (r *run) limit(p *plan) (err error) {
 		p.Held["cpus"] = "shared"
 		if r.group.has("cpu") {
 			p.Held["cpus"] = "cgroup"
-		} else if p.Limits.CPUs, r.locks = processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(r.locks) > 0 {
-			p.Held["cpus"] = "affinity"
+		} else if list, locks := processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(list) > 0 {
+			p.Held["cpus"], p.Limits.CPUs, r.locks = "affinity", list, append(r.locks, locks...)
 		}
 	}
 	return nil

@@ -38,3 +38,9 @@ func Init() int {
 	fmt.Fprintln(os.Stderr, errPlatform)
 	return 2
 }
+
+// SeccompProfile refuses: the list of system calls is Linux's.
+func SeccompProfile() ([]byte, error) { return nil, errPlatform }
+
+// RefusedCalls returns nothing.
+func RefusedCalls() []string { return nil }

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -28,22 +31,81 @@ type users struct {
 
 // The host's ids that root gives to guests: above those that distributions,
 // systemd and the containerd runtime hand out.
-const (
-	firstUser = 0x6000_0000
-	userMask  = 0x0fff_ffff
-)
+var hostIDs = idRange{0x6000_0000, 1 << 28}
 
-// usersOf chooses them for a run in that folder.
-func usersOf(dir string, guest ids) users {
+// idRange are ids from one on.
+type idRange struct{ first, size int }
+
+// usersOf chooses them for a run of a runtime in that folder, and returns the lock
+// that keeps the guest's id from other runs for as long as it is open.
+func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
 	own := ids{os.Geteuid(), os.Getegid()}
-	u := users{guest: guest, guestHost: own, first: guest, firstHost: own}
+	u = users{guest: guest, guestHost: own, first: guest, firstHost: own}
 	if own.UID != 0 {
-		return u
+		return u, nil, nil
+	}
+	free := freeIDs()
+	if free.size == 0 { // root of a user namespace with few ids is a user like others
+		return u, nil, nil
+	}
+	id, lock, err := free.take(dir)
+	if err != nil {
+		return u, nil, fmt.Errorf("find a user for the command: %w", err)
+	}
+	u.guestHost, u.first = ids{id, id}, ids{other(guest.UID), other(guest.GID)}
+	return u, lock, nil
+}
+
+// freeIDs are the ids of this process's user namespace that root gives to guests: in a
+// container that has a part of the host's, the upper half of them.
+func freeIDs() idRange {
+	uids, gids := mapped("/proc/self/uid_map"), mapped("/proc/self/gid_map")
+	for _, r := range uids {
+		switch {
+		case !slices.Contains(gids, r):
+		case r.first <= hostIDs.first && r.first+r.size >= hostIDs.first+hostIDs.size:
+			return hostIDs
+		case r.size >= 1<<15:
+			return idRange{r.first + r.size/2, r.size / 2}
+		}
+	}
+	return idRange{}
+}
+
+// mapped are the ids of a user namespace that are users outside.
+func mapped(file string) (list []idRange) {
+	text, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		var r idRange
+		var outside int
+		if _, err := fmt.Sscan(line, &r.first, &outside, &r.size); err == nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// take takes the first id that no other run in the folder has. Each folder starts
+// somewhere else.
+func (r idRange) take(dir string) (id int, lock *os.File, err error) {
+	locks := filepath.Join(dir, "users")
+	if err := os.MkdirAll(locks, 0o700); err != nil {
+		return 0, nil, err
 	}
 	sum := sha256.Sum256([]byte(dir))
-	id := firstUser + int(binary.LittleEndian.Uint32(sum[:])&userMask)
-	u.guestHost, u.first = ids{id, id}, ids{other(guest.UID), other(guest.GID)}
-	return u
+	start := int(binary.LittleEndian.Uint32(sum[:]))
+	for n := range r.size {
+		id = r.first + (start+n)%r.size
+		lock, err = os.OpenFile(filepath.Join(locks, strconv.Itoa(id)), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return 0, nil, err
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			return id, lock, nil
+		}
+		lock.Close()
+	}
+	return 0, nil, fmt.Errorf("all %d are taken", r.size)
 }
 
 // other is root's id inside, unless the guest has that.
