@@ -27,7 +27,7 @@ const GuestCommand = "guest"
 func Guest(args []string, more map[string]func([]string) any) int {
 	probes := map[string]func([]string) any{
 		"look": guestLook, "try": guestTry, "fork": guestFork, "fill": guestFill, "cpu": guestCPU,
-		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks,
+		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks, "signals": guestSignals,
 	}
 	for name, probe := range more {
 		probes[name] = probe
@@ -199,6 +199,17 @@ func guestCPU([]string) any {
 func guestOOMChild([]string) any {
 	cmd := exec.Command("/proc/self/exe", "executor-probe", "hold", "300", "1m")
 	return fmt.Sprint(cmd.Run())
+}
+
+// guestSignals sends every signal to the first process, many times.
+func guestSignals([]string) any {
+	for range 20 {
+		for sig := unix.Signal(1); sig <= 64; sig++ {
+			_ = unix.Kill(1, sig)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	return "sent"
 }
 
 // guestTicks prints a number ten times a second, args[0] times.

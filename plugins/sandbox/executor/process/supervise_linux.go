@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -36,7 +35,7 @@ func Supervise() int {
 	}
 	// The command dies with the thread that started it; this one stays.
 	runtime.LockOSThread()
-	unix.CloseRange(orderFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	executor.CloseOnExec(orderFD)
 	orders, reports := os.NewFile(orderFD, "orders"), os.NewFile(reportFD, "report")
 	dec := json.NewDecoder(orders)
 	var o order

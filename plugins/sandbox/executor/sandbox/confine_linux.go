@@ -23,9 +23,7 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("give up new privileges: %w", err)
 	}
-	if err := restrict(); err == nil {
-		s.ready.Held["landlock"] = "on"
-	}
+	s.ready.Held["landlock"] = restrict()
 	if err := dropBounds(p.Capabilities); err != nil {
 		return 0, fmt.Errorf("give up capabilities: %w", err)
 	}
@@ -55,11 +53,13 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 			return 0, fmt.Errorf("filter system calls: %w", err)
 		}
 	}
+	restoreScore := s.preferCommand()
 	pid, err := syscall.ForkExec(path, p.Command, &syscall.ProcAttr{
 		Dir: p.Dir, Env: env, Files: []uintptr{0, s.outFD, s.errFD},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	restore()
+	restoreScore()
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", executor.ErrStart, &os.PathError{Op: "fork/exec", Path: path, Err: err})
 	}
@@ -67,6 +67,21 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 		_ = unix.Prlimit(pid, what, &unix.Rlimit{Cur: limit, Max: limit}, nil) // it may have ended
 	}
 	return pid, nil
+}
+
+// preferCommand lets what is started now be what the kernel kills first when memory is
+// short, and not the first process, with which everything would end.
+func (s *sandbox) preferCommand() (restore func()) {
+	if s.oomScore == nil {
+		return func() {}
+	}
+	before := make([]byte, 16)
+	n, _ := s.oomScore.ReadAt(before, 0)
+	_, _ = s.oomScore.WriteAt([]byte("1000"), 0)
+	return func() {
+		_, _ = s.oomScore.WriteAt(before[:n], 0)
+		s.oomScore.Close()
+	}
 }
 
 // resourceLimits are those of the kernel that the command has, by their numbers.
@@ -166,11 +181,21 @@ func loadFilter(filter []instruction) error {
 
 // restrict puts the thread into a Landlock domain of its own: what is in it can
 // neither trace nor signal anything outside, reach its abstract sockets, mount, or
-// make devices. Files are kept apart by what is mounted.
-func restrict() error {
+// make devices. Files are kept apart by what is mounted. It says how much of this the
+// kernel has.
+func restrict() string {
+	if scoped, err := enterDomain(); err != nil {
+		return "off"
+	} else if !scoped { // before Linux 6.12
+		return "without signals"
+	}
+	return "on"
+}
+
+func enterDomain() (scoped bool, err error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		return errno
+		return false, errno
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK}
 	size := uintptr(8)
@@ -182,22 +207,22 @@ func restrict() error {
 	}
 	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return errno
+		return false, errno
 	}
 	defer unix.Close(int(rules))
 	if abi >= 2 {
 		root, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer unix.Close(root)
 		below := unix.LandlockPathBeneathAttr{Allowed_access: unix.LANDLOCK_ACCESS_FS_REFER, Parent_fd: int32(root)}
 		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&below)), 0, 0, 0); errno != 0 {
-			return errno
+			return false, errno
 		}
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
-		return errno
+		return false, errno
 	}
-	return nil
+	return attr.Scoped != 0, nil
 }

@@ -37,8 +37,10 @@ func TestDelegated(t *testing.T) {
 		}
 	})
 	t.Run("processes", func(t *testing.T) {
+		spec := limits(b.spec(t, "fork"))
+		spec.Limits.MemoryBytes = 2 << 30
 		var n int
-		exit := b.run(t, limits(b.spec(t, "fork")), &n)
+		exit := b.run(t, spec, &n)
 		held(t, exit)
 		if n < 2 || n > 76 {
 			t.Errorf("forked %d", n)
@@ -59,6 +61,14 @@ func TestDelegated(t *testing.T) {
 		exit, err := b.e.Run(t.Context(), spec, &logs)
 		if err != nil || exit.Reason != executor.OutOfMemory {
 			t.Errorf("got %+v, %v\n%s", exit, err, logs.String())
+		}
+		held(t, exit)
+	})
+	// The first process is killed with what it watches when nothing else holds memory.
+	t.Run("memory in files", func(t *testing.T) {
+		exit, err := b.e.Run(t.Context(), limits(b.spec(t, "fill", "/tmp/big")), &bytes.Buffer{})
+		if err != nil || exit.Reason != executor.OutOfMemory || exit.OOMKills == 0 {
+			t.Errorf("got %+v, %v", exit, err)
 		}
 		held(t, exit)
 	})

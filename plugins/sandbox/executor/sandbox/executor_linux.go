@@ -175,10 +175,17 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.limit(p); err != nil {
+	if err := r.limit(p, delegated(cgroupRoot, ownGroup())); err != nil {
 		return err
 	}
-	if err := r.startInit(p, logs); err != nil {
+	if err = r.startInit(p, logs); err != nil && r.group != nil {
+		// Before Linux 5.7 no process can be started in a group.
+		if err := errors.Join(r.group.remove(), r.limit(p, "")); err != nil {
+			return err
+		}
+		err = r.startInit(p, logs)
+	}
+	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() })
@@ -208,10 +215,11 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 }
 
 // limit chooses by what each limit is held: by a control group where this user may
-// make one, else by what is left.
-func (r *run) limit(p *plan) (err error) {
+// make one below above, else by what is left.
+func (r *run) limit(p *plan, above string) (err error) {
 	l := r.spec.Limits
-	if r.group, err = newGroup(delegated(cgroupRoot, ownGroup()), filepath.Base(r.claim.Dir), l); err != nil {
+	p.Limits = limitsOf(l)
+	if r.group, err = newGroup(above, filepath.Base(r.claim.Dir), l); err != nil {
 		return err
 	}
 	p.Held = map[string]string{}

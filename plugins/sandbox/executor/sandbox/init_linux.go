@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -32,7 +31,7 @@ func Init() int {
 		return 2
 	}
 	os.Clearenv()
-	unix.CloseRange(controlFD, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	executor.CloseOnExec(controlFD)
 	// Whatever is sent to the first process is no reason to end.
 	signal.Notify(make(chan os.Signal, 1))
 	unix.SetNonblock(controlFD, true)
@@ -52,6 +51,8 @@ type sandbox struct {
 	owner     conn
 	listeners []*os.File
 	ready     ready
+	// oomScore is the file that says which process the kernel kills first.
+	oomScore *os.File
 
 	supervision
 }
@@ -72,6 +73,8 @@ func (s *sandbox) prepare() error {
 	if err := w.make(); err != nil {
 		return err
 	}
+	// Opened while this process may.
+	s.oomScore, _ = os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
 		return os.NewSyscallError("prctl", err)
 	}

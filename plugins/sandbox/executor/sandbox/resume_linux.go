@@ -119,7 +119,7 @@ func empty(dir string) error {
 
 // rejoin becomes the owner of a first process whose owner died.
 func (r *run) rejoin() (err error) {
-	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil {
+	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
 		return r.tooLate()
 	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -174,6 +174,7 @@ func (r *run) keepFiles() ([]*os.File, error) {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	files := []*os.File{os.NewFile(uintptr(fd), socketFile)}
+	_ = os.Remove(r.claim.Path(socketFile)) // of a start that failed
 	err = inFolder(r.claim.Dir, func(at string) error { return unix.Bind(fd, &unix.SockaddrUnix{Name: at}) })
 	if err == nil {
 		err = unix.Listen(fd, 1)
@@ -194,7 +195,12 @@ var errStuck = errors.New("stop command: processes would not die")
 // awaitProcess waits until a first process that is not our child has ended, and
 // with it everything in its sandbox.
 func (r *run) awaitProcess() error {
-	if r.pidfd < 0 {
+	if r.pidfd < 0 { // before Linux 5.3, or nobody's
+		for until := time.Now().Add(stuckTimeout); r.record.alive(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				return errStuck
+			}
+		}
 		return nil
 	}
 	list := []unix.PollFd{{Fd: int32(r.pidfd), Events: unix.POLLIN}}
@@ -216,15 +222,20 @@ func (r record) kill() error {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(r.PID, 0)
-	if err != nil {
+	switch {
+	case err == unix.ENOSYS:
+		fd = -1
+		_ = unix.Kill(r.PID, unix.SIGKILL)
+	case err != nil:
 		return nil //nolint:nilerr // it has ended
+	default:
+		defer unix.Close(fd)
+		if !r.alive() { // its number may have gone to another
+			return nil
+		}
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	}
-	defer unix.Close(fd)
-	if !r.alive() { // its number may have gone to another
-		return nil
-	}
-	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	if err := (&run{pidfd: fd}).awaitProcess(); err != nil || r.Group == "" {
+	if err := (&run{pidfd: fd, record: r}).awaitProcess(); err != nil || r.Group == "" {
 		return err
 	}
 	return (&group{dir: r.Group}).remove()

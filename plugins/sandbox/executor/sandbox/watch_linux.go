@@ -29,10 +29,8 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	defer stop()
 	rep, err := r.await()
 	waitErr := r.reap()
-	if err != nil && r.spec.Resume {
-		if written, ended := loadEnd(r.claim.Dir); ended {
-			rep, err = written, nil
-		}
+	if err != nil {
+		rep, err = r.unreported(err)
 	}
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
@@ -55,13 +53,32 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return rep.Exit, serving.Close()
 }
 
-// countGroup adds what the control group counted.
-func (r *run) countGroup(exit *executor.Exit) {
+// unreported is the report of a first process that ended without sending one: the one
+// that it wrote down, or that the kernel killed it for the memory of the command. Else
+// it returns err.
+func (r *run) unreported(err error) (report, error) {
+	if written, ended := loadEnd(r.claim.Dir); r.spec.Resume && ended {
+		return written, nil
+	}
+	if r.controlGroup().number("memory.events", "oom_kill") == 0 {
+		return report{}, err
+	}
+	return report{Exit: executor.Exit{Reason: executor.OutOfMemory, Wall: time.Since(r.record.Started)}}, nil
+}
+
+// controlGroup is the run's, nil if it has none.
+func (r *run) controlGroup() *group {
 	if r.group == nil && r.record.Group != "" {
 		r.group = &group{dir: r.record.Group}
 	}
-	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, r.group.number("memory.peak", ""))
-	exit.OOMKills += int(r.group.number("memory.events", "oom_kill"))
+	return r.group
+}
+
+// countGroup adds what the control group counted.
+func (r *run) countGroup(exit *executor.Exit) {
+	group := r.controlGroup()
+	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, group.number("memory.peak", ""))
+	exit.OOMKills += int(group.number("memory.events", "oom_kill"))
 	if exit.Reason == executor.Signalled && exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
 		exit.Reason = executor.OutOfMemory
 	}

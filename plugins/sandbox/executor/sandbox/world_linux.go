@@ -179,6 +179,9 @@ func bind(source *os.File, at string, readOnly bool, attributes uint64) error {
 // protect sets attributes of a mount; with unix.AT_RECURSIVE, of those below it
 // too.
 func protect(at string, recursive uint, attributes uint64) error {
+	if attributes == 0 {
+		return nil
+	}
 	err := unix.MountSetattr(unix.AT_FDCWD, at, recursive, &unix.MountAttr{Attr_set: attributes})
 	if err == unix.ENOSYS { // before Linux 5.12: this mount alone, with the attributes that it may not lose
 		var st unix.Statfs_t
