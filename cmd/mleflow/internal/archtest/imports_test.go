@@ -136,6 +136,7 @@ var homes = []struct {
 	{"github.com/agext/levenshtein", []string{"engine/diag"}},
 	{"github.com/rogpeppe/go-internal", []string{"cmd"}},
 	{"golang.org/x/term", []string{"cmd/mleflow/internal/view"}},
+	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
 	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},
 }

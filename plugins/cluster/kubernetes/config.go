@@ -1,0 +1,158 @@
+package kubernetes
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Config is a block of a cluster file. The zero value of an attribute is its
+// default.
+type Config struct {
+	// Kubeconfig and Context choose the cluster; without them, the pod's own
+	// service account, or KUBECONFIG and ~/.kube/config as kubectl reads them.
+	Kubeconfig string `hcl:"kubeconfig,optional"`
+	Context    string `hcl:"context,optional"`
+	// Namespace holds the Jobs.
+	Namespace string `hcl:"namespace,optional"`
+
+	// Image has mleflow in its path. It should be named by its digest.
+	Image            string   `hcl:"image"`
+	ImagePullSecrets []string `hcl:"image_pull_secrets,optional"`
+	// Command starts mleflow in the image.
+	Command        []string `hcl:"command,optional"`
+	ServiceAccount string   `hcl:"service_account,optional"`
+	// Secrets name the Secrets whose keys become environment variables of the
+	// worker, such as the credentials of the remote cache.
+	Secrets []string          `hcl:"secrets,optional"`
+	Env     map[string]string `hcl:"env,optional"`
+
+	// Queue is the local queue of Kueue that admits the Jobs.
+	Queue         string            `hcl:"queue,optional"`
+	PriorityClass string            `hcl:"priority_class,optional"`
+	RuntimeClass  string            `hcl:"runtime_class,optional"`
+	NodeSelector  map[string]string `hcl:"node_selector,optional"`
+	Tolerations   []Toleration      `hcl:"toleration,block"`
+	GPUResource   string            `hcl:"gpu_resource,optional"`
+	Labels        map[string]string `hcl:"labels,optional"`
+	Annotations   map[string]string `hcl:"annotations,optional"`
+
+	// PodSecurity says how the sandbox of an agent fits into the worker's pod:
+	// "nested", "privileged" or "restricted".
+	PodSecurity    string `hcl:"pod_security,optional"`
+	SeccompProfile string `hcl:"seccomp_profile,optional"`
+	// UID is the user of the worker, and who owns the cache.
+	UID   int64  `hcl:"uid,optional"`
+	Cache *Cache `hcl:"cache,block"`
+
+	// PullTimeout is how long an image may fail to be pulled, or a container to
+	// be created, before the Job fails.
+	PullTimeout string `hcl:"pull_timeout,optional"`
+	// LostAfter is how long a node may be silent before its pods are lost.
+	LostAfter string `hcl:"lost_after,optional"`
+	// TTL is how long a Job that ended stays if nobody removes it.
+	TTL string `hcl:"ttl,optional"`
+}
+
+// Cache is where the workers of a node keep content: a path of the node, a
+// claim, or neither, which is a folder that ends with the pod.
+type Cache struct {
+	Path  string `hcl:"path,optional"`
+	Claim string `hcl:"claim,optional"`
+	// Quota bounds it, in mleflow's sizes, such as "500GiB".
+	Quota string `hcl:"quota,optional"`
+}
+
+// Toleration is that of Kubernetes.
+type Toleration struct {
+	Key      string `hcl:"key,optional"`
+	Operator string `hcl:"operator,optional"`
+	Value    string `hcl:"value,optional"`
+	Effect   string `hcl:"effect,optional"`
+}
+
+// The values of PodSecurity.
+const (
+	Nested     = "nested"
+	Privileged = "privileged"
+	Restricted = "restricted"
+)
+
+// settings is a Config whose defaults are filled in.
+type settings struct {
+	Config
+	pullTimeout, lostAfter, ttl time.Duration
+}
+
+var (
+	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	quantity = regexp.MustCompile(`^([0-9]+)\s*([KMGTP]i)?B?$`)
+)
+
+// settle checks a configuration and fills in its defaults.
+func settle(c Config) (settings, error) {
+	orElse(&c.Namespace, "mleflow")
+	orElse(&c.GPUResource, "nvidia.com/gpu")
+	orElse(&c.PodSecurity, Nested)
+	orElse(&c.SeccompProfile, "mleflow.json")
+	orElse(&c.ServiceAccount, "mleflow-worker")
+	if len(c.Command) == 0 {
+		c.Command = []string{"mleflow"}
+	}
+	if c.UID == 0 {
+		c.UID = 1000
+	}
+	if c.Cache == nil {
+		c.Cache = &Cache{}
+	}
+	s := settings{Config: c}
+	if err := check(c); err != nil {
+		return s, err
+	}
+	for _, d := range []struct {
+		name, text, missing string
+		to                  *time.Duration
+	}{
+		{"pull_timeout", c.PullTimeout, "10m", &s.pullTimeout},
+		{"lost_after", c.LostAfter, "5m", &s.lostAfter},
+		{"ttl", c.TTL, "24h", &s.ttl},
+	} {
+		orElse(&d.text, d.missing)
+		var err error
+		if *d.to, err = time.ParseDuration(d.text); err != nil || *d.to < 0 {
+			return s, fmt.Errorf("%s = %q is not a duration: write one such as %q", d.name, d.text, d.missing)
+		}
+	}
+	return s, nil
+}
+
+func check(c Config) error {
+	switch {
+	case c.Image == "":
+		return fmt.Errorf("image is missing: name a container image that has mleflow, by its digest")
+	case !dnsLabel.MatchString(c.Namespace):
+		return fmt.Errorf("namespace = %q is not a name of Kubernetes: use lower-case letters, digits and hyphens", c.Namespace)
+	case c.PodSecurity != Nested && c.PodSecurity != Privileged && c.PodSecurity != Restricted:
+		return fmt.Errorf("pod_security = %q is unknown: write %q, %q or %q", c.PodSecurity, Nested, Privileged, Restricted)
+	case c.Cache.Path != "" && c.Cache.Claim != "":
+		return fmt.Errorf("cache has both a path and a claim: remove one")
+	case c.Cache.Path != "" && !path.IsAbs(c.Cache.Path):
+		return fmt.Errorf("cache path %q is not absolute: it is a path of the nodes", c.Cache.Path)
+	case c.Cache.Quota != "" && !quantity.MatchString(c.Cache.Quota):
+		return fmt.Errorf("cache quota %q is not a size: write one such as \"500GiB\"", c.Cache.Quota)
+	}
+	return nil
+}
+
+// sizeLimit is a quota as Kubernetes writes it.
+func sizeLimit(quota string) string {
+	return strings.Join(strings.Fields(strings.TrimSuffix(quota, "B")), "")
+}
+
+func orElse(s *string, missing string) {
+	if *s == "" {
+		*s = missing
+	}
+}

@@ -1,0 +1,219 @@
+package kubernetes
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// The labels and annotations of a Job and its pods.
+const (
+	managedBy   = "app.kubernetes.io/managed-by"
+	queueLabel  = "kueue.x-k8s.io/queue-name"
+	jobLabel    = "batch.kubernetes.io/job-name"
+	actionNote  = "mleflow/action"
+	addressNote = "mleflow/address"
+	reasonNote  = "mleflow/failed"
+	messageNote = "mleflow/message"
+
+	workerName = "worker"
+	// cacheDir is the cache in the worker's container, homeDir where it may write
+	// besides.
+	cacheDir = "/var/cache/mleflow"
+	homeDir  = "/tmp"
+
+	// favourites is how many of the nodes that a job prefers it names.
+	favourites = 3
+)
+
+// manifest is the Job of a job. nodes are those it may prefer.
+func (s settings) manifest(j cluster.Job, nodes []string) *job {
+	labels := map[string]string{managedBy: cluster.Label, cluster.Label: workerName}
+	for k, v := range s.Labels {
+		labels[k] = v
+	}
+	notes := map[string]string{actionNote: j.Action, addressNote: j.Address}
+	for k, v := range s.Annotations {
+		notes[k] = v
+	}
+	jobLabels := map[string]string{}
+	for k, v := range labels {
+		jobLabels[k] = v
+	}
+	if s.Queue != "" {
+		jobLabels[queueLabel] = s.Queue
+	}
+	return &job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: s.Namespace, Labels: jobLabels, Annotations: notes},
+		Spec: jobSpec{
+			BackoffLimit:            ptr(j.Retries),
+			TTLSecondsAfterFinished: ptr(int(s.ttl.Seconds())),
+			PodReplacementPolicy:    "Failed",
+			PodFailurePolicy:        failurePolicy(),
+			Template:                podTemplate{Metadata: templateMeta{Labels: labels, Annotations: notes}, Spec: s.podSpec(j, nodes)},
+		},
+	}
+}
+
+// failurePolicy tells the machines' failures, which cost nothing, from the rest.
+func failurePolicy() *podFailurePolicy {
+	return &podFailurePolicy{Rules: []failureRule{
+		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: []int{cluster.ExitRefused}}},
+		{Action: "Ignore", OnPodConditions: []podConditionRule{{Type: "DisruptionTarget", Status: "True"}}},
+	}}
+}
+
+func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
+	spec := podSpec{
+		RestartPolicy:                 "Never",
+		TerminationGracePeriodSeconds: ptr(max(1, seconds(j.Grace))),
+		AutomountServiceAccountToken:  ptr(false),
+		EnableServiceLinks:            ptr(false),
+		ServiceAccountName:            s.ServiceAccount,
+		PriorityClassName:             s.PriorityClass,
+		NodeSelector:                  s.NodeSelector,
+		Tolerations:                   s.tolerations(),
+		Affinity:                      near(j.Near, nodes),
+		Containers:                    []container{s.container(j)},
+		Volumes:                       s.volumes(),
+	}
+	if j.Deadline > 0 {
+		spec.ActiveDeadlineSeconds = ptr(seconds(j.Deadline))
+	}
+	if s.RuntimeClass != "" {
+		spec.RuntimeClassName = &s.RuntimeClass
+	}
+	for _, name := range s.ImagePullSecrets {
+		spec.ImagePullSecrets = append(spec.ImagePullSecrets, localReference{name})
+	}
+	s.secure(&spec)
+	return spec
+}
+
+// tolerations are the configured ones, and how long a pod stays bound to a node
+// that is silent.
+func (s settings) tolerations() []toleration {
+	var all []toleration
+	for _, t := range s.Tolerations {
+		all = append(all, toleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: t.Effect})
+	}
+	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr(seconds(s.lostAfter))})
+	}
+	return all
+}
+
+// near prefers the first nodes of the job's own order, so that jobs that read
+// the same content meet where it is. A full node costs only the preference.
+func near(what string, nodes []string) *affinity {
+	if what == "" || len(nodes) < 2 {
+		return nil
+	}
+	var terms []preferredTerm
+	for i, name := range cluster.Rank(what, nodes)[:min(favourites, len(nodes))] {
+		terms = append(terms, preferredTerm{
+			Weight:     100 >> i,
+			Preference: nodeTerm{MatchFields: []requirement{{Key: "metadata.name", Operator: "In", Values: []string{name}}}},
+		})
+	}
+	return &affinity{NodeAffinity: nodeAffinity{Preferred: terms}}
+}
+
+func (s settings) container(j cluster.Job) container {
+	reserved := s.reserve(j.Needs)
+	c := container{
+		Name: workerName, Image: s.Image,
+		Command: s.Command, Args: j.Args,
+		Env:          s.environment(j),
+		Resources:    resources{Limits: reserved, Requests: reserved},
+		VolumeMounts: []volumeMount{{"cache", cacheDir}, {"tmp", homeDir}},
+	}
+	for _, name := range s.Secrets {
+		c.EnvFrom = append(c.EnvFrom, envFrom{SecretRef: &localReference{name}})
+	}
+	return c
+}
+
+// environment is sorted by name; the job's own variables win.
+func (s settings) environment(j cluster.Job) []envVar {
+	values := map[string]string{"HOME": homeDir, "MLEFLOW_CACHE_DIR": cacheDir}
+	if s.Cache.Quota != "" {
+		values["MLEFLOW_CACHE_QUOTA"] = s.Cache.Quota
+	}
+	for _, from := range []map[string]string{s.Env, j.Env} {
+		for k, v := range from {
+			values[k] = v
+		}
+	}
+	env := []envVar{{Name: "MLEFLOW_NODE", ValueFrom: &envSource{FieldRef: &fieldRef{"spec.nodeName"}}}}
+	for k, v := range values {
+		env = append(env, envVar{Name: k, Value: v})
+	}
+	slices.SortFunc(env, func(a, b envVar) int { return strings.Compare(a.Name, b.Name) })
+	return env
+}
+
+// reserve is what the pod requests, which is also its limit.
+func (s settings) reserve(n cluster.Needs) map[string]string {
+	r := map[string]string{}
+	if n.CPUs > 0 {
+		r["cpu"] = strconv.FormatInt(int64(math.Ceil(n.CPUs*1000)), 10) + "m"
+	}
+	if n.MemoryBytes > 0 {
+		r["memory"] = strconv.FormatInt(n.MemoryBytes, 10)
+	}
+	if n.DiskBytes > 0 {
+		r["ephemeral-storage"] = strconv.FormatInt(n.DiskBytes, 10)
+	}
+	if n.GPUs > 0 {
+		r[s.GPUResource] = strconv.Itoa(n.GPUs)
+	}
+	return r
+}
+
+func (s settings) volumes() []volume {
+	cache := volume{Name: "cache"}
+	switch {
+	case s.Cache.Path != "":
+		cache.HostPath = &hostPath{Path: s.Cache.Path, Type: "Directory"}
+	case s.Cache.Claim != "":
+		cache.PersistentVolumeClaim = &claim{s.Cache.Claim}
+	default:
+		cache.EmptyDir = &emptyDir{SizeLimit: sizeLimit(s.Cache.Quota)}
+	}
+	return []volume{cache, {Name: "tmp", EmptyDir: &emptyDir{}}}
+}
+
+// secure chooses what the pod may do. Nested is the least that lets the runtime
+// sandbox make its own namespaces: a user namespace for the pod, an unmasked
+// /proc and a seccomp profile with nine more calls than the default.
+func (s settings) secure(spec *podSpec) {
+	c := &spec.Containers[0]
+	if s.PodSecurity == Privileged {
+		c.SecurityContext = &containerSecurity{Privileged: ptr(true)}
+		spec.SecurityContext = &podSecurity{RunAsUser: ptr(int64(0))}
+		return
+	}
+	spec.SecurityContext = &podSecurity{
+		RunAsNonRoot: ptr(true), RunAsUser: &s.UID, RunAsGroup: &s.UID, FSGroup: &s.UID,
+		SeccompProfile: &seccomp{Type: "RuntimeDefault"},
+	}
+	c.SecurityContext = &containerSecurity{AllowPrivilegeEscalation: ptr(false), Capabilities: &capabilities{Drop: []string{"ALL"}}}
+	if s.PodSecurity == Nested {
+		spec.HostUsers = ptr(false)
+		spec.SecurityContext.SeccompProfile = &seccomp{Type: "Localhost", LocalhostProfile: s.SeccompProfile}
+		c.SecurityContext.ProcMount = "Unmasked"
+		c.SecurityContext.AppArmorProfile = &seccomp{Type: "Unconfined"} // the default one refuses mounts
+	}
+}
+
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func ptr[T any](v T) *T { return &v }

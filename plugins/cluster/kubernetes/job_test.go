@@ -1,0 +1,122 @@
+package kubernetes
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+func full(t *testing.T, change func(*Config)) settings {
+	t.Helper()
+	c := Config{
+		Image: "registry.example/mleflow@sha256:00", ImagePullSecrets: []string{"pull"}, Secrets: []string{"s3"}, Env: map[string]string{"A": "b"},
+		Queue: "lab", PriorityClass: "low", RuntimeClass: "nvidia", NodeSelector: map[string]string{"pool": "gpu"},
+		Tolerations: []Toleration{{Key: "gpu", Operator: "Exists", Effect: "NoSchedule"}}, Labels: map[string]string{"team": "x"}, Annotations: map[string]string{"n": "m"},
+		Cache: &Cache{Path: "/var/lib/mleflow", Quota: "500GiB"},
+	}
+	if change != nil {
+		change(&c)
+	}
+	s, err := settle(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var aJob = cluster.Job{
+	Name: cluster.JobName(strings.Repeat("ab", 32)), Action: strings.Repeat("ab", 32), Address: `step.agent-run.solve["leaf/0"]`,
+	Args: []string{"worker", strings.Repeat("ab", 32)}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": "s3://bucket/x"},
+	Needs:    cluster.Needs{CPUs: 1.5, MemoryBytes: 1 << 30, DiskBytes: 1 << 31, GPUs: 2},
+	Deadline: 90 * time.Second, Grace: time.Minute, Near: "leaf", Retries: 3,
+}
+
+// TestManifestIsABatchJob decodes what is sent strictly into Kubernetes' own
+// types, and back: no field is misspelt, misplaced or of another type.
+func TestManifestIsABatchJob(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+	}{
+		{Nested, nil},
+		{Privileged, func(c *Config) { c.PodSecurity = Privileged; c.Cache = &Cache{Claim: "cache"} }},
+		{Restricted, func(c *Config) { c.PodSecurity = Restricted; c.Cache = &Cache{Quota: "5 GiB"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sent, err := json.Marshal(full(t, c.change).manifest(aJob, []string{"n1", "n2", "n3", "n4"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoder := json.NewDecoder(bytes.NewReader(sent))
+			decoder.DisallowUnknownFields()
+			var theirs batchv1.Job
+			if err := decoder.Decode(&theirs); err != nil {
+				t.Fatalf("%v in %s", err, sent)
+			}
+			back, err := json.Marshal(theirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got map[string]any
+			for text, to := range map[string]*map[string]any{string(sent): &want, string(back): &got} {
+				if err := json.Unmarshal([]byte(text), to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			delete(got, "status")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestManifest(t *testing.T) {
+	j := full(t, nil).manifest(aJob, []string{"n1", "n2", "n3", "n4"})
+	pod := j.Spec.Template.Spec
+	if j.Labels[queueLabel] != "lab" || j.Spec.Template.Metadata.Labels[queueLabel] != "" || j.Annotations[actionNote] != aJob.Action {
+		t.Errorf("labels %v, annotations %v", j.Labels, j.Annotations)
+	}
+	want := map[string]string{"cpu": "1500m", "memory": "1073741824", "ephemeral-storage": "2147483648", "nvidia.com/gpu": "2"}
+	if diff := cmp.Diff(want, pod.Containers[0].Resources.Limits); diff != "" {
+		t.Error(diff)
+	}
+	if *pod.ActiveDeadlineSeconds != 90 || *pod.TerminationGracePeriodSeconds != 60 || *j.Spec.BackoffLimit != 3 || *pod.AutomountServiceAccountToken {
+		t.Errorf("%+v", pod)
+	}
+	var preferred []string
+	for _, term := range pod.Affinity.NodeAffinity.Preferred {
+		preferred = append(preferred, term.Preference.MatchFields[0].Values...)
+	}
+	if diff := cmp.Diff(cluster.Rank("leaf", []string{"n1", "n2", "n3", "n4"})[:3], preferred); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfigurationsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(*Config)
+	}{
+		{"image is missing", func(c *Config) { c.Image = "" }},
+		{"not a name of Kubernetes", func(c *Config) { c.Namespace = "Lab" }},
+		{`write "nested"`, func(c *Config) { c.PodSecurity = "none" }},
+		{"both a path and a claim", func(c *Config) { c.Cache = &Cache{Path: "/x", Claim: "y"} }},
+		{"not absolute", func(c *Config) { c.Cache = &Cache{Path: "x"} }},
+		{"not a size", func(c *Config) { c.Cache = &Cache{Quota: "much"} }},
+		{"ttl = \"1 day\" is not a duration", func(c *Config) { c.TTL = "1 day" }},
+	} {
+		config := Config{Image: "x"}
+		c.change(&config)
+		if _, err := settle(config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}

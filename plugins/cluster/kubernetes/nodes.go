@@ -1,0 +1,100 @@
+package kubernetes
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// Nodes lists the nodes that the selector and the tolerations allow. Free counts
+// the pods of all namespaces if they may be listed, else those of ours.
+func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
+	nodes, err := b.client.nodes(ctx)
+	if err != nil {
+		return nil, explain("list nodes for", "all", err)
+	}
+	pods, err := b.pods(ctx, "")
+	if err != nil {
+		if pods, err = b.pods(ctx, b.Namespace); err != nil {
+			return nil, explain("list pods for", "all", err)
+		}
+	}
+	used := map[string]cluster.Needs{}
+	for _, p := range pods {
+		for _, c := range p.Spec.Containers {
+			used[p.Spec.NodeName] = plus(used[p.Spec.NodeName], b.needs(c.Resources.Requests), 1)
+		}
+	}
+	var list []cluster.Node
+	for i := range nodes {
+		if n := &nodes[i]; b.fits(n) {
+			has := b.needs(n.Status.Allocatable)
+			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: ready(n)})
+		}
+	}
+	return list, nil
+}
+
+// needs reads what Kubernetes writes as quantities.
+func (b *Backend) needs(r map[string]string) cluster.Needs {
+	value := func(name string) float64 {
+		q, err := resource.ParseQuantity(r[name])
+		if err != nil {
+			return 0
+		}
+		return q.AsApproximateFloat64()
+	}
+	return cluster.Needs{
+		CPUs: value("cpu"), MemoryBytes: int64(value("memory")), DiskBytes: int64(value("ephemeral-storage")), GPUs: int(value(b.GPUResource)),
+	}
+}
+
+func plus(a, b cluster.Needs, sign int) cluster.Needs {
+	return cluster.Needs{
+		CPUs: a.CPUs + float64(sign)*b.CPUs, MemoryBytes: a.MemoryBytes + int64(sign)*b.MemoryBytes,
+		DiskBytes: a.DiskBytes + int64(sign)*b.DiskBytes, GPUs: a.GPUs + sign*b.GPUs,
+	}
+}
+
+func ready(n *node) bool {
+	if n.Spec.Unschedulable {
+		return false
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// fits reports whether the selector and the tolerations allow the node. Taints
+// that come and go with its health do not count.
+func (b *Backend) fits(n *node) bool {
+	for k, v := range b.NodeSelector {
+		if have, ok := n.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !b.tolerates(t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *Backend) tolerates(t taint) bool {
+	for _, o := range b.Tolerations {
+		key := o.Key == t.Key || o.Key == "" && o.Operator == "Exists"
+		value := o.Operator == "Exists" || o.Value == t.Value
+		effect := o.Effect == "" || o.Effect == t.Effect
+		if key && value && effect {
+			return true
+		}
+	}
+	return false
+}

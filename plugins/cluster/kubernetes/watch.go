@@ -1,0 +1,274 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+const (
+	// lookEvery is how often jobs are looked over for those that need an end.
+	lookEvery = 5 * time.Second
+	// lostGrace is how long a pod may outlive its own grace period before its node
+	// is believed not to answer any more.
+	lostGrace = time.Minute
+)
+
+// watcher joins the jobs and pods that reflectors report, and tells what changes.
+type watcher struct {
+	settings
+	*client
+	tell func(cluster.Status)
+
+	mu    sync.Mutex
+	jobs  map[string]view
+	pods  map[string]*sight            // by name
+	mine  map[string]map[string]*sight // by job, by name
+	ran   map[string]map[string]bool   // by job: uids of pods that were started
+	told  map[string]cluster.Status
+	stuck map[string]time.Time // since when, by pod
+	// synced says which of jobs and pods have been listed; nothing is told before.
+	synced map[string]bool
+	denied error
+	stop   context.CancelFunc
+}
+
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w := &watcher{
+		settings: b.settings, client: b.client, tell: fn, stop: stop,
+		jobs: map[string]view{}, pods: map[string]*sight{}, mine: map[string]map[string]*sight{}, ran: map[string]map[string]bool{},
+		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, synced: map[string]bool{},
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { w.reflect(ctx, "jobs", &listWatch{client: b.batch, resource: "jobs"}, &job{}) })
+	wg.Go(func() { w.reflect(ctx, "pods", &listWatch{client: b.core, resource: "pods"}, &pod{}) })
+	wg.Go(func() { w.tidy(ctx) })
+	wg.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.denied
+}
+
+func (w *watcher) reflect(ctx context.Context, kind string, lw *listWatch, expected any) {
+	lw.namespace, lw.selector = w.Namespace, cluster.Label
+	lw.failed = func(err error) { w.refused(kind, err) }
+	r := cache.NewReflectorWithOptions(lw, expected, &feed{w, kind}, cache.ReflectorOptions{Name: kind})
+	r.RunWithContext(ctx)
+}
+
+// refused ends the watch if the first list is forbidden. Later the same answer is
+// that of a server that has just started.
+func (w *watcher) refused(kind string, err error) {
+	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.synced[kind] {
+		w.denied = fmt.Errorf("watch %s in namespace %s: %w", kind, w.Namespace, err)
+		w.stop()
+	}
+}
+
+// feed is the store of one reflector.
+type feed struct {
+	w    *watcher
+	kind string
+}
+
+func (f *feed) Add(o any) error    { return f.Update(o) }
+func (f *feed) Resync() error      { return nil }
+func (f *feed) Update(o any) error { f.w.put(o); return nil }
+func (f *feed) Delete(o any) error { f.w.drop(o); return nil }
+
+// Replace is the first list, or the one after a gap.
+func (f *feed) Replace(list []any, _ string) error {
+	f.w.replace(f.kind, list)
+	return nil
+}
+
+func (w *watcher) put(o any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.update(w.keep(o))
+}
+
+func (w *watcher) drop(o any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	switch o := o.(type) {
+	case *job:
+		delete(w.jobs, o.Name)
+		w.update(o.Name)
+	case *pod:
+		w.forget(o.Name)
+		w.update(o.Labels[jobLabel])
+	}
+}
+
+func (w *watcher) replace(kind string, list []any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := map[string]bool{}
+	for name := range w.jobs {
+		changed[name] = true
+	}
+	if kind == "jobs" {
+		clear(w.jobs)
+	} else {
+		clear(w.pods)
+		clear(w.mine)
+	}
+	for _, o := range list {
+		changed[w.keep(o)] = true
+	}
+	w.synced[kind] = true
+	for name := range changed {
+		w.update(name)
+	}
+}
+
+// keep remembers an object and returns the name of its job.
+func (w *watcher) keep(o any) string {
+	switch o := o.(type) {
+	case *job:
+		w.jobs[o.Name] = viewOf(o)
+		return o.Name
+	case *pod:
+		s := sightOf(o)
+		w.pods[s.name] = s
+		if w.mine[s.job] == nil {
+			w.mine[s.job] = map[string]*sight{}
+		}
+		w.mine[s.job][s.name] = s
+		if s.started {
+			if w.ran[s.job] == nil {
+				w.ran[s.job] = map[string]bool{}
+			}
+			w.ran[s.job][s.uid] = true
+		}
+		return s.job
+	}
+	return ""
+}
+
+func (w *watcher) forget(pod string) {
+	if s := w.pods[pod]; s != nil {
+		delete(w.mine[s.job], pod)
+		delete(w.pods, pod)
+		delete(w.stuck, pod)
+	}
+}
+
+// update tells the status of a job if it is new.
+func (w *watcher) update(name string) {
+	if name == "" || !w.synced["jobs"] || !w.synced["pods"] {
+		return
+	}
+	v, exists := w.jobs[name]
+	st := cluster.Status{Job: name, State: cluster.Gone}
+	switch {
+	case exists:
+		var last *sight
+		for _, p := range w.mine[name] {
+			if last == nil || p.created.After(last.created) {
+				last = p
+			}
+		}
+		st = status(name, v, last, len(w.ran[name]))
+		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: what was last seen of it
+			st.Node = was.Node
+			if v.ended == "" {
+				st.Reason, st.Message = was.Reason, was.Message
+			}
+		}
+	case len(w.mine[name]) > 0: // a pod that outlives its job for a moment
+		return
+	}
+	if w.told[name] == st || st.State == cluster.Gone && w.told[name].Job == "" {
+		return
+	}
+	w.told[name] = st
+	if st.State == cluster.Gone {
+		delete(w.told, name)
+		delete(w.ran, name)
+		delete(w.mine, name)
+	}
+	w.tell(st)
+}
+
+// tidy ends what would have no end of its own.
+func (w *watcher) tidy(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, act := range w.due(now) {
+				// What fails is due again at the next look.
+				_ = act(ctx)
+			}
+		}
+	}
+}
+
+// due are the actions that are needed now.
+func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, p := range w.pods {
+		v := w.jobs[p.job]
+		active := v.uid != "" && v.ended == "" && !v.deleting && !v.verdict
+		switch {
+		case !p.overdue.IsZero() && now.Sub(p.overdue) > lostGrace:
+			acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, p) })
+		case active && p.expired:
+			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
+		case !p.stuck || p.ended():
+			delete(w.stuck, name)
+		case w.stuck[name].IsZero():
+			w.stuck[name] = now
+		case active && now.Sub(w.stuck[name]) >= w.pullTimeout:
+			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
+		}
+	}
+	return acts
+}
+
+// end fails a job by a deadline that has passed, and leaves the reason with it.
+func (w *watcher) end(ctx context.Context, name, reason, message string) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{reasonNote: reason, messageNote: message}},
+		"spec":     map[string]any{"activeDeadlineSeconds": 1},
+	})
+	if err != nil {
+		return err
+	}
+	return w.patchJob(ctx, name, patch)
+}
+
+// lose gives up a pod whose node does not answer: it counts as failed, so that
+// the Job makes another. Should its worker still run, it holds no claim any more.
+func (w *watcher) lose(ctx context.Context, p *sight) error {
+	if !p.ended() {
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Failed","reason":"NodeLost","message":"node %s does not answer"}}`, p.uid, p.node)
+		if err := w.patchPodStatus(ctx, p.name, patch); err != nil {
+			return err
+		}
+	}
+	return w.forgetPod(ctx, p.name, apiUID(p.uid))
+}
