@@ -165,7 +165,9 @@ func (r *run) task(n *node) sched.Task {
 		Retry:  sched.Retry{Attempts: n.Retry.Attempts, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
 	}
-	if !n.Step.Kind.OwnsTimeout {
+	if n.place != nil {
+		t.Needs = sched.Resources{} // it needs them there
+	} else if !n.Step.Kind.OwnsTimeout {
 		t.Timeout = l.Timeout
 	}
 	if s.Action == plan.Run {
@@ -181,6 +183,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.warnUnfit(tasks)
 	r.preflight(ctx)
 	r.checkSpace(ctx)
+	r.refuseUnfit(ctx)
 	for t, n := range r.scheduled {
 		tasks[t].Refused = n.refused
 	}

@@ -23,7 +23,7 @@ func field() step.Kind {
 		Name: "field", Version: "1",
 		Args: []step.Attr{
 			{Name: "weather", Type: cty.String, Cosmetic: true},
-			{Name: "on", Type: step.ArtifactType},
+			{Name: "from", Type: step.ArtifactType},
 		},
 		Outputs: []step.Output{{Name: "content", Type: step.ArtifactType}, {Name: "value", Type: cty.String}},
 		New: func(args step.Args) (step.Step, error) {
@@ -36,7 +36,7 @@ func field() step.Kind {
 type harvest struct {
 	args struct {
 		Weather *string        `cty:"weather"`
-		On      *step.Artifact `cty:"on"`
+		On      *step.Artifact `cty:"from"`
 	}
 	consumed []string
 }
@@ -75,7 +75,7 @@ step "mix" "later" {
   text       = "later"
   depends_on = [step.field.wet]
 }
-step "field" "again" { on = step.mix.blend.content }
+step "field" "again" { from = step.mix.blend.content }
 `
 
 var farmConditions = map[string][]string{

@@ -31,7 +31,7 @@ type decision struct {
 // between run and cached, for plan and apply alike.
 func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*decision, diag.List) {
 	inst := p.Instances[i]
-	c, diags := construct(p, i, here)
+	c, diags := construct(p, i, e.settling(inst))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -41,8 +41,10 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
 	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
-	if fresh {
+	if e.place(inst) == nil { // elsewhere it needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
+	}
+	if fresh {
 		return d, nil
 	}
 	d.record, err = e.lookup(ctx, d.id)
@@ -50,9 +52,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 	}
 	if d.record != nil {
-		d.fields = nil // they are in the record
-	} else {
-		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
+		d.fields, d.estimate, d.copies = nil, step.Estimate{}, nil // the fields are in the record
 	}
 	return d, nil
 }

@@ -31,6 +31,8 @@ type Options struct {
 	// Remote is asked by Apply for results that are not in the cache; nil means no
 	// remote cache.
 	Remote Remote
+	// Elsewhere runs steps on other machines; nil runs all on this one.
+	Elsewhere Elsewhere
 	// Places records what was published; nil publishes nothing.
 	Places *publish.Places
 	// Ledger records runs; nil records nothing.

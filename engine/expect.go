@@ -102,8 +102,11 @@ func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bo
 			takes = max(0, takes-at.Sub(began))
 		}
 		chains[n.at] += takes
-		l := n.Limits
 		longest = max(longest, float64(chains[n.at]))
+		if n.place != nil {
+			continue // the capacity of other machines is not known
+		}
+		l := n.Limits
 		slots += float64(takes)
 		cpus += float64(takes) * l.CPUs
 		memory += float64(takes) * float64(l.MemoryBytes)

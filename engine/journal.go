@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"io"
-	"strings"
 	"sync"
 
 	"github.com/mleflow/mleflow/engine/event"
@@ -17,56 +14,4 @@ func serial(s event.Sink) event.Sink {
 		defer mu.Unlock()
 		s.Emit(ev)
 	})
-}
-
-// lines passes a log on and emits each complete line as an event.
-type lines struct {
-	mu      sync.Mutex
-	to      io.WriteCloser
-	sink    event.Sink
-	address string
-	part    []byte
-}
-
-// maxLine is the largest length of an emitted line; the log has all of it.
-const maxLine = 4096
-
-// Write implements io.Writer.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	rest := p
-	for {
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			break
-		}
-		l.emit(append(l.part, rest[:i]...))
-		l.part, rest = l.part[:0], rest[i+1:]
-	}
-	if space := maxLine - len(l.part); space > 0 {
-		l.part = append(l.part, rest[:min(space, len(rest))]...)
-	}
-	if l.to == nil {
-		return len(p), nil
-	}
-	return l.to.Write(p)
-}
-
-func (l *lines) emit(line []byte) {
-	text := strings.TrimSuffix(string(line[:min(len(line), maxLine)]), "\r")
-	l.sink.Emit(event.StepLog{At: now(), Address: l.address, Line: strings.ToValidUTF8(text, "\uFFFD")})
-}
-
-// Close implements io.Closer.
-func (l *lines) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.part) > 0 {
-		l.emit(l.part)
-	}
-	if l.to == nil {
-		return nil
-	}
-	return l.to.Close()
 }

@@ -108,13 +108,13 @@ func (r *run) close() error {
 	return errors.Join(r.pl.memory.state.Close(), r.journal.Close())
 }
 
-// openLog returns where an attempt's output goes.
+// openLog returns where an attempt's output goes in addition to the events; nil
+// if nowhere.
 func (r *run) openLog(address string, attempt int) io.WriteCloser {
-	l := &lines{sink: r.sink, address: address}
-	if r.journal != nil {
-		l.to = r.journal.Log(address, attempt)
+	if r.journal == nil {
+		return nil
 	}
-	return l
+	return r.journal.Log(address, attempt)
 }
 
 // remember records the action of an address, to explain the next change. The

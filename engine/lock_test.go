@@ -24,7 +24,7 @@ type dice struct{ thrown int }
 func (d *dice) kind() step.Kind {
 	return step.Kind{
 		Name: "dice", Version: "1", Varies: true,
-		Args:    []step.Attr{{Name: "on", Type: step.ArtifactType}},
+		Args:    []step.Attr{{Name: "from", Type: step.ArtifactType}},
 		Outputs: []step.Output{{Name: "content", Type: step.ArtifactType}, {Name: "value", Type: cty.Number}},
 		New:     func(step.Args) (step.Step, error) { return d, nil },
 	}
@@ -40,7 +40,7 @@ func (d *dice) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 
 const gamble = `
 step "mix" "table" { text = "oak" }
-step "dice" "throw" { on = step.mix.table.content }
+step "dice" "throw" { from = step.mix.table.content }
 step "mix" "score" {
   text   = "sum"
   inputs = [step.dice.throw.content, step.mix.table.content]
@@ -92,7 +92,7 @@ func TestLockPinsWhatIsFixed(t *testing.T) {
 	if s := pins(f, "step.mix.table"); s.Action.IsZero() || s.Inputs["text"] != "oak" || len(s.Outputs) != 2 {
 		t.Errorf("fixed step: %+v", s)
 	}
-	if s := pins(f, "step.dice.throw"); s.Action.IsZero() || s.Outputs != nil || s.Inputs["on"] == "" {
+	if s := pins(f, "step.dice.throw"); s.Action.IsZero() || s.Outputs != nil || s.Inputs["from"] == "" {
 		t.Errorf("varying step: %+v", s)
 	}
 	for address, want := range map[string]string{"step.mix.score": "step.dice.throw", "step.mix.told": "step.dice.throw", "step.mix.board": "step.mix.score"} {

@@ -17,6 +17,8 @@ type node struct {
 	plan *plan.Step
 	// after are the nodes it depends on.
 	after []*node
+	// place is where it runs; nil is this machine.
+	place *Place
 	// forced says that the user asked for it to run.
 	forced bool
 	// decision is nil while the step is deferred.
@@ -32,8 +34,18 @@ type node struct {
 	refused error
 	// task is its index in the schedule; -1 if there is nothing to schedule.
 	task int
+	// outcome is what its place says of its last attempt there.
+	outcome Outcome
 	// found says that another process did the work meanwhile.
 	found bool
+}
+
+// on is the name of the place where it runs, empty for this machine.
+func (n *node) on() string {
+	if n.place == nil {
+		return ""
+	}
+	return n.place.Name
 }
 
 // fresh reports whether the step must not use an earlier result.

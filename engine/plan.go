@@ -46,6 +46,7 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
 	pl.Copies = e.copies(pl)
 	if !diags.HasErrors() {
+		e.placeAll(ctx, pl)
 		pl.Publish, _ = e.planPublications(ctx, p, pl, opts.askRemote)
 	}
 	return &pl.Plan, diags
@@ -115,6 +116,10 @@ func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 // decide decides a step if all its dependencies are known.
 func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	p, i := b.p, n.index
+	if diags := b.e.checkPlace(n.Instance); diags.HasErrors() {
+		return diags
+	}
+	n.place = b.e.place(n.Instance)
 	defer func() {
 		p.Expect(i, n.estimate.CacheBytes)
 		n.plan.Conditions = p.Conditions(i)
@@ -129,13 +134,15 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	}
 	var made constructed
 	if p.Known(i) {
-		made, diags = construct(p, i, here) // so that a mistake is found now
+		made, diags = construct(p, i, b.e.settling(n.Instance)) // so that a mistake is found now
 		p.SetConditions(i, step.Conditions(made.args, made.Step))
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
 	n.plan.Choices = made.choices
-	n.estimate, n.copies = estimate(made.Step, n.Instance), b.e.copiesOf(ctx, made.Step)
+	if n.place == nil {
+		n.estimate, n.copies = estimate(made.Step, n.Instance), b.e.copiesOf(ctx, made.Step)
+	}
 	return diags
 }
 

@@ -72,7 +72,7 @@ func (r *run) preflight(ctx context.Context) {
 // probes lists the steps to ask, in the order of the plan.
 func (r *run) probes() (list []probe) {
 	for _, n := range r.pl.nodes {
-		if n.plan.Action != plan.Run {
+		if n.plan.Action != plan.Run || n.place != nil {
 			continue
 		}
 		c, diags := construct(r.p, n.index, here)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
@@ -98,7 +99,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 		case diags.HasErrors() || !v.Known:
 			return cache.Ref{}, nil
 		case v.Content != nil:
-			return v.Content.Ref, storeLocal(ctx, store, step.Args{Value: step.NewArtifact(v.Content)})
+			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.Args{Value: step.NewArtifact(v.Content)})
 		}
 		text := config.Text(v.Value)
 		if v.Value.Type() != cty.String {

@@ -42,7 +42,7 @@ func (pl *planned) wanted() []*cache.Record {
 	var wanted []*cache.Record
 	taken := make([]bool, len(pl.nodes))
 	for _, n := range pl.nodes {
-		if n.plan.Action == plan.Cached {
+		if n.plan.Action == plan.Cached || n.place != nil {
 			continue
 		}
 		for _, a := range n.after {

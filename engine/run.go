@@ -2,22 +2,17 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 // run is an apply in progress.
@@ -112,6 +107,9 @@ func asError(diags diag.List) error {
 // do is one attempt at step n.
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
+	if n.place != nil { // there, workers agree on who does it
+		return r.elsewhere(ctx, n, l)
+	}
 	var unlock func()
 	err := l.Outside(func() (err error) { unlock, err = r.e.opts.Cache.LockAction(ctx, d.id); return err })
 	if err != nil {
@@ -124,8 +122,8 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 			return err
 		}
 		if rec != nil {
-			d.record, n.found = rec, true
-			r.p.SetOutputs(n.index, rec.Outputs)
+			n.found = true
+			r.took(n, rec)
 			return nil
 		}
 	}
@@ -133,106 +131,45 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 }
 
 // attempt runs the step and records its outputs.
-func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) (err error) {
+func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	ctx = cache.WithAccount(ctx) // the step's reservation is for the step alone
 	var release func()
-	err = l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
+	err := l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
 	if err != nil {
 		return err
 	}
 	defer release()
-	dir, err := r.e.opts.Cache.TempDir("step-" + d.id.Short())
-	if err != nil {
-		return fmt.Errorf("make work folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	log := r.openLog(n.plan.Name, l.Attempt)
-	defer func() { err = errors.Join(err, log.Close()) }()
-	env := &step.Env{
-		Address: n.plan.Name, Attempt: l.Attempt, Store: r.e.opts.Cache, WorkDir: dir, Log: log,
-		Progress: r.progress(n.plan.Name), Phase: r.phase(n.plan.Name), Warn: r.warn(n.plan.Name),
-		Limits: n.Limits, Devices: l.Devices, RunID: r.result.RunID,
-	}
-	c, diags := construct(r.p, n.index, here)
+	c, diags := construct(r.p, n.index, r.e.settling(n.Instance))
 	if diags.HasErrors() {
 		return asError(diags)
 	}
 	r.warnChoices(c.choices)
-	if err := storeLocal(ctx, r.e.opts.Cache, c.args); err != nil {
-		return err
+	one := attempt.Attempt{
+		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
+		RunID: r.result.RunID, Devices: l.Devices, Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
 	}
-	started := time.Now()
-	outputs, err := protect(ctx, c.Step, env)
+	rec, err := one.Run(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkOutputs(n.Step.Kind, outputs), r.checkGiven(n, outputs)); err != nil {
+	if err := r.checkGiven(n, rec.Outputs); err != nil {
 		return err
 	}
-	return r.record(ctx, n, outputs, started)
-}
-
-// storeLocal stores the local files among the arguments.
-func storeLocal(ctx context.Context, store cache.Building, args step.Args) error {
-	return cty.Walk(args.Value, func(_ cty.Path, v cty.Value) (bool, error) {
-		if v.Type() != step.ArtifactType || v.IsNull() {
-			return true, nil
-		}
-		if a := v.EncapsulatedValue().(*step.Artifact); a.Local != nil {
-			return false, a.Local.Store(ctx, store)
-		}
-		return false, nil
-	})
-}
-
-// protect turns a panic of a step into its failure, so that one broken kind
-// does not take down the other steps of the run.
-func protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			fmt.Fprintf(env.Log, "panic: %v\n%s", v, debug.Stack())
-			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind; the log has its stack)", v)
-		}
-	}()
-	return s.Run(ctx, env)
-}
-
-// checkOutputs checks that the outputs of a kind are exactly the declared ones.
-func checkOutputs(k *step.Kind, outputs cache.Outputs) error {
-	for i := range k.Outputs {
-		o := &k.Outputs[i]
-		v, ok := outputs[o.Name]
-		switch {
-		case !ok:
-			return fmt.Errorf("step kind %s returned no output %q (this is a bug in the step kind)", k.Name, o.Name)
-		case o.Type == step.ArtifactType && v.Ref.IsZero():
-			return fmt.Errorf("step kind %s returned output %q without content (this is a bug in the step kind)", k.Name, o.Name)
-		case o.Type != step.ArtifactType && !json.Valid(v.JSON):
-			return fmt.Errorf("step kind %s returned output %q, which is not JSON (this is a bug in the step kind)", k.Name, o.Name)
-		}
-	}
-	if len(outputs) != len(k.Outputs) {
-		return fmt.Errorf("step kind %s returned outputs that it does not declare (this is a bug in the step kind)", k.Name)
-	}
-	return nil
-}
-
-func (r *run) record(ctx context.Context, n *node, outputs cache.Outputs, started time.Time) error {
-	d := n.decision
-	rec := &cache.Record{
-		Action: d.id, Address: n.plan.Name, Kind: n.Step.Kind.Name, Fields: d.fields, Outputs: outputs, Run: r.result.RunID,
-		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
-	}
-	// The work is done, so not even an interruption should lose it. The record comes
-	// before SetOutputs: no step may start on the outputs of one that a crash would
-	// make run again.
+	// The work is done, so not even an interruption should lose it.
 	if err := r.e.opts.Cache.Record(context.WithoutCancel(ctx), rec); err != nil {
 		return fmt.Errorf("record action: %w", err)
 	}
-	d.record = rec
-	r.p.SetOutputs(n.index, outputs)
+	// The record comes first: no step may start on the outputs of one that a crash
+	// would make run again.
+	r.took(n, rec)
 	return nil
+}
+
+// took makes a result known to the steps that depend on it.
+func (r *run) took(n *node, rec *cache.Record) {
+	n.decision.record = rec
+	r.p.SetOutputs(n.index, rec.Outputs)
 }
 
 // onWait emits what steps wait for.
@@ -250,7 +187,7 @@ func (r *run) onStart(task int, l sched.Lease) {
 	r.expected.start(n, time.Now())
 	expected, _ := r.expected.of(n)
 	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
-		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices})
+		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices, On: n.on()})
 }
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
@@ -286,6 +223,10 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
+	if n.place != nil && res.Attempts > 0 {
+		ev.On, ev.Node, ev.GPUs = n.on(), n.outcome.Node, n.Limits.GPUs
+		ev.FetchedBytes, ev.StoredBytes = n.outcome.FetchedBytes, n.outcome.StoredBytes
+	}
 	c := &r.result.Counts
 	switch status {
 	case event.Ran:
@@ -324,46 +265,4 @@ func shownOutputs(outputs cache.Outputs) map[string]string {
 		shown[name] = string(v.Ref.Kind) + ":" + v.Ref.ID.String()
 	}
 	return shown
-}
-
-// progressEvery is the least time between two reports of a step.
-const progressEvery = 100 * time.Millisecond
-
-// progress limits a step's reports to ten a second, and always lets the last
-// one of each piece of work through.
-func (r *run) progress(address string) func(step.Progress) {
-	var mu sync.Mutex
-	var last time.Time
-	return func(p step.Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < progressEvery {
-			return
-		}
-		last = time.Now()
-		r.sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit})
-	}
-}
-
-func (r *run) warn(address string) func(string) {
-	return func(message string) {
-		r.sink.Emit(event.Warning{At: now(), Address: address, Message: message})
-	}
-}
-
-// phase limits a step's reports about a phase as progress does, but passes on
-// every change.
-func (r *run) phase(address string) func(step.Phase) {
-	var mu sync.Mutex
-	var before step.Phase
-	var last time.Time
-	return func(p step.Phase) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !p.Turn(before) && time.Since(last) < progressEvery {
-			return
-		}
-		before, last = p, time.Now()
-		r.sink.Emit(event.StepPhase{At: now(), Address: address, Phase: p})
-	}
 }

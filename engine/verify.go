@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
@@ -228,10 +229,10 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 	}
-	if err := storeLocal(ctx, v.e.opts.Cache, c.args); err != nil {
+	if err := attempt.StoreLocal(ctx, v.e.opts.Cache, c.args); err != nil {
 		return nil, err
 	}
-	return protect(ctx, c.Step, &step.Env{
+	return attempt.Protect(ctx, c.Step, &step.Env{
 		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
 		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Limits: limits, RunID: "verify",
 	})

@@ -122,3 +122,7 @@ func notImplemented(err error) bool {
 	var answer minio.ErrorResponse
 	return errors.As(err, &answer) && (answer.Code == "NotImplemented" || answer.StatusCode == http.StatusNotImplemented)
 }
+
+// IsDenied reports whether the store does not allow the user what was tried, so
+// that trying again is useless.
+func IsDenied(err error) bool { return errors.Is(err, errCredentials) || errors.Is(err, errReadOnly) }

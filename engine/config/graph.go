@@ -55,7 +55,9 @@ type Instance struct {
 	// Private says that it consumes private content.
 	Private bool
 	Limits  step.Limits
-	Retry   Retry
+	// On names where it is to run; empty if its block names nothing.
+	On    string
+	Retry Retry
 	// Dynamic says that an argument depends on a small value of another step, so
 	// that the arguments are final only when that value is known.
 	Dynamic bool

@@ -24,6 +24,9 @@ func (g *Graph) limits(inst *Instance, ctx *hcl.EvalContext, marks map[any]struc
 	m.number("cpus", s.Resources["cpus"], 0, &inst.Limits.CPUs)
 	m.bytes("memory", s.Resources["memory"], &inst.Limits.MemoryBytes)
 	m.bytes("disk", s.Resources["disk"], &inst.Limits.DiskBytes)
+	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
+		inst.On = v.AsString()
+	}
 	gpus := 0.0
 	m.whole("gpus", s.Resources["gpus"], 0, &gpus)
 	inst.Limits.GPUs = int(gpus)

@@ -29,7 +29,7 @@ func (l *loader) step(b *hcl.Block) diag.List {
 	diags = append(diags, explainCount(b.Body, more)...)
 	s := &Step{Addr: a, Kind: kind, Range: b.DefRange, Args: exprs(content.Attributes), Blocks: map[string]map[string]hcl.Expression{}}
 	diags = append(diags, checkDependsOn(s.Args["depends_on"])...)
-	s.ForEach, s.DependsOn, s.Timeout = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout")
+	s.ForEach, s.DependsOn, s.Timeout, s.On = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout"), take(s.Args, "on")
 	for _, nested := range content.Blocks {
 		diags = append(diags, s.nested(nested)...)
 	}
@@ -164,7 +164,7 @@ func (s *Step) has(blockType string) bool {
 
 func stepSchema(k *step.Kind) *hcl.BodySchema {
 	schema := attrSchema(k.Args)
-	for _, name := range []string{"for_each", "depends_on", "timeout"} {
+	for _, name := range []string{"for_each", "depends_on", "timeout", "on"} {
 		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
 	}
 	schema.Blocks = []hcl.BlockHeaderSchema{{Type: "retry"}, {Type: "resources"}, {Type: "publish"}}

@@ -113,6 +113,7 @@ type Step struct {
 
 	ForEach   hcl.Expression
 	DependsOn hcl.Expression
+	On        hcl.Expression
 	Timeout   hcl.Expression
 	Retry     map[string]hcl.Expression
 	Resources map[string]hcl.Expression

@@ -53,7 +53,7 @@ func (n node) expressions() []hcl.Expression {
 
 func (s *Step) expressions() []hcl.Expression {
 	var all []hcl.Expression
-	for _, e := range []hcl.Expression{s.ForEach, s.DependsOn, s.Timeout} {
+	for _, e := range []hcl.Expression{s.ForEach, s.DependsOn, s.Timeout, s.On} {
 		if e != nil {
 			all = append(all, e)
 		}

@@ -73,6 +73,7 @@ var Blocks = []BlockDoc{
 var metaArgs = []ArgDoc{
 	{"for_each", false, "Set, list or map. The step has one instance for each element, with each.key and each.value. The keys must be known before anything runs."},
 	{"depends_on", false, "List of references to steps that must run first and that no argument refers to."},
+	{"on", false, "Where the step runs if --on names a cluster file: the name of one of its backends, or \"local\" for this machine. Not in the key. Without --on it is ignored."},
 	{"timeout", false, "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."},
 	{"retry", false, "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). A failure that may be temporary is retried, such as a failed command or a server that did not answer. Content that does not match a pin is not."},
 	{"publish", false, "Block: after the run, outputs are written to a path; see [publishing](#publishing)."},

@@ -98,7 +98,44 @@ type StepStarted struct {
 	CPUs        float64  `json:"cpus,omitempty"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	Devices     []string `json:"devices,omitempty"`
+	// On is the backend of the cluster file on which it runs; empty for this
+	// machine. StepJob follows.
+	On string `json:"on,omitempty"`
 }
+
+// StepJob says how the job of an attempt is doing that runs on a backend of a
+// cluster. It replaces the previous one.
+type StepJob struct {
+	At
+	Address string `json:"address"`
+	// On is the backend, Job the name of the job there.
+	On  string `json:"on"`
+	Job string `json:"job"`
+	// State is "queued" (max_jobs run), "pending" (the cluster has not started a
+	// worker), "running", "ended" (the machines have given up, and it is started
+	// again), or "left" (it goes on without this process).
+	State string `json:"state"`
+	// Node is where it runs or ran; empty if nowhere yet.
+	Node string `json:"node,omitempty"`
+	// Starts is how often a worker was started, GPUs how many it has each.
+	Starts int `json:"starts,omitempty"`
+	GPUs   int `json:"gpus,omitempty"`
+	// Adopted says that it was started by another process.
+	Adopted bool `json:"adopted,omitempty"`
+	// Reason is why it waits or failed, one word of the cluster; Message is its
+	// sentence.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// The states of a job.
+const (
+	JobQueued  = "queued"
+	JobPending = "pending"
+	JobRunning = "running"
+	JobEnded   = "ended"
+	JobLeft    = "left"
+)
 
 // StepProgress is the progress of an attempt. Total is 0 if unknown.
 type StepProgress struct {
@@ -203,6 +240,15 @@ type StepFinished struct {
 	Conditions []string `json:"conditions,omitempty"`
 	// MadeIn is, for a cached step, the run that executed it and has its log.
 	MadeIn string `json:"made_in,omitempty"`
+	// On and Node are where the last attempt ran, if not on this machine, and GPUs
+	// how many it had there.
+	On   string `json:"on,omitempty"`
+	Node string `json:"node,omitempty"`
+	GPUs int    `json:"gpus,omitempty"`
+	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
+	// for it there.
+	FetchedBytes int64 `json:"fetched_bytes,omitempty"`
+	StoredBytes  int64 `json:"stored_bytes,omitempty"`
 }
 
 // RunFinished closes every run that ended by itself. A run without it was
@@ -277,6 +323,9 @@ func (RunStarted) EventType() string { return "run_started" }
 
 // EventType implements Event.
 func (StepStarted) EventType() string { return "step_started" }
+
+// EventType implements Event.
+func (StepJob) EventType() string { return "step_job" }
 
 // EventType implements Event.
 func (StepProgress) EventType() string { return "step_progress" }

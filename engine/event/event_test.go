@@ -22,6 +22,7 @@ var members = []Event{
 	Preflight{At: at, Address: "step.a.b", Subject: "toy", Place: "kaggle", Bytes: 1, Files: 2, NeedBytes: 3, Credential: "ok", Rules: "missing",
 		Link: "https://x", Verdict: PreflightFailed, Error: "no", Note: "n"},
 	PreflightFinished{At: at, OK: 1, Failed: 2, Unknown: 3, Bytes: 4, NeedBytes: 5},
+	StepJob{At: at, Address: "step.a.b", On: "lab", Job: "mleflow-00", State: JobRunning, Node: "n1", Starts: 2, GPUs: 1, Adopted: true, Reason: "Evicted", Message: "m"},
 	StepLog{At: at, Address: "step.a.b", Line: `say "hello" <&>`},
 	StepRetry{At: at, Address: "step.a.b", Attempt: 1, WaitMillis: 1000, Error: "busy"},
 	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", Attempts: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},

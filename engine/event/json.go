@@ -51,6 +51,7 @@ func typeOf(line []byte) (string, error) {
 var decoders = map[string]func([]byte) (Event, error){
 	RunStarted{}.EventType():        decodeAs[RunStarted],
 	StepStarted{}.EventType():       decodeAs[StepStarted],
+	StepJob{}.EventType():           decodeAs[StepJob],
 	StepProgress{}.EventType():      decodeAs[StepProgress],
 	StepPhase{}.EventType():         decodeAs[StepPhase],
 	Waiting{}.EventType():           decodeAs[Waiting],

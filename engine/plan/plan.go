@@ -53,6 +53,10 @@ type Step struct {
 	// Choices are what this machine chose for arguments that leave it to the
 	// machine, as far as they are known.
 	Choices []step.Choice `json:"choices,omitempty"`
+	// On is where it runs if not on this machine; empty for a cached step. Unfit
+	// is why no machine there has what it needs.
+	On    string `json:"on,omitempty"`
+	Unfit string `json:"unfit,omitempty"`
 	// Estimate is the space it needs if it runs; nil if none.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }

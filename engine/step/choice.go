@@ -57,6 +57,20 @@ func (k *Kind) Settle(args Args) (Args, []Choice, error) {
 	return args, choices, nil
 }
 
+// SettleAs is Settle with values that are given by argument. What has none is
+// left open.
+func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, []Choice) {
+	var choices []Choice
+	for i := range k.Args {
+		a := &k.Args[i]
+		if v, ok := values[a.Name]; ok && a.open(args.Value) {
+			args = args.with(a.Name, v)
+			choices = append(choices, Choice{Arg: a.Name, Value: v, Why: why})
+		}
+	}
+	return args, choices
+}
+
 // Recall returns the arguments with what an earlier run chose, by the fields of
 // its key, in place of whatever they leave to the machine.
 func (k *Kind) Recall(args Args, fields []digest.Field) Args {

@@ -81,7 +81,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if out, ok := a.stdout.(*view.Output); ok && err == nil && out.Err() != nil {
 		err = fmt.Errorf("write standard output: %w", out.Err())
 	}
-	if err == nil || ctx.Err() == nil {
+	var own statusError
+	if err == nil || ctx.Err() == nil || errors.As(err, &own) {
 		a.report(err)
 		return exitStatus(err)
 	}

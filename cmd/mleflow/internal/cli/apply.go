@@ -26,6 +26,7 @@ type applyOptions struct {
 	requireCached bool
 	locked        bool
 	failOn        string
+	on            clusterFlags
 }
 
 func newApply(a *app) *cobra.Command {
@@ -42,13 +43,18 @@ func newApply(a *app) *cobra.Command {
 			if o.failOn != "" && o.failOn != failOnAgent {
 				return usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
 			}
-			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
+			if err := o.on.checkInterrupt(); err != nil {
+				return err
+			}
+			return a.withProgram(cmd.Context(), args, o.in, &o.on, func(b *backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
 		}),
 	}
 	o.in.register(cmd)
 	o.sel.register(cmd)
+	o.on.register(cmd)
+	o.on.registerInterrupt(cmd)
 	a.network.register(cmd)
 	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with everything that does not depend on a failed step")

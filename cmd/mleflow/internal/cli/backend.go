@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -22,6 +23,10 @@ type backend struct {
 	cache   *disk.Cache
 	// remote is the cache behind it; nil when there is none.
 	remote *remote.Tier
+	// fleet runs steps elsewhere; nil if none are.
+	fleet *fleet.Fleet
+	// closers are closed before the caches.
+	closers []func() error
 	// devices makes all processes of the machine share the GPUs.
 	devices *sched.DeviceLocks
 }
@@ -65,13 +70,20 @@ func (b *backend) wire(a *app) error {
 }
 
 func (b *backend) Close() error {
+	if b.fleet != nil {
+		b.fleet.Close()
+	}
+	var errs []error
+	for _, closer := range b.closers {
+		errs = append(errs, closer())
+	}
 	if b.devices != nil {
 		b.devices.Close()
 	}
 	if b.remote != nil {
-		return errors.Join(b.remote.Close(), b.cache.Close())
+		errs = append(errs, b.remote.Close())
 	}
-	return b.cache.Close()
+	return errors.Join(append(errs, b.cache.Close())...)
 }
 
 func (s *store) openCache() (*disk.Cache, error) {

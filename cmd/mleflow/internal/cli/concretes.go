@@ -25,6 +25,7 @@ import (
 type parts struct {
 	kinds     *step.Registry
 	functions map[string]function.Function
+	runtimes  *executor.Registry
 }
 
 // concretes makes them. It is called once a command.
@@ -69,7 +70,7 @@ func (a *app) concretes() (*parts, error) {
 			Commands: process.New(self),
 			Self:     self,
 		})...),
-		functions: functions(catalog),
+		functions: functions(catalog), runtimes: runtimes,
 	}, nil
 }
 

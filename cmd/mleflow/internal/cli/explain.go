@@ -11,6 +11,7 @@ import (
 
 func newExplain(a *app) *cobra.Command {
 	var in inputFlags
+	var on clusterFlags
 	cmd := &cobra.Command{
 		Use:   "explain [FILE.hcl] ADDRESS",
 		Short: "Explain one step: why it would run and what its key is made of",
@@ -22,7 +23,7 @@ func newExplain(a *app) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return a.withProgram(cmd.Context(), args[:last], in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args[:last], in, &on, func(b *backend, p *engine.Program) error {
 				x, diags := b.engine.Explain(cmd.Context(), p, address)
 				if err := a.settle(diags, p); err != nil {
 					return err
@@ -32,6 +33,7 @@ func newExplain(a *app) *cobra.Command {
 		}),
 	}
 	in.register(cmd)
+	on.register(cmd)
 	return cmd
 }
 

@@ -29,7 +29,7 @@ func newGraph(a *app) *cobra.Command {
 			if o.format != "dot" && o.format != "mermaid" {
 				return usagef("flag -format: %q is not known; use dot or mermaid", o.format)
 			}
-			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, o.in, nil, func(b *backend, p *engine.Program) error {
 				pl, diags := b.engine.Plan(cmd.Context(), p, engine.PlanOptions{})
 				if err := a.settle(diags, p); err != nil {
 					return err

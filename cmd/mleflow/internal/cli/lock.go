@@ -38,7 +38,7 @@ func newLock(a *app) *cobra.Command {
 		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl is next to the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache does not evict what a lock file names.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return a.withProgram(cmd.Context(), args, o.in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, o.in, nil, func(b *backend, p *engine.Program) error {
 				return writeLock(cmd.Context(), a.terminal, o, b, p)
 			})
 		}),

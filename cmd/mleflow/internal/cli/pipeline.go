@@ -95,8 +95,8 @@ func (t *terminal) settle(diags diag.List, p *engine.Program) error {
 }
 
 // withProgram opens the backend, loads the pipeline that the arguments name and
-// calls run.
-func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, run func(*backend, *engine.Program) error) (err error) {
+// calls run. on says where steps run besides this machine; nil is nowhere.
+func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, on *clusterFlags, run func(*backend, *engine.Program) error) (err error) {
 	path, err := pipelineFile(args)
 	if err != nil {
 		return err
@@ -118,6 +118,11 @@ func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, run
 	}
 	if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
 		return err
+	}
+	if on != nil {
+		if err := a.attachFleet(ctx, b, on, p.Pipeline.RemoteCache); err != nil {
+			return err
+		}
 	}
 	return errors.Join(run(b, p), finishRemote(ctx, a.terminal, b))
 }

@@ -16,13 +16,14 @@ func newPlan(a *app) *cobra.Command {
 	var in inputFlags
 	var sel selectFlags
 	var preflight bool
+	var on clusterFlags
 	cmd := &cobra.Command{
 		Use:   "plan [FILE.hcl]",
 		Short: "Say what apply would run, and why",
 		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNo step is run and the network is not touched, unless --preflight asks the places of\nthe data. Where runtime = \"auto\" leaves the choice to the machine, the runtimes are\ntried. -v lists every instance.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return a.withProgram(cmd.Context(), args, in, func(b *backend, p *engine.Program) error {
+			return a.withProgram(cmd.Context(), args, in, &on, func(b *backend, p *engine.Program) error {
 				opts, err := sel.options()
 				if err != nil {
 					return err
@@ -43,6 +44,7 @@ func newPlan(a *app) *cobra.Command {
 	}
 	in.register(cmd)
 	sel.register(cmd)
+	on.register(cmd)
 	a.network.register(cmd)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
 	return cmd

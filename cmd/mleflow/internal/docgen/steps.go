@@ -14,7 +14,7 @@ import (
 // Steps returns the page on the step kinds.
 func Steps(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
-	p.text("Besides its own arguments every step takes `for_each`, `depends_on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
+	p.text("Besides its own arguments every step takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
 	for _, name := range kinds.Names() {
 		p.kind(kinds.Kind(name))
 	}

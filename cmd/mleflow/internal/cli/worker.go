@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/work"
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+const (
+	// nodeVariable names the machine of a worker.
+	nodeVariable = "MLEFLOW_NODE"
+	// intervalVariable says how often a worker renews its claim.
+	intervalVariable = "MLEFLOW_WORKER_INTERVAL"
+)
+
+func newWorker(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "worker ACTION",
+		Short: "Run one action that apply --on ordered; backends start it",
+		Long: "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch what the step reads into the cache of this node, run it as\napply does, and store its events, logs and result in the remote cache.\n" +
+			"It is harmless to run it twice: one worker runs an action at a time, and what has a\nresult is not run again. The exit status is 0 if the result, or the failure of the step, is in\nthe remote cache; 1 if another worker may have more luck; 2 if no worker of this version\ncan run the action.",
+		Args: takes(1, 1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			id, err := digest.ParseActionID(args[0])
+			if err != nil {
+				return usagef("%q is not the digest of an action: %w", args[0], err)
+			}
+			return a.runWorker(cmd.Context(), id)
+		}),
+	}
+}
+
+func (a *app) runWorker(ctx context.Context, id digest.ActionID) (err error) {
+	interval, err := a.workerInterval()
+	if err != nil {
+		return err
+	}
+	node := a.env(nodeVariable)
+	if node == "" {
+		if node, err = os.Hostname(); err != nil {
+			return fmt.Errorf("find the name of this machine: %w; set %s", err, nodeVariable)
+		}
+	}
+	b, err := a.openBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	loc, err := a.remoteLocation("")
+	switch {
+	case err != nil:
+		return err
+	case loc.IsZero():
+		return usagef("no remote cache is named; set MLEFLOW_REMOTE_CACHE to the one that the order is in")
+	case loc.ReadOnly:
+		return usagef("the remote cache %s is read-only, and a worker writes its result there", loc)
+	}
+	b.remote = remote.New(b.cache, loc, remote.Options{})
+	w := &worker{app: a, b: b}
+	defer func() { err = errors.Join(err, w.remove()) }()
+	err = (&work.Worker{
+		Kinds: w.kinds, Cache: b.remote, Node: node, Capacity: b.options.Capacity, Locks: b.options.Devices, Ready: w.ready, Interval: interval,
+		Say: func(text string) { fmt.Fprintf(a.stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
+	}).Run(ctx, id)
+	if err == nil {
+		return nil
+	}
+	a.report(err)
+	status := cluster.ExitFailed
+	if work.IsRefusal(err) {
+		status = cluster.ExitRefused
+	}
+	return errors.Join(errSilent, statusError{status})
+}
+
+func (a *app) workerInterval() (time.Duration, error) {
+	text := a.env(intervalVariable)
+	if text == "" {
+		return work.DefaultInterval, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 10*time.Millisecond {
+		return 0, usagef("%s: %q is not a time such as 15s", intervalVariable, text)
+	}
+	return d, nil
+}
+
+// worker is what a worker needs of this program.
+type worker struct {
+	*app
+	b *backend
+	// parts are those of the last order, dir its folders.
+	parts *parts
+	dir   string
+}
+
+// kinds returns the step kinds, which know the competitions of an order's
+// folders.
+func (w *worker) kinds(ctx context.Context, folders []work.Folder) (_ *step.Registry, err error) {
+	if len(folders) > 0 {
+		if w.dir, err = w.b.cache.TempDir("worker"); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range folders {
+		if err := w.b.remote.FetchRefs(ctx, f.Content); err != nil {
+			return nil, err
+		}
+		parent := filepath.Join(w.dir, strconv.Itoa(i))
+		if err := os.Mkdir(parent, 0o700); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(parent, filepath.Base(f.Name))
+		if _, err := tree.Materialise(ctx, w.b.remote, f.Content, path, tree.Options{}); err != nil {
+			return nil, err
+		}
+		w.named = append(w.named, competitions.Folder{Path: path, From: "the order"})
+	}
+	if w.parts, err = w.concretes(); err != nil {
+		return nil, err
+	}
+	return w.parts.kinds, nil
+}
+
+func (w *worker) remove() error {
+	if w.dir == "" {
+		return nil
+	}
+	return tree.Remove(w.dir)
+}
+
+// ready says why this machine cannot run a step: the runtime that its argument
+// names does not work here.
+func (w *worker) ready(k *step.Kind, args step.Args) error {
+	if k.Choose == nil || !args.Value.Type().HasAttribute("runtime") {
+		return nil
+	}
+	name := args.Value.GetAttr("runtime").AsString()
+	rt, err := w.parts.runtimes.Get(name)
+	if err != nil {
+		return err
+	}
+	if here := rt.Here(); !here.OK {
+		return fmt.Errorf("runtime %q cannot be used on this node: %s; %s", name, here.Because, here.Fix)
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/work"
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+const (
+	// firstPoll and lastPoll are how often events are asked for: first often, for
+	// whoever watches, then less, for the bill.
+	firstPoll = 500 * time.Millisecond
+	lastPoll  = 10 * time.Second
+	// largestFetched is the size of a result that is fetched to this machine. A
+	// larger one stays in the remote cache until something here reads it.
+	largestFetched = 4 << 30
+	// spare is what the machines give a worker beyond the limit of its step, to
+	// fetch what it reads and to store what it made.
+	spare = 12 * time.Hour
+)
+
+// Do implements engine.Elsewhere.
+func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
+	y := f.byName[j.Place]
+	w := &watched{f: f, y: y, j: j, name: cluster.JobName(j.Action.String())}
+	release, err := y.slot(ctx, func() { w.emit(event.StepJob{State: event.JobQueued, Reason: "MaxJobs", Message: fmt.Sprintf("%d jobs run, as many as max_jobs allows", y.MaxJobs)}) })
+	if err != nil {
+		return w.out, err
+	}
+	defer release()
+	y.start(ctx)
+	news, stop := y.follow(w.name)
+	defer stop()
+	r, err := w.do(ctx, news)
+	if err != nil {
+		return w.out, err
+	}
+	defer w.clear()
+	w.out.FetchedBytes, w.out.StoredBytes, w.out.Found = r.FetchedBytes, r.StoredBytes, r.Found && !w.ran
+	if r.Node != "" {
+		w.out.Node = r.Node
+	}
+	if err := r.Err(); err != nil {
+		return w.out, err
+	}
+	if r.Record == nil {
+		return w.out, fmt.Errorf("the worker of %s left neither a result nor an error", w.name)
+	}
+	if err := f.opts.Cache.Take(ctx, r.Record, largestFetched); err != nil {
+		return w.out, step.Retryable(err, 0)
+	}
+	w.out.Record = r.Record
+	return w.out, nil
+}
+
+// watched is a job that is followed.
+type watched struct {
+	f    *Fleet
+	y    *yard
+	j    engine.Job
+	name string
+	task *work.Task
+	out  engine.Outcome
+	// ran says that the events of a worker were seen.
+	ran     bool
+	// started is when the job was started, and seen says that it has been seen
+	// since: until then, a status may be that of the job that it replaced.
+	started time.Time
+	seen    bool
+	adopted bool
+	told    event.StepJob
+}
+
+// do places the order, starts the job, and returns what came of it.
+func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, error) {
+	if err := w.y.settled(ctx, w.name); err != nil {
+		return nil, err
+	}
+	before, err := w.y.status(w.name)
+	if err != nil {
+		return nil, err
+	}
+	live := before.State == cluster.Pending || before.State == cluster.Running
+	if err := w.place(ctx, live); err != nil {
+		return nil, w.interrupted(ctx, err)
+	}
+	if live && !w.adopted { // its worker is about to end, and answers another order
+		if err := w.y.over(ctx, w.name); err != nil {
+			return nil, w.interrupted(ctx, err)
+		}
+	}
+	if !w.adopted {
+		w.y.forget(w.name)
+	}
+	if err := w.y.Start(ctx, w.job()); err != nil {
+		return nil, w.interrupted(ctx, fmt.Errorf("backend %s: start job: %w", w.y.Name, err))
+	}
+	w.started = time.Now()
+	return w.follow(ctx, news)
+}
+
+// stale is how long the status of a job that was replaced may still come.
+const stale = 10 * time.Second
+
+// place stores what the worker reads, and the order.
+func (w *watched) place(ctx context.Context, live bool) error {
+	select {
+	case w.f.pushes <- struct{}{}:
+		defer func() { <-w.f.pushes }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	j := &w.j
+	o, err := work.NewOrder(j.Kind, j.Args, j.Action, j.Fields)
+	if err != nil {
+		return err
+	}
+	o.Version, o.Address, o.Run, o.Attempt, o.Fresh, o.Folders = w.f.opts.Version, j.Address, j.RunID, j.Attempt, j.Fresh, w.f.opts.Folders
+	if w.task, w.adopted, err = work.Place(ctx, w.f.opts.Cache, o, j.Args.Refs(), live); err != nil {
+		return step.Retryable(fmt.Errorf("place the order of %s: %w", j.Address, err), 0)
+	}
+	return nil
+}
+
+func (w *watched) job() cluster.Job {
+	l := w.j.Args.Limits
+	job := cluster.Job{
+		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
+		Args: []string{"worker", w.j.Action.String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
+		Needs: needsOf(l), Grace: w.y.Grace, Near: near(w.j.Args), Retries: w.y.Retries,
+	}
+	if l.Timeout > 0 {
+		job.Deadline = l.Timeout + spare
+	}
+	return job
+}
+
+// near names the largest content that a step reads: steps that read the same
+// should meet on few nodes.
+func near(args step.Args) string {
+	name, size := "", int64(-1)
+	for _, ref := range args.Refs() {
+		if ref.Size > size {
+			name, size = ref.ID.String(), ref.Size
+		}
+	}
+	return name
+}
+
+// follow passes events on until there is a result, or until the machines have
+// given up.
+func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Result, error) {
+	wait := firstPoll
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	gone := 0
+	for {
+		s, err := w.y.status(w.name)
+		if err != nil {
+			return nil, fmt.Errorf("backend %s: %w", w.y.Name, err)
+		}
+		w.show(s)
+		ended := s.State.Ended()
+		w.seen = w.seen || !ended && s.State != ""
+		if s.State == cluster.Running || ended || w.adopted {
+			r, err := w.poll(ctx, ended)
+			if err != nil && ctx.Err() == nil {
+				w.f.opts.Warn(fmt.Sprintf("%s: %v; asking again", w.j.Address, err))
+			}
+			if r != nil {
+				return r, nil
+			}
+			if ended && err == nil && (w.seen || time.Since(w.started) > stale) {
+				if gone++; gone >= 3 || s.State == cluster.Failed {
+					w.clear()
+					return nil, w.lost(s)
+				}
+			}
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return nil, w.interrupted(ctx, context.Cause(ctx))
+		case <-news:
+			wait = firstPoll
+		case <-timer.C:
+			wait = min(lastPoll, wait*5/4)
+		}
+	}
+}
+
+// poll asks for events and the result.
+func (w *watched) poll(ctx context.Context, ended bool) (*work.Result, error) {
+	select {
+	case w.f.polls <- struct{}{}:
+		defer func() { <-w.f.polls }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return w.task.Poll(ctx, ended, w.pass)
+}
+
+// pass passes an event of the worker on.
+func (w *watched) pass(e event.Event) {
+	w.ran = true
+	switch e := e.(type) {
+	case event.StepLog:
+		fmt.Fprintln(w.j.Log, e.Line)
+	case event.StepProgress:
+		e.Address = w.j.Address
+		w.j.Sink.Emit(e)
+	case event.StepPhase:
+		e.Address = w.j.Address
+		w.j.Sink.Emit(e)
+	case event.StepWaiting:
+		e.Address = w.j.Address
+		w.j.Sink.Emit(e)
+	case event.Warning:
+		e.Address = w.j.Address
+		w.j.Sink.Emit(e)
+	}
+}
+
+// lost is the failure of the machines that ended a job.
+func (w *watched) lost(s cluster.Status) error {
+	text := "it ended without a result"
+	switch {
+	case s.Message != "":
+		text = s.Message
+	case s.State == cluster.Gone:
+		text = "it was removed"
+	}
+	if s.Reason != "" {
+		text = s.Reason + ": " + text
+	}
+	if s.Starts > 1 {
+		text = fmt.Sprintf("after %d starts: %s", s.Starts, text)
+	}
+	return step.Retryable(fmt.Errorf("backend %s: job %s failed %s: %w", w.y.Name, w.name, text, errMachines), 0)
+}
+
+// show tells how the job is doing, if that has changed.
+func (w *watched) show(s cluster.Status) {
+	e := event.StepJob{Node: s.Node, Starts: s.Starts, Reason: s.Reason, Message: s.Message}
+	switch s.State {
+	case cluster.Running:
+		e.State = event.JobRunning
+		w.out.Node = s.Node
+	case cluster.Failed, cluster.Gone:
+		e.State = event.JobEnded
+	case cluster.Succeeded:
+		return
+	default:
+		e.State = event.JobPending
+	}
+	w.emit(e)
+}
+
+func (w *watched) emit(e event.StepJob) {
+	e.Address, e.On, e.Job, e.GPUs, e.Adopted = w.j.Address, w.y.Name, w.name, w.j.Args.Limits.GPUs, w.adopted
+	if e == w.told {
+		return
+	}
+	w.told = e
+	e.At = event.At{Time: time.Now().UTC()}
+	w.j.Sink.Emit(e)
+}
+
+// interrupted decides what becomes of the job when the run is interrupted.
+func (w *watched) interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil || w.task == nil {
+		return err
+	}
+	if !w.f.interrupted() {
+		w.emit(event.StepJob{State: event.JobLeft, Node: w.out.Node})
+		return err
+	}
+	// Wait until the worker has ended, so that nothing of it is left behind.
+	late, stop := context.WithTimeout(context.WithoutCancel(ctx), w.y.Grace+30*time.Second)
+	defer stop()
+	for {
+		s, broken := w.y.status(w.name)
+		if s.State.Ended() || broken != nil {
+			break
+		}
+		select {
+		case <-late.Done():
+			return errors.Join(err, fmt.Errorf("backend %s: job %s has not ended yet", w.y.Name, w.name))
+		case <-time.After(firstPoll):
+		}
+	}
+	w.clear()
+	return err
+}
+
+// clear removes what the job leaves, in the backend and in the remote cache, as
+// soon as it has ended.
+func (w *watched) clear() {
+	desk, id, address, warn := w.f.opts.Cache.Desk(), w.j.Action, w.j.Address, w.f.opts.Warn
+	w.y.retire(w.name, func(ctx context.Context) {
+		if err := work.Clear(ctx, desk, id); err != nil {
+			warn(fmt.Sprintf("%s: what its job left in the remote cache could not be removed; mleflow runs cleanup --on does: %v", address, err))
+		}
+	})
+}

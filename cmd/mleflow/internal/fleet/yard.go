@@ -1,0 +1,263 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// yard is a backend with the jobs that this process follows.
+type yard struct {
+	*Backend
+	place *engine.Place
+	warn  func(string)
+	// slots bounds the jobs at a time; nil does not.
+	slots chan struct{}
+
+	watch  sync.Once
+	ctx    context.Context // of the watch
+	cancel context.CancelFunc
+	done   chan struct{}
+	// first is closed once the jobs are known as they were at the start.
+	first chan struct{}
+
+	mu    sync.Mutex
+	known map[string]cluster.Status
+	// news has the jobs that are followed; each channel gets a token when the
+	// status has changed.
+	news map[string]chan struct{}
+	// retired are the jobs to remove once they have ended, with what to do then;
+	// removals are those that are being removed.
+	retired  map[string]func(context.Context)
+	removals sync.WaitGroup
+	// broken is why there are no more statuses.
+	broken error
+
+	listed  sync.Once
+	listing []cluster.Node
+	listErr error
+}
+
+func newYard(b *Backend, warn func(string)) *yard {
+	y := &yard{Backend: b, warn: warn, done: make(chan struct{}), first: make(chan struct{}), known: map[string]cluster.Status{}, news: map[string]chan struct{}{}, retired: map[string]func(context.Context){}}
+	y.place = &engine.Place{Name: b.Name, Where: fmt.Sprintf("%s:%d", b.Range.Filename, b.Range.Start.Line), Trusted: b.Trusted, Settles: map[string]string{"runtime": b.Runtime}}
+	if b.MaxJobs > 0 {
+		y.slots = make(chan struct{}, b.MaxJobs)
+	}
+	y.ctx, y.cancel = context.WithCancel(context.Background())
+	return y
+}
+
+// settle is how long the first statuses may take to come: a watch does not say
+// when it has told of all jobs.
+const settle = time.Second
+
+// start begins to watch, and waits until jobs that were there are known.
+func (y *yard) start(ctx context.Context) {
+	y.watch.Do(func() {
+		go y.run()
+		time.AfterFunc(settle, func() { close(y.first) })
+	})
+	select {
+	case <-y.first:
+	case <-ctx.Done():
+	}
+}
+
+func (y *yard) run() {
+	defer close(y.done)
+	err := y.Watch(y.ctx, y.told)
+	if y.ctx.Err() != nil {
+		return
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.broken = err; err == nil {
+		y.broken = fmt.Errorf("the backend %q tells nothing any more", y.Name)
+	}
+	for _, c := range y.news {
+		tell(c)
+	}
+}
+
+// told takes a status in.
+func (y *yard) told(s cluster.Status) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if s.State == cluster.Gone && y.news[s.Job] == nil {
+		delete(y.known, s.Job)
+		return
+	}
+	y.known[s.Job] = s
+	if s.State.Ended() {
+		y.remove(s.Job)
+	}
+	if c := y.news[s.Job]; c != nil {
+		tell(c)
+	}
+}
+
+// retire removes a job as soon as it has ended, and then calls then.
+func (y *yard) retire(job string, then func(context.Context)) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.retired[job] = then
+	if y.known[job].State.Ended() {
+		y.remove(job)
+	}
+}
+
+// remove removes a job that is retired. The lock is held.
+func (y *yard) remove(job string) {
+	then := y.retired[job]
+	if then == nil {
+		return
+	}
+	y.retired[job] = nil // being removed
+	y.removals.Go(func() {
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		defer stop()
+		if err := y.Remove(ctx, job); err != nil {
+			y.warn(fmt.Sprintf("backend %s: job %s could not be removed; mleflow runs cleanup --on does: %v", y.Name, job, err))
+		}
+		then(ctx)
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		delete(y.retired, job)
+	})
+}
+
+// settled waits until a job of that name, if it is retired, is removed.
+func (y *yard) settled(ctx context.Context, job string) error {
+	for {
+		y.mu.Lock()
+		_, retired := y.retired[job]
+		y.mu.Unlock()
+		if !retired {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// over waits until a job has ended.
+func (y *yard) over(ctx context.Context, job string) error {
+	for {
+		s, err := y.status(job)
+		if err != nil || s.State.Ended() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// patience is how long Close waits for jobs to end whose results are known.
+const patience = 10 * time.Second
+
+// drain removes what is retired.
+func (y *yard) drain() {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		y.mu.Lock()
+		left := len(y.retired)
+		y.mu.Unlock()
+		if left == 0 {
+			break
+		}
+	}
+	y.removals.Wait()
+}
+
+func tell(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// follow says when the status of a job changes, until stop is called.
+func (y *yard) follow(job string) (news <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.news[job] = c
+	return c, func() {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		delete(y.news, job)
+	}
+}
+
+// status returns what is known of a job.
+func (y *yard) status(job string) (cluster.Status, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.known[job], y.broken
+}
+
+// forget drops what is known of a job that is started again.
+func (y *yard) forget(job string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	delete(y.known, job)
+}
+
+// active are the jobs that are followed.
+func (y *yard) active() []string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	var names []string
+	for name := range y.news {
+		names = append(names, name)
+	}
+	return names
+}
+
+// slot waits until one more job may run.
+func (y *yard) slot(ctx context.Context, queued func()) (release func(), err error) {
+	if y.slots == nil {
+		return func() {}, nil
+	}
+	select {
+	case y.slots <- struct{}{}:
+		return func() { <-y.slots }, nil
+	default:
+		queued()
+	}
+	select {
+	case y.slots <- struct{}{}:
+		return func() { <-y.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// nodes asks for the nodes, once.
+func (y *yard) nodes(ctx context.Context) ([]cluster.Node, error) {
+	y.listed.Do(func() {
+		ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+		defer stop()
+		if y.listing, y.listErr = y.Nodes(ctx); y.listErr != nil {
+			y.warn(fmt.Sprintf("backend %s: its nodes cannot be listed, so what does not fit is not known: %v", y.Name, y.listErr))
+		}
+	})
+	return y.listing, y.listErr
+}
+
+func (y *yard) close() {
+	y.drain()
+	y.cancel()
+	y.watch.Do(func() { close(y.done) })
+	<-y.done
+}

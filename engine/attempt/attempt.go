@@ -1,0 +1,114 @@
+package attempt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Attempt is one attempt at a step.
+type Attempt struct {
+	Kind *step.Kind
+	Args step.Args
+	// Action is the step's key, and Fields what it is made of.
+	Action digest.ActionID
+	Fields []digest.Field
+	// Address, Number (from 1), RunID and Devices are for its environment.
+	Address string
+	Number  int
+	RunID   string
+	Devices []string
+	Cache   cache.Cache
+	// Sink receives what the step reports; it must be safe for concurrent use.
+	Sink event.Sink
+	// Log receives what it prints in addition to the Sink, and is closed at the
+	// end; it may be nil.
+	Log io.WriteCloser
+}
+
+// Run runs the step and returns the record of its result, which is not recorded
+// yet. Its content is in the cache.
+func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
+	log := Lines(a.Sink, a.Address, a.Log)
+	defer func() { err = errors.Join(err, log.Close()) }()
+	dir, err := a.Cache.TempDir("step-" + a.Action.Short())
+	if err != nil {
+		return nil, fmt.Errorf("make work folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
+	s, err := a.Kind.New(a.Args)
+	if err != nil {
+		return nil, err
+	}
+	if err := StoreLocal(ctx, a.Cache, a.Args); err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	outputs, err := Protect(ctx, s, &step.Env{
+		Address: a.Address, Attempt: a.Number, Store: a.Cache, WorkDir: dir, Log: log,
+		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),
+		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
+	})
+	if err == nil {
+		err = CheckOutputs(a.Kind, outputs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &cache.Record{
+		Action: a.Action, Address: a.Address, Kind: a.Kind.Name, Fields: a.Fields, Outputs: outputs, Run: a.RunID,
+		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
+	}, nil
+}
+
+// StoreLocal stores the local files among arguments.
+func StoreLocal(ctx context.Context, store cache.Building, args step.Args) error {
+	return args.EachArtifact(func(c *step.Artifact) error {
+		if c.Local == nil {
+			return nil
+		}
+		return c.Local.Store(ctx, store)
+	})
+}
+
+// Protect runs a step and turns its panic into its failure, so that one broken
+// kind does not take down the other steps of the run.
+func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			fmt.Fprintf(env.Log, "panic: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind; the log has its stack)", v)
+		}
+	}()
+	return s.Run(ctx, env)
+}
+
+// CheckOutputs checks that the outputs of a kind are exactly the declared ones.
+func CheckOutputs(k *step.Kind, outputs cache.Outputs) error {
+	for i := range k.Outputs {
+		o := &k.Outputs[i]
+		v, ok := outputs[o.Name]
+		switch {
+		case !ok:
+			return fmt.Errorf("step kind %s returned no output %q (this is a bug in the step kind)", k.Name, o.Name)
+		case o.Type == step.ArtifactType && v.Ref.IsZero():
+			return fmt.Errorf("step kind %s returned output %q without content (this is a bug in the step kind)", k.Name, o.Name)
+		case o.Type != step.ArtifactType && !json.Valid(v.JSON):
+			return fmt.Errorf("step kind %s returned output %q, which is not JSON (this is a bug in the step kind)", k.Name, o.Name)
+		}
+	}
+	if len(outputs) != len(k.Outputs) {
+		return fmt.Errorf("step kind %s returned outputs that it does not declare (this is a bug in the step kind)", k.Name)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package attempt
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// progressEvery is the least time between two reports of a step.
+const progressEvery = 100 * time.Millisecond
+
+// progress limits a step's reports to ten a second, and always lets the last
+// one of each piece of work through.
+func progress(sink event.Sink, address string) func(step.Progress) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(p step.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < progressEvery {
+			return
+		}
+		last = time.Now()
+		sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit})
+	}
+}
+
+func warn(sink event.Sink, address string) func(string) {
+	return func(message string) {
+		sink.Emit(event.Warning{At: now(), Address: address, Message: message})
+	}
+}
+
+// phase limits a step's reports about a phase as progress does, but passes on
+// every change.
+func phase(sink event.Sink, address string) func(step.Phase) {
+	var mu sync.Mutex
+	var before step.Phase
+	var last time.Time
+	return func(p step.Phase) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !p.Turn(before) && time.Since(last) < progressEvery {
+			return
+		}
+		before, last = p, time.Now()
+		sink.Emit(event.StepPhase{At: now(), Address: address, Phase: p})
+	}
+}

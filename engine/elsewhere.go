@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/attempt"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Here is what a step block names to run on this machine.
+const Here = "local"
+
+// Elsewhere runs steps on other machines. It is safe for concurrent use.
+type Elsewhere interface {
+	// Place returns where steps of a kind run: on names it, or is empty if their
+	// block names nothing. Nil is this machine.
+	Place(kind, on string) (*Place, error)
+	// Unfit says why no machine of the place has what a step needs; it is empty if
+	// one has, or if that is not known.
+	Unfit(ctx context.Context, place string, l step.Limits) string
+	// Do has a step run there and returns its result, with the content in the cache
+	// or where the cache finds it. An error that the step itself returned is
+	// returned with its marks. When ctx ends, Do returns soon; what becomes of the
+	// step then is up to the place.
+	Do(ctx context.Context, j Job) (Outcome, error)
+}
+
+// Place is where steps run that do not run on this machine.
+type Place struct {
+	Name string
+	// Where is where it is declared, for messages.
+	Where string
+	// Trusted says that it may have private content.
+	Trusted bool
+	// Settles is what arguments that leave their value to the machine are there, by
+	// argument.
+	Settles map[string]string
+}
+
+// Job is a step for another machine.
+type Job struct {
+	Place   string
+	Address string
+	Kind    *step.Kind
+	// Args leave nothing to the machine.
+	Args   step.Args
+	Action digest.ActionID
+	Fields []digest.Field
+	// Attempt counts from 1.
+	Attempt int
+	RunID   string
+	// Fresh says that an earlier result must not be used.
+	Fresh bool
+	// Sink receives what happens, Log what the step prints.
+	Sink event.Sink
+	Log  io.Writer
+}
+
+// Outcome is what came of a step that ran elsewhere.
+type Outcome struct {
+	// Record is its result; nil if there is none.
+	Record *cache.Record
+	// Found says that another process or machine did the work meanwhile.
+	Found bool
+	// Node is where it ran last; empty if nowhere.
+	Node string
+	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
+	// for it.
+	FetchedBytes, StoredBytes int64
+}
+
+// place returns where an instance runs; nil is here.
+func (e *Engine) place(inst *config.Instance) *Place {
+	if e.opts.Elsewhere == nil || inst.On == Here {
+		return nil
+	}
+	p, _ := e.opts.Elsewhere.Place(inst.Step.Kind.Name, inst.On) // checkPlace has refused what is wrong
+	return p
+}
+
+// settling returns what decides the arguments of an instance that leave their
+// value to the machine.
+func (e *Engine) settling(inst *config.Instance) settling {
+	p := e.place(inst)
+	if p == nil {
+		return here
+	}
+	return func(k *step.Kind, args step.Args) (step.Args, []step.Choice, error) {
+		args, choices := k.SettleAs(args, p.Settles, fmt.Sprintf("that of the backend %q", p.Name))
+		return args, choices, nil
+	}
+}
+
+// checkPlace refuses an instance for the place where it would run.
+func (e *Engine) checkPlace(inst *config.Instance) (diags diag.List) {
+	if e.opts.Elsewhere == nil || inst.On == Here {
+		return nil
+	}
+	s := inst.Step
+	at := s.Range
+	if s.On != nil {
+		at = s.On.Range()
+	}
+	p, err := e.opts.Elsewhere.Place(s.Kind.Name, inst.On)
+	if err != nil {
+		return diag.List{diag.Error(at, "Unknown place", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
+	}
+	if p == nil || p.Trusted {
+		return nil
+	}
+	what := ""
+	if inst.Private {
+		what = "consumes private content, such as raw data or answers"
+	}
+	for i := range s.Kind.Outputs {
+		if o := &s.Kind.Outputs[i]; o.Secrecy == step.Private {
+			what = fmt.Sprintf("has the private output %q", o.Name)
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	return diag.List{diag.Error(at, "Private content on a backend that is not trusted",
+		"%s %s, and would run on the backend %q (%s), whose nodes are not trusted with it. Write on = %q in the step, or trusted = true in the backend if its nodes may have it.",
+		inst.Addr, what, p.Name, p.Where, Here)}
+}
+
+// runBudget refuses arguments with a budget that several machines would share.
+func runBudget(args step.Args) error {
+	if names := args.RunBudgets(); len(names) > 0 {
+		return fmt.Errorf("the model %s has a run_budget, which holds for the attempts of one machine only; write budget, the limit of one attempt, or run the step here with on = %q",
+			strings.Join(names, ", "), Here)
+	}
+	return nil
+}
+
+// unfit says why no machine of the step's place has what it needs.
+func (e *Engine) unfit(ctx context.Context, n *node) string {
+	if n.place == nil || n.cached() {
+		return ""
+	}
+	return e.opts.Elsewhere.Unfit(ctx, n.place.Name, n.Limits)
+}
+
+// placeAll works out, for people, where the steps of a plan would run.
+func (e *Engine) placeAll(ctx context.Context, pl *planned) {
+	for _, n := range pl.nodes {
+		if n.place != nil && !n.cached() {
+			n.plan.On, n.plan.Unfit = n.place.Name, e.unfit(ctx, n)
+		}
+	}
+}
+
+// refuseUnfit keeps steps from being started that would wait forever.
+func (r *run) refuseUnfit(ctx context.Context) {
+	for _, n := range r.pl.nodes {
+		if why := r.e.unfit(ctx, n); why != "" && n.plan.Action == plan.Run {
+			n.refused = errors.New("not started: " + why)
+		}
+	}
+}
+
+// elsewhere has step n run at its place.
+func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
+	c, diags := construct(r.p, n.index, r.e.settling(n.Instance))
+	if diags.HasErrors() {
+		return asError(diags)
+	}
+	if err := runBudget(c.args); err != nil {
+		return err
+	}
+	if err := attempt.StoreLocal(ctx, r.e.opts.Cache, c.args); err != nil {
+		return err
+	}
+	var err error
+	log := attempt.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Attempt))
+	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
+		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
+		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Sink: r.sink, Log: log,
+	})
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	rec := n.outcome.Record
+	if err := errors.Join(attempt.CheckOutputs(n.Step.Kind, rec.Outputs), r.checkGiven(n, rec.Outputs)); err != nil {
+		return err
+	}
+	n.found = n.outcome.Found
+	r.took(n, rec)
+	return nil
+}

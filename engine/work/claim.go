@@ -1,0 +1,202 @@
+package work
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+)
+
+const (
+	// DefaultInterval is how often a claim is renewed.
+	DefaultInterval = 15 * time.Second
+	// missed is how many intervals a holder may miss.
+	missed = 6
+	// claimPrefix and eventsPrefix start the names of documents.
+	claimPrefix  = "claim-"
+	eventsPrefix = "events-"
+)
+
+// errSuperseded says that another worker has taken the action over.
+var errSuperseded = errors.New("another worker has taken over the action")
+
+// claimDocument is a claim as it is written.
+type claimDocument struct {
+	// Worker is different for each worker, Node where it is.
+	Worker string `json:"worker"`
+	Node   string `json:"node"`
+	// Beat counts how often it was renewed, every IntervalMillis.
+	Beat           int   `json:"beat"`
+	IntervalMillis int64 `json:"interval_ms"`
+	// Ended says that the worker has given it up.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// claim is the claim of this worker.
+type claim struct {
+	desk       remote.Desk
+	action     digest.ActionID
+	generation int
+
+	mu  sync.Mutex
+	doc claimDocument
+}
+
+func claimName(id digest.ActionID, generation int) string {
+	return remote.WorkName(id, fmt.Sprintf("%s%06d", claimPrefix, generation))
+}
+
+// latest returns the highest generation that was claimed, 0 if none was.
+func latest(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, err error) {
+	folder := remote.WorkName(id, "")
+	names, err := desk.List(ctx, folder)
+	if err != nil {
+		return 0, fmt.Errorf("list claims of action %s: %w", id.Short(), err)
+	}
+	for _, name := range names {
+		if text, ok := strings.CutPrefix(name, folder+claimPrefix); ok {
+			if n, err := strconv.Atoi(text); err == nil {
+				generation = max(generation, n)
+			}
+		}
+	}
+	return generation, nil
+}
+
+// readClaim returns a claim and its bytes; both are nil if there is none.
+func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, generation int) (*claimDocument, []byte, error) {
+	data, err := desk.Get(ctx, claimName(id, generation))
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	doc := new(claimDocument)
+	if err := json.Unmarshal(data, doc); err != nil {
+		return nil, nil, fmt.Errorf("read claim of action %s: %w", id.Short(), err)
+	}
+	return doc, data, nil
+}
+
+// waiter waits for the turn of a worker.
+type waiter struct {
+	desk     remote.Desk
+	action   digest.ActionID
+	interval time.Duration
+	node     string
+	// seen is the claim that was seen last, and since when it has not changed.
+	seen  string
+	since time.Time
+}
+
+// try claims the action if nobody holds it; nil if somebody does.
+func (w *waiter) try(ctx context.Context) (*claim, error) {
+	generation, err := latest(ctx, w.desk, w.action)
+	if err != nil {
+		return nil, err
+	}
+	if generation > 0 {
+		doc, data, err := readClaim(ctx, w.desk, w.action, generation)
+		if err != nil {
+			return nil, err
+		}
+		if doc != nil && !doc.Ended && !w.silent(doc, generation, data) {
+			return nil, nil
+		}
+	}
+	c := &claim{desk: w.desk, action: w.action, generation: generation + 1,
+		doc: claimDocument{Worker: rand.Text(), Node: w.node, IntervalMillis: w.interval.Milliseconds()}}
+	data, err := json.Marshal(c.doc)
+	if err == nil {
+		err = w.desk.Create(ctx, claimName(w.action, c.generation), data)
+	}
+	if errors.Is(err, remote.ErrExists) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim action %s: %w", w.action.Short(), err)
+	}
+	return c, nil
+}
+
+// silent reports whether a claim has not changed for so long that its holder is
+// taken to be gone.
+func (w *waiter) silent(doc *claimDocument, generation int, data []byte) bool {
+	now := strconv.Itoa(generation) + string(data)
+	if now != w.seen {
+		w.seen, w.since = now, time.Now()
+	}
+	return time.Since(w.since) >= missed*time.Duration(max(1, doc.IntervalMillis))*time.Millisecond
+}
+
+// check returns errSuperseded if the claim is no longer this worker's.
+func (c *claim) check(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checkLocked(ctx)
+}
+
+func (c *claim) checkLocked(ctx context.Context) error {
+	own, _, err := readClaim(ctx, c.desk, c.action, c.generation)
+	if err != nil {
+		return err
+	}
+	if own == nil || own.Worker != c.doc.Worker {
+		return errSuperseded
+	}
+	other, _, err := readClaim(ctx, c.desk, c.action, c.generation+1)
+	if err == nil && other != nil {
+		err = errSuperseded
+	}
+	return err
+}
+
+// renew checks the claim and writes it again.
+func (c *claim) renew(ctx context.Context, ended bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.checkLocked(ctx); err != nil {
+		return err
+	}
+	c.doc.Beat++
+	c.doc.Ended = ended
+	data, err := json.Marshal(c.doc)
+	if err != nil {
+		return err
+	}
+	return c.desk.Put(ctx, claimName(c.action, c.generation), data)
+}
+
+// keep renews the claim until ctx ends. When it is lost, it calls lost. Whatever
+// else goes wrong is tried again: only another claim ends this one.
+func (c *claim) keep(ctx context.Context, lost func(error)) {
+	every := time.Duration(c.doc.IntervalMillis) * time.Millisecond
+	for sleep(ctx, every) {
+		if err := c.renew(ctx, false); errors.Is(err, errSuperseded) {
+			lost(err)
+			return
+		}
+	}
+}
+
+// sleep waits, or returns false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

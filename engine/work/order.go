@@ -1,0 +1,205 @@
+package work
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// formatOrder is the first field of every order.
+const formatOrder = "mleflow order 1"
+
+// Order is an action made self-describing.
+type Order struct {
+	Format string          `json:"format"`
+	Action digest.ActionID `json:"action"`
+	// Request identifies the order: another one for the same action has another.
+	Request string `json:"request"`
+	Kind    string `json:"kind"`
+	// KindVersion is that of the kind, Version that of the program which ordered.
+	KindVersion string          `json:"kind_version"`
+	Version     string          `json:"version"`
+	Args        json.RawMessage `json:"args"`
+	// Fields are what the key was made of, to say what differs.
+	Fields []digest.Field `json:"fields"`
+	// Address, Run and Attempt are for the environment of the step.
+	Address string `json:"address"`
+	Run     string `json:"run"`
+	Attempt int    `json:"attempt"`
+	// Fresh says that an earlier result must not be used.
+	Fresh bool `json:"fresh,omitempty"`
+	// Folders are folders that the step's kind needs besides its arguments, such as
+	// those of competitions that do not ship with the program.
+	Folders []Folder `json:"folders,omitempty"`
+}
+
+// Folder is a folder of the machine that ordered.
+type Folder struct {
+	Name    string    `json:"name"`
+	Content cache.Ref `json:"content"`
+}
+
+// NewOrder returns the order of an action.
+func NewOrder(kind *step.Kind, args step.Args, action digest.ActionID, fields []digest.Field) (*Order, error) {
+	data, err := kind.EncodeArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	return &Order{
+		Format: formatOrder, Action: action, Request: rand.Text(), Kind: kind.Name, KindVersion: kind.Version, Args: data, Fields: fields, Attempt: 1,
+	}, nil
+}
+
+// refusal says why no worker of this version can run an order.
+type refusal struct{ why string }
+
+func (r refusal) Error() string { return r.why }
+
+// IsRefusal reports whether no worker like this one can run the action.
+func IsRefusal(err error) bool {
+	var r refusal
+	return errors.As(err, &r)
+}
+
+func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+
+// readOrder returns the order of an action.
+func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Order, error) {
+	data, err := desk.Get(ctx, remote.OrderName(id))
+	if err != nil {
+		return nil, fmt.Errorf("read order of action %s: %w", id.Short(), err)
+	}
+	return decodeOrder(data, id)
+}
+
+func decodeOrder(data []byte, id digest.ActionID) (*Order, error) {
+	o := new(Order)
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, refusef("the order of action %s cannot be read: %v", id.Short(), err)
+	}
+	if o.Format != formatOrder {
+		return nil, refusef("the order of action %s has the format %q, and this mleflow reads %q; use the same version on both sides", id.Short(), o.Format, formatOrder)
+	}
+	if o.Action != id {
+		return nil, refusef("the order of action %s is that of %s", id.Short(), o.Action.Short())
+	}
+	return o, nil
+}
+
+// Step decodes the arguments and constructs the step with the kinds of this
+// program. It refuses, with the first field that differs, unless the key is the
+// action's.
+func (o *Order) Step(kinds *step.Registry) (*step.Kind, step.Args, []digest.Field, error) {
+	fail := func(format string, args ...any) (*step.Kind, step.Args, []digest.Field, error) {
+		return nil, step.Args{}, nil, refusef(format, args...)
+	}
+	kind := kinds.Kind(o.Kind)
+	if kind == nil {
+		return fail("this mleflow has no step kind %q, which mleflow %s ordered; use the same version on both sides", o.Kind, o.Version)
+	}
+	if kind.Version != o.KindVersion {
+		return fail("step kind %s has version %q here and %q in the order of mleflow %s; use the same version on both sides", o.Kind, kind.Version, o.KindVersion, o.Version)
+	}
+	args, err := kind.DecodeArgs(o.Args)
+	if err != nil {
+		return fail("%s: %v", o.Address, err)
+	}
+	s, err := kind.New(args)
+	if err != nil {
+		return fail("%s cannot be run here: %v", o.Address, err)
+	}
+	h, err := step.Key(kind, args, s)
+	if err != nil {
+		return fail("%s: the key cannot be computed here: %v", o.Address, err)
+	}
+	if h.Sum() != o.Action {
+		return fail("%s is another action here than in the order of mleflow %s: %s", o.Address, o.Version, differs(o.Fields, h.Fields()))
+	}
+	return kind, args, h.Fields(), nil
+}
+
+// differs names the first field that two keys do not share.
+func differs(ordered, here []digest.Field) string {
+	was := make(map[string]string, len(ordered))
+	for _, f := range ordered {
+		was[f.Label] = f.Value
+	}
+	for _, f := range here {
+		v, ok := was[f.Label]
+		delete(was, f.Label)
+		switch {
+		case !ok:
+			return fmt.Sprintf("it has the field %s = %s here", f.Label, f.Value)
+		case v != f.Value:
+			return fmt.Sprintf("%s is %s here and %s in the order", f.Label, f.Value, v)
+		}
+	}
+	for _, f := range ordered {
+		if v, left := was[f.Label]; left {
+			return fmt.Sprintf("it has no field %s here, which is %s in the order", f.Label, v)
+		}
+	}
+	return "the fields are in another order"
+}
+
+// Result is what came of an order.
+type Result struct {
+	Request string `json:"request"`
+	// Node is where the worker ran.
+	Node string `json:"node,omitempty"`
+	// Record is the result of the step; nil if there is none. Found says that it
+	// was there already.
+	Record *cache.Record `json:"record,omitempty"`
+	Found  bool          `json:"found,omitempty"`
+	// Error is why the step failed, Mismatch and Retryable are its marks, and
+	// AfterMillis is the least time to wait before another attempt.
+	Error       string `json:"error,omitempty"`
+	Mismatch    bool   `json:"mismatch,omitempty"`
+	Retryable   bool   `json:"retryable,omitempty"`
+	AfterMillis int64  `json:"after_ms,omitempty"`
+	// Refused is why no such worker can run the action.
+	Refused string `json:"refused,omitempty"`
+	// FetchedBytes and StoredBytes are what the worker moved from and to the remote
+	// cache.
+	FetchedBytes int64 `json:"fetched_bytes,omitempty"`
+	StoredBytes  int64 `json:"stored_bytes,omitempty"`
+}
+
+const resultDocument = "result"
+
+// readResult returns the latest result of an action, or nil.
+func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Result, error) {
+	data, err := desk.Get(ctx, remote.WorkName(id, resultDocument))
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
+	}
+	r := new(Result)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
+	}
+	if r.Record != nil && r.Record.Action != id {
+		return nil, fmt.Errorf("read result of action %s: it is that of %s", id.Short(), r.Record.Action.Short())
+	}
+	return r, nil
+}
+
+func writeResult(ctx context.Context, desk remote.Desk, id digest.ActionID, r *Result) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := desk.Put(ctx, remote.WorkName(id, resultDocument), data); err != nil {
+		return fmt.Errorf("write result of action %s: %w", id.Short(), err)
+	}
+	return nil
+}

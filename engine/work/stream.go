@@ -1,0 +1,176 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+const (
+	// firstFlush and lastFlush are how long events wait before they are written:
+	// first little, for whoever watches, then more, for the bill.
+	firstFlush = time.Second
+	lastFlush  = 10 * time.Second
+	// chunkBytes is the size of a chunk that is not waited for.
+	chunkBytes = 256 << 10
+	// mostLog is how much of what a step prints is streamed. More of it stays with
+	// the step, whose kind may keep it as an output.
+	mostLog = 64 << 20
+	// mostWaiting is how many chunks wait for a remote that does not answer.
+	mostWaiting = 64
+)
+
+// endLine is the last line of the last chunk.
+const endLine = `{"type":"end"}`
+
+func eventsName(id digest.ActionID, generation, chunk int) string {
+	return remote.WorkName(id, fmt.Sprintf("%s%06d-%06d", eventsPrefix, generation, chunk))
+}
+
+// stream writes events as chunks. Of progress and phases only the last before a
+// chunk is written is kept.
+type stream struct {
+	desk       remote.Desk
+	action     digest.ActionID
+	generation int
+
+	mu       sync.Mutex
+	buf      bytes.Buffer
+	progress event.Event
+	phase    *event.StepPhase
+	logged   int64
+	chunks   [][]byte // that wait
+	full     chan struct{}
+	number   int
+	stopped  chan struct{}
+}
+
+func newStream(desk remote.Desk, id digest.ActionID, generation int) *stream {
+	return &stream{desk: desk, action: id, generation: generation, full: make(chan struct{}, 1), stopped: make(chan struct{})}
+}
+
+// Emit implements event.Sink.
+func (s *stream) Emit(e event.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e := e.(type) {
+	case event.StepProgress:
+		s.progress = e
+		return
+	case event.StepPhase:
+		if s.phase != nil && e.Turn(s.phase.Phase) {
+			s.write(*s.phase)
+		}
+		s.phase = &e
+		return
+	case event.StepLog:
+		before := s.logged
+		if s.logged += int64(len(e.Line)) + 1; s.logged > mostLog {
+			if before > mostLog {
+				return
+			}
+			e.Line = fmt.Sprintf("mleflow: more than %d MiB were printed; the rest is not streamed", mostLog>>20)
+		}
+		s.write(e)
+	default:
+		s.write(e)
+	}
+}
+
+// write adds an event to the chunk.
+func (s *stream) write(e event.Event) {
+	line, err := event.Encode(e)
+	if err != nil {
+		return // an event that cannot be written is not worth a step
+	}
+	s.buf.Write(append(line, '\n'))
+	if s.buf.Len() >= chunkBytes {
+		s.cut()
+		select {
+		case s.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// cut ends the chunk.
+func (s *stream) cut() {
+	if s.phase != nil {
+		p := *s.phase
+		s.phase = nil
+		s.write(p)
+	}
+	if p := s.progress; p != nil {
+		s.progress = nil
+		s.write(p)
+	}
+	if s.buf.Len() == 0 {
+		return
+	}
+	if len(s.chunks) == mostWaiting { // the oldest are lost rather than the memory
+		s.chunks = s.chunks[1:]
+	}
+	s.chunks = append(s.chunks, bytes.Clone(s.buf.Bytes()))
+	s.buf.Reset()
+}
+
+// run writes chunks until ctx ends.
+func (s *stream) run(ctx context.Context) {
+	defer close(s.stopped)
+	wait := firstFlush
+	for {
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-s.full:
+			t.Stop()
+		case <-t.C:
+			wait = min(lastFlush, wait*5/4)
+		}
+		_ = s.flush(ctx) // what could not be written is written next time
+	}
+}
+
+// flush writes all that waits.
+func (s *stream) flush(ctx context.Context) error {
+	s.mu.Lock()
+	s.cut()
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		if len(s.chunks) == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		chunk, number := s.chunks[0], s.number+1
+		s.mu.Unlock()
+		if err := s.desk.Put(ctx, eventsName(s.action, s.generation, number), chunk); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.number = number
+		if len(s.chunks) > 0 && &s.chunks[0][0] == &chunk[0] {
+			s.chunks = s.chunks[1:]
+		}
+		s.mu.Unlock()
+	}
+}
+
+// end writes what is left and marks the end. run must have ended.
+func (s *stream) end(ctx context.Context) error {
+	s.mu.Lock()
+	s.cut()
+	s.buf.WriteString(endLine + "\n")
+	s.chunks = append(s.chunks, bytes.Clone(s.buf.Bytes()))
+	s.buf.Reset()
+	s.mu.Unlock()
+	return s.flush(ctx)
+}

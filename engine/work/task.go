@@ -1,0 +1,191 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Task is an order on the side that gave it. It is for one goroutine.
+type Task struct {
+	cache  *remote.Tier
+	desk   remote.Desk
+	action digest.ActionID
+	fresh  bool
+	// before is the request of the result that was there when the task began,
+	// which is not its result.
+	before string
+	// generation and chunk are the events to read next.
+	generation, chunk int
+	// idle counts the polls that found nothing.
+	idle int
+}
+
+// Place makes an order known to workers: it stores the content that it refers
+// to, and then the order. If live says that a worker may be at the action
+// already, an order that is there stays, and its events are read from the start
+// of the worker's; adopted says that it is so.
+func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live bool) (t *Task, adopted bool, err error) {
+	t = &Task{cache: c, desk: c.Desk(), action: o.Action, fresh: o.Fresh, chunk: 1}
+	last, err := readResult(ctx, t.desk, o.Action)
+	if err != nil {
+		return nil, false, err
+	}
+	if last != nil {
+		t.before = last.Request
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, false, err
+	}
+	if live {
+		if old, err := readOrder(ctx, t.desk, o.Action); err == nil && old.Request != t.before {
+			return t, true, nil
+		}
+	}
+	for _, f := range o.Folders {
+		refs = append(refs, f.Content)
+	}
+	if err := c.PushRefs(ctx, refs...); err != nil {
+		return nil, false, err
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, false, err
+	}
+	return t, false, t.desk.Put(ctx, remote.OrderName(o.Action), data)
+}
+
+// begin finds the events to begin with: those of a worker that may hold the
+// action, or of the next one.
+func (t *Task) begin(ctx context.Context) (err error) {
+	if t.generation, err = latest(ctx, t.desk, t.action); err != nil {
+		return err
+	}
+	if t.generation > 0 {
+		doc, _, err := readClaim(ctx, t.desk, t.action, t.generation)
+		if err != nil || doc != nil && !doc.Ended {
+			return err
+		}
+	}
+	t.generation++
+	return nil
+}
+
+// Poll passes new events on and returns the result once there is one, else nil.
+// ended says that no worker is left, so that what there is not now will not come.
+func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*Result, error) {
+	news, end, err := t.events(ctx, sink)
+	if err != nil {
+		return nil, err
+	}
+	if t.idle++; news {
+		t.idle = 0
+	}
+	if end || ended || t.idle%lookEvery == lookEvery-1 {
+		return t.result(ctx)
+	}
+	return nil, nil
+}
+
+// lookEvery is after how many polls without news the result is looked for.
+const lookEvery = 6
+
+// events reads the chunks that are new. A worker that takes over begins with a
+// new generation.
+func (t *Task) events(ctx context.Context, sink func(event.Event)) (news, end bool, err error) {
+	for {
+		data, err := t.desk.Get(ctx, eventsName(t.action, t.generation, t.chunk))
+		if errors.Is(err, cache.ErrNotFound) {
+			if t.idle%2 == 0 {
+				return news, end, nil
+			}
+			other, _, err := readClaim(ctx, t.desk, t.action, t.generation+1)
+			if err != nil || other == nil {
+				return news, end, err
+			}
+			t.generation, t.chunk, t.idle = t.generation+1, 1, 0
+			continue
+		}
+		if err != nil {
+			return news, end, fmt.Errorf("read events of action %s: %w", t.action.Short(), err)
+		}
+		news = true
+		t.chunk++
+		for line := range bytes.Lines(data) {
+			if line = bytes.TrimSuffix(line, []byte("\n")); string(line) == endLine {
+				end = true
+			} else if e, err := event.Decode(line); err == nil { // another version may have other events
+				sink(e)
+			}
+		}
+	}
+}
+
+// result returns the result of the task, or nil.
+func (t *Task) result(ctx context.Context) (*Result, error) {
+	r, err := readResult(ctx, t.desk, t.action)
+	if err != nil || r != nil && r.Request != t.before {
+		return r, err
+	}
+	if t.fresh {
+		return nil, nil
+	}
+	// Another controller may have taken the result and cleaned up.
+	rec, err := t.cache.FindAfar(ctx, t.action)
+	switch {
+	case err == nil:
+		return &Result{Record: rec, Found: true}, nil
+	case errors.Is(err, cache.ErrNotFound), errors.Is(err, cache.ErrCorrupt):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Err is the failure that a result tells, with its marks.
+func (r *Result) Err() error {
+	switch {
+	case r.Refused != "":
+		return refusal{r.Refused}
+	case r.Error == "":
+		return nil
+	}
+	err := errors.New(r.Error)
+	if r.Mismatch {
+		err = step.Mismatch(err)
+	}
+	if r.Retryable {
+		err = step.Retryable(err, time.Duration(r.AfterMillis)*time.Millisecond)
+	}
+	return err
+}
+
+// Clear removes everything about an action from the desk. The claims go last: a
+// worker without one records nothing.
+func Clear(ctx context.Context, desk remote.Desk, id digest.ActionID) error {
+	errs := []error{desk.Remove(ctx, remote.OrderName(id))}
+	folder := remote.WorkName(id, "")
+	names, err := desk.List(ctx, folder)
+	errs = append(errs, err)
+	var claims []string
+	for _, name := range names {
+		if strings.HasPrefix(name, folder+claimPrefix) {
+			claims = append(claims, name)
+			continue
+		}
+		errs = append(errs, desk.Remove(ctx, name))
+	}
+	for _, name := range claims {
+		errs = append(errs, desk.Remove(ctx, name))
+	}
+	return errors.Join(errs...)
+}

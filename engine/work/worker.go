@@ -1,0 +1,297 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/engine/attempt"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Worker runs actions that were ordered.
+type Worker struct {
+	// Kinds returns the kinds of steps, for an order that brings these folders.
+	Kinds func(ctx context.Context, folders []Folder) (*step.Registry, error)
+	// Cache is the cache of this node with the remote one behind it.
+	Cache *remote.Tier
+	// Node names this machine.
+	Node string
+	// Capacity and Locks are this machine's devices.
+	Capacity sched.Capacity
+	Locks    *sched.DeviceLocks
+	// Ready says why this machine cannot run a step now; nil never does.
+	Ready func(kind *step.Kind, args step.Args) error
+	// Say tells people what the worker does.
+	Say func(text string)
+	// Interval is how often the claim is renewed; 0 is DefaultInterval.
+	Interval time.Duration
+}
+
+// Run runs one action and writes what came of it to the remote cache: a result,
+// or the failure of the step. Without an error it is there. An error that
+// IsRefusal recognises says that no worker like this one can run the action;
+// after any other, another worker may.
+func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
+	if w.Interval <= 0 {
+		w.Interval = DefaultInterval
+	}
+	desk := w.Cache.Desk()
+	o, err := patiently(ctx, w, func() (*Order, error) { return readOrder(ctx, desk, id) })
+	if errors.Is(err, cache.ErrNotFound) {
+		return refusal{err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	s := &shift{w: w, desk: desk, o: o}
+	err = s.run(ctx)
+	if IsRefusal(err) {
+		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Refused: err.Error()}))
+	}
+	return err
+}
+
+// longestWait is the longest wait for a remote that does not answer.
+const longestWait = 30 * time.Second
+
+// patiently tries until it succeeds, the answer is final, or ctx ends.
+func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T, error) {
+	wait := time.Second
+	for {
+		v, err := try()
+		if err == nil || IsRefusal(err) || errors.Is(err, cache.ErrNotFound) || errors.Is(err, errSuperseded) || ctx.Err() != nil || remote.IsDenied(err) {
+			return v, err
+		}
+		w.Say(fmt.Sprintf("%v; trying again in %s", err, wait))
+		if !sleep(ctx, wait) {
+			return v, err
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// shift is the work of a worker on one order.
+type shift struct {
+	w     *Worker
+	desk  remote.Desk
+	o     *Order
+	claim *claim
+	out   *stream
+}
+
+func (s *shift) run(ctx context.Context) error {
+	kinds, err := s.w.Kinds(ctx, s.o.Folders)
+	if err != nil {
+		return err
+	}
+	kind, args, fields, err := s.o.Step(kinds)
+	if err != nil {
+		return err
+	}
+	done, err := s.turn(ctx)
+	if done || err != nil {
+		return err
+	}
+	return s.hold(ctx, func(ctx context.Context) (*Result, error) {
+		if s.w.Ready != nil {
+			if err := s.w.Ready(kind, args); err != nil {
+				return nil, err
+			}
+		}
+		return s.attempt(ctx, kind, args, fields)
+	})
+}
+
+// turn waits until this worker holds the claim, or reports that there is
+// nothing left to do.
+func (s *shift) turn(ctx context.Context) (done bool, err error) {
+	wait := &waiter{desk: s.desk, action: s.o.Action, interval: s.w.Interval, node: s.w.Node}
+	for told := false; ; told = true {
+		if done, err := patiently(ctx, s.w, func() (bool, error) { return s.done(ctx) }); done || err != nil {
+			return done, err
+		}
+		c, err := patiently(ctx, s.w, func() (*claim, error) { return wait.try(ctx) })
+		if err != nil {
+			return false, err
+		}
+		if c != nil {
+			// It may have been done between the first question and the claim.
+			s.claim = c
+			done, err := patiently(ctx, s.w, func() (bool, error) { return s.done(ctx) })
+			if done || err != nil {
+				err = errors.Join(err, c.renew(context.WithoutCancel(ctx), true))
+			}
+			return done, err
+		}
+		if !told {
+			s.w.Say("another worker has the action; waiting in case it stops")
+		}
+		if !sleep(ctx, s.w.Interval) {
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// done reports whether the order is answered already, and answers it if the
+// result is there.
+func (s *shift) done(ctx context.Context) (bool, error) {
+	r, err := readResult(ctx, s.desk, s.o.Action)
+	if err != nil {
+		return false, err
+	}
+	if r != nil && r.Request == s.o.Request && r.Refused == "" {
+		return true, nil
+	}
+	if s.o.Fresh {
+		return false, nil
+	}
+	rec, err := s.w.Cache.FindAfar(ctx, s.o.Action)
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.w.Say("the result is in the remote cache already")
+	return true, writeResult(ctx, s.desk, s.o.Action, &Result{Request: s.o.Request, Node: s.w.Node, Record: rec, Found: true})
+}
+
+// hold does the work while the claim is renewed and events are streamed, and
+// writes what came of it.
+func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, error)) error {
+	work1, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// The claim and the stream outlive an interruption, so that the end is told.
+	beside, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
+	s.out = newStream(s.desk, s.o.Action, s.claim.generation)
+	go s.claim.keep(beside, stop)
+	streaming, quiet := context.WithCancel(beside)
+	go s.out.run(streaming)
+	r, err := work(work1)
+	quiet()
+	<-s.out.stopped
+	if errors.Is(context.Cause(work1), errSuperseded) {
+		return errSuperseded
+	}
+	if err == nil {
+		_, err = patiently(ctx, s.w, func() (struct{}, error) {
+			return struct{}{}, errors.Join(s.claim.check(ctx), writeResult(ctx, s.desk, s.o.Action, r))
+		})
+	}
+	// Whatever happened: tell the end, if the remote can be reached, and let others
+	// have the action.
+	last, cancel := context.WithTimeout(beside, longestWait)
+	defer cancel()
+	if other := errors.Join(s.out.end(last), s.claim.renew(last, true)); other != nil {
+		s.w.Say(fmt.Sprintf("the end could not be told: %v", other))
+	}
+	return err
+}
+
+// attempt fetches what the step reads, runs it, and stores what it gave.
+func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fields []digest.Field) (*Result, error) {
+	s.w.Say(fmt.Sprintf("%s: fetching what it reads", s.o.Address))
+	refs := args.Refs()
+	_, err := patiently(ctx, s.w, func() (struct{}, error) { return struct{}{}, s.fetch(ctx, refs) })
+	if err != nil {
+		return nil, err
+	}
+	s.w.Say(fmt.Sprintf("%s: running", s.o.Address))
+	one := attempt.Attempt{
+		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Attempt, RunID: s.o.Run,
+		Cache: s.w.Cache, Sink: s.out,
+	}
+	rec, failure, err := s.w.lease(ctx, kind, &one)
+	if ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), failure)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Request: s.o.Request, Node: s.w.Node}
+	if err := failure; err != nil {
+		s.w.Say(fmt.Sprintf("%s failed: %v", s.o.Address, err))
+		after, retryable := step.IsRetryable(err)
+		r.Error, r.Mismatch, r.Retryable, r.AfterMillis = err.Error(), errors.Is(err, step.ErrMismatch), retryable, after.Milliseconds()
+	} else if r.Record, err = s.store(ctx, rec); err != nil {
+		return nil, err
+	}
+	moved := s.w.Cache.Stats()
+	r.FetchedBytes, r.StoredBytes = moved.BytesIn, moved.BytesOut
+	return r, nil
+}
+
+// fetch fetches content, and tells how far it is.
+func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
+	var total int64
+	for _, ref := range refs {
+		total += ref.Size
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	before := s.w.Cache.Stats().BytesIn
+	go func() {
+		for sleep(ctx, time.Second) {
+			done := min(total, s.w.Cache.Stats().BytesIn-before)
+			s.out.Emit(event.StepProgress{At: now(), Address: s.o.Address, What: "inputs from the remote cache", Done: done, Total: total, Unit: "bytes"})
+		}
+	}()
+	return s.w.Cache.FetchRefs(ctx, refs...)
+}
+
+// store stores a result in the remote cache and then here, while the claim is
+// this worker's. It returns the result that counts: another one's, if that was
+// faster.
+func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, error) {
+	s.w.Say(fmt.Sprintf("%s: storing the result", s.o.Address))
+	var refs []cache.Ref
+	for _, v := range rec.Outputs {
+		if !v.Ref.IsZero() {
+			refs = append(refs, v.Ref)
+		}
+	}
+	rec, err := patiently(ctx, s.w, func() (*cache.Record, error) {
+		if err := s.w.Cache.PushRefs(ctx, refs...); err != nil {
+			return nil, err
+		}
+		if err := s.claim.check(ctx); err != nil {
+			return nil, err
+		}
+		if s.o.Fresh {
+			return rec, s.w.Cache.Push(ctx, rec)
+		}
+		return s.w.Cache.PushOnce(ctx, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rec, s.w.Cache.Cache.Record(context.WithoutCancel(ctx), rec)
+}
+
+// lease runs an attempt with the devices that it needs, within its time limit.
+// failure is that of the step, err that of this machine.
+func (w *Worker) lease(ctx context.Context, kind *step.Kind, one *attempt.Attempt) (rec *cache.Record, failure, err error) {
+	t := sched.Task{Name: one.Address, Needs: sched.Resources{GPUs: one.Args.Limits.GPUs}, Do: func(ctx context.Context, l sched.Lease) (err error) {
+		one.Devices = l.Devices
+		rec, err = one.Run(cache.WithAccount(ctx))
+		return err
+	}}
+	if !kind.OwnsTimeout {
+		t.Timeout = one.Args.Limits.Timeout
+	}
+	sum, err := sched.Run(ctx, []sched.Task{t}, sched.Options{Capacity: w.Capacity, Locks: w.Locks})
+	if err != nil {
+		return nil, nil, err
+	}
+	return rec, sum.Results[0].Err, nil
+}
+
+func now() event.At { return event.At{Time: time.Now().UTC()} }

@@ -1,0 +1,33 @@
+// Package all lists the backends.
+package all
+
+import (
+	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/cluster/local"
+)
+
+// Kind is a kind of backend, named by the first label of a backend block.
+type Kind struct {
+	Name string
+	// Open makes one from a block, which decode reads into a struct with tags such
+	// as `hcl:"image"`. It sends no request.
+	Open func(decode func(any) error) (cluster.Backend, error)
+}
+
+// Kinds returns the kinds of backends, sorted by name.
+func Kinds() []Kind {
+	return []Kind{
+		kind("local", func(c local.Config) (cluster.Backend, error) { return local.New(c) }),
+	}
+}
+
+// kind adapts a constructor to Kind.
+func kind[C any](name string, open func(C) (cluster.Backend, error)) Kind {
+	return Kind{Name: name, Open: func(decode func(any) error) (cluster.Backend, error) {
+		var c C
+		if err := decode(&c); err != nil {
+			return nil, err
+		}
+		return open(c)
+	}}
+}

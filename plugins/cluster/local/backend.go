@@ -1,0 +1,280 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// Config is a block of a cluster file.
+type Config struct {
+	// Folder keeps the jobs and the caches of the nodes.
+	Folder string `hcl:"folder,optional"`
+	// Nodes are the names of the nodes that this machine plays; each has a cache of
+	// its own. By default there is one, the machine.
+	Nodes []string `hcl:"nodes,optional"`
+	// CPUs is what a node has for jobs.
+	CPUs float64 `hcl:"cpus,optional"`
+	// Binary is the mleflow that workers run.
+	Binary string `hcl:"binary,optional"`
+	// Env is added to the workers' environment.
+	Env map[string]string `hcl:"env,optional"`
+}
+
+// Backend starts workers as processes of this machine.
+type Backend struct {
+	c Config
+	// wake makes Watch look at the jobs.
+	wake chan struct{}
+
+	mu sync.Mutex // serialises what changes jobs in this process
+}
+
+var _ cluster.Backend = (*Backend)(nil)
+
+// poll is how often jobs are looked at.
+const poll = 300 * time.Millisecond
+
+// New returns a backend.
+func New(c Config) (*Backend, error) {
+	var err error
+	if c.Binary == "" {
+		if c.Binary, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find the running program: %w", err)
+		}
+	}
+	if c.Folder == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("find a folder for jobs: %w; write folder = \"…\"", err)
+		}
+		c.Folder = filepath.Join(base, "mleflow-workers")
+	}
+	if c.Folder, err = filepath.Abs(c.Folder); err != nil {
+		return nil, err
+	}
+	if len(c.Nodes) == 0 {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("find the name of this machine: %w; write nodes = [\"…\"]", err)
+		}
+		c.Nodes = []string{name}
+	}
+	for _, n := range c.Nodes {
+		if n == "" || n != filepath.Base(n) || n == ".." || n == "." {
+			return nil, fmt.Errorf("nodes has %q, which is not a name", n)
+		}
+	}
+	if c.CPUs == 0 {
+		c.CPUs = float64(runtime.NumCPU())
+	}
+	if err := os.MkdirAll(filepath.Join(c.Folder, "jobs"), 0o700); err != nil {
+		return nil, err
+	}
+	return &Backend{c: c, wake: make(chan struct{}, 1)}, nil
+}
+
+// Close implements cluster.Backend.
+func (b *Backend) Close() error { return nil }
+
+// Nodes implements cluster.Backend.
+func (b *Backend) Nodes(context.Context) ([]cluster.Node, error) {
+	var list []cluster.Node
+	used := map[string]float64{}
+	for _, j := range b.jobs() {
+		if j.running() {
+			used[j.Node] += j.cpus()
+		}
+	}
+	for _, name := range b.c.Nodes {
+		list = append(list, cluster.Node{
+			Name: name, Ready: true, Has: cluster.Needs{CPUs: b.c.CPUs}, Free: cluster.Needs{CPUs: b.c.CPUs - used[name]},
+		})
+	}
+	return list, nil
+}
+
+// Start implements cluster.Backend.
+func (b *Backend) Start(_ context.Context, spec cluster.Job) error {
+	return b.locked(func() error {
+		if old := b.load(spec.Name); old != nil && !old.ended() {
+			return nil
+		}
+		dir := b.dir(spec.Name)
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		j := &job{dir: dir, Spec: spec}
+		return j.save()
+	})
+}
+
+// Cancel implements cluster.Backend.
+func (b *Backend) Cancel(_ context.Context, names ...string) error {
+	return b.locked(func() error {
+		var errs []error
+		for _, name := range names {
+			if j := b.load(name); j != nil && !j.ended() {
+				errs = append(errs, j.cancel())
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Remove implements cluster.Backend.
+func (b *Backend) Remove(_ context.Context, names ...string) error {
+	return b.locked(func() error {
+		var errs []error
+		for _, name := range names {
+			if j := b.load(name); j != nil && j.ended() {
+				errs = append(errs, os.RemoveAll(j.dir))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Watch implements cluster.Backend. It also starts what waits and fits, and
+// starts again what failed: nobody else would.
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+	last := map[string]cluster.Status{}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		if err := b.locked(b.advance); err != nil {
+			return err
+		}
+		now := map[string]bool{}
+		for _, j := range b.jobs() {
+			s := j.status()
+			now[s.Job] = true
+			if last[s.Job] != s {
+				last[s.Job] = s
+				fn(s)
+			}
+		}
+		for name := range last {
+			if !now[name] {
+				delete(last, name)
+				fn(cluster.Status{Job: name, State: cluster.Gone})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// advance starts the workers that fit, oldest job first.
+func (b *Backend) advance() error {
+	jobs := b.jobs()
+	slices.SortFunc(jobs, func(x, y *job) int { return x.Created.Compare(y.Created) })
+	free := map[string]float64{}
+	for _, n := range b.c.Nodes {
+		free[n] = b.c.CPUs
+	}
+	for _, j := range jobs {
+		if j.running() {
+			free[j.Node] -= j.cpus()
+		}
+	}
+	for _, j := range jobs {
+		if j.ended() || j.running() {
+			continue
+		}
+		for _, node := range cluster.Rank(j.Spec.Near, b.c.Nodes) {
+			if free[node] >= min(j.cpus(), b.c.CPUs) {
+				free[node] -= j.cpus()
+				if err := b.start(j, node); err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// start starts a worker of a job.
+func (b *Backend) start(j *job, node string) error {
+	env := append(os.Environ(), "MLEFLOW_NODE="+node, "MLEFLOW_CACHE_DIR="+filepath.Join(b.c.Folder, "nodes", node))
+	for _, more := range []map[string]string{b.c.Env, j.Spec.Env} {
+		for name, value := range more {
+			env = append(env, name+"="+value)
+		}
+	}
+	j.Node = node
+	j.Starts++
+	if err := j.save(); err != nil {
+		return err
+	}
+	return j.run(append([]string{b.c.Binary}, j.Spec.Args...), env)
+}
+
+func (b *Backend) dir(name string) string { return filepath.Join(b.c.Folder, "jobs", name) }
+
+// jobs lists all jobs.
+func (b *Backend) jobs() (list []*job) {
+	entries, _ := os.ReadDir(filepath.Join(b.c.Folder, "jobs"))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), cluster.Label+"-") {
+			if j := b.load(e.Name()); j != nil {
+				list = append(list, j)
+			}
+		}
+	}
+	return list
+}
+
+// load returns a job, or nil.
+func (b *Backend) load(name string) *job {
+	dir := b.dir(name)
+	data, err := os.ReadFile(filepath.Join(dir, "job.json"))
+	j := &job{dir: dir}
+	if err != nil || json.Unmarshal(data, j) != nil {
+		return nil
+	}
+	j.look()
+	return j
+}
+
+// locked runs fn while no other process changes jobs.
+func (b *Backend) locked(fn func() error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f, err := os.OpenFile(filepath.Join(b.c.Folder, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := flock(f, syscall.LOCK_EX); err != nil {
+		return err
+	}
+	if err := fn(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("local workers in %s: %w", b.c.Folder, err)
+	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// job is a job as its folder has it.
+type job struct {
+	dir string
+
+	Spec    cluster.Job `json:"spec"`
+	Created time.Time   `json:"created"`
+	// Node is where it runs or ran, Starts how often a worker was started.
+	Node   string `json:"node,omitempty"`
+	Starts int    `json:"starts"`
+	// Cancelled says that no worker is to be started any more.
+	Cancelled bool `json:"cancelled,omitempty"`
+
+	// alive says that a worker runs; exit is the status of the last that ended, -1
+	// if it left none.
+	alive bool
+	exit  int
+}
+
+func (j *job) cpus() float64 { return max(j.Spec.Needs.CPUs, 0.1) }
+
+// look finds out how the last worker is doing.
+func (j *job) look() {
+	j.exit = -1
+	if j.Starts == 0 {
+		return
+	}
+	f, err := os.Open(j.file("alive"))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if j.alive = flock(f, syscall.LOCK_SH|syscall.LOCK_NB) != nil; j.alive {
+		return
+	}
+	if text, err := os.ReadFile(j.file(fmt.Sprintf("exit-%d", j.Starts))); err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			j.exit = n
+		}
+	}
+}
+
+func (j *job) file(name string) string { return filepath.Join(j.dir, name) }
+func (j *job) running() bool           { return j.alive }
+
+// ended reports whether no worker runs or will.
+func (j *job) ended() bool {
+	switch {
+	case j.alive:
+		return false
+	case j.Cancelled:
+		return true
+	case j.Starts == 0:
+		return false
+	}
+	return j.exit == cluster.ExitDone || j.exit == cluster.ExitRefused || j.Starts > j.Spec.Retries
+}
+
+func (j *job) status() cluster.Status {
+	s := cluster.Status{Job: j.Spec.Name, State: cluster.Pending, Node: j.Node, Starts: j.Starts}
+	switch {
+	case j.alive:
+		s.State = cluster.Running
+	case !j.ended():
+		if s.Reason = "Queued"; j.Starts > 0 {
+			s.Reason, s.Message = "Restarting", j.why()
+		}
+	case j.exit == cluster.ExitDone && j.Starts > 0:
+		s.State = cluster.Succeeded
+	default:
+		s.State, s.Refused = cluster.Failed, j.exit == cluster.ExitRefused
+		if s.Reason, s.Message = "WorkerFailed", j.why(); j.Cancelled {
+			s.Reason = "Cancelled"
+		}
+	}
+	return s
+}
+
+// why says how the last worker ended, with the last line that it printed.
+func (j *job) why() string {
+	if j.Starts == 0 {
+		return ""
+	}
+	text := "the worker was killed"
+	if j.exit >= 0 {
+		text = fmt.Sprintf("the worker ended with status %d", j.exit)
+	}
+	printed, _ := os.ReadFile(j.file(fmt.Sprintf("log-%d", j.Starts)))
+	lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		text += ": " + last[:min(len(last), 500)]
+	}
+	return text
+}
+
+func (j *job) save() error {
+	if j.Created.IsZero() {
+		j.Created = time.Now()
+	}
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(j.file("job.json.new"), data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(j.file("job.json.new"), j.file("job.json"))
+}
+
+// keeper runs a worker, says how it ended, and holds the lock on descriptor 3
+// all that time. The worker does not inherit the lock: what it leaves running
+// must not look like a worker.
+const keeper = `status=$1 pid=$2; shift 2
+trap : TERM
+"$@" 3>&- & echo $! >"$pid"
+wait $!; code=$?
+while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
+echo $code >"$status.new"; mv "$status.new" "$status"`
+
+// run starts a worker in a session of its own, which survives this process.
+func (j *job) run(argv, env []string) error {
+	alive, err := os.OpenFile(j.file("alive"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer alive.Close()
+	if err := flock(alive, syscall.LOCK_EX); err != nil { // who looks holds it for a moment
+		return err
+	}
+	out, err := os.OpenFile(j.file(fmt.Sprintf("log-%d", j.Starts)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	status := j.file(fmt.Sprintf("exit-%d", j.Starts))
+	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "mleflow-keeper", status, j.file("pid")}, argv...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = env, out, out, j.dir
+	cmd.ExtraFiles = []*os.File{alive}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	j.alive = true
+	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie
+	if d := j.Spec.Deadline; d > 0 {
+		time.AfterFunc(d, func() { _ = j.signal(syscall.SIGKILL) })
+	}
+	return nil
+}
+
+// signal signals the session of the worker.
+func (j *job) signal(sig syscall.Signal) error {
+	text, err := os.ReadFile(j.file("pid"))
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	if j.look(); !j.alive {
+		return nil // the number may be another's by now
+	}
+	if sig == syscall.SIGKILL {
+		if group, err := syscall.Getpgid(pid); err == nil {
+			return syscall.Kill(-group, sig)
+		}
+	}
+	return syscall.Kill(pid, sig)
+}
+
+// cancel ends the worker and lets none be started.
+func (j *job) cancel() error {
+	j.Cancelled = true
+	if err := j.save(); err != nil || !j.alive {
+		return err
+	}
+	grace := max(j.Spec.Grace, time.Second)
+	time.AfterFunc(grace, func() { _ = j.signal(syscall.SIGKILL) })
+	return j.signal(syscall.SIGTERM)
+}
+
+// flock locks a file for this process and those that inherit it.
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
+			return err
+		}
+	}
+}
