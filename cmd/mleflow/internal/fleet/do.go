@@ -30,7 +30,9 @@ const (
 func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 	y := f.byName[j.Place]
 	w := &watched{f: f, y: y, j: j, name: cluster.JobName(j.Action.String())}
-	release, err := y.slot(ctx, func() { w.emit(event.StepJob{State: event.JobQueued, Reason: "MaxJobs", Message: fmt.Sprintf("%d jobs run, as many as max_jobs allows", y.MaxJobs)}) })
+	release, err := y.slot(ctx, func() {
+		w.emit(event.StepJob{State: event.JobQueued, Reason: "MaxJobs", Message: fmt.Sprintf("%d jobs run, as many as max_jobs allows", y.MaxJobs)})
+	})
 	if err != nil {
 		return w.out, err
 	}
@@ -69,7 +71,7 @@ type watched struct {
 	task *work.Task
 	out  engine.Outcome
 	// ran says that the events of a worker were seen.
-	ran     bool
+	ran bool
 	// started is when the job was started, and seen says that it has been seen
 	// since: until then, a status may be that of the job that it replaced.
 	started time.Time
