@@ -3,7 +3,8 @@
 // step.Conditioned.
 //
 // A condition is "key=value". Isolation says what kept the agent from the
-// machine: "container", "sandbox", or "none" where it could read the answers. A
+// machine: "container", "sandbox", "host-files" for a sandbox that shows the programs
+// of the machine in place of an image, or "none" where it could read the answers. A
 // result of an attempt without isolation is untrusted, and says so wherever it
 // is shown.
 package conditions
@@ -36,23 +37,27 @@ const (
 // The values of Isolation.
 const (
 	None      = "none"
+	HostFiles = "host-files"
 	Sandbox   = "sandbox"
 	Container = "container"
 )
 
 // Isolations are the values of Isolation, the weakest first.
-func Isolations() []string { return []string{None, Sandbox, Container} }
+func Isolations() []string { return []string{None, HostFiles, Sandbox, Container} }
 
 // AtLeast reports whether an isolation is as strong as a required one.
 func AtLeast(isolation, required string) bool {
 	return slices.Index(Isolations(), isolation) >= slices.Index(Isolations(), required)
 }
 
-// IsolationOf returns the isolation that a runtime gives.
-func IsolationOf(runtime string, isolates bool) string {
+// IsolationOf returns the isolation that a runtime gives; hostFiles says that it shows
+// the programs of the machine.
+func IsolationOf(runtime string, isolates, hostFiles bool) string {
 	switch {
 	case !isolates:
 		return None
+	case hostFiles:
+		return HostFiles
 	case runtime == Sandbox:
 		return Sandbox
 	}
@@ -68,8 +73,8 @@ const (
 )
 
 // Of returns the conditions of an attempt under a runtime.
-func Of(runtime string, isolates bool) []string {
-	return []string{Isolation + "=" + IsolationOf(runtime, isolates), Runtime + "=" + runtime}
+func Of(runtime, isolation string) []string {
+	return []string{Isolation + "=" + isolation, Runtime + "=" + runtime}
 }
 
 // Shown returns for people how attempts were isolated: NotIsolated, the one

@@ -49,10 +49,16 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 // reject says why a runtime will not do, wherever it can be used; empty if it
 // will.
 func (d Deps) reject(rt executor.Runtime, args *arguments) string {
-	if isolation := isolationOf(rt); !conditions.AtLeast(isolation, args.Required) {
+	if isolation := args.isolation(rt); !conditions.AtLeast(isolation, args.Required) {
 		return "its isolation is " + isolation
 	}
-	if why := args.unsuited(rt); why != "" || !rt.Images || !args.builtIn() {
+	why := args.unsuited(rt)
+	if why == "" && args.onHost(rt) {
+		if err := rt.HostProgram(args.Agent.Command[0]); err != nil {
+			why = err.Error()
+		}
+	}
+	if why != "" || !rt.Images || !args.builtIn() {
 		return why
 	}
 	if err := image.CheckStatic(cmp.Or(d.Self, "/proc/self/exe")); err != nil {
@@ -71,7 +77,17 @@ func (d Deps) candidates() (list []executor.Runtime) {
 	return list
 }
 
-func isolationOf(rt executor.Runtime) string { return conditions.IsolationOf(rt.Name, rt.Isolates) }
+// isolation is what a runtime gives the agent.
+func (args *arguments) isolation(rt executor.Runtime) string {
+	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
+}
+
+// onHost reports whether the agent runs in a sandbox with the machine's own programs.
+func (args *arguments) onHost(rt executor.Runtime) bool {
+	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
+}
+
+func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }
 
 // choice says what Auto is and why. A runtime that does not isolate comes with a
 // warning.
@@ -112,11 +128,12 @@ func (args *arguments) refusal(passed []rejected) error {
 // can.
 func (args *arguments) unsuited(rt executor.Runtime) string {
 	who := args.Agent
-	hasImage := who.Image != "" || who.Built != nil
 	switch {
-	case rt.Images && !hasImage && (!args.builtIn() || rt.ProgramImage == nil):
+	case args.onHost(rt):
+		return ""
+	case rt.Images && !args.hasImage() && (!args.builtIn() || rt.ProgramImage == nil):
 		return fmt.Sprintf("it needs an image, and agent %q has no image", who.Name)
-	case !rt.Images && hasImage:
+	case !rt.Images && args.hasImage():
 		return fmt.Sprintf("it runs no images, and agent %q has an image", who.Name)
 	}
 	return ""
@@ -126,7 +143,7 @@ func (args *arguments) unsuited(rt executor.Runtime) string {
 // it in a runtime of images.
 func (args *arguments) builtIn() bool {
 	who := args.Agent
-	return len(who.Command) > 0 && who.Command[0] == BuiltIn && who.Image == "" && who.Built == nil
+	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage()
 }
 
 // takeRuntime finds the runtime that the arguments name. Auto stays open where
@@ -139,7 +156,7 @@ func (a *attempt) takeRuntime() (err error) {
 	if a.runtime, err = a.deps.Runtimes.Get(a.args.Runtime); err != nil {
 		return step.WrongArg("runtime", err)
 	}
-	if has := isolationOf(a.runtime); !conditions.AtLeast(has, a.args.Required) {
+	if has := a.args.isolation(a.runtime); !conditions.AtLeast(has, a.args.Required) {
 		return step.WrongArg("required_isolation", fmt.Errorf("the required isolation is %q, and that of runtime %q is %q; with runtime = %q the strongest that the machine has is taken, or the plan is refused",
 			a.args.Required, a.runtime.Name, has, Auto))
 	}

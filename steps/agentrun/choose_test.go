@@ -63,6 +63,7 @@ func staticProgram(t *testing.T) string {
 func TestAuto(t *testing.T) {
 	builtIn := who([]string{"mleflow", "agent", "dummy"}, nil)
 	bare := who([]string{"/bin/true"}, nil)
+	elsewhere := who([]string{staticProgram(t)}, nil)
 	withImage := who([]string{"/bin/true"}, map[string]cty.Value{"image": cty.StringVal("local:x@sha256:" + strings.Repeat("0", 64))})
 	for _, tt := range []struct {
 		name            string
@@ -77,7 +78,10 @@ func TestAuto(t *testing.T) {
 		{name: "no containerd", agent: builtIn, has: []string{"sandbox"}, runtime: "sandbox", reason: "containerd: no containerd"},
 		{name: "nothing", agent: builtIn, runtime: "process", reason: "containerd: no containerd; sandbox: no sandbox"},
 		{name: "image", agent: withImage, has: []string{"sandbox"}, runtime: "sandbox", reason: "containerd: no containerd"},
-		{name: "no image", agent: bare, has: []string{"containerd", "sandbox"}, runtime: "process", reason: `sandbox: it needs an image, and agent "tester" has no image`},
+		{name: "no image", agent: bare, has: []string{"containerd", "sandbox"}, runtime: "sandbox", reason: `containerd: it needs an image, and agent "tester" has no image`},
+		{name: "no image and required", agent: bare, has: []string{"containerd", "sandbox"}, required: "sandbox", refused: []string{"sandbox: its isolation is host-files"}},
+		{name: "no image and less required", agent: bare, has: []string{"sandbox"}, required: "host-files", runtime: "sandbox", reason: "containerd"},
+		{name: "a program in the home", agent: elsewhere, has: []string{"sandbox"}, runtime: "process", reason: "sandbox: its program "},
 		{name: "image and nothing", agent: withImage, refused: []string{`cannot run agent "tester"|no runtime of this machine can run agent "tester"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "it runs no images"}},
 		{name: "required and there", agent: builtIn, has: []string{"sandbox"}, required: "sandbox", runtime: "sandbox", reason: "containerd: no containerd"},
 		{name: "required and not there", agent: builtIn, required: "sandbox", refused: []string{`the required isolation "sandbox"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "process: its isolation is none"}},

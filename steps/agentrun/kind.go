@@ -235,7 +235,7 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo, pools *sync.
 
 // Conditions implements step.Conditioned.
 func (a *attempt) Conditions() []string {
-	return append(conditions.Of(a.runtime.Name, a.runtime.Isolates), conditions.Task+"="+string(a.args.Task))
+	return append(conditions.Of(a.runtime.Name, a.args.isolation(a.runtime)), conditions.Task+"="+string(a.args.Task))
 }
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the

@@ -133,6 +133,9 @@ func (s *session) findImage(ctx context.Context) (err error) {
 		return nil
 	case s.args.Agent.Built != nil:
 		return s.placeImage(ctx)
+	case s.args.onHost(s.runtime):
+		s.image = s.runtime.HostImage
+		return nil
 	}
 	self := s.deps.Self
 	if self == "" {

@@ -87,9 +87,9 @@ func (r run) conditions() []string {
 	case r.agent == "":
 		return nil
 	case r.agent == "weak" && r.seed == "0":
-		return append(conditions.Of("process", false), "task=reference")
+		return append(conditions.Of("process", conditions.None), "task=reference")
 	}
-	return append(conditions.Of("containerd", true), "task=reference")
+	return append(conditions.Of("containerd", conditions.Container), "task=reference")
 }
 
 var exampleRuns = []run{

@@ -48,7 +48,7 @@ func TestReportsAreNotBelieved(t *testing.T) {
 		return strings.Replace(text, "{", `{"isolation": "container", "conditions": ["isolation=container", "runtime=containerd"],`, 1)
 	}
 	out, err := b.Run(t, map[string]cty.Value{"reports": cty.ListVal([]cty.Value{
-		b.Blob(t, claim("nobody")), steptest.Under(b.Blob(t, claim("process")), conditions.Of("process", false)...),
+		b.Blob(t, claim("nobody")), steptest.Under(b.Blob(t, claim("process")), conditions.Of("process", conditions.None)...),
 	})})
 	if err != nil {
 		t.Fatal(err)

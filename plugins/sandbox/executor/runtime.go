@@ -39,6 +39,11 @@ type Runtime struct {
 	// /usr/bin/NAME, and returns it as a Spec's Image; the same program is made
 	// once. It is nil in runtimes without images.
 	ProgramImage func(ctx context.Context, program, name string) (string, error)
+	// HostImage is a Spec's Image that stands for the programs of this machine, seen
+	// read-only, and nothing else of it. It is "" in runtimes that need a real one.
+	HostImage string
+	// HostProgram says why a program of this machine is not among those, nil if it is.
+	HostProgram func(name string) error
 	// Volume mounts a file system of limited size at a folder of the host. It
 	// is nil in runtimes that cannot.
 	Volume func(context.Context, VolumeSpec) (Volume, error)

@@ -38,7 +38,7 @@ func TestDelegated(t *testing.T) {
 	})
 	t.Run("processes", func(t *testing.T) {
 		spec := limits(b.spec(t, "fork"))
-		spec.Limits.MemoryBytes = 2 << 30
+		spec.Limits.MemoryBytes, spec.Limits.CPUs = 2<<30, 2 // an emulated machine is slow enough
 		var n int
 		exit := b.run(t, spec, &n)
 		held(t, exit)

@@ -38,7 +38,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in namespaces of its own, with an image as its root and nothing of the machine but what the step " +
 			"mounts, no network and no privileges. Needs Linux that lets users have namespaces: neither root nor a daemon.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Sweep: e.Sweep, Left: e.left,
+		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left,
 	}
 }
 
@@ -142,7 +142,12 @@ const baseName = "base"
 
 // create makes the sandbox and starts the command in it.
 func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
-	if r.image, err = r.e.image(ctx, r.spec.Image); err != nil {
+	if r.spec.Image == hostImage {
+		r.image, err = hostRoot(r.claim.Dir)
+	} else {
+		r.image, err = r.e.image(ctx, r.spec.Image)
+	}
+	if err != nil {
 		return err
 	}
 	user, err := parseUser(r.spec.Sandbox.User)

@@ -28,6 +28,8 @@ import (
 type unpacked struct {
 	root   string
 	config ocispec.ImageConfig
+	// host says that it stands for the programs of this machine.
+	host bool
 	// lock is shared by all who use the image, for as long as they do.
 	lock *os.File
 }

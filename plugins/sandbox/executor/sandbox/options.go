@@ -22,6 +22,9 @@ type Options struct {
 	Dir string
 	// Self is the program that serves InitCommand; empty is the running one.
 	Self string
+	// Private are folders that a guest without an image never sees, besides the user's
+	// home, the folder for temporary files, that of the cache and the working directory.
+	Private []string
 	// CDIDirs are searched for descriptions of devices; empty is CDI's
 	// default, /etc/cdi and /var/run/cdi.
 	CDIDirs []string

@@ -109,7 +109,7 @@ func (r *run) find() (found bool, err error) {
 
 // empty removes what a run's folder holds but for its lock.
 func empty(dir string) error {
-	for _, name := range []string{recordFile, socketFile, outputFile, endFile, baseName} {
+	for _, name := range []string{recordFile, socketFile, outputFile, endFile, baseName, rootName} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -107,6 +107,9 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 	}
 	p.Devices, p.Links = append(p.Devices, equipped.nodes...), equipped.links
 	p.files(spec)
+	if img.host {
+		p.onHost(e.private())
+	}
 	p.Mounts = append(p.Mounts, equipped.mounts...)
 	p.environment(spec, declared, equipped)
 	return p, nil

@@ -53,7 +53,7 @@ func fileProbes() []probe {
 			return strings.Join(names, " "), false
 		}},
 		{"all files", "read every file below / except /proc, /sys and /home/data", func(h *hunter) (string, bool) {
-			return h.dig("/", "/proc", "/sys", "/home/data"), false
+			return h.dig("/", append(filepath.SplitList(os.Getenv("AIM_SKIP")), "/proc", "/sys", "/home/data")...), false
 		}},
 		{"public data", "read every file of /home/data", func(h *hunter) (string, bool) { return h.dig("/home/data"), false }},
 		{"mount table", "paths of the host in /proc/self/mountinfo", mountTable},

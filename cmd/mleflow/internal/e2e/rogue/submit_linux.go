@@ -66,9 +66,9 @@ func outputProbes() []probe {
 			dir := "/home/code/many"
 			_ = os.Mkdir(dir, 0o755)
 			var err error
-			n, most := 0, 300_000
-			if watched() { // nothing limits them: as many as would fill a volume are enough
-				most = 70_000
+			n, most := 0, 5_000
+			if !watched() && os.Getenv("AIM_USER") == "" { // a volume of the attempt's size has fewer
+				most = 30_000
 			}
 			for ; n < most && err == nil; n++ {
 				var fd int

@@ -19,12 +19,24 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/sandboxtest"
 )
 
 // mleflow and rogue are the programs under test and the agent, built once.
 var mleflow, rogue string
 
+// programsVariable is the folder in which they are, when another test program has
+// built them.
+const programsVariable = "MLEFLOW_TEST_PROGRAMS"
+
 func TestMain(m *testing.M) {
+	if append(os.Args, "")[1] == sandboxtest.OldKernelCommand {
+		os.Exit(sandboxtest.OldKernelMain(os.Args[2:]))
+	}
+	if dir := os.Getenv(programsVariable); dir != "" {
+		mleflow, rogue = filepath.Join(dir, "mleflow"), filepath.Join(dir, "rogue")
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "mleflow-sandbox-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

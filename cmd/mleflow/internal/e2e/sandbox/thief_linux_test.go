@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,6 +26,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/sandboxtest"
 )
 
 // finding is a line of the thief's report; see command rogue.
@@ -34,6 +37,7 @@ type finding struct {
 	Got      string   `json:"got"`
 	Open     bool     `json:"open"`
 	Canaries []string `json:"canaries"`
+	Seconds  float64  `json:"seconds"`
 }
 
 // plant makes a canary and remembers it.
@@ -50,6 +54,8 @@ type plot struct {
 	// secrets is a folder of the host with canaries that nobody may open.
 	secrets                     string
 	forbidden, allowed, overTLS string
+	// skip is what the thief need not read: the machine's programs.
+	skip string
 	// right is a submission that is all right.
 	right []byte
 }
@@ -163,6 +169,7 @@ func (p *plot) aims() map[string]string {
 		"AIM_FORBIDDEN": p.forbidden, "AIM_ALLOWED": p.allowed, "AIM_ALLOWED_TLS": p.overTLS,
 		"AIM_RIGHT": base64.StdEncoding.EncodeToString(p.right),
 		"AIM_ONLY":  os.Getenv("MLEFLOW_PROBE"),
+		"AIM_SKIP":  p.skip,
 	}
 }
 
@@ -180,14 +187,14 @@ step "exec" "past" {
   outputs = ["past"]
 }
 agent "victim" {
-  image   = %[3]q
-  command = ["/usr/bin/rogue", "victim"]
+  %[3]s
+  command = [%[9]q, "victim"]
   env     = { VICTIM_NOTE = %[4]q }
   secrets = { VICTIM_SECRET = "env:VICTIM_SOURCE" }
 }
 agent "thief" {
-  image   = %[3]q
-  command = ["/usr/bin/rogue", "steal"]
+  %[3]s
+  command = [%[9]q, "steal"]
   env     = {
 %[5]s  }
 }
@@ -209,7 +216,7 @@ step "agent-run" "thief" {
   processes   = 100
   resources {
     memory = "1GiB"
-    disk   = "256MiB"
+    disk   = "96MiB"
   }
   network { allow = [%[6]q, %[7]q] }
   depends_on = [step.exec.past]
@@ -229,7 +236,11 @@ func (p *plot) pipeline() string {
 	for _, name := range slices.Sorted(maps.Keys(aims)) {
 		fmt.Fprintf(&env, "    %s = %q\n", name, aims[name])
 	}
-	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), p.image, p.plant("victim"), env.String(), p.allowed, p.overTLS, p.runtime))
+	program, from := "/usr/bin/rogue", fmt.Sprintf("image = %q", p.image)
+	if p.image == "" {
+		program, from = "./rogue", `files = { rogue = "./rogue" }`
+	}
+	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), from, p.plant("victim"), env.String(), p.allowed, p.overTLS, p.runtime, program))
 }
 
 // TestThief lets an agent hunt for canaries: in a sandbox of mleflow's, where it
@@ -262,16 +273,40 @@ func TestThiefOfAnyUser(t *testing.T) {
 	p.judgeSandbox(t, p.hunt(t))
 }
 
-// weaker is where the runtime sandbox gives more than containerd, with the reason.
-var weaker = map[string]string{
-	"inodes": "no file system of its own: a watcher counts bytes",
+// TestThiefOnHostFiles does it without an image: the thief is a file that runs with
+// the machine's own programs.
+func TestThiefOnHostFiles(t *testing.T) {
+	p := newPlot(t, newSandboxHost(t))
+	p.image, p.skip = "", "/usr"
+	text, err := os.ReadFile(rogue)
+	must(t, errors.Join(err, os.WriteFile(filepath.Join(p.dir, "rogue"), text, 0o755)))
+	p.judgeSandbox(t, p.hunt(t))
 }
+
+// TestThiefOnOldKernel does the same where the kernel has no overlay for users, no
+// Landlock, and none of the newer system calls.
+func TestThiefOnOldKernel(t *testing.T) {
+	t.Setenv(programsVariable, filepath.Dir(mleflow))
+	t.Log(tail(sandboxtest.OldKernelRun(t, "^TestThiefOfAnyUser$")))
+}
+
+// weaker is where the runtime sandbox gives more than containerd, with the reason;
+// onOldKernel and onHostFiles is where it gives even more than that.
+var (
+	weaker      = map[string]string{"inodes": "no file system of its own: a watcher counts bytes"}
+	onOldKernel = map[string]string{
+		"locks of others":          "files are bound, not laid below an overlay of their own",
+		"signal the first process": "no Landlock; it ignores signals",
+	}
+	onHostFiles = map[string]string{"setuid files": "those of the machine are there, on a mount without set-user-ID, and do nothing"}
+)
 
 // judgeSandbox sees that a thief in the runtime sandbox gets what is known, and
 // nothing else.
 func (p *plot) judgeSandbox(t *testing.T, list []finding) {
 	for _, f := range list {
-		if len(f.Canaries) > 0 || f.Open != (weaker[f.Probe] != "") {
+		expected := weaker[f.Probe] != "" || os.Getenv(sandboxtest.OldKernel) != "" && onOldKernel[f.Probe] != "" || p.image == "" && onHostFiles[f.Probe] != ""
+		if len(f.Canaries) > 0 || f.Open != expected {
 			t.Errorf("%s (%s): %s %v", f.Probe, f.Tried, f.Got, f.Canaries)
 		}
 	}
@@ -455,6 +490,9 @@ func readFindings(t *testing.T, path string) (list []finding) {
 		var f finding
 		must(t, json.Unmarshal([]byte(line), &f))
 		list = append(list, f)
+		if f.Seconds > 1 {
+			t.Logf("%s took %.1f s", f.Probe, f.Seconds)
+		}
 	}
 	return list
 }
