@@ -112,7 +112,7 @@ func (a *app) packFolders(ctx context.Context, b *backend) (list []work.Folder, 
 
 // cancelJobs decides what becomes of the jobs of a run that is interrupted.
 func (a *app) cancelJobs(flags *clusterFlags, jobs int) bool {
-	leave := fmt.Sprintf("%s on the cluster. The next apply with --on continues with them; mleflow runs cleanup --on cancels them.", jobsGoOn(jobs))
+	leave := fmt.Sprintf("%s on the cluster. The next apply with --on continues with them; mleflow runs cleanup --cancel --on cancels them.", jobsGoOn(jobs))
 	switch fleet.OnInterrupt(flags.onInterrupt) {
 	case fleet.Cancel:
 		a.say(fmt.Sprintf("Cancelling %s on the cluster.", view.Plural(jobs, "job")))

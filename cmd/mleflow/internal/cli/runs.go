@@ -33,6 +33,7 @@ func newRuns(a *app) *cobra.Command {
 			return a.showRuns(entries)
 		}),
 	}
+	cmd.AddCommand(newRunsCleanup(a))
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
 	return cmd
 }

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tasks is how many steps of the pipeline run on the cluster.
+const tasks = 8
+
+// clusterPipeline has steps that note when they run, and that they were not
+// alone. The last one runs here.
+const clusterPipeline = `
+variable "log" { type = string }
+step "exec" "work" {
+  for_each = toset([for i in range(%d) : tostring(i)])
+  command  = ["sh", "-c", "exec 9>>$1/lock-$2; flock -n 9 || echo overlap $2 >>$1/log; echo ran $2 >>$1/log; sleep 0.$((2 + $2 %% 4)); echo done $2", "sh", var.log, each.key]
+}
+step "exec" "sum" {
+  on      = "local"
+  inputs  = { for k, s in step.exec.work : "f${k}" => s.stdout }
+  command = ["sh", "-c", "cat inputs/*"]
+}
+output "all" { value = step.exec.sum.stdout }
+`
+
+const clusterFile = `
+remote_cache = "file://%[1]s/remote"
+backend "local" "lab" {
+  runs    = ["exec"]
+  folder  = "%[1]s/nodes"
+  nodes   = ["a", "b"]
+  cpus    = 4
+  retries = 20
+  env     = { MLEFLOW_WORKER_INTERVAL = "100ms" }
+}
+`
+
+// lab is a pipeline with a cluster of processes.
+type lab struct {
+	*place
+	dir string
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("the program flock is missing")
+	}
+	dir := t.TempDir()
+	l := &lab{place: &place{t: t, cache: filepath.Join(dir, "cache"), file: filepath.Join(dir, "p.hcl")}, dir: dir}
+	for name, text := range map[string]string{"p.hcl": fmt.Sprintf(clusterPipeline, tasks), "cluster.hcl": fmt.Sprintf(clusterFile, dir)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "log"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) args(more ...string) []string {
+	return append([]string{"apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "log=" + filepath.Join(l.dir, "log"), "--json"}, more...)
+}
+
+// finish applies to the end and checks that everything is right: the output is
+// that of every step, no step ran beside itself, and nothing is left behind.
+func (l *lab) finish() (ran map[string]int) {
+	l.t.Helper()
+	stdout, stderr, code := l.run(l.args()...)
+	if code != 0 {
+		l.t.Fatalf("the last apply ended with status %d:\n%s\n%s", code, stderr, tail(stdout))
+	}
+	if !strings.Contains(stdout, `"type":"output"`) || !strings.Contains(stdout, `"status":"ran"`) && !strings.Contains(stdout, `"status":"cached"`) {
+		l.t.Fatalf("no output:\n%s", tail(stdout))
+	}
+	got := filepath.Join(l.dir, "all")
+	if _, stderr, code := l.run("get", "latest", "step.exec.sum.stdout", "-o", got); code != 0 {
+		l.t.Fatalf("get: %s", stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(got, "stdout"))
+	for i := range tasks {
+		if !strings.Contains(string(text), fmt.Sprintf("done %d\n", i)) {
+			l.t.Errorf("output %q, %v: step %d is missing", text, err, i)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(l.dir, "log", "log"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ran = map[string]int{}
+	for line := range strings.Lines(string(log)) {
+		word, key, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "overlap" {
+			l.t.Errorf("step %s ran beside itself", key)
+			continue
+		}
+		ran[key]++
+	}
+	// A result that was found needed no job, so what its job left is still there.
+	if _, stderr, code := l.run("runs", "cleanup", "--on", filepath.Join(l.dir, "cluster.hcl")); code != 0 {
+		l.t.Fatalf("cleanup: %s", stderr)
+	}
+	l.nothingLeft()
+	return ran
+}
+
+func tail(s string) string { return s[max(0, len(s)-3000):] }
+
+// nothingLeft checks that no job, order or document about work is left.
+func (l *lab) nothingLeft() {
+	l.t.Helper()
+	for _, dir := range []string{"nodes/jobs", "remote/orders", "remote/work"} {
+		_ = filepath.WalkDir(filepath.Join(l.dir, dir), func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				l.t.Errorf("left behind: %s", path)
+			}
+			return nil
+		})
+	}
+}
+
+func times(t *testing.T, variable string, missing int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return n
+	}
+	return missing
+}
+
+// TestClusterControllerKilled kills the controller at random moments
+// (MLEFLOW_CLUSTER_KILLS says how often) and applies again each time. Each time
+// it finds what runs and goes on: every step runs exactly once.
+func TestClusterControllerKilled(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 4))
+	for goal, total := times(t, "MLEFLOW_CLUSTER_KILLS", 4), 0; total < goal; {
+		l := newLab(t)
+		for total < goal {
+			cmd := l.command(l.args()...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(time.Duration(rng.IntN(2500))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait()
+			timer.Stop()
+			if cmd.ProcessState.Exited() {
+				if code := cmd.ProcessState.ExitCode(); code != 0 {
+					t.Fatalf("apply ended with status %d:\n%s", code, tail(out.String()))
+				}
+				break
+			}
+			total++
+		}
+		for key, n := range l.finish() {
+			if n != 1 {
+				t.Errorf("step %s ran %d times", key, n)
+			}
+		}
+		t.Logf("%d kills", total)
+	}
+}
+
+// TestClusterWorkersKilled kills workers at random moments. Others take over,
+// never beside a worker that is alive, and the result is that of an undisturbed
+// run.
+func TestClusterWorkersKilled(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	stop, stopped := make(chan struct{}), make(chan int)
+	go func() {
+		kills := 0
+		defer func() { stopped <- kills }()
+		for goal := times(t, "MLEFLOW_CLUSTER_KILLS", 4); kills < goal; {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(100+rng.IntN(400)) * time.Millisecond):
+			}
+			pids, _ := filepath.Glob(filepath.Join(l.dir, "nodes", "jobs", "*", "pid"))
+			if len(pids) == 0 {
+				continue
+			}
+			text, _ := os.ReadFile(pids[rng.IntN(len(pids))])
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				kills++
+			}
+		}
+	}()
+	ran := l.finish()
+	close(stop)
+	t.Logf("%d kills, runs by step: %v", <-stopped, ran)
+}
+
+// TestClusterMatchesLocal applies the demonstration on a cluster and here: the
+// same actions, outputs and board.
+func TestClusterMatchesLocal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	file, err := filepath.Abs("../../../../pipelines/demo.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := strings.Replace(fmt.Sprintf(clusterFile, l.dir), `["exec"]`, `["agent-run"]`, 1)
+	cluster = strings.Replace(cluster, "cpus ", "runtime = \"process\"\n  cpus ", 1)
+	if err := os.WriteFile(filepath.Join(l.dir, "cluster.hcl"), []byte(cluster), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	type finished struct {
+		Type, Address, Action, On, Node string
+		Outputs                         map[string]string
+	}
+	read := func(stdout string) map[string]finished {
+		all := map[string]finished{}
+		for line := range strings.Lines(stdout) {
+			var f finished
+			if json.Unmarshal([]byte(line), &f) == nil && f.Type == "step_finished" {
+				all[f.Address] = f
+			}
+		}
+		return all
+	}
+	stdout, stderr, code := l.run("apply", file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "seeds=2", "--json")
+	if code != 0 {
+		t.Fatalf("status %d: %s", code, stderr)
+	}
+	there := read(stdout)
+	other := &place{t: t, cache: filepath.Join(l.dir, "here"), file: file}
+	stdout, stderr, code = other.run("apply", file, "-var", "seeds=2", "--json")
+	if code != 0 {
+		t.Fatalf("status %d: %s", code, stderr)
+	}
+	here := read(stdout)
+	if len(here) == 0 || len(here) != len(there) {
+		t.Fatalf("%d steps here, %d there", len(here), len(there))
+	}
+	nodes := map[string]bool{}
+	for address, h := range here {
+		c := there[address]
+		delete(h.Outputs, "stats") // times and memory
+		delete(c.Outputs, "stats")
+		if placed := strings.HasPrefix(address, "step.agent-run."); placed != (c.On == "lab") || placed != (c.Node != "") {
+			t.Errorf("%s ran on %q, node %q", address, c.On, c.Node)
+		}
+		nodes[c.Node] = true
+		if c.Action != h.Action || fmt.Sprint(c.Outputs) != fmt.Sprint(h.Outputs) {
+			t.Errorf("%s: %v there, %v here", address, c, h)
+		}
+	}
+	l.nothingLeft()
+	if got := slices.Sorted(func(yield func(string) bool) {
+		for n := range nodes {
+			if !yield(n) {
+				return
+			}
+		}
+	}); len(got) < 2 {
+		t.Errorf("nodes %q", got)
+	}
+}

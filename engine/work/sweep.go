@@ -1,0 +1,59 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+)
+
+// Known lists the actions that the desk has documents of.
+func Known(ctx context.Context, desk remote.Desk) ([]digest.ActionID, error) {
+	seen := map[digest.ActionID]bool{}
+	var list []digest.ActionID
+	for _, folder := range []string{"orders", "work"} {
+		names, err := desk.List(ctx, folder)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", folder, err)
+		}
+		for _, name := range names {
+			parts := strings.Split(name, "/")
+			if len(parts) < 3 {
+				continue
+			}
+			if id, err := digest.ParseActionID(parts[2]); err == nil && !seen[id] {
+				seen[id] = true
+				list = append(list, id)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Over reports whether nobody needs the documents about an action any more: it
+// has a result, or its last worker gave it up.
+func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error) {
+	desk := c.Desk()
+	if r, err := readResult(ctx, desk, id); r != nil || err != nil {
+		return r != nil, err
+	}
+	generation, err := latest(ctx, desk, id)
+	if err != nil {
+		return false, err
+	}
+	if generation > 0 {
+		doc, _, err := readClaim(ctx, desk, id, generation)
+		if err != nil || doc != nil {
+			return doc != nil && doc.Ended, err
+		}
+	}
+	_, err = c.FindAfar(ctx, id)
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
+		return false, nil
+	}
+	return err == nil, err
+}
