@@ -44,12 +44,20 @@ type StepSummary struct {
 	// MadeIn is, for a cached step, the run that executed it.
 	MadeIn  string
 	Retries []event.StepRetry
+	// On and Node are the backend and the node where it ran last, if not on the
+	// machine of the run, and Spans when its workers ran.
+	On, Node string
+	Spans    []Span
+	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
+	// for it there.
+	FetchedBytes, StoredBytes int64
 }
 
 // Finished is the event that ended the instance, without its time.
 func (s *StepSummary) Finished() event.StepFinished {
 	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
-		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, MadeIn: s.MadeIn}
+		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, MadeIn: s.MadeIn,
+		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
 }
 
 // Step returns the summary of an instance, or nil.
@@ -92,8 +100,11 @@ func (b *summariser) add(e event.Event) {
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
 		s.Started, s.Attempts, s.Devices = e.Time, e.Attempt, e.Devices
+	case event.StepJob:
+		b.step(e.Address, "").job(e)
 	case event.StepRetry:
 		s := b.step(e.Address, "")
+		s.stop(e.Time)
 		s.Retries = append(s.Retries, e)
 	case event.StepFinished:
 		s := b.step(e.Address, e.Kind)
@@ -101,6 +112,10 @@ func (b *summariser) add(e event.Event) {
 		s.Attempts = max(s.Attempts, e.Attempts)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
 		s.Error, s.Outputs, s.Conditions, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.MadeIn
+		s.stop(e.Time)
+		if e.On != "" {
+			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes
+		}
 	case event.OutputValue:
 		b.sum.Outputs = append(b.sum.Outputs, e)
 	case event.Published:

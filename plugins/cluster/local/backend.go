@@ -186,6 +186,9 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
 
 // advance starts the workers that fit, oldest job first.
 func (b *Backend) advance() error {
+	if err := b.sweep(); err != nil {
+		return err
+	}
 	jobs := b.jobs()
 	slices.SortFunc(jobs, func(x, y *job) int { return x.Created.Compare(y.Created) })
 	free := map[string]float64{}
@@ -228,6 +231,18 @@ func (b *Backend) start(j *job, node string) error {
 		return err
 	}
 	return j.run(append([]string{b.c.Binary}, j.Spec.Args...), env)
+}
+
+// sweep removes the folders of jobs that a process was killed while it made or
+// removed.
+func (b *Backend) sweep() error {
+	entries, err := os.ReadDir(filepath.Join(b.c.Folder, "jobs"))
+	for _, e := range entries {
+		if _, missing := os.Stat(filepath.Join(b.dir(e.Name()), "job.json")); errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, os.RemoveAll(b.dir(e.Name())))
+		}
+	}
+	return err
 }
 
 func (b *Backend) dir(name string) string { return filepath.Join(b.c.Folder, "jobs", name) }

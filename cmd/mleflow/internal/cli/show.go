@@ -152,7 +152,12 @@ func (s *store) tail(run, address string, n int) []string {
 }
 
 func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
-	t := view.NewTable("Step", "Outcome", ">Took", ">Attempts")
+	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
+	nodes := sum.Nodes()
+	if nodes != nil {
+		heads = append(heads, "Node")
+	}
+	t := view.NewTable(heads...)
 	left := 0
 	for _, s := range sum.Steps {
 		if s.Started.IsZero() && !term.verbose {
@@ -170,12 +175,21 @@ func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 		row := []string{s.Address, outcome}
 		if !s.Started.IsZero() {
 			row = append(row, view.Duration(s.Duration), fmt.Sprint(s.Attempts))
+			if nodes != nil {
+				row = append(row, s.Node)
+			}
 		}
 		t.Row(row...)
 	}
 	if t.Len() > 0 {
 		fmt.Fprintln(term.stdout)
 		if err := t.Write(term.stdout, style); err != nil {
+			return err
+		}
+	}
+	if nodes != nil {
+		fmt.Fprintln(term.stdout)
+		if err := view.Nodes(term.stdout, nodes, style); err != nil {
 			return err
 		}
 	}
@@ -195,6 +209,8 @@ type runJSON struct {
 	Warnings  []event.Warning     `json:"warnings"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
+	// Nodes are what it used of the nodes of a cluster.
+	Nodes []nodeJSON `json:"nodes,omitempty"`
 	// UnderWay is the state of a run in progress.
 	UnderWay *view.UnderWay `json:"under_way,omitempty"`
 }
@@ -209,13 +225,25 @@ type stepJSON struct {
 	Error          string            `json:"error,omitempty"`
 	Outputs        map[string]string `json:"outputs,omitempty"`
 	Conditions     []string          `json:"conditions,omitempty"`
+	On             string            `json:"on,omitempty"`
+	Node           string            `json:"node,omitempty"`
+}
+
+// nodeJSON is what a run used of a node of a cluster.
+type nodeJSON struct {
+	ledger.NodeUse
+	GPUMillis     int64 `json:"gpu_ms"`
+	IdleGPUMillis int64 `json:"idle_gpu_ms"`
 }
 
 func showJSON(sum *ledger.Summary, outcomes view.Outcomes) runJSON {
 	out := runJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
-			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions})
+			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
+	}
+	for _, u := range sum.Nodes() {
+		out.Nodes = append(out.Nodes, nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()})
 	}
 	out.Untrusted = attemptsOf(sum).Untrusted()
 	if out.Outputs == nil {

@@ -43,7 +43,7 @@ backend "local" "lab" {
   folder  = "%[1]s/nodes"
   nodes   = ["a", "b"]
   cpus    = 4
-  retries = 20
+  retries = 100
   env     = { MLEFLOW_WORKER_INTERVAL = "100ms" }
 }
 `

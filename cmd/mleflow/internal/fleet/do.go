@@ -245,7 +245,7 @@ func (w *watched) lost(s cluster.Status) error {
 	if s.Starts > 1 {
 		text = fmt.Sprintf("after %d starts: %s", s.Starts, text)
 	}
-	return step.Retryable(fmt.Errorf("backend %s: job %s failed %s: %w", w.y.Name, w.name, text, errMachines), 0)
+	return step.Retryable(fmt.Errorf("%w: backend %s: job %s: %s", errMachines, w.y.Name, w.name, text), 0)
 }
 
 // show tells how the job is doing, if that has changed.

@@ -175,4 +175,4 @@ func (f *Fleet) interrupted() (cancelled bool) {
 }
 
 // errMachines marks failures of the machines, as opposed to those of a step.
-var errMachines = errors.New("failure of the machines")
+var errMachines = errors.New("the machines failed, not the step")

@@ -56,7 +56,7 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum)}}
+	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum), Nodes: nodesOf(sum)}}
 	var attempts conditions.Tally
 	var outcomes view.Outcomes
 	for _, s := range sum.Steps {

@@ -12,6 +12,8 @@ type Data struct {
 	Boards       []Board
 	Competitions []Competition
 	Steps        []Step
+	// Nodes are what the run used of the nodes of a cluster.
+	Nodes []Node
 	// Outcomes are how the attempts ended, one line each for attempts and
 	// submissions; Problems are those that did not end well.
 	Outcomes []string

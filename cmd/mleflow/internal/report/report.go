@@ -61,6 +61,7 @@ type pageData struct {
 	Cards       []card
 	Failures    []Step
 	Timeline    template.Markup
+	NodeRows    []nodeRow
 	Graph       template.Markup
 	Kinds       []string
 	Blocks      []blockRow
@@ -107,6 +108,7 @@ func lay(d Data) *pageData {
 	}
 	p.Kinds = kindsOf(d.Steps)
 	p.Timeline = drawTimeline(d.Run, d.Steps, p.Kinds)
+	p.NodeRows = nodeRows(d, p.Kinds)
 	p.Graph = drawGraph(d.Steps)
 	p.Blocks = blockRows(d.Steps)
 	p.Totals = totals(p.Blocks)

@@ -57,6 +57,8 @@ func (p *Plain) line(e event.Event) string {
 		return p.startedText(e)
 	case event.StepRetry:
 		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Attempt, OneLine(e.Error), Millis(e.WaitMillis))
+	case event.StepJob:
+		return p.jobLine(e)
 	case event.StepFinished:
 		return p.finishedText(e)
 	case event.Warning:
@@ -79,6 +81,17 @@ func (p *Plain) line(e event.Event) string {
 		return "run " + e.Run + " finished: " + countsText(e)
 	}
 	return ""
+}
+
+// jobLine tells what a job on a cluster waits for or why it is started again;
+// the rest if verbose.
+func (p *Plain) jobLine(e event.StepJob) string {
+	text := "job " + e.Address + ": " + jobText(e)
+	switch {
+	case e.State == event.JobLeft, e.State == event.JobEnded, e.Adopted, e.State == event.JobPending && e.Reason != "" && e.Message != "":
+		return text
+	}
+	return p.ifVerbose(text)
 }
 
 // plainEvery is how often a plain view tells of a download, so that the log of
@@ -171,12 +184,12 @@ func leaseText(e event.StepStarted) string {
 func (p *Plain) finishedText(e event.StepFinished) string {
 	switch e.Status {
 	case event.Ran:
-		return p.style.Good("done") + " " + e.Address + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.problemText(e)
+		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.problemText(e)
 	case event.Failed:
 		if p.state.refused(e.Address) {
 			return p.ifVerbose("failed " + e.Address + ": see the preflight")
 		}
-		return p.style.Bad("failed") + " " + e.Address + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
+		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
 	case event.Cancelled:
 		return p.style.Warn("cancelled") + " " + e.Address
 	case event.Skipped:

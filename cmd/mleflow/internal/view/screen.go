@@ -94,6 +94,9 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 	default:
 		text += fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) + attemptProgress(r, style, now)
 	}
+	if r.Job != nil && r.Job.Node != "" {
+		text += "  " + style.Dim("on "+OneLine(r.Job.Node))
+	}
 	if len(r.Devices) > 0 {
 		text += "  " + style.Dim("on "+strings.Join(r.Devices, ", "))
 	}
@@ -124,6 +127,9 @@ func middle(address string, width int) string {
 func attemptProgress(r *running, style Style, now time.Time) string {
 	if r.Space != nil {
 		return style.Warn("  waits for " + spaceWaitText(*r.Space))
+	}
+	if r.Job != nil && r.Job.State != event.JobRunning {
+		return style.Warn("  " + jobText(*r.Job))
 	}
 	if r.Phase.Name != "" {
 		return "  " + phaseText(r.Phase, now) + style.Dim(rateNote(r, now))

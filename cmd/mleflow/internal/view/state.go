@@ -58,6 +58,8 @@ type running struct {
 	Space *event.StepWaiting
 	// Line is the last line that it printed.
 	Line string
+	// Job is how its job on a cluster is doing; nil if it has none.
+	Job *event.StepJob
 	// Waiting says that the last attempt failed and the next one is awaited.
 	Waiting *event.StepRetry
 }
@@ -90,6 +92,10 @@ func (s *State) Apply(e event.Event) {
 		if r := s.running[e.Address]; r != nil {
 			r.Progress, r.Space = e, nil
 			r.Rate.add(e)
+		}
+	case event.StepJob:
+		if r := s.running[e.Address]; r != nil {
+			r.Job = &e
 		}
 	case event.StepPhase:
 		if r := s.running[e.Address]; r != nil {

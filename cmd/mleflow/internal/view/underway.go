@@ -33,12 +33,14 @@ type blockJSON struct {
 }
 
 type runningJSON struct {
-	Address  string      `json:"address"`
-	Attempt  int         `json:"attempt"`
-	Started  time.Time   `json:"started"`
-	Devices  []string    `json:"devices,omitempty"`
-	Phase    *step.Phase `json:"phase,omitempty"`
-	LastLine string      `json:"last_line,omitempty"`
+	Address string    `json:"address"`
+	Attempt int       `json:"attempt"`
+	Started time.Time `json:"started"`
+	Devices []string  `json:"devices,omitempty"`
+	// Job is how its job on a cluster is doing.
+	Job      *event.StepJob `json:"job,omitempty"`
+	Phase    *step.Phase    `json:"phase,omitempty"`
+	LastLine string         `json:"last_line,omitempty"`
 }
 
 // UnderWay returns how the run stands.
@@ -48,7 +50,7 @@ func (s *State) UnderWay() *UnderWay {
 		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
 	}
 	for _, r := range s.Running() {
-		j := runningJSON{Address: r.Address, Attempt: r.Attempt, Started: r.Time, Devices: r.Devices, LastLine: r.Line}
+		j := runningJSON{Address: r.Address, Attempt: r.Attempt, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
 		if r.Phase.Name != "" {
 			j.Phase = &r.Phase
 		}

@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Span is a time in which a worker of a step ran on a node.
+type Span struct {
+	On, Node   string
+	Start, End time.Time
+	GPUs       int
+}
+
+// job takes in how the job of an attempt is doing.
+func (s *StepSummary) job(e event.StepJob) {
+	s.On = e.On
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {
+		if last := &s.Spans[n-1]; e.State == event.JobRunning && last.Node == e.Node {
+			return
+		}
+		s.Spans[n-1].End = e.Time
+	}
+	if e.State == event.JobRunning {
+		s.Node = e.Node
+		s.Spans = append(s.Spans, Span{On: e.On, Node: e.Node, Start: e.Time, GPUs: e.GPUs})
+	}
+}
+
+// stop ends the span that is open.
+func (s *StepSummary) stop(at time.Time) {
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {
+		s.Spans[n-1].End = at
+	}
+}
+
+// NodeUse is what a run used of a node.
+type NodeUse struct {
+	On   string `json:"on"`
+	Node string `json:"node"`
+	// Steps is how many steps ran there, Spans when, by start.
+	Steps int    `json:"steps"`
+	Spans []Span `json:"-"`
+	// First and Last are when the first began and the last ended.
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	// GPUs is the most that were used at a time, GPUTime the sum over steps and
+	// GPUs, and IdleGPUTime what those GPUs were not used between First and Last.
+	GPUs        int           `json:"gpus,omitempty"`
+	GPUTime     time.Duration `json:"-"`
+	IdleGPUTime time.Duration `json:"-"`
+	// FetchedBytes and StoredBytes are what was moved from and to the remote cache.
+	FetchedBytes int64 `json:"fetched_bytes"`
+	StoredBytes  int64 `json:"stored_bytes"`
+}
+
+// Nodes returns what the run used of the nodes of a cluster, by backend and
+// name; nil if it used none.
+func (s *Summary) Nodes() []NodeUse {
+	type key struct{ on, node string }
+	uses := map[key]*NodeUse{}
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		seen := map[key]bool{}
+		for _, span := range step.Spans {
+			if span.End.IsZero() {
+				span.End = s.Last
+			}
+			k := key{span.On, span.Node}
+			u := uses[k]
+			if u == nil {
+				u = &NodeUse{On: span.On, Node: span.Node, First: span.Start, Last: span.End}
+				uses[k] = u
+			}
+			if !seen[k] {
+				seen[k] = true
+				u.Steps++
+			}
+			u.add(span)
+		}
+		if u := uses[key{step.On, step.Node}]; u != nil && len(step.Spans) > 0 {
+			u.FetchedBytes += step.FetchedBytes
+			u.StoredBytes += step.StoredBytes
+		}
+	}
+	var list []NodeUse
+	for _, u := range uses {
+		u.finish()
+		list = append(list, *u)
+	}
+	slices.SortFunc(list, func(a, b NodeUse) int { return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Node, b.Node)) })
+	return list
+}
+
+func (u *NodeUse) add(s Span) {
+	u.Spans = append(u.Spans, s)
+	if s.Start.Before(u.First) {
+		u.First = s.Start
+	}
+	if s.End.After(u.Last) {
+		u.Last = s.End
+	}
+	u.GPUTime += time.Duration(s.GPUs) * s.End.Sub(s.Start)
+}
+
+// finish finds the most GPUs at a time, and how long they were idle.
+func (u *NodeUse) finish() {
+	slices.SortFunc(u.Spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
+	type change struct {
+		at   time.Time
+		gpus int
+	}
+	var changes []change
+	for _, s := range u.Spans {
+		changes = append(changes, change{s.Start, s.GPUs}, change{s.End, -s.GPUs})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.gpus, b.gpus)) })
+	now := 0
+	for _, c := range changes {
+		now += c.gpus
+		u.GPUs = max(u.GPUs, now)
+	}
+	u.IdleGPUTime = max(0, time.Duration(u.GPUs)*u.Last.Sub(u.First)-u.GPUTime)
+}
