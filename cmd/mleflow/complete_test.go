@@ -80,7 +80,7 @@ func TestCompletions(t *testing.T) {
 		{[]string{"graph", ""}, []string{"hcl"}, hcl},
 		{[]string{"graph", "--var", ""}, []string{"text="}, named},
 		{[]string{"graph", "--format", ""}, []string{"dot", "mermaid"}, ordered},
-		{[]string{"runs", ""}, nil, one},
+		{[]string{"runs", ""}, []string{"cleanup"}, one},
 		{[]string{"show", ""}, runs, ordered},
 		{[]string{"show", "latest", ""}, nil, one},
 		{[]string{"output", ""}, []string{"first"}, ordered},

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
 )
@@ -83,6 +84,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow competition lint": c.completeIDs,
 		"mleflow competition test": c.completeIDs,
 		"mleflow competition lock": c.completeIDs,
+		"mleflow worker":           cobra.NoFileCompletions, // a digest
 		"mleflow grade":            cobra.NoFileCompletions, // it takes flags only
 		"mleflow grade-sample":     inTurn(files, c.completeIDs),
 		"mleflow leaderboard":      orFiles(c.completeRuns),
@@ -99,6 +101,8 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--category":             c.completeCategories,
 		"--version":              c.completeVersions,
 		"--fail-on":              words("agent"),
+		"--on":                   suffixed("hcl"),
+		"--on-interrupt":         words(string(fleet.Ask), string(fleet.Leave), string(fleet.Cancel)),
 		"--print":                words("seccomp", "pod"),
 		"--from":                 words(append(kit.Skeletons(), "kaggle:")...),
 		"--experiment-id":        none,

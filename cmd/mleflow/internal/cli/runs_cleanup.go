@@ -13,7 +13,7 @@ func newRunsCleanup(a *app) *cobra.Command {
 	var on clusterFlags
 	var cancel bool
 	cmd := &cobra.Command{
-		Use:   "cleanup --on FILE",
+		Use:   "cleanup",
 		Short: "Remove what interrupted runs have left on a cluster",
 		Long:  "Remove the jobs that have ended from the backends of a cluster file, and from the remote\ncache the orders and events of actions that nobody works on. Results stay. With --cancel,\njobs that wait or run are cancelled first, whoever started them.",
 		Args:  takes(0, 0),
