@@ -15,9 +15,10 @@ const (
 	CSV     Format = "csv"
 	Parquet Format = "parquet"
 	Arrow   Format = "arrow" // Arrow IPC file, also known as Feather
+	JSON    Format = "json"  // an array of objects; leaderboards have a JSON of their own
 )
 
-// Formats returns the formats.
+// Formats returns the formats of a leaderboard's tables.
 func Formats() []Format { return []Format{CSV, Parquet, Arrow} }
 
 // Write writes a table.
@@ -33,6 +34,8 @@ func Write(w io.Writer, t *table.Table, f Format) error {
 		return table.WriteParquet(w, t)
 	case Arrow:
 		return table.WriteArrow(w, t)
+	case JSON:
+		return WriteJSON(w, t)
 	}
 	return fmt.Errorf("write table: unknown format %q", f)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Store is a bundle as a cache: its records, its content, and behind it what
@@ -42,6 +43,19 @@ func (b *Bundle) Store(behind cache.Store) (*Store, error) {
 		s.records[rec.Action] = rec
 	}
 	return s, nil
+}
+
+// Plan returns the plan of the run, as the bundle says that it was.
+func (b *Bundle) Plan() (*plan.Plan, error) {
+	text, err := b.Read(planFile)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parse[plan.Plan](text)
+	if err != nil {
+		return nil, &Damage{planFile, err}
+	}
+	return &p, nil
 }
 
 // Open implements cache.Store.

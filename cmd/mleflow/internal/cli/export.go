@@ -1,16 +1,254 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
+type exportOptions struct{ format, table, output string }
+
 func newExport(a *app) *cobra.Command {
+	var o exportOptions
 	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Write the results of a run in the format of another tool: run-group, atif",
-		Args:  subCommand,
-		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+		Use:   "export [RESULT]... --format FORMAT",
+		Short: "Write results as a table for notebooks, or in the format of another tool",
+		Long: `Write results as one tidy table: a row for each attempt, with score, medals, place, time,
+tokens, cost, isolation and digests. RESULT is a run (its id, the beginning of one, or
+"latest", which is the default), a bundle, a leaderboard (board.json), a grading report,
+or a folder of them. --table snapshots has a row for each graded snapshot instead: the
+score over time.
+
+docs/export.md describes the columns. The same results give the same bytes. The
+commands below write other formats.`,
+		Example: `  mleflow export --format parquet -o results.parquet
+  mleflow export latest latest~1 --format csv
+  mleflow export a.bundle b.bundle --format arrow -o results.arrow
+  mleflow export latest --table snapshots --format json`,
+		Args: takes(0, -1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if err := o.check(a.terminal); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				args = []string{"latest"}
+			}
+			return a.export(cmd.Context(), o, args)
+		}),
 	}
+	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
+	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a))
 	return cmd
+}
+
+// check fills in what follows from the name of the file and from --json.
+func (o *exportOptions) check(t *terminal) error {
+	formats := []string{string(export.Parquet), string(export.Arrow), string(export.CSV), string(export.JSON)}
+	if end := strings.TrimPrefix(filepath.Ext(o.output), "."); o.format == "" && slices.Contains(formats, end) {
+		o.format = end
+	}
+	if o.format == "" && t.json {
+		o.format = string(export.JSON)
+	}
+	switch {
+	case o.format == "":
+		return usagef("choose a format with --format: parquet, arrow, csv or json")
+	case !slices.Contains(formats, o.format):
+		return usagef("--format %s: it is parquet, arrow, csv or json", o.format)
+	case o.table != "attempts" && o.table != "snapshots":
+		return usagef("--table %s: it is attempts or snapshots", o.table)
+	case t.json && o.output == "" && o.format != string(export.JSON):
+		return usagef("--json writes to standard output, where --format %s goes; name a file with -o", o.format)
+	}
+	return nil
+}
+
+// exportedJSON is what export --json prints of a file that it wrote.
+type exportedJSON struct {
+	Path    string `json:"path"`
+	Table   string `json:"table"`
+	Format  string `json:"format"`
+	Rows    int    `json:"rows"`
+	Columns int    `json:"columns"`
+}
+
+func (a *app) export(ctx context.Context, o exportOptions, args []string) error {
+	var records []export.Record
+	for _, arg := range args {
+		list, err := a.records(ctx, arg)
+		if err != nil {
+			return err
+		}
+		records = append(records, list...)
+	}
+	build := export.Attempts
+	if o.table == "snapshots" {
+		build = export.Snapshots
+	}
+	t, err := build(records)
+	if err != nil {
+		return fmt.Errorf("make table: %w", err)
+	}
+	if o.output == "" {
+		return export.Write(a.stdout, t, export.Format(o.format))
+	}
+	if err := writeTable(o.output, t, export.Format(o.format)); err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.stdout, exportedJSON{o.output, o.table, o.format, t.Len(), len(t.Columns())})
+	}
+	fmt.Fprintf(a.stdout, "%s holds %s.\n", o.output, view.Plural(t.Len(), "row"))
+	return nil
+}
+
+// writeTable writes a file as a whole.
+func writeTable(path string, t *table.Table, f export.Format) error {
+	var out bytes.Buffer
+	if err := export.Write(&out, t, f); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+// records returns those of one argument of export.
+func (a *app) records(ctx context.Context, arg string) ([]export.Record, error) {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return a.fileRecords(arg)
+	case isBundle(arg):
+		document, err := isJSON(arg)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("read results: %w", err)}
+		}
+		if document {
+			return a.fileRecords(arg)
+		}
+		return a.bundleRecords(ctx, arg)
+	}
+	past, err := a.findRun([]string{arg})
+	if err != nil {
+		return nil, err
+	}
+	return a.runRecords(ctx, past)
+}
+
+// isJSON reports whether a file begins as a JSON document does.
+func isJSON(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("{")), nil
+}
+
+func (a *app) fileRecords(path string) ([]export.Record, error) {
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, err
+	}
+	files, err := reportFiles([]string{path})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var records []export.Record
+	for _, file := range files {
+		list, err := tidy.FromFile(file, catalog)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		records = append(records, list...)
+	}
+	tidy.Sort(records)
+	return records, nil
+}
+
+func (a *app) bundleRecords(ctx context.Context, path string) ([]export.Record, error) {
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Open(ctx, path)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	defer b.Close()
+	x, err := b.Examine(ctx, nil)
+	if err != nil {
+		return nil, damaged(fmt.Errorf("check bundle %s: %w", path, err))
+	}
+	records, left, err := tidy.FromBundle(ctx, b, x, catalog, "claimed")
+	a.tellLeft(left)
+	return records, err
+}
+
+func (a *app) runRecords(ctx context.Context, past *ledger.Past) (records []export.Record, err error) {
+	if err := a.useRun(past); err != nil {
+		return nil, err
+	}
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, err
+	}
+	err = a.withResults(past, func(c resultCache) error {
+		run, err := tidyRun(past, c, catalog)
+		if err != nil {
+			return err
+		}
+		var left []tidy.Left
+		records, left, err = tidy.Collect(ctx, run)
+		a.tellLeft(left)
+		return err
+	})
+	return records, err
+}
+
+func tidyRun(past *ledger.Past, c resultCache, catalog *competitions.Catalog) (tidy.Run, error) {
+	sum, err := past.Summary()
+	if err != nil {
+		return tidy.Run{}, err
+	}
+	p, err := past.Plan()
+	if err != nil {
+		return tidy.Run{}, err
+	}
+	return tidy.Run{
+		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, Steps: sum.Steps,
+		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
+	}, nil
+}
+
+// tellLeft tells of the steps that have no row.
+func (a *app) tellLeft(left []tidy.Left) {
+	for _, l := range left {
+		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.errStyle().Warn("Left out:"), view.Text(l.Address), l.Why)
+	}
 }

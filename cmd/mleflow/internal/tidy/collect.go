@@ -1,0 +1,268 @@
+package tidy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Run is a run and where its results are.
+type Run struct {
+	ID, Pipeline, Version string
+	Started               time.Time
+	Steps                 []ledger.StepSummary
+	// Plan says which attempt a grade is of.
+	Plan    *plan.Plan
+	Store   cache.Store
+	Index   cache.Index
+	Catalog *competitions.Catalog
+	// Standing is that of the records.
+	Standing string
+}
+
+// The standings of records besides those of package audit.
+const (
+	// Recorded: the run itself graded it, and its cache has the report.
+	Recorded = "recorded"
+	// Reported: a file says so.
+	Reported = "reported"
+)
+
+// Left is a step of which there is no record.
+type Left struct{ Address, Why string }
+
+// maxReport is the largest report that is read.
+const maxReport = 16 << 20
+
+// collector gathers the records of one run.
+type collector struct {
+	Run
+	ctx  context.Context
+	recs map[string]*cache.Record
+	left []Left
+}
+
+// Collect returns the records of a run by agent, competition and seed, and the
+// steps that have no result.
+func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}}
+	if err := c.lookup(); err != nil {
+		return nil, nil, err
+	}
+	var list []export.Record
+	graded := map[string]bool{}
+	for _, s := range c.Plan.Steps {
+		rec := c.recs[s.Name]
+		if rec == nil || s.Kind != conditions.GradeKind {
+			continue
+		}
+		attempt := c.attemptOf(s)
+		graded[attempt] = true
+		one, err := c.graded(s.Name, rec, attempt)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the report of %s: %w", s.Name, err)
+		}
+		list = append(list, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if rec := c.recs[s.Name]; rec != nil && s.Kind == conditions.AttemptKind && !graded[s.Name] {
+			one, err := c.ungraded(s.Name, rec)
+			if err != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", s.Name, err)
+			}
+			list = append(list, one)
+		}
+	}
+	Sort(list)
+	return list, c.left, nil
+}
+
+// Sort orders records by run, agent, competition and seed.
+func Sort(list []export.Record) {
+	slices.SortStableFunc(list, func(a, b export.Record) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
+			aggregate.CompareSeeds(a.Seed, b.Seed), cmp.Compare(a.GradeAddress, b.GradeAddress), cmp.Compare(a.Address, b.Address))
+	})
+}
+
+// lookup reads the records of attempts and grades.
+func (c *collector) lookup() error {
+	for _, s := range c.Steps {
+		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind {
+			continue
+		}
+		if s.Action == "" {
+			c.left = append(c.left, Left{s.Address, "it has no result in this run"})
+			continue
+		}
+		id, err := digest.ParseActionID(s.Action)
+		if err != nil {
+			return fmt.Errorf("read action of %s: %w", s.Address, err)
+		}
+		rec, err := c.Index.Lookup(c.ctx, id)
+		if errors.Is(err, cache.ErrNotFound) {
+			c.left = append(c.left, Left{s.Address, "its outputs are no longer in the cache; apply makes them again"})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look up %s: %w", s.Address, err)
+		}
+		c.recs[s.Address] = rec
+	}
+	return nil
+}
+
+// attemptOf is the address of the attempt that a grade depends on; "" if there
+// is none.
+func (c *collector) attemptOf(grade plan.Step) string {
+	for _, i := range grade.After {
+		if i >= 0 && i < len(c.Plan.Steps) && c.Plan.Steps[i].Kind == conditions.AttemptKind {
+			return c.Plan.Steps[i].Name
+		}
+	}
+	return ""
+}
+
+func (c *collector) graded(address string, rec *cache.Record, attempt string) (export.Record, error) {
+	r := c.about()
+	ref := rec.Outputs["report"].Ref
+	text, err := cache.Get(c.ctx, c.Store, ref.ID, maxReport)
+	if err != nil {
+		return r, err
+	}
+	var g grading.Graded
+	if err := json.Unmarshal(text, &g); err != nil {
+		return r, err
+	}
+	g.MadeUnder(step.RecordedConditions(rec.Fields))
+	FromReport(&r, g, c.Catalog)
+	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
+		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
+			return r, fmt.Errorf("output curve: %w", err)
+		}
+	}
+	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
+	r.Submission, r.Definition = field(rec, "submission"), field(rec, "definition")
+	if made := c.recs[attempt]; made != nil {
+		return r, c.attempt(&r, attempt, made)
+	}
+	return r, nil
+}
+
+// FromReport enters what a report says.
+func FromReport(r *export.Record, g grading.Graded, catalog *competitions.Catalog) {
+	e := aggregate.NewEntry(g, catalog)
+	r.Run, r.Graded = e.Run(), true
+	r.Category, r.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
+}
+
+func (c *collector) ungraded(address string, rec *cache.Record) (export.Record, error) {
+	r := c.about()
+	a := bundle.AttemptOf(address, rec)
+	r.Agent, r.Seed = a.Agent, a.Seed
+	r.Report.CompetitionID, r.Report.CompetitionVersion = a.Competition, a.CompetitionVersion
+	r.Report.SubmissionExists = a.Result.Outcome != "no_submission" && rec.Outputs["submission"].Ref.Files > 0
+	r.Report.MadeUnder(a.Conditions)
+	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
+	r.Submission = a.Result.Submission
+	return r, c.attempt(&r, address, rec)
+}
+
+// about is a record with what is said of the run.
+func (c *collector) about() export.Record {
+	return export.Record{RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339), Standing: c.Standing}
+}
+
+// attempt enters what the record of an attempt says.
+func (c *collector) attempt(r *export.Record, address string, rec *cache.Record) error {
+	a := bundle.AttemptOf(address, rec)
+	var stats agentrun.Stats
+	if v := rec.Outputs["stats"]; len(v.JSON) > 0 {
+		if err := json.Unmarshal(v.JSON, &stats); err != nil {
+			return fmt.Errorf("output stats: %w", err)
+		}
+	}
+	r.Address, r.AttemptAction, r.MadeIn = address, rec.Action.String(), a.History.Run
+	r.Agent = cmp.Or(r.Agent, a.Agent)
+	if r.Agent == aggregate.Unlabelled && a.Agent != "" {
+		r.Agent = a.Agent
+	}
+	r.Seed = cmp.Or(r.Seed, a.Seed)
+	r.Attempt = export.Attempt{Outcome: a.Result.Outcome, WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
+	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
+	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
+	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
+	if d, err := time.ParseDuration(a.Limits.Time); err == nil {
+		seconds := d.Seconds()
+		r.TimeLimitSeconds = &seconds
+	}
+	if n := float64(stats.PeakMemoryBytes); n > 0 {
+		r.PeakMemoryBytes = &n
+	}
+	usage, err := c.usage(stats, rec)
+	r.Attempt.Usage = usage
+	return err
+}
+
+// usage is what the gateway measured or, of an agent without models, what it
+// says itself. A file of the agent that cannot be read is none.
+func (c *collector) usage(stats agentrun.Stats, rec *cache.Record) (*export.Usage, error) {
+	logs := rec.Outputs["logs"].Ref
+	if u := export.Measured(stats.Models); u != nil || logs.Kind != cache.Tree {
+		return u, nil
+	}
+	e, err := tree.Find(c.ctx, c.Store, logs, export.UsageFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) || err == nil && (e.IsDir() || e.Size > export.MaxUsageBytes) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", export.UsageFile, err)
+	}
+	text, err := cache.Get(c.ctx, c.Store, e.ID, export.MaxUsageBytes)
+	if errors.Is(err, cache.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", export.UsageFile, err)
+	}
+	u, _ := export.ReadUsage(text)
+	return u, nil
+}
+
+// number reads a limit of a key; what is none is nil.
+func number(text string) *float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
+func field(rec *cache.Record, label string) string {
+	for _, f := range rec.Fields {
+		if f.Label == label {
+			return f.Value
+		}
+	}
+	return ""
+}

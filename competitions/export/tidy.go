@@ -1,0 +1,185 @@
+package export
+
+import (
+	"math"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+// Record is an attempt with all that is known of it: a row of the table of
+// attempts. What is not known is empty or nil.
+type Record struct {
+	Run
+	// Graded says that there is a report. If not, the report holds no more than
+	// competition, version and conditions.
+	Graded bool
+	// Standing says how far the score was checked; see docs/export.md.
+	Standing string
+
+	// RunID and the next fields are of the run; Started is RFC 3339 in UTC.
+	RunID, Pipeline, Mleflow, Started string
+	// Address is the step that ran the agent, GradeAddress the one that graded.
+	Address, GradeAddress string
+	// MadeIn is the run that executed the attempt, which may be an earlier one.
+	MadeIn string
+
+	Category, Complexity string
+
+	AgentVersion, Image, ImageDigest, Network string
+	// Limits and the peak; nil is none or not known.
+	TimeLimitSeconds, CPULimit, MemoryLimitBytes, GPULimit, PeakMemoryBytes *float64
+
+	// The digests of what the attempt was given and gave.
+	Data, Description, Instructions, Submission, ReportDigest, Definition string
+	// The keys of the two steps.
+	AttemptAction, GradeAction string
+
+	Snapshots []Snapshot
+}
+
+// Snapshot is a graded copy of an attempt's submission, as the output curve of
+// the step grade has it.
+type Snapshot struct {
+	Seconds int64    `json:"seconds"`
+	Outcome string   `json:"outcome"`
+	Score   *float64 `json:"score"`
+	Medal   string   `json:"medal"`
+}
+
+// Percentile is the percentage of the human teams that the score is at least as
+// good as; nil if the place is not known.
+func Percentile(r grading.Report) *float64 {
+	if r.Rank == nil || r.Teams == 0 || r.Score == nil || math.IsNaN(float64(*r.Score)) {
+		return nil
+	}
+	p := float64(r.Teams-*r.Rank+1) / float64(r.Teams) * 100
+	return &p
+}
+
+// Attempts returns the table of attempts, in their order. The columns of the
+// table of runs are among its columns, with the same names and meanings.
+func Attempts(records []Record) (*table.Table, error) {
+	runs := make([]Run, len(records))
+	for i, r := range records {
+		runs[i] = r.Run
+	}
+	shared, err := Runs(runs)
+	if err != nil {
+		return nil, err
+	}
+	r := rows[Record]{of: records}
+	r.text("run", func(r Record) string { return r.RunID })
+	r.text("address", func(r Record) string { return r.Address })
+	r.columns = append(r.columns, shared.Columns()...)
+	scoreColumns(&r)
+	settingColumns(&r)
+	originColumns(&r)
+	return table.New(r.columns...)
+}
+
+// scoreColumns are what the report says besides the table of runs.
+func scoreColumns(r *rows[Record]) {
+	r.truth("graded", func(r Record) bool { return r.Graded })
+	r.text("standing", func(r Record) string { return r.Standing })
+	r.truth("any_medal", func(r Record) bool { return Medal(r.Report) != "" })
+	r.truth("gold_medal", func(r Record) bool { return r.Report.GoldMedal })
+	r.truth("silver_medal", func(r Record) bool { return r.Report.SilverMedal })
+	r.truth("bronze_medal", func(r Record) bool { return r.Report.BronzeMedal })
+	r.number("percentile", func(r Record) *float64 { return Percentile(r.Report) })
+	threshold := func(name string, of func(grading.Thresholds) grading.Number) {
+		r.number(name, func(r Record) *float64 {
+			if !r.Graded {
+				return nil
+			}
+			return known(of(r.Report.Thresholds))
+		})
+	}
+	threshold("gold_threshold", func(t grading.Thresholds) grading.Number { return t.Gold })
+	threshold("silver_threshold", func(t grading.Thresholds) grading.Number { return t.Silver })
+	threshold("bronze_threshold", func(t grading.Thresholds) grading.Number { return t.Bronze })
+	threshold("median_threshold", func(t grading.Thresholds) grading.Number { return t.Median })
+	r.text("flags", func(r Record) string {
+		var words []string
+		for _, f := range r.Report.Flagged {
+			words = append(words, string(f))
+		}
+		return strings.Join(words, " ")
+	})
+	r.text("category", func(r Record) string { return r.Category })
+	r.text("complexity", func(r Record) string { return r.Complexity })
+	r.text("reference_profile", func(r Record) string { return r.Report.Profile })
+}
+
+// settingColumns are what the agent was and what it was allowed.
+func settingColumns(r *rows[Record]) {
+	r.text("agent_version", func(r Record) string { return r.AgentVersion })
+	r.text("image", func(r Record) string { return r.Image })
+	r.text("image_digest", func(r Record) string { return r.ImageDigest })
+	r.text("network", func(r Record) string { return r.Network })
+	r.number("time_limit_seconds", func(r Record) *float64 { return r.TimeLimitSeconds })
+	r.number("cpu_limit", func(r Record) *float64 { return r.CPULimit })
+	r.number("memory_limit_bytes", func(r Record) *float64 { return r.MemoryLimitBytes })
+	r.number("gpu_limit", func(r Record) *float64 { return r.GPULimit })
+	r.number("peak_memory_bytes", func(r Record) *float64 { return r.PeakMemoryBytes })
+	r.text("conditions", func(r Record) string { return strings.Join(r.Report.Conditions, " ") })
+	r.whole("snapshots", func(r Record) int { return len(r.Snapshots) })
+}
+
+// originColumns are where the row is from, by address and digest.
+func originColumns(r *rows[Record]) {
+	r.text("pipeline", func(r Record) string { return r.Pipeline })
+	r.text("mleflow", func(r Record) string { return r.Mleflow })
+	r.text("started", func(r Record) string { return r.Started })
+	r.text("made_in", func(r Record) string { return r.MadeIn })
+	r.text("grade_address", func(r Record) string { return r.GradeAddress })
+	r.text("attempt_action", func(r Record) string { return r.AttemptAction })
+	r.text("grade_action", func(r Record) string { return r.GradeAction })
+	r.text("data_digest", func(r Record) string { return r.Data })
+	r.text("description_digest", func(r Record) string { return r.Description })
+	r.text("instructions_digest", func(r Record) string { return r.Instructions })
+	r.text("submission_digest", func(r Record) string { return r.Submission })
+	r.text("report_digest", func(r Record) string { return r.ReportDigest })
+	r.text("definition_digest", func(r Record) string { return r.Definition })
+}
+
+// moment is a snapshot as a row.
+type moment struct {
+	Record
+	Snapshot
+	best *float64
+}
+
+// Snapshots returns the table of snapshots: one row a graded snapshot, in the
+// order of the attempts and then of time.
+func Snapshots(records []Record) (*table.Table, error) {
+	var r rows[moment]
+	for _, rec := range records {
+		var best *float64
+		for _, s := range rec.Snapshots {
+			if s.Score != nil && (best == nil || rec.Report.LowerIsBetter && *s.Score < *best || !rec.Report.LowerIsBetter && *s.Score > *best) {
+				best = s.Score
+			}
+			r.of = append(r.of, moment{rec, s, best})
+		}
+	}
+	r.text("run", func(m moment) string { return m.RunID })
+	r.text("address", func(m moment) string { return m.Address })
+	r.text("agent", func(m moment) string { return m.Agent })
+	r.text("seed", func(m moment) string { return m.Seed })
+	r.text("competition", func(m moment) string { return m.Report.CompetitionID })
+	r.text("competition_version", func(m moment) string { return m.Report.CompetitionVersion })
+	r.whole("seconds", func(m moment) int { return int(m.Seconds) })
+	r.text("outcome", func(m moment) string { return m.Snapshot.Outcome })
+	r.number("score", func(m moment) *float64 { return m.Snapshot.Score })
+	r.number("best_score", func(m moment) *float64 { return m.best })
+	r.truth("is_lower_better", func(m moment) bool { return m.Report.LowerIsBetter })
+	r.text("medal", func(m moment) string {
+		if m.Snapshot.Medal == "none" {
+			return ""
+		}
+		return m.Snapshot.Medal
+	})
+	return table.New(r.columns...)
+}
