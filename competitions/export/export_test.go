@@ -96,20 +96,28 @@ func TestReadUsage(t *testing.T) {
 	}
 }
 
-// The columns are those of docs/leaderboard.md, in its order.
+// The columns are those of docs/leaderboard.md and docs/export.md, in their
+// order.
 func TestColumnsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "leaderboard.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	figures, err1 := export.Figures(nil)
-	all, err2 := export.Runs(nil)
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	for name, tab := range map[string]*table.Table{"figures": figures, "runs": all} {
-		_, section, _ := strings.Cut(string(page), "\n## The table of "+name+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
+	for _, doc := range []struct {
+		page, title string
+		table       func() (*table.Table, error)
+	}{
+		{"leaderboard.md", "The table of figures", func() (*table.Table, error) { return export.Figures(nil) }},
+		{"leaderboard.md", "The table of runs", func() (*table.Table, error) { return export.Runs(nil) }},
+		{"export.md", "Attempts", func() (*table.Table, error) { return export.Attempts(nil) }},
+		{"export.md", "Snapshots", func() (*table.Table, error) { return export.Snapshots(nil) }},
+	} {
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", doc.page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab, err := doc.table()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, _ := strings.Cut(string(page), "\n## "+doc.title+"\n")
+		section, _, _ = strings.Cut(section, "\n##")
 		var documented []string
 		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(section, -1) {
 			documented = append(documented, m[1]+" "+m[2])
@@ -120,7 +128,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 			written = append(written, c.Name()+" "+kind)
 		}
 		if diff := cmp.Diff(documented, written); diff != "" {
-			t.Errorf("%s (-documented +written):\n%s", name, diff)
+			t.Errorf("%s, %s (-documented +written):\n%s", doc.page, doc.title, diff)
 		}
 	}
 }

@@ -30,13 +30,13 @@ func (p *page) command(cmd *cobra.Command) {
 	if cmd.Hidden || cmd.Name() == "help" {
 		return
 	}
-	if !cmd.HasSubCommands() {
+	// A command with others below it is one of its own if it has flags.
+	if flags := cmd.LocalNonPersistentFlags(); !cmd.HasSubCommands() || cmd.HasParent() && flags.HasAvailableFlags() {
 		p.heading(2, cmd.CommandPath())
 		p.code("text", cmd.UseLine())
 		p.text(cmd.Short + ".")
 		p.long(cmd.Long)
-		p.flags(cmd.LocalNonPersistentFlags())
-		return
+		p.flags(flags)
 	}
 	for _, sub := range cmd.Commands() {
 		p.command(sub)

@@ -156,6 +156,7 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (e
 	}
 	g.MadeUnder(step.RecordedConditions(rec.Fields))
 	FromReport(&r, g, c.Catalog)
+	r.Standing = c.Standing
 	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
 		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
 			return r, fmt.Errorf("output curve: %w", err)
@@ -190,7 +191,7 @@ func (c *collector) ungraded(address string, rec *cache.Record) (export.Record, 
 
 // about is a record with what is said of the run.
 func (c *collector) about() export.Record {
-	return export.Record{RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339), Standing: c.Standing}
+	return export.Record{RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339)}
 }
 
 // attempt enters what the record of an attempt says.
