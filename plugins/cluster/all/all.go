@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/cluster/kubernetes"
 	"github.com/mleflow/mleflow/plugins/cluster/local"
 )
 
@@ -17,6 +18,7 @@ type Kind struct {
 // Kinds returns the kinds of backends, sorted by name.
 func Kinds() []Kind {
 	return []Kind{
+		kind("kubernetes", func(c kubernetes.Config) (cluster.Backend, error) { return kubernetes.New(c) }),
 		kind("local", func(c local.Config) (cluster.Backend, error) { return local.New(c) }),
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A real cluster, as .ci/kubernetes/cluster makes it, in the folder MLEFLOW_KUBERNETES.
-// Its nodes have the image localhost/mleflow:1, which has a shell.
+// It has the objects of manifests.yaml, and the backend only their permissions. Its nodes have the image localhost/mleflow:1, which has a shell.
 type lab struct {
 	t   *testing.T
 	dir string
@@ -31,8 +31,8 @@ func realCluster(t *testing.T, change func(*Config)) *lab {
 		t.Skip("MLEFLOW_KUBERNETES names no folder with a cluster: .ci/test-kubernetes makes one")
 	}
 	c := Config{
-		Kubeconfig: dir + "/run/admin.kubeconfig", Namespace: "mleflow", Image: "localhost/mleflow:1", Command: []string{"/bin/sh", "-c"},
-		ServiceAccount: "default", PodSecurity: Restricted, PullTimeout: "6s", LostAfter: "5s",
+		Kubeconfig: dir + "/run/controller.kubeconfig", Namespace: "mleflow", Image: "localhost/mleflow:1", Command: []string{"/bin/sh", "-c"},
+		PodSecurity: Restricted, PullTimeout: "6s", LostAfter: "5s",
 	}
 	if change != nil {
 		change(&c)
