@@ -4,8 +4,8 @@
 // The standard library's text/template and html/template call methods by name,
 // so a program that links them keeps every exported method of every type it
 // uses: 7 MB of this one. This package uses their parser and calls no methods:
-// a template contains text, fields, variables, if, else, range, eq, le, not,
-// len, and functions that it is given.
+// a template contains text, fields, variables, strings, if, else, range, define,
+// template, eq, le, not, and, or, len, and functions that it is given.
 package template
 
 import (
@@ -22,6 +22,7 @@ type Markup string
 // Template is a parsed template.
 type Template struct {
 	root   *parse.ListNode
+	named  map[string]*parse.Tree
 	funcs  map[string]any
 	escape func(string) string
 }
@@ -31,6 +32,8 @@ var builtins = map[string]any{
 	"eq":  func(a, b any) bool { return a == b },
 	"le":  func(a, b int) bool { return a <= b },
 	"not": func(a any) bool { return !truth(reflect.ValueOf(a)) },
+	"and": func(a, b any) bool { return truth(reflect.ValueOf(a)) && truth(reflect.ValueOf(b)) },
+	"or":  func(a, b any) bool { return truth(reflect.ValueOf(a)) || truth(reflect.ValueOf(b)) },
 	"len": func(a any) int { return reflect.ValueOf(a).Len() },
 }
 
@@ -49,7 +52,7 @@ func Must(name, text string, funcs map[string]any, escape func(string) string) *
 	if escape == nil {
 		escape = func(s string) string { return s }
 	}
-	return &Template{root: trees[name].Root, funcs: all, escape: escape}
+	return &Template{root: trees[name].Root, named: trees, funcs: all, escape: escape}
 }
 
 // Execute writes the template filled with the fields of data.
@@ -63,9 +66,14 @@ func (t *Template) Execute(w io.Writer, data any) (err error) {
 			panic(r)
 		}
 	}()
-	s := &state{Template: t, w: w, vars: map[string]reflect.Value{"$": reflect.ValueOf(data)}}
-	s.walk(t.root, reflect.ValueOf(data))
+	t.fill(w, t.root, reflect.ValueOf(data))
 	return nil
+}
+
+// fill writes a template, the whole or a named one, filled with data.
+func (t *Template) fill(w io.Writer, root *parse.ListNode, data reflect.Value) {
+	s := &state{Template: t, w: w, vars: map[string]reflect.Value{"$": data}}
+	s.walk(root, data)
 }
 
 // failure ends an execution.
@@ -100,6 +108,12 @@ func (s *state) walk(node parse.Node, dot reflect.Value) {
 		}
 	case *parse.RangeNode:
 		s.each(n, s.pipe(n.Pipe, dot))
+	case *parse.TemplateNode:
+		tree := s.named[n.Name]
+		if tree == nil || n.Pipe == nil {
+			fail(n, "there is no such template, or it is given nothing")
+		}
+		s.fill(s.w, tree.Root, s.pipe(n.Pipe, dot))
 	default:
 		fail(n, "not supported")
 	}
@@ -170,6 +184,8 @@ func (s *state) value(node parse.Node, dot reflect.Value) reflect.Value {
 		return field(n, s.vars[n.Ident[0]], n.Ident[1:])
 	case *parse.PipeNode:
 		return s.pipe(n, dot)
+	case *parse.StringNode:
+		return reflect.ValueOf(n.Text)
 	case *parse.NumberNode:
 		return reflect.ValueOf(int(n.Int64))
 	}

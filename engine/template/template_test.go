@@ -32,6 +32,8 @@ func TestLikeTheStandardLibrary(t *testing.T) {
 		"{{range $i, $x := .Items}}{{twice $i}}{{$x.Name}}{{end}}", "{{range $x := .Items}}{{$x.Name}}{{end}}",
 		"{{if eq .Title .Empty}}a{{else}}b{{end}}{{if eq .Title .Title}}c{{end}}", "{{if le (len .Items) 2}}few{{end}}{{if le (len .Items) 1}}one{{end}}",
 		"{{if not .Items}}none{{end}}{{if not .Empty}}empty{{end}}", "{{upper .Title}}",
+		`{{define "row"}}[{{.Name}}{{if eq $.Name "x"}}!{{end}}]{{end}}{{range .Items}}{{template "row" .}}{{end}}`,
+		`{{if and .Title .Items}}both{{end}}{{if and .Title .Empty}}never{{end}}{{if or .Empty .Items}}one{{end}}{{upper "a"}}`,
 	} {
 		var got, want strings.Builder
 		if err := Must("t", text, funcs, nil).Execute(&got, &sample); err != nil {
@@ -60,7 +62,7 @@ func TestExecuteFails(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{.Lost}}": "there is no field Lost", "{{.Title.Name}}": "there is no field Name", "{{range .Title}}{{end}}": "string is not a slice",
 		"{{upper 3}}": "argument 1 is int, want string", "{{upper}}": "takes 1 arguments", "{{.Title | upper}}": "pipes are not supported",
-		"{{with .Title}}{{end}}": "not supported",
+		"{{with .Title}}{{end}}": "not supported", `{{template "lost" .}}`: "no such template",
 	} {
 		if err := Must("t", text, funcs, nil).Execute(&strings.Builder{}, sample); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -162,7 +162,7 @@ var banned = []struct{ module, instead string }{
 	{"github.com/Azure/", "a gateway that speaks S3, or a folder"},
 	{"github.com/AzureAD/", "a gateway that speaks S3, or a folder"},
 	{"github.com/aws/", "minio-go in cache/remote"},
-	{"gonum.org/v1/plot", "SVG, as cmd/mleflow/internal/report writes it"},
+	{"gonum.org/v1/plot", "SVG, as cmd/mleflow/internal/page writes it"},
 }
 
 // TestHeavyPackagesStayOut keeps out of the program what its libraries would

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -71,7 +72,7 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 		}
 	}
 	for _, o := range sum.Outputs {
-		c.data.Outputs = append(c.data.Outputs, Fact{o.Name, o.Value})
+		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: o.Name, Value: o.Value})
 	}
 	if err := c.read(); err != nil {
 		return Data{}, err
@@ -262,8 +263,8 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{ID: r.CompetitionID, Title: r.CompetitionID, External: r.MetricExternal, LowerIsBetter: r.LowerIsBetter,
-		Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
+	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter,
+		Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
 	}
@@ -333,9 +334,9 @@ func capitalize(s string) string {
 }
 
 func rowOf(agent string, g aggregate.Group) BoardRow {
-	rate := func(name string) Rate {
+	rate := func(name string) page.Rate {
 		e := g.Percentages[name]
-		return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
+		return page.Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
 	}
 	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
@@ -343,12 +344,12 @@ func rowOf(agent string, g aggregate.Group) BoardRow {
 }
 
 // environment lists what the run was started with and on.
-func (c *collector) environment() []Fact {
+func (c *collector) environment() []page.Fact {
 	i := c.sum.Info
-	facts := []Fact{{"mleflow", i.Version}, {"machine", strings.TrimSpace(i.Host + " " + i.OS)}}
+	facts := []page.Fact{{Name: "mleflow", Value: i.Version}, {Name: "machine", Value: strings.TrimSpace(i.Host + " " + i.OS)}}
 	add := func(name, value string) {
 		if value != "" {
-			facts = append(facts, Fact{name, value})
+			facts = append(facts, page.Fact{Name: name, Value: value})
 		}
 	}
 	if i.CPUs > 0 {

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -20,8 +21,8 @@ type Data struct {
 	Problems []Problem
 	// Refused are calls of the package mlebench.
 	Refused     []Refused
-	Outputs     []Fact
-	Environment []Fact
+	Outputs     []page.Fact
+	Environment []page.Fact
 	Pins        []Pin
 }
 
@@ -69,25 +70,14 @@ type BoardRow struct {
 	Isolation                      string // see conditions.Shown
 	Task                           string // see conditions.Told
 	Seeds, Competitions            int
-	AnyMedal, Gold, Silver, Bronze Rate
-	AboveMedian, Valid             Rate
-}
-
-// Rate is a percentage: mean and standard error of the mean over seeds. A
-// standard error of one seed is not known and shown as such.
-type Rate struct {
-	Mean, SEM float64
-	Known     bool
+	AnyMedal, Gold, Silver, Bronze page.Rate
+	AboveMedian, Valid             page.Rate
 }
 
 // Competition is the scores of one competition next to those of people.
 type Competition struct {
-	ID, Title, Metric string
-	LowerIsBetter     bool
-	Gold, Silver      float64
-	Bronze, Median    float64
-	// Human are the scores of the human leaderboard.
-	Human []float64
+	page.People
+	Title, Metric string
 	// Note says where the human scores come from.
 	Note string
 	// External says that a program of the competition computed the scores.
@@ -126,9 +116,6 @@ type Step struct {
 	// After are the addresses of the blocks it depends on.
 	After []string
 }
-
-// Fact is a name and a value.
-type Fact struct{ Name, Value string }
 
 // Pin is content that the run used or made, by digest.
 type Pin struct {

@@ -2,10 +2,11 @@ package report
 
 import (
 	"fmt"
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"math"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -16,13 +17,13 @@ func fixture() Data {
 	d := Data{
 		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
 		Boards: []Board{{By: "Agent", Rows: []BoardRow{
-			{Name: "baseline", Isolation: "container", Task: "reference", Seeds: 3, Competitions: 2, AnyMedal: Rate{83.33, 16.67, true}, Gold: Rate{50, 0, true}, Silver: Rate{33.33, 16.67, true}, Bronze: Rate{0, 0, true}, AboveMedian: Rate{100, 0, true}, Valid: Rate{100, 0, true}},
-			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: Rate{100, 0, true}, AnyMedal: Rate{Known: true}},
-			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: Rate{Mean: 0}},
+			{Name: "baseline", Isolation: "container", Task: "reference", Seeds: 3, Competitions: 2, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, Bronze: page.Rate{Mean: 0, SEM: 0, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}},
+			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
+			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: page.Rate{Mean: 0}},
 		}}},
 		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
-		Outputs:     []Fact{{"leaderboard", "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {"seeds", "3"}},
-		Environment: []Fact{{"mleflow", "0.1.0 (go1.26.8, linux/amd64)"}, {"processors", "2"}, {"memory", "23.5 GiB"}, {"cache", "~/.cache/mleflow"}, {"started with", "mleflow apply pipelines/demo.hcl"}},
+		Outputs:     []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
+		Environment: []page.Fact{{Name: "mleflow", Value: "0.1.0 (go1.26.8, linux/amd64)"}, {Name: "processors", Value: "2"}, {Name: "memory", Value: "23.5 GiB"}, {Name: "cache", Value: "~/.cache/mleflow"}, {Name: "started with", Value: "mleflow apply pipelines/demo.hcl"}},
 	}
 	d.Competitions = []Competition{
 		humanCompetition("demo-digits", "Handwritten digits", "accuracy", false, []Score{
@@ -48,7 +49,7 @@ func fixture() Data {
 }
 
 func humanCompetition(id, title, metric string, lower bool, scores []Score) Competition {
-	c := Competition{ID: id, Title: title, Metric: metric, LowerIsBetter: lower, Scores: scores, Note: "made up for the demo"}
+	c := Competition{People: page.People{ID: id, LowerIsBetter: lower}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
 	for i := range 200 {
 		x := float64(i) / 200
 		v := 0.99 - 0.06*math.Pow(x, 1.4) - 0.3*math.Pow(x, 30)

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/template"
 )
@@ -50,7 +51,7 @@ type nodeRow struct {
 
 func nodeRows(d Data, kinds []string) (rows []nodeRow) {
 	for _, n := range d.Nodes {
-		rows = append(rows, nodeRow{n, drawTimeline(d.Run, n.Jobs, kinds)})
+		rows = append(rows, nodeRow{n, page.Timeline(d.Run.Started, barsOf(n.Jobs), kinds)})
 	}
 	return rows
 }

@@ -1,26 +1,17 @@
 package report
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/plain"
 	"github.com/mleflow/mleflow/engine/template"
 )
 
@@ -28,36 +19,16 @@ import (
 // run of 100,000 instances still opens.
 const rowsShown = 5000
 
-//go:embed style.css
-var styleSheet string
-
 //go:embed page.html
 var pageSource string
 
-// page is parsed when it is first needed, not whenever the program starts.
-var page = sync.OnceValue(func() *template.Template {
-	return template.Must("page", pageSource, map[string]any{
-		"bytes":       view.Bytes,
-		"color":       func(i int) int { return i % palette },
-		"date":        func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
-		"duration":    view.Duration,
-		"rate":        rateText,
-		"runStatus":   runStatus,
-		"score":       scoreText,
-		"published":   competitions.Published,
-		"place":       export.Place,
-		"statusClass": func(s event.Status) string { return string(s) },
-		"isZero":      time.Time.IsZero,
-		"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
-	}, html.EscapeString)
-})
+// body is parsed when it is first needed, not whenever the program starts.
+var body = sync.OnceValue(func() *template.Template { return page.Parse("report", pageSource, nil) })
 
 // pageData is Data with what is drawn and counted from it.
 type pageData struct {
 	Data
-	CSS         template.Markup
-	Policy      string
-	Totals      []Fact
+	Totals      []page.Fact
 	Cards       []card
 	Failures    []Step
 	Timeline    template.Markup
@@ -87,29 +58,24 @@ type blockRow struct {
 
 // Write writes the report.
 func Write(w io.Writer, d Data) error {
-	var b bytes.Buffer
-	if err := page().Execute(&b, lay(d)); err != nil {
+	content, err := page.Fill(body(), lay(d))
+	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	// Escaping keeps texts from being tags; nothing else keeps them from turning
-	// the direction of what stands next to them.
-	if _, err := w.Write(plain.Source(b.Bytes())); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Body: content}.Write(w)
 }
 
 // lay draws and counts what the page shows.
 func lay(d Data) *pageData {
-	p := &pageData{Data: d, CSS: template.Markup(styleSheet), Policy: policy()}
+	p := &pageData{Data: d}
 	for _, c := range d.Competitions {
-		plot, off := drawScores(c)
+		plot, off := page.Distribution(c.People, rowsOf(c.Scores))
 		p.Cards = append(p.Cards, card{Competition: c, Plot: plot, OffScale: off})
 	}
 	p.Kinds = kindsOf(d.Steps)
-	p.Timeline = drawTimeline(d.Run, d.Steps, p.Kinds)
+	p.Timeline = page.Timeline(d.Run.Started, barsOf(d.Steps), p.Kinds)
 	p.NodeRows = nodeRows(d, p.Kinds)
-	p.Graph = drawGraph(d.Steps)
+	p.Graph = page.Graph(blocksOf(d.Steps))
 	p.Blocks = blockRows(d.Steps)
 	p.Totals = totals(p.Blocks)
 	for _, s := range d.Steps {
@@ -124,10 +90,71 @@ func lay(d Data) *pageData {
 	return p
 }
 
-// policy forbids everything but this file's own style sheet.
-func policy() string {
-	sum := sha256.Sum256([]byte(styleSheet))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+// rowsOf are the scores of each agent, in the order they first appear.
+func rowsOf(scores []Score) []page.Row {
+	var rows []page.Row
+	for _, s := range scores {
+		i := slices.IndexFunc(rows, func(r page.Row) bool { return r.Name == s.Agent })
+		if i < 0 {
+			i = len(rows)
+			rows = append(rows, page.Row{Name: s.Agent})
+		}
+		if s.Scored {
+			rows[i].Scores = append(rows[i].Scores, s.Value)
+		}
+	}
+	return rows
+}
+
+func barsOf(steps []Step) []page.Bar {
+	bars := make([]page.Bar, len(steps))
+	for i, s := range steps {
+		bars[i] = page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
+	}
+	return bars
+}
+
+// statuses is the order in which outcomes are counted.
+var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled}
+
+// blocksOf are the blocks of the steps, in the order of first instances, which
+// has every block after those it depends on.
+func blocksOf(steps []Step) []page.Block {
+	var blocks []page.Block
+	var counts []map[event.Status]int
+	index := map[string]int{}
+	for _, s := range steps {
+		i, ok := index[s.Block]
+		if !ok {
+			i = len(blocks)
+			index[s.Block] = i
+			blocks = append(blocks, page.Block{Name: s.Block})
+			counts = append(counts, map[event.Status]int{})
+		}
+		counts[i][s.Status]++
+		for _, before := range s.After {
+			if _, known := index[before]; known && before != s.Block && !slices.Contains(blocks[i].After, before) {
+				blocks[i].After = append(blocks[i].After, before)
+			}
+		}
+	}
+	for i := range blocks {
+		blocks[i].Counts = countsText(counts[i])
+		if counts[i][event.Failed] > 0 {
+			blocks[i].State = "failed"
+		}
+	}
+	return blocks
+}
+
+func countsText(counts map[event.Status]int) string {
+	var parts []string
+	for _, s := range statuses {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, " · ")
 }
 
 func kindsOf(steps []Step) []string {
@@ -172,7 +199,7 @@ func (r *blockRow) add(s Step) {
 	}
 }
 
-func totals(rows []blockRow) []Fact {
+func totals(rows []blockRow) []page.Fact {
 	var sum blockRow
 	for _, r := range rows {
 		sum.Total += r.Total
@@ -180,9 +207,9 @@ func totals(rows []blockRow) []Fact {
 		sum.Cached += r.Cached
 		sum.Failed += r.Failed
 	}
-	facts := []Fact{{"steps", view.Count(int64(sum.Total))}, {"ran", view.Count(int64(sum.Ran))}, {"from the cache", cachedText(sum)}}
+	facts := []page.Fact{{Name: "steps", Value: view.Count(int64(sum.Total))}, {Name: "ran", Value: view.Count(int64(sum.Ran))}, {Name: "from the cache", Value: cachedText(sum)}}
 	if sum.Failed > 0 {
-		facts = append(facts, Fact{"failed", view.Count(int64(sum.Failed))})
+		facts = append(facts, page.Fact{Name: "failed", Value: view.Count(int64(sum.Failed)), Class: "bad"})
 	}
 	return facts
 }
@@ -192,38 +219,4 @@ func cachedText(sum blockRow) string {
 		return "0"
 	}
 	return fmt.Sprintf("%s (%d%%)", view.Count(int64(sum.Cached)), sum.Cached*100/sum.Total)
-}
-
-func runStatus(s event.Status) string {
-	switch s {
-	case event.Ran:
-		return "complete"
-	case event.Cancelled:
-		return "interrupted"
-	case "":
-		return "did not end"
-	default:
-		return string(s)
-	}
-}
-
-func rateText(r Rate) string {
-	mean := strconv.FormatFloat(r.Mean, 'f', 1, 64)
-	if !r.Known {
-		return mean
-	}
-	return mean + " ± " + strconv.FormatFloat(r.SEM, 'f', 1, 64)
-}
-
-// scoreText writes a score with six significant digits, or to the unit where
-// that is more, and without an exponent that nobody would write.
-func scoreText(v float64) string {
-	if math.IsNaN(v) {
-		return "NaN"
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
-	if err != nil || math.Abs(v) >= 1e6 {
-		rounded = math.Round(v)
-	}
-	return view.Score(rounded)
 }

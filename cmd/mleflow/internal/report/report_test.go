@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
@@ -96,25 +97,17 @@ func TestHostilePage(t *testing.T) {
 		d := Data{
 			Run:     Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
 			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x, Task: x}}}},
-			Outputs: []Fact{{x, x}}, Environment: []Fact{{x, x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
+			Outputs: []page.Fact{{Name: x, Value: x}}, Environment: []page.Fact{{Name: x, Value: x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
 			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
-			Competitions: []Competition{{ID: x, Title: x, Metric: x, Note: x, Human: []float64{1, 2}, Scores: []Score{
+			Competitions: []Competition{{People: page.People{ID: x, Human: []float64{1, 2}}, Title: x, Metric: x, Note: x, Scores: []Score{
 				{Agent: x, Seed: x, Reason: x, Isolation: x}, {Agent: x, Seed: x, Value: 1, Scored: true, Medal: "gold"}}}},
 		}
-		var page strings.Builder
-		if err := Write(&page, d); err != nil {
+		var b strings.Builder
+		if err := Write(&b, d); err != nil {
 			t.Fatalf("%s: %v", h.Name, err)
 		}
-		if err := hostiletest.HTML(page.String()); err != nil {
+		if err := hostiletest.HTML(b.String()); err != nil {
 			t.Errorf("%s: %v", h.Name, err)
-		}
-	}
-}
-
-func TestScoreText(t *testing.T) {
-	for v, want := range map[float64]string{24402200: "24402200", 12345678.9: "12345679", 0.123456789: "0.123457", 0.00791: "0.00791", 2e-5: "0.00002", 0: "0"} {
-		if got := scoreText(v); got != want {
-			t.Errorf("score %v is shown as %q, want %q", v, got, want)
 		}
 	}
 }

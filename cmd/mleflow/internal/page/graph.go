@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/template"
 )
 
@@ -16,11 +15,26 @@ const (
 	layerGap, nodeGap     = 32.0, 18.0
 )
 
+// Block is a step block in a graph. Blocks come after those they depend on.
+type Block struct {
+	Name string
+	// After are the names of the blocks that it depends on.
+	After []string
+	// Counts is what is known of its instances, such as "3 ran · 1 failed".
+	Counts string
+	// State is the class of its box: "", "failed", "running" or "waiting".
+	State string
+	// Done is the share of its instances that have ended, drawn as a bar if it is
+	// between 0 and 1.
+	Done float64
+	// Address is where the block leads to; "" for nowhere.
+	Address string
+}
+
 // node is a step block in the drawing, or the place where an edge crosses a
-// layer (then block is empty).
+// layer (then block is nil).
 type node struct {
-	block  string
-	counts map[event.Status]int
+	block *Block
 	// before are the nodes one layer to the left that lead here.
 	before []*node
 	layer  int
@@ -29,16 +43,16 @@ type node struct {
 }
 
 func (n *node) height() float64 {
-	if n.block == "" {
+	if n.block == nil {
 		return 8
 	}
 	return nodeHeight
 }
 
-// drawGraph draws the graph of step blocks from left to right with the number
-// of instances by outcome. It returns "" when there are no steps.
-func drawGraph(steps []Step) template.Markup {
-	nodes := blockNodes(steps)
+// Graph draws how step blocks depend on each other, from left to right. It
+// returns "" when there are none.
+func Graph(blocks []Block) template.Markup {
+	nodes := blockNodes(blocks)
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -51,43 +65,37 @@ func drawGraph(steps []Step) template.Markup {
 	for _, layer := range layers {
 		centre(layer, height)
 	}
-	var b strings.Builder
-	open := svgOpen(width+4, height+4, "graph", "How the step blocks depend on each other")
-	b.WriteString(strings.Replace(open, "<svg ", fmt.Sprintf(`<svg width="%s" height="%s" `, number(width+4), number(height+4)), 1))
+	var d drawing
+	d.fixed(width+4, height+4, "graph", "How the step blocks depend on each other")
 	for _, layer := range layers {
 		for _, n := range layer {
 			for _, from := range n.before {
-				drawEdge(&b, from, n)
+				d.edge(from, n)
 			}
 		}
 	}
 	for _, layer := range layers {
 		for _, n := range layer {
-			drawNode(&b, n)
+			d.node(n)
 		}
 	}
-	b.WriteString("</svg>")
-	return template.Markup(b.String())
+	d.WriteString("</svg>")
+	return template.Markup(d.String())
 }
 
-// blockNodes makes one node a block, in the order of first instances, which
-// has every block after those it depends on.
-func blockNodes(steps []Step) []*node {
+// blockNodes makes one node a block.
+func blockNodes(blocks []Block) []*node {
 	var nodes []*node
 	index := map[string]*node{}
-	for _, s := range steps {
-		n := index[s.Block]
-		if n == nil {
-			n = &node{block: s.Block, counts: map[event.Status]int{}}
-			index[s.Block] = n
-			nodes = append(nodes, n)
-		}
-		n.counts[s.Status]++
-		for _, block := range s.After {
-			if from := index[block]; from != nil && from != n && !slices.Contains(n.before, from) {
+	for i := range blocks {
+		n := &node{block: &blocks[i]}
+		for _, name := range blocks[i].After {
+			if from := index[name]; from != nil && !slices.Contains(n.before, from) {
 				n.before = append(n.before, from)
 			}
 		}
+		index[blocks[i].Name] = n
+		nodes = append(nodes, n)
 	}
 	return nodes
 }
@@ -153,39 +161,31 @@ func (n *node) left() float64 { return 2 + float64(n.layer)*(nodeWidth+layerGap)
 
 func (n *node) middle() float64 { return 2 + n.y + n.height()/2 }
 
-func drawEdge(b *strings.Builder, from, to *node) {
+func (d *drawing) edge(from, to *node) {
 	x1, x2 := from.left()+nodeWidth, to.left()
 	bend := (x2 - x1) / 2
-	fmt.Fprintf(b, `<path class="line edge" d="M%s %sC%s %s %s %s %s %s"/>`+"\n",
+	fmt.Fprintf(d, `<path class="line edge" d="M%s %sC%s %s %s %s %s %s"/>`+"\n",
 		number(x1), number(from.middle()), number(x1+bend), number(from.middle()), number(x2-bend), number(to.middle()), number(x2), number(to.middle()))
 }
 
-func drawNode(b *strings.Builder, n *node) {
+func (d *drawing) node(n *node) {
 	x, y := n.left(), 2+n.y
-	if n.block == "" {
-		fmt.Fprintf(b, `<path class="line edge" d="M%s %sh%s"/>`+"\n", number(x), number(n.middle()), number(nodeWidth))
+	if n.block == nil {
+		fmt.Fprintf(d, `<path class="line edge" d="M%s %sh%s"/>`+"\n", number(x), number(n.middle()), number(nodeWidth))
 		return
 	}
-	class := "node"
-	if n.counts[event.Failed] > 0 {
-		class = "node failed"
+	class, end := strings.TrimSpace("node "+n.block.State), "</g>\n"
+	if n.block.Address != "" {
+		fmt.Fprintf(d, `<a href="%s">`, html.EscapeString(n.block.Address))
+		end = "</g></a>\n"
 	}
-	kind, name, _ := strings.Cut(strings.TrimPrefix(n.block, "step."), ".")
-	fmt.Fprintf(b, `<g><title>%s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="6"/>`,
-		html.EscapeString(n.block), class, number(x), number(y), number(nodeWidth), number(nodeHeight))
-	fmt.Fprintf(b, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+19), html.EscapeString(clip(kind+"."+name, 19)))
-	fmt.Fprintf(b, `<text class="ink" x="%s" y="%s" font-size="11">%s</text></g>`+"\n", number(x+10), number(y+35), html.EscapeString(countsText(n.counts)))
-}
-
-// statuses is the order in which outcomes are counted.
-var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled}
-
-func countsText(counts map[event.Status]int) string {
-	var parts []string
-	for _, s := range statuses {
-		if n := counts[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
+	kind, name, _ := strings.Cut(strings.TrimPrefix(n.block.Name, "step."), ".")
+	fmt.Fprintf(d, `<g><title>%s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="6"/>`,
+		html.EscapeString(n.block.Name), class, number(x), number(y), number(nodeWidth), number(nodeHeight))
+	if n.block.Done > 0 && n.block.Done < 1 {
+		fmt.Fprintf(d, `<rect class="area done" x="%s" y="%s" width="%s" height="3" rx="1.5"/>`, number(x+10), number(y+nodeHeight-7), number((nodeWidth-20)*n.block.Done))
 	}
-	return strings.Join(parts, " · ")
+	fmt.Fprintf(d, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+18), html.EscapeString(clip(kind+"."+name, 19)))
+	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.Counts, 24)))
+	d.WriteString(end)
 }

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -21,11 +21,20 @@ const (
 	axisHeight    = 22.0
 )
 
-// drawTimeline draws when each executed step ran: time to the right, steps
-// that ran at the same time in lanes below each other. It returns "" when
-// nothing ran.
-func drawTimeline(run Run, steps []Step, kinds []string) template.Markup {
-	bars := executed(steps)
+// Bar is one execution in a timeline.
+type Bar struct {
+	Address, Kind string
+	Status        event.Status
+	Started       time.Time
+	Duration      time.Duration
+}
+
+// Timeline draws when each step ran: time to the right from the start of the
+// run, steps that ran at the same time in lanes below each other. The colour of a
+// bar is the place of its kind among the kinds. It returns "" when nothing ran;
+// bars without a start are left out.
+func Timeline(run time.Time, all []Bar, kinds []string) template.Markup {
+	bars := executed(all)
 	if len(bars) == 0 {
 		return ""
 	}
@@ -35,35 +44,35 @@ func drawTimeline(run Run, steps []Step, kinds []string) template.Markup {
 			end = stop
 		}
 	}
-	if run.Started.Before(start) && !run.Started.IsZero() {
-		start = run.Started
+	if run.Before(start) && !run.IsZero() {
+		start = run
 	}
 	total := max(end.Sub(start), time.Millisecond)
 	lanes := assignLanes(bars)
 	height := axisHeight + laneHeight*float64(slices.Max(lanes)+1)
-	var b strings.Builder
-	b.WriteString(svgOpen(timelineWidth, height, "timeline", "When each step ran"))
-	drawAxis(&b, total, height)
+	var d drawing
+	d.open(timelineWidth, height, "timeline", "When each step ran")
+	d.timeAxis(total, height)
 	for i, s := range bars {
-		drawBar(&b, s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
+		d.bar(s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
 	}
-	b.WriteString("</svg>")
-	return template.Markup(b.String())
+	d.WriteString("</svg>")
+	return template.Markup(d.String())
 }
 
 // executed lists the steps that ran, by start; of very many, the longest.
-func executed(steps []Step) []Step {
-	var bars []Step
+func executed(steps []Bar) []Bar {
+	var bars []Bar
 	for _, s := range steps {
 		if !s.Started.IsZero() {
 			bars = append(bars, s)
 		}
 	}
 	if len(bars) > barsShown {
-		slices.SortStableFunc(bars, func(a, b Step) int { return int(b.Duration - a.Duration) })
+		slices.SortStableFunc(bars, func(a, b Bar) int { return int(b.Duration - a.Duration) })
 		bars = bars[:barsShown]
 	}
-	slices.SortStableFunc(bars, func(a, b Step) int {
+	slices.SortStableFunc(bars, func(a, b Bar) int {
 		if c := a.Started.Compare(b.Started); c != 0 {
 			return c
 		}
@@ -73,7 +82,7 @@ func executed(steps []Step) []Step {
 }
 
 // assignLanes puts each bar into the first lane that is free when it starts.
-func assignLanes(bars []Step) []int {
+func assignLanes(bars []Bar) []int {
 	var freeAt []time.Time
 	lanes := make([]int, len(bars))
 	for i, s := range bars {
@@ -88,11 +97,11 @@ func assignLanes(bars []Step) []int {
 	return lanes
 }
 
-func drawAxis(b *strings.Builder, total time.Duration, height float64) {
+func (d *drawing) timeAxis(total time.Duration, height float64) {
 	step := tickStep(total)
 	for at := time.Duration(0); at <= total; at += step {
 		x := number(timelineWidth * float64(at) / float64(total))
-		fmt.Fprintf(b, `<path class="line grid" d="M%s %sV%s"/>`, x, number(axisHeight-6), number(height))
+		fmt.Fprintf(d, `<path class="line grid" d="M%s %sV%s"/>`, x, number(axisHeight-6), number(height))
 		anchor := "middle"
 		switch {
 		case at == 0:
@@ -100,7 +109,7 @@ func drawAxis(b *strings.Builder, total time.Duration, height float64) {
 		case at > total-step/4:
 			anchor = "end"
 		}
-		fmt.Fprintf(b, `<text class="ink" x="%s" y="11" font-size="11" text-anchor="%s">%s</text>`+"\n", x, anchor, view.Duration(at))
+		fmt.Fprintf(d, `<text class="ink" x="%s" y="11" font-size="11" text-anchor="%s">%s</text>`+"\n", x, anchor, view.Duration(at))
 	}
 }
 
@@ -120,26 +129,26 @@ func tickStep(total time.Duration) time.Duration {
 	return (total / 8).Round(time.Hour)
 }
 
-func drawBar(b *strings.Builder, s Step, lane int, offset, total time.Duration, color int) {
+func (d *drawing) bar(s Bar, lane int, offset, total time.Duration, color int) {
 	x := timelineWidth * float64(offset) / float64(total)
 	width := max(1.5, timelineWidth*float64(s.Duration)/float64(total))
 	x = min(x, timelineWidth-1.5)
 	y := axisHeight + laneHeight*float64(lane)
-	class := fmt.Sprintf("bar c%d", color%palette)
+	class := fmt.Sprintf("bar c%d", color%Palette)
 	if s.Status == event.Failed {
 		class = "bar failed"
 	}
-	fmt.Fprintf(b, `<g><title>%s: %s, %s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"/>`,
+	fmt.Fprintf(d, `<g><title>%s: %s, %s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"/>`,
 		html.EscapeString(s.Address), html.EscapeString(string(s.Status)), view.Duration(s.Duration), class, number(x), number(y+1), number(width), number(laneHeight-3))
 	if text := barText(s, int((width-8)/6.4)); text != "" {
-		fmt.Fprintf(b, `<text class="onbar" x="%s" y="%s" font-size="10.5">%s</text>`, number(x+4), number(y+laneHeight-5.5), html.EscapeString(text))
+		fmt.Fprintf(d, `<text class="onbar" x="%s" y="%s" font-size="10.5">%s</text>`, number(x+4), number(y+laneHeight-5.5), html.EscapeString(text))
 	}
-	b.WriteString("</g>\n")
+	d.WriteString("</g>\n")
 }
 
 // barText is the most of an address that fits on a bar: all of it, its key, or
 // the end of its key.
-func barText(s Step, width int) string {
+func barText(s Bar, width int) string {
 	text := strings.TrimPrefix(s.Address, "step.")
 	if len([]rune(text)) <= width {
 		return text

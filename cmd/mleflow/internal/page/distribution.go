@@ -1,0 +1,194 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/template"
+)
+
+// People is the leaderboard of people at a competition. It is part of every
+// record that the parts "legend" and "medal lines" are given.
+type People struct {
+	ID             string
+	LowerIsBetter  bool
+	Gold, Silver   float64
+	Bronze, Median float64
+	// Human are the scores of the teams.
+	Human []float64
+}
+
+// Row is the scores of an agent, or of whatever else is compared with people.
+type Row struct {
+	Name   string
+	Scores []float64
+}
+
+// bins is the number of bars of a histogram.
+const bins = 36
+
+// The sizes of a drawing of scores, in pixels: the left margin holds names.
+const (
+	plotWidth, plotLeft, plotRight = 640.0, 150.0, 14.0
+	histogramHeight, agentHeight   = 136.0, 22.0
+	plotTop, plotBottom            = 8.0, 46.0
+)
+
+// distribution draws one competition: the human scores as a histogram, the medal
+// thresholds as lines, and below them a row of points per agent.
+type distribution struct {
+	drawing
+	span
+	c    People
+	rows []Row
+	// off says that some score is beyond the span; it is drawn at the edge.
+	off bool
+}
+
+// Distribution draws the scores of people at a competition and, below, those of
+// agents. It returns "" when there are no people to draw, and whether a score is
+// beyond the scale of the drawing.
+func Distribution(c People, rows []Row) (plot template.Markup, offScale bool) {
+	s := &distribution{c: c, rows: rows}
+	if !s.scale() {
+		return "", false
+	}
+	s.open(plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores")
+	s.axis()
+	s.histogram()
+	s.thresholds()
+	s.points()
+	s.WriteString("</svg>")
+	return template.Markup(s.String()), s.off
+}
+
+// x is where a score is drawn.
+func (s *distribution) x(score float64) float64 {
+	return plotLeft + (score-s.lo)/(s.hi-s.lo)*(plotWidth-plotLeft-plotRight)
+}
+
+// floor is where the bars of the histogram stand, and bottom the axis.
+func (s *distribution) floor() float64  { return plotTop + histogramHeight }
+func (s *distribution) bottom() float64 { return s.rowAt(len(s.rows)) - agentHeight/4 }
+
+// rowAt is the middle of the row of an agent.
+func (s *distribution) rowAt(i int) float64 { return s.floor() + agentHeight*(float64(i)+0.85) }
+
+// scale chooses the range of scores: nearly all people, the thresholds, and
+// the agents that are not far off.
+func (s *distribution) scale() bool {
+	human := finite(s.c.Human)
+	if len(human) == 0 {
+		return false
+	}
+	slices.Sort(human)
+	s.lo, s.hi = fences(human)
+	s.include(s.c.Gold, s.c.Silver, s.c.Bronze, s.c.Median)
+	half := (s.hi - s.lo) / 2
+	lo, hi := s.lo-half, s.hi+half
+	for _, row := range s.rows {
+		for _, score := range row.Scores {
+			if score >= lo && score <= hi {
+				s.include(score)
+			}
+		}
+	}
+	s.pad(0.03)
+	return true
+}
+
+// fences returns Tukey's outer fences of sorted values, three times the
+// interquartile range beyond the quartiles, within the values' range; all of
+// it where half of the values are equal. A few far-off teams would otherwise
+// press everybody else into one bar.
+func fences(sorted []float64) (lo, hi float64) {
+	lo, hi = sorted[0], sorted[len(sorted)-1]
+	// The lowest value that a quarter, or three, of all do not exceed.
+	q1, q3 := sorted[(len(sorted)+3)/4-1], sorted[(3*len(sorted)+3)/4-1]
+	if q1 == q3 {
+		return lo, hi
+	}
+	return max(lo, q1-3*(q3-q1)), min(hi, q3+3*(q3-q1))
+}
+
+// axis draws the axis of the scores below everything.
+func (s *distribution) axis() {
+	y := s.bottom()
+	fmt.Fprintf(s, `<path class="line ink" d="M%s %sH%s`, number(s.x(s.lo)), number(y), number(s.x(s.hi)))
+	ticks := roundTicks(s.lo, s.hi)
+	for _, v := range ticks {
+		fmt.Fprintf(s, "M%s %sv5", number(s.x(v)), number(y))
+	}
+	s.WriteString(`"/>` + "\n")
+	for _, v := range ticks {
+		s.text(s.x(v), y+18, 11, "middle", Score(v))
+	}
+	better := "higher is better"
+	if s.c.LowerIsBetter {
+		better = "lower is better"
+	}
+	s.text((s.x(s.lo)+s.x(s.hi))/2, y+38, 12, "middle", "score ("+better+")")
+}
+
+// histogram draws the bars of the human scores.
+func (s *distribution) histogram() {
+	counts := make([]int, bins)
+	width := (s.hi - s.lo) / bins
+	for _, v := range finite(s.c.Human) {
+		i := int(math.Floor((v - s.lo) / width))
+		s.off = s.off || i < 0 || i >= bins
+		counts[min(max(i, 0), bins-1)]++
+	}
+	top := slices.Max(counts)
+	s.WriteString(`<path class="area human" d="`)
+	for i, n := range counts {
+		if n > 0 {
+			left, right := s.x(s.lo+float64(i)*width), s.x(s.lo+float64(i+1)*width)
+			up := s.floor() - histogramHeight*float64(n)/float64(top)
+			fmt.Fprintf(s, "M%s %sV%sH%sV%sZ", number(left), number(s.floor()), number(up), number(right), number(s.floor()))
+		}
+	}
+	s.WriteString(`"/>` + "\n")
+	s.text(plotLeft-8, plotTop+8, 11, "end", view.Plural(top, "team"))
+	s.text(plotLeft-8, s.floor(), 11, "end", "0")
+}
+
+func (s *distribution) thresholds() {
+	for _, t := range []struct {
+		value       float64
+		class, dash string
+	}{{s.c.Median, "median", ` stroke-dasharray="4 3"`}, {s.c.Bronze, "bronze", ""}, {s.c.Silver, "silver", ""}, {s.c.Gold, "gold", ""}} {
+		if len(finite([]float64{t.value})) > 0 {
+			fmt.Fprintf(s, `<path class="line %s" stroke-width="2"%s d="M%s %sV%s"/>`+"\n", t.class, t.dash, number(s.x(t.value)), number(s.bottom()), number(plotTop))
+		}
+	}
+}
+
+// points draws a row of points per agent; what is off the scale is drawn at
+// its edge as a triangle.
+func (s *distribution) points() {
+	for i, row := range s.rows {
+		y := s.rowAt(i)
+		s.text(plotLeft-8, y+4, 11, "end", clip(row.Name, 22))
+		for _, score := range row.Scores {
+			if !math.IsNaN(score) {
+				s.point(score, y, i%Palette)
+			}
+		}
+	}
+}
+
+func (s *distribution) point(value, y float64, color int) {
+	if value >= s.lo && value <= s.hi {
+		fmt.Fprintf(s, `<circle class="area c%d" cx="%s" cy="%s" r="4"/>`+"\n", color, number(s.x(value)), number(y))
+		return
+	}
+	s.off = true
+	x := s.x(s.lo) + 6
+	if value > s.hi {
+		x = s.x(s.hi) - 6
+	}
+	fmt.Fprintf(s, `<path class="area c%d" d="M%s %sl5 9h-10Z"/>`+"\n", color, number(x), number(y-5))
+}

@@ -1,0 +1,84 @@
+package page
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// functions are what every template of a page can call.
+var functions = map[string]any{
+	"bytes":       view.Bytes,
+	"color":       func(i int) int { return i % Palette },
+	"count":       func(n int) string { return view.Count(int64(n)) },
+	"date":        Date,
+	"duration":    view.Duration,
+	"isZero":      time.Time.IsZero,
+	"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
+	"place":       export.Place,
+	"published":   competitions.Published,
+	"rate":        Rate.String,
+	"runStatus":   RunStatus,
+	"score":       Score,
+	"statusClass": func(s event.Status) string { return string(s) },
+}
+
+// Fact is a name and a value.
+type Fact struct {
+	Name, Value string
+	// Class colours the value, such as "bad".
+	Class string
+}
+
+// Rate is a percentage: mean and standard error of the mean over seeds. A
+// standard error of one seed is not known and not shown.
+type Rate struct {
+	Mean, SEM float64
+	Known     bool
+}
+
+// String writes "66.7 ± 16.7", or "66.7" if the error is not known.
+func (r Rate) String() string {
+	mean := strconv.FormatFloat(r.Mean, 'f', 1, 64)
+	if !r.Known {
+		return mean
+	}
+	return mean + " ± " + strconv.FormatFloat(r.SEM, 'f', 1, 64)
+}
+
+// Date writes a time as "2 January 2006, 15:04:05 UTC".
+func Date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
+
+// RunStatus says how a run ended; empty is one that was killed.
+func RunStatus(s event.Status) string {
+	switch s {
+	case event.Ran:
+		return "complete"
+	case event.Cancelled:
+		return "interrupted"
+	case "":
+		return "did not end"
+	default:
+		return string(s)
+	}
+}
+
+// Score writes a score with six significant digits, or to the unit where that is
+// more, and without an exponent that nobody would write.
+func Score(v float64) string {
+	if math.IsNaN(v) {
+		return "NaN"
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil || math.Abs(v) >= 1e6 {
+		rounded = math.Round(v)
+	}
+	return view.Score(rounded)
+}
