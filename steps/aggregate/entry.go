@@ -90,6 +90,9 @@ func compareEntries(a, b Entry) int {
 	)
 }
 
+// SortEntries sorts entries as NewBoard takes them.
+func SortEntries(entries []Entry) { slices.SortStableFunc(entries, compareEntries) }
+
 // CompareSeeds orders seeds: numbers by value, then other strings.
 func CompareSeeds(a, b string) int {
 	x, errX := strconv.Atoi(a)
@@ -135,6 +138,6 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("no report is of version %q", *a.args.Version)
 	}
-	slices.SortStableFunc(entries, compareEntries)
+	SortEntries(entries)
 	return entries, nil
 }

@@ -33,10 +33,13 @@ const (
 
 // Row is one graded submission.
 type Row struct {
-	Address     string   `json:"address"`
-	Competition string   `json:"competition"`
-	Version     string   `json:"version"`
-	Standing    Standing `json:"standing"`
+	Address     string `json:"address"`
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	// Attempt is the agent-run step that made the submission; empty if another
+	// step or a file did.
+	Attempt  string   `json:"attempt,omitempty"`
+	Standing Standing `json:"standing"`
 	// Why says why it is no more than that.
 	Why string `json:"why,omitempty"`
 	// Answers says whose they are and what they were compared with.
@@ -252,6 +255,9 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	}
 	if err != nil {
 		return refuse("%s", err)
+	}
+	if l.agent >= 0 && a.kind(l.agent) == kindAgentRun {
+		row.Attempt = a.address(l.agent)
 	}
 	if l.private {
 		text := fmt.Sprintf("its submission was made by %s, which reads private data", a.address(l.agent))

@@ -58,6 +58,12 @@ func (b *Bundle) Plan() (*plan.Plan, error) {
 	return &p, nil
 }
 
+// Disclosure returns the disclosure of the run; see Examined.Derive.
+func (b *Bundle) Disclosure() (*Disclosure, error) {
+	d, err := load[Disclosure](b, disclosureFile)
+	return &d, err
+}
+
 // Open implements cache.Store.
 func (s *Store) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	if at, found := s.b.blobs[id]; found {

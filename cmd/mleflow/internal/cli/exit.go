@@ -17,6 +17,7 @@ const (
 	exitMismatch    = 3
 	exitInvalid     = 4
 	exitClaimed     = 5
+	exitFindings    = 6
 	exitInterrupted = 130
 )
 
@@ -29,6 +30,10 @@ var errInvalidSubmission = errors.New("invalid submission")
 // errClaimed says that a bundle is intact, and that not all of its scores were
 // recomputed.
 var errClaimed = errors.New("checked, but not everything was recomputed")
+
+// errFindings says that a board was built in which a person should look at
+// something.
+var errFindings = errors.New("the board was built, but not everything is as it should be")
 
 // usageError is wrong use of the command line.
 type usageError struct{ err error }
@@ -80,6 +85,8 @@ func exitStatus(err error) int {
 		return exitInvalid
 	case errors.Is(err, errClaimed):
 		return exitClaimed
+	case errors.Is(err, errFindings):
+		return exitFindings
 	default:
 		return exitFailed
 	}

@@ -1,0 +1,222 @@
+package site
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Request is what a board is built from.
+type Request struct {
+	Title   string
+	Bundles []*Bundle
+	// Reported are rows that others published.
+	Reported []Reported
+	// Seeds is how many seeds an agent must have; 0 asks for none.
+	Seeds   int
+	Catalog *competitions.Catalog
+	Version string
+}
+
+// Site is a board that was built.
+type Site struct {
+	Title    string     `json:"title"`
+	Version  string     `json:"mleflow"`
+	Findings []Finding  `json:"findings"`
+	Bundles  []*Bundle  `json:"bundles"`
+	Tables   []*Table   `json:"tables"`
+	Reported []Reported `json:"reported"`
+	// Standings counts the rows that count.
+	Standings map[audit.Standing]int `json:"standings"`
+
+	rows    []*Row
+	catalog *competitions.Catalog
+}
+
+// Table is the leaderboard of the rows that can be compared.
+type Table struct {
+	Setting
+	// Agents are those of Board, with what that does not tell.
+	Agents []*Agent         `json:"agents"`
+	Board  *aggregate.Board `json:"board"`
+	rows   []*Row
+}
+
+// Agent is a row of a table.
+type Agent struct {
+	aggregate.Agent
+	// Group numbers the tie groups from 1: the differences of its agents from the
+	// first of them are within the 95 % interval over other runs, or have none.
+	Group int `json:"tie_group"`
+	// Head is the agent that it was compared with, the first of the group that
+	// it is in or fell out of; Behind is the comparison. The first of all has none.
+	Head   string            `json:"compared_with,omitempty"`
+	Behind *board.Comparison `json:"comparison,omitempty"`
+
+	Standings map[audit.Standing]int `json:"standings"`
+	Models    []string               `json:"models,omitempty"`
+	Runtimes  []string               `json:"runtimes"`
+	Limits    []string               `json:"limits"`
+	// Sums over the attempts; nil where nothing is known of any.
+	Tokens  *float64 `json:"tokens"`
+	CostUSD *float64 `json:"cost_usd"`
+	Seconds *float64 `json:"wall_seconds"`
+	rows    []*Row
+}
+
+// Build judges the bundles together and makes the tables.
+func Build(q Request) (*Site, error) {
+	sortBundles(q.Bundles)
+	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, Tables: []*Table{}}
+	s.rows, s.Findings = check(q.Bundles, q.Seeds)
+	by := map[Setting][]*Row{}
+	for _, r := range s.rows {
+		if r.Aside == "" {
+			by[r.setting()] = append(by[r.setting()], r)
+			s.Standings[r.Verdict.Standing]++
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
+		t, err := newTable(at, by[at], q.Catalog)
+		if err != nil {
+			return nil, err
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, nil
+}
+
+// compareSettings puts the reference's task first.
+func compareSettings(a, b Setting) int {
+	first := func(s Setting) int {
+		return max(0, 1-len(strings.TrimPrefix(s.Task, string(competitions.TaskReference))))
+	}
+	return cmp.Or(first(b)-first(a), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
+}
+
+func newTable(at Setting, rows []*Row, catalog *competitions.Catalog) (*Table, error) {
+	var entries []aggregate.Entry
+	for _, r := range rows {
+		e := aggregate.NewEntry(grading.Graded{Report: r.Report, Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
+		e.Attempt = &r.Attempt
+		entries = append(entries, e)
+	}
+	aggregate.SortEntries(entries)
+	b, err := aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
+		return cmp.Or(string(catalog.Complexity(id)), "other")
+	}})
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Setting: at, Board: b, rows: rows}
+	for _, a := range b.Agents {
+		t.Agents = append(t.Agents, newAgent(a, rows))
+	}
+	return t, t.group()
+}
+
+// group numbers the tie groups. Comparisons are those of package board.
+func (t *Table) group() error {
+	head := 0
+	for i, a := range t.Agents {
+		if i == 0 {
+			a.Group = 1
+			continue
+		}
+		c, err := t.compare(t.Agents[head].Name, a.Name)
+		if err != nil {
+			return err
+		}
+		a.Head, a.Behind, a.Group = t.Agents[head].Name, c, t.Agents[i-1].Group
+		if c != nil && apart(c) {
+			a.Group++
+			head = i
+		}
+	}
+	return nil
+}
+
+// compare compares two agents; nil if no runs of theirs can be paired.
+func (t *Table) compare(first, second string) (*board.Comparison, error) {
+	pairs := board.NewPairing(t.graded(first), t.graded(second), t.competitions())
+	if len(pairs.Pairs) == 0 {
+		return nil, nil
+	}
+	c, err := pairs.Compare(board.DefaultResampling)
+	return &c, err
+}
+
+func (t *Table) graded(agent string) (list []grading.Graded) {
+	for _, e := range t.Board.Entries {
+		if e.Agent == agent {
+			list = append(list, grading.Graded{Report: e.Report, Labels: e.Labels})
+		}
+	}
+	return list
+}
+
+// competitions are those of the table, sorted.
+func (t *Table) competitions() (ids []string) {
+	for _, e := range t.Board.Entries {
+		ids = append(ids, e.Report.CompetitionID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// shownFigure is what a table is ordered by first.
+const shownFigure = "any_medal_percentage"
+
+// apart reports whether the interval of the difference over other runs leaves
+// out zero.
+func apart(c *board.Comparison) bool {
+	i := c.Figures[shownFigure].Stratified
+	return i != nil && (i.Percentile.Lower > 0 || i.Percentile.Upper < 0)
+}
+
+func newAgent(a aggregate.Agent, all []*Row) *Agent {
+	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}}
+	for _, r := range all {
+		if r.Agent != a.Name {
+			continue
+		}
+		out.rows = append(out.rows, r)
+		out.Standings[r.Verdict.Standing]++
+		out.Runtimes = append(out.Runtimes, r.runtime())
+		out.Limits = append(out.Limits, r.limits())
+		add(&out.Seconds, r.Attempt.WallSeconds)
+		if u := r.Attempt.Usage; u != nil {
+			out.Models = append(out.Models, strings.Fields(u.Model)...)
+			add(&out.Tokens, u.InputTokens)
+			add(&out.Tokens, u.OutputTokens)
+			add(&out.CostUSD, u.CostUSD)
+		}
+	}
+	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.SortStableFunc(out.rows, func(x, y *Row) int {
+		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
+	})
+	return out
+}
+
+func add(sum **float64, v *float64) {
+	switch {
+	case v == nil || math.IsNaN(*v):
+	case *sum == nil:
+		n := *v
+		*sum = &n
+	default:
+		**sum += *v
+	}
+}

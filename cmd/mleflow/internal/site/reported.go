@@ -1,0 +1,136 @@
+package site
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reported is a row that somebody published: nothing here vouches for it. The
+// figures are percentages of competitions with any medal, by split, with their
+// standard errors; nil is not told.
+type Reported struct {
+	Agent     string   `json:"agent"`
+	Models    string   `json:"models,omitempty"`
+	Low       *float64 `json:"low,omitempty"`
+	LowSEM    *float64 `json:"low_sem,omitempty"`
+	Medium    *float64 `json:"medium,omitempty"`
+	MediumSEM *float64 `json:"medium_sem,omitempty"`
+	High      *float64 `json:"high,omitempty"`
+	HighSEM   *float64 `json:"high_sem,omitempty"`
+	All       *float64 `json:"all,omitempty"`
+	AllSEM    *float64 `json:"all_sem,omitempty"`
+	Hours     string   `json:"hours,omitempty"`
+	Date      string   `json:"date,omitempty"`
+	URL       string   `json:"url,omitempty"`
+	Note      string   `json:"note,omitempty"`
+}
+
+// maxReported is the largest file of published rows that is read.
+const maxReported = 4 << 20
+
+// ReadReported reads published rows: CSV with a header, or an array of objects in
+// JSON, by the suffix of the path. The names of columns and fields are the same.
+func ReadReported(path string) ([]Reported, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read published rows: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxReported+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read published rows: %w", err)
+	case len(text) > maxReported:
+		return nil, fmt.Errorf("read published rows: %s is larger than %d MiB", path, maxReported>>20)
+	}
+	var rows []Reported
+	if strings.HasSuffix(path, ".json") {
+		rows, err = reportedJSON(text)
+	} else {
+		rows, err = reportedCSV(text)
+	}
+	for i := 0; i < len(rows) && err == nil; i++ {
+		if err = rows[i].check(); err != nil {
+			err = fmt.Errorf("row %d: %w", i+1, err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read published rows: %s: %w", path, err)
+	}
+	return rows, nil
+}
+
+func reportedJSON(text []byte) (rows []Reported, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	return rows, dec.Decode(&rows)
+}
+
+// columns says where the cells of a row of CSV go.
+func (r *Reported) columns() (texts map[string]*string, numbers map[string]**float64) {
+	return map[string]*string{"agent": &r.Agent, "models": &r.Models, "hours": &r.Hours, "date": &r.Date, "url": &r.URL, "note": &r.Note},
+		map[string]**float64{"low": &r.Low, "low_sem": &r.LowSEM, "medium": &r.Medium, "medium_sem": &r.MediumSEM, "high": &r.High, "high_sem": &r.HighSEM, "all": &r.All, "all_sem": &r.AllSEM}
+}
+
+func reportedCSV(text []byte) ([]Reported, error) {
+	in := csv.NewReader(bytes.NewReader(text))
+	header, err := in.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read the header: %w", err)
+	}
+	if !slices.Contains(header, "agent") {
+		return nil, fmt.Errorf("there is no column agent; the columns are %s", strings.Join(header, ", "))
+	}
+	var rows []Reported
+	for {
+		cells, err := in.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var r Reported
+		texts, numbers := r.columns()
+		for i, name := range header {
+			cell := strings.TrimSpace(cells[i])
+			switch number := numbers[name]; {
+			case texts[name] != nil:
+				*texts[name] = cell
+			case number == nil:
+				return nil, fmt.Errorf("there is no such column as %q", name)
+			case cell != "":
+				v, err := strconv.ParseFloat(cell, 64)
+				if err != nil {
+					return nil, fmt.Errorf("row %d: %s is %q, which is not a number", len(rows)+1, name, cell)
+				}
+				*number = &v
+			}
+		}
+		rows = append(rows, r)
+	}
+}
+
+func (r *Reported) check() error {
+	if r.Agent == "" {
+		return fmt.Errorf("it names no agent")
+	}
+	_, numbers := r.columns()
+	for name, v := range numbers {
+		if *v != nil && !(**v >= 0 && **v <= 100) {
+			return fmt.Errorf("%s is %v, which is not a percentage", name, **v)
+		}
+	}
+	if u, err := url.Parse(r.URL); r.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+		return fmt.Errorf("url is %q, which is not an address of the web", r.URL)
+	}
+	return nil
+}
