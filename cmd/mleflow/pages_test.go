@@ -146,3 +146,49 @@ func compareLines(t *testing.T, got, want string) {
 		}
 	}
 }
+
+// TestBoardWorkflow runs the commands of the workflow of docs/board.md: on the
+// bundles of two agents, and on a pull request with one that was tampered with.
+func TestBoardWorkflow(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	text, err := os.ReadFile(filepath.Join(docs, "board.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, workflow, found := strings.Cut(string(text), "\n## In CI\n")
+	if !found {
+		t.Fatal("docs/board.md has no section In CI")
+	}
+	var commands []string
+	for _, run := range regexp.MustCompile(`(?m)^ {8}run: \|\n((?: {10}.*\n)+)`).FindAllStringSubmatch(workflow, -1) {
+		commands = append(commands, run[1])
+	}
+	if len(commands) != 3 {
+		t.Fatalf("the workflow has %d blocks of commands", len(commands))
+	}
+	folder, env := t.TempDir(), pageEnv(t)
+	published, err := os.ReadFile(filepath.Join(docs, "published.csv"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "published.csv"), published, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, `mkdir bundles
+mleflow init pipeline.hcl
+mleflow apply pipeline.hcl
+mleflow bundle -o bundles/one.bundle`, folder, env)
+	printed := shell(t, strings.Join(commands, ""), folder, env)
+	if !strings.Contains(printed, "holds the board of 1 agent from 1 bundle: 3 recomputed, 0 matched by digest, 0 only claimed.") {
+		t.Errorf("got\n%s", printed)
+	}
+	shell(t, "sed s/any_medal/any_metal/ bundles/one.bundle >bundles/two.bundle", folder, env)
+	for i, block := range commands[1:] {
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", block)
+		cmd.Dir, cmd.Env = folder, env
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 3 {
+			t.Errorf("block %d with a tampered bundle: %v\n%s", i+2, err, out)
+		}
+	}
+}

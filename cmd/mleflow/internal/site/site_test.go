@@ -1,0 +1,176 @@
+package site
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// made is a bundle of an agent with one attempt a seed at demo-digits; gold says
+// which seeds got a gold medal.
+func made(agent, task string, seeds int, gold func(seed int) bool) *Bundle {
+	b := &Bundle{File: agent + ".bundle", Manifest: digest.Of([]byte(agent + task)).String(), Run: "run-" + agent + task, Disclosure: &bundle.Disclosure{}}
+	for seed := range seeds {
+		score, rank := grading.Number(0.5), 39
+		if gold(seed) {
+			score, rank = 1, 1
+		}
+		address := fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(seed))
+		rep := grading.Report{
+			CompetitionID: "demo-digits", Score: &score, SubmissionExists: true, ValidSubmission: true, Medals: grading.Medals{AnyMedal: gold(seed), GoldMedal: gold(seed), AboveMedian: gold(seed)},
+			Detail: grading.Detail{ExactScore: &score, Outcome: grading.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
+		}
+		rep.MadeUnder([]string{"isolation=sandbox", "runtime=sandbox", "task=" + task})
+		b.Rows = append(b.Rows, &Row{
+			Record: export.Record{
+				Run: export.Run{Agent: agent, Seed: fmt.Sprint(seed), Report: rep}, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
+				GradeAddress: address, AttemptAction: fmt.Sprint(agent, task, seed), GradeAction: fmt.Sprint("grade", agent, task, seed), ReportDigest: fmt.Sprint("report", agent, task, seed),
+			},
+			Bundle: b, Verdict: audit.Row{Address: address, Attempt: "step.agent-run.solve", Standing: audit.Recomputed},
+		})
+	}
+	return b
+}
+
+func built(t *testing.T, bundles ...*Bundle) *Site {
+	t.Helper()
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: bundles, Catalog: catalog, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func always(int) bool { return true }
+func never(int) bool  { return false }
+
+func kinds(s *Site) (list []Kind) {
+	for _, f := range s.Findings {
+		list = append(list, f.Kind)
+	}
+	return list
+}
+
+// An agent with attempts under two tasks is on two tables, the reference's first;
+// agents that have one task each are no finding.
+func TestMixedTasks(t *testing.T) {
+	second := made("a", "reference", 2, never)
+	s := built(t, made("a", "own", 2, always), second)
+	if diff := cmp.Diff([]Kind{MixedTask}, kinds(s)); diff != "" || !strings.Contains(s.Findings[0].Text, `2 under "own", 2 under "reference"`) {
+		t.Errorf("%+v\n%s", s.Findings, diff)
+	}
+	if len(s.Tables) != 2 || s.Tables[0].Task != "reference" || s.Tables[1].Task != "own" {
+		t.Fatalf("the tables are %+v", s.Tables)
+	}
+	if mean := s.Tables[0].Agents[0].Overall.Percentages[shownFigure].Mean; mean != 0 {
+		t.Errorf("the medals of one task count in the other: %v", mean)
+	}
+	if s := built(t, made("a", "own", 2, always), made("b", "reference", 2, always)); len(s.Findings) != 0 || len(s.Tables) != 2 {
+		t.Errorf("two agents with a task each: %+v", s.Findings)
+	}
+}
+
+// A claimed row is matched if its grade was recomputed for another one.
+func TestMatched(t *testing.T) {
+	one, other := made("a", "own", 1, always), made("b", "own", 2, always)
+	for i, r := range other.Rows {
+		r.Verdict.Standing = audit.Claimed
+		if i == 0 {
+			r.GradeAction, r.ReportDigest = one.Rows[0].GradeAction, one.Rows[0].ReportDigest
+		}
+	}
+	other.Rows[1].GradeAction = one.Rows[0].GradeAction // with another report
+	s := built(t, one, other)
+	if diff := cmp.Diff(map[audit.Standing]int{audit.Recomputed: 1, Matched: 1, audit.Claimed: 1}, s.Standings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Agents that differ in few of their runs are one tie group, those that are far
+// behind another.
+func TestTieGroups(t *testing.T) {
+	but := func(n int) func(int) bool { return func(seed int) bool { return seed >= n } }
+	s := built(t, made("best", "own", 20, always), made("near", "own", 20, but(1)), made("far", "own", 20, but(15)), made("last", "own", 20, but(16)), made("same", "own", 20, always))
+	var got []string
+	for _, a := range s.Tables[0].Agents {
+		got = append(got, fmt.Sprintf("%d %v %s %d", a.Place, a.Tied, a.Name, a.Group))
+	}
+	want := []string{"1 true best 1", "1 true same 1", "3 false near 1", "4 false far 2", "5 false last 2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Rows that are refused, or that no attempt made, do not count.
+func TestAside(t *testing.T) {
+	b := made("a", "own", 3, always)
+	b.Rows[0].Verdict.Standing, b.Rows[0].Verdict.Why = audit.Refused, "grading it again gives a different report"
+	b.Rows[1].Verdict.Attempt = ""
+	for _, r := range b.Rows {
+		r.Aside = aside(r.Verdict)
+	}
+	s := built(t, b)
+	if diff := cmp.Diff([]Kind{Refused, Selection, SetAside}, kinds(s)); diff != "" || s.Standings[audit.Recomputed] != 1 {
+		t.Errorf("%+v %v\n%s", s.Findings, s.Standings, diff)
+	}
+}
+
+// The order of the bundles changes no byte of any file.
+func TestOrderChangesNothing(t *testing.T) {
+	bundles := func() []*Bundle {
+		repeat := made("a", "own", 3, never)
+		repeat.Manifest, repeat.Run, repeat.File = digest.Of([]byte("x")).String(), "run-later", "later.bundle"
+		for _, r := range repeat.Rows {
+			r.RunID, r.MadeIn, r.AttemptAction = repeat.Run, repeat.Run, r.AttemptAction+"x"
+		}
+		return []*Bundle{made("a", "own", 3, always), repeat, made("b", "own", 2, never), made("c", "reference", 2, always), {File: "bad", Refused: "x"}, {File: "worse", Refused: "y"}}
+	}
+	want, err := built(t, bundles()...).Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		list := bundles()
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		got, err := built(t, list...).Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range slices.Sorted(maps.Keys(want)) {
+			if diff := cmp.Diff(string(want[path]), string(got[path])); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", path, diff)
+			}
+		}
+	}
+}
+
+func TestSlug(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"AIDE", "aide", "a/../b", "..", "", "CON", "ünï", "a b", "a-b", strings.Repeat("x", 300), "\x00", `"><img>`, "日本"} {
+		s := slug(name)
+		if len(s) > 60 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			t.Errorf("%q becomes %q", name, s)
+		}
+		if other, found := seen[s]; found {
+			t.Errorf("%q and %q are both %q", name, other, s)
+		}
+		seen[s] = name
+	}
+}
