@@ -72,6 +72,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow bundle":           atMost(1, c.completeRuns),
 		"mleflow logs":             inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow report":           atMost(1, c.completeRuns),
+		"mleflow board build":      suffixed("bundle"),
 		"mleflow export":           orFiles(c.completeRuns),
 		"mleflow export run-group": atMost(1, c.completeRuns),
 		"mleflow export atif":      inTurn(c.completeRuns, c.completeRunSteps),
@@ -99,6 +100,7 @@ func (c *completion) valueCompleters() map[string]completer {
 	return map[string]completer{
 		"--var":                   c.completeVariables,
 		"--param":                 c.completeParameters,
+		"--title":                 none,
 		"--category":              c.completeCategories,
 		"--version":               c.completeVersions,
 		"--fail-on":               words("agent"),
