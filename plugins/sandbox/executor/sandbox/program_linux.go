@@ -24,6 +24,9 @@ func (e *Executor) ProgramImage(ctx context.Context, program, name string) (stri
 	if made, ok := e.made.images[key]; ok {
 		return made, nil
 	}
+	if err := image.CheckStatic(program); err != nil {
+		return "", fmt.Errorf("make image of %s: %w", program, err)
+	}
 	made, err := (&image.Builder{Dir: filepath.Join(e.opts.Dir, "programs")}).Build(ctx, image.Static(program, name), io.Discard)
 	if err != nil {
 		return "", fmt.Errorf("make image of %s: %w", program, err)
