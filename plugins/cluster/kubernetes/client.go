@@ -111,7 +111,15 @@ func (c *client) nodes(ctx context.Context) ([]node, error) {
 	return list.Items, err
 }
 
-// podsOn are the pods that reserve something, of all namespaces if "".
+// events are what happened to a pod.
+func (c *client) events(ctx context.Context, uid string) ([]event, error) {
+	var list eventList
+	err := c.core.Get().Namespace(c.namespace).Resource("events").
+		VersionedParams(&metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid}, metav1.ParameterCodec).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// pods are the pods that reserve something, of all namespaces if "".
 func (c *client) pods(ctx context.Context, namespace string) ([]pod, error) {
 	var list podList
 	err := c.core.Get().Namespace(namespace).Resource("pods").

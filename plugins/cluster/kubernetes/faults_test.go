@@ -151,3 +151,13 @@ func TestRealNodeIsLost(t *testing.T) {
 	t.Logf("restarted and done %v after the node was lost", time.Since(start).Round(time.Second))
 	l.saw(name, "NodeLost")
 }
+
+// TestRealPodDoesNotStart has a cache folder that no node has: only events say so.
+func TestRealPodDoesNotStart(t *testing.T) {
+	l := realCluster(t, func(c *Config) { c.Cache = &Cache{Path: "/none/such"} })
+	name := l.start("true", nil)
+	s := l.await(name, 2*time.Minute, func(s cluster.Status) bool { return s.State.Ended() })
+	if s.State != cluster.Failed || s.Reason != "FailedMount" || !strings.Contains(s.Message, "/none/such") {
+		t.Errorf("%+v", s)
+	}
+}

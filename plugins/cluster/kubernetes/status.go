@@ -40,6 +40,15 @@ type sight struct {
 
 func (p *sight) ended() bool { return p.phase == "Succeeded" || p.phase == "Failed" }
 
+// slow reports whether it is time to ask why a pod on a node does not start.
+func (p *sight) slow(now, asked time.Time) bool {
+	waits := p.node != "" && !p.started && !p.stuck && !p.ended() && p.overdue.IsZero()
+	return waits && now.Sub(p.created) > slowStart && now.Sub(asked) > slowStart
+}
+
+// slowStart is how long a pod may take to start, and how often it is asked why.
+const slowStart = 20 * time.Second
+
 // stuckReasons are why a container is not created: each needs someone to act.
 var stuckReasons = map[string]bool{
 	"ImagePullBackOff": true, "ErrImagePull": true, "InvalidImageName": true, "ErrImageNeverPull": true, "RegistryUnavailable": true,

@@ -25,6 +25,8 @@ func newScheme() *runtime.Scheme {
 	s.AddKnownTypeWithName(coreGroup.WithKind("PodList"), &podList{})
 	s.AddKnownTypeWithName(coreGroup.WithKind("Node"), &node{})
 	s.AddKnownTypeWithName(coreGroup.WithKind("NodeList"), &nodeList{})
+	s.AddKnownTypeWithName(coreGroup.WithKind("Event"), &event{})
+	s.AddKnownTypeWithName(coreGroup.WithKind("EventList"), &eventList{})
 	metav1.AddToGroupVersion(s, batchGroup)
 	metav1.AddToGroupVersion(s, coreGroup)
 	return s
@@ -294,6 +296,21 @@ type nodeStatus struct {
 	Conditions  []condition       `json:"conditions,omitempty"`
 }
 
+type event struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Type              string      `json:"type"`
+	Reason            string      `json:"reason"`
+	Message           string      `json:"message"`
+	LastTimestamp     metav1.Time `json:"lastTimestamp"`
+}
+
+type eventList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []event `json:"items"`
+}
+
 type jobList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
@@ -312,12 +329,14 @@ type nodeList struct {
 	Items           []node `json:"items"`
 }
 
-func (o *job) DeepCopyObject() runtime.Object      { return copyOf(o, &job{}) }
-func (o *jobList) DeepCopyObject() runtime.Object  { return copyOf(o, &jobList{}) }
-func (o *pod) DeepCopyObject() runtime.Object      { return copyOf(o, &pod{}) }
-func (o *podList) DeepCopyObject() runtime.Object  { return copyOf(o, &podList{}) }
-func (o *node) DeepCopyObject() runtime.Object     { return copyOf(o, &node{}) }
-func (o *nodeList) DeepCopyObject() runtime.Object { return copyOf(o, &nodeList{}) }
+func (o *job) DeepCopyObject() runtime.Object       { return copyOf(o, &job{}) }
+func (o *jobList) DeepCopyObject() runtime.Object   { return copyOf(o, &jobList{}) }
+func (o *pod) DeepCopyObject() runtime.Object       { return copyOf(o, &pod{}) }
+func (o *podList) DeepCopyObject() runtime.Object   { return copyOf(o, &podList{}) }
+func (o *node) DeepCopyObject() runtime.Object      { return copyOf(o, &node{}) }
+func (o *nodeList) DeepCopyObject() runtime.Object  { return copyOf(o, &nodeList{}) }
+func (o *event) DeepCopyObject() runtime.Object     { return copyOf(o, &event{}) }
+func (o *eventList) DeepCopyObject() runtime.Object { return copyOf(o, &eventList{}) }
 
 // copyOf is a deep copy by way of JSON; nothing that runs often needs one.
 func copyOf[T runtime.Object](from, to T) T {

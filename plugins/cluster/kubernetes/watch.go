@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +36,7 @@ type watcher struct {
 	ran   map[string]map[string]bool   // by job: uids of pods that were started
 	told  map[string]cluster.Status
 	stuck map[string]time.Time // since when, by pod
+	asked map[string]time.Time // when its events were read, by pod
 	// synced says which of jobs and pods have been listed; nothing is told before.
 	synced map[string]bool
 	denied error
@@ -46,7 +49,7 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
 	w := &watcher{
 		settings: b.settings, client: b.client, tell: fn, stop: stop,
 		jobs: map[string]view{}, pods: map[string]*sight{}, mine: map[string]map[string]*sight{}, ran: map[string]map[string]bool{},
-		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, synced: map[string]bool{},
+		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, asked: map[string]time.Time{}, synced: map[string]bool{},
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { w.reflect(ctx, "jobs", &listWatch{client: b.batch, resource: "jobs"}, &job{}) })
@@ -169,6 +172,7 @@ func (w *watcher) forget(pod string) {
 		delete(w.mine[s.job], pod)
 		delete(w.pods, pod)
 		delete(w.stuck, pod)
+		delete(w.asked, pod)
 	}
 }
 
@@ -238,6 +242,9 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 			acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, p) })
 		case active && p.expired:
 			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
+		case active && p.slow(now, w.asked[name]):
+			w.asked[name] = now
+			acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, p) })
 		case !p.stuck || p.ended():
 			delete(w.stuck, name)
 		case w.stuck[name].IsZero():
@@ -247,6 +254,25 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 		}
 	}
 	return acts
+}
+
+// ask reads why a pod on its node does not start, such as a volume that cannot be
+// mounted: only events tell. Its last one counts, so a slow pull is not stuck.
+func (w *watcher) ask(ctx context.Context, p *sight) error {
+	events, err := w.events(ctx, p.uid)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	last := slices.MaxFunc(events, func(a, b event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := w.pods[p.name]; now != nil && now.uid == p.uid && !now.started && strings.HasPrefix(last.Reason, "Failed") {
+		told := *now
+		told.stuck, told.reason, told.message = true, last.Reason, last.Message
+		w.pods[p.name], w.mine[p.job][p.name] = &told, &told
+		w.update(p.job)
+	}
+	return nil
 }
 
 // end fails a job by a deadline that has passed, and leaves the reason with it.
