@@ -113,7 +113,27 @@ func (l *Ledger) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// ids returns the ids of all runs, newest first.
+// IDs returns the ids of all runs, newest first, without reading the runs.
+func (l *Ledger) IDs() ([]string, error) {
+	ids, err := l.ids()
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return ids, nil
+}
+
+// Open opens the run with exactly that id, or returns ErrNoRun.
+func (l *Ledger) Open(id string) (*Past, error) {
+	if id == "" || strings.HasPrefix(id, ".") || strings.ContainsAny(id, `/\`) {
+		return nil, fmt.Errorf("open run %q: %w", id, ErrNoRun)
+	}
+	p, err := l.open(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open run %q: %w", id, ErrNoRun)
+	}
+	return p, err
+}
+
 func (l *Ledger) ids() ([]string, error) {
 	found, err := os.ReadDir(l.runs())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

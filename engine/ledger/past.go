@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
@@ -140,7 +141,34 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
-// entry returns the run's entry with its state.
+// Entry returns the run's entry in a list, with its state.
+func (p *Past) Entry() Entry { return p.entry() }
+
+// Finished reads of the journal how the steps of some kinds ended. It decodes no
+// other events, and so is fast for a few steps among many.
+func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
+	var marks [][]byte
+	for _, kind := range kinds {
+		marks = append(marks, fmt.Appendf(nil, `"kind":%q,`, kind))
+	}
+	return func(yield func(event.StepFinished, error) bool) {
+		for line, err := range p.lines() {
+			if err != nil {
+				yield(event.StepFinished{}, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
+				return
+			}
+			if !bytes.HasPrefix(line, []byte(`{"type":"step_finished"`)) || !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(line, m) }) {
+				continue
+			}
+			e, err := event.Decode(line)
+			if end, ok := e.(event.StepFinished); err == nil && ok && slices.Contains(kinds, end.Kind) && !yield(end, nil) {
+				return
+			}
+		}
+	}
+}
+
+// entry is Entry.
 func (p *Past) entry() Entry {
 	alive := p.alive() // before the journal, since a run may end in between
 	e := Entry{Info: p.Info, Finish: p.finish()}

@@ -72,7 +72,7 @@ func (s *Summary) Step(address string) *StepSummary {
 
 // Summary reads the journal.
 func (p *Past) Summary() (*Summary, error) {
-	b := &summariser{sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
+	b := p.Summarise()
 	for line, err := range p.lines() {
 		if err != nil {
 			return nil, err
@@ -82,17 +82,40 @@ func (p *Past) Summary() (*Summary, error) {
 			b.sum.Unreadable++
 			continue
 		}
-		b.add(e)
+		b.Add(e)
 	}
 	return b.sum, nil
 }
 
-type summariser struct {
+// Summariser makes a Summary of events, as far as they have happened.
+type Summariser struct {
+	past  *Past
 	sum   *Summary
 	place map[string]int
 }
 
-func (b *summariser) add(e event.Event) {
+// Summarise returns a Summariser of the run that has been told nothing.
+func (p *Past) Summarise() *Summariser {
+	return &Summariser{past: p, sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
+}
+
+// Summary returns the summary of the events so far, with the present state of
+// the run. It changes with the next event.
+func (b *Summariser) Summary() *Summary {
+	b.sum.Entry = b.past.entry()
+	return b.sum
+}
+
+// Step returns the summary of an instance so far, or nil.
+func (b *Summariser) Step(address string) *StepSummary {
+	if i, ok := b.place[address]; ok {
+		return &b.sum.Steps[i]
+	}
+	return nil
+}
+
+// Add takes in the next event of the run.
+func (b *Summariser) Add(e event.Event) {
 	b.sum.Last = e.When()
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -125,7 +148,7 @@ func (b *summariser) add(e event.Event) {
 	}
 }
 
-func (b *summariser) step(address, kind string) *StepSummary {
+func (b *Summariser) step(address, kind string) *StepSummary {
 	i, ok := b.place[address]
 	if !ok {
 		i = len(b.sum.Steps)

@@ -55,6 +55,14 @@ func Must(name, text string, funcs map[string]any, escape func(string) string) *
 	return &Template{root: trees[name].Root, named: trees, funcs: all, escape: escape}
 }
 
+// Named returns the template that a define in this one names. It panics if there
+// is none.
+func (t *Template) Named(name string) *Template {
+	out := *t
+	out.root = t.named[name].Root
+	return &out
+}
+
 // Execute writes the template filled with the fields of data.
 func (t *Template) Execute(w io.Writer, data any) (err error) {
 	defer func() {

@@ -21,8 +21,8 @@ var curveType = cty.List(cty.Object(map[string]cty.Type{
 	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
 }))
 
-// point is the score of one snapshot.
-type point struct {
+// Point is the score of one snapshot, an element of the output "curve".
+type Point struct {
 	Seconds int64           `json:"seconds"`
 	Outcome grading.Outcome `json:"outcome"`
 	// Score is null if there is none or it is not finite.
@@ -30,12 +30,25 @@ type point struct {
 	Medal string   `json:"medal"`
 }
 
+// At returns what would have been graded had the attempt been stopped at a time:
+// the last point until then. It is false before the first.
+func At(curve []Point, stop time.Duration) (Point, bool) {
+	var found Point
+	ok := false
+	for _, p := range curve {
+		if p.Seconds <= int64(stop/time.Second) && (!ok || p.Seconds >= found.Seconds) {
+			found, ok = p, true
+		}
+	}
+	return found, ok
+}
+
 // snapshotFile is the submission in the folder of a snapshot.
 const snapshotFile = "submission.csv"
 
 // curve scores the snapshots. Equal ones are scored once.
-func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]point, error) {
-	points := []point{}
+func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]Point, error) {
+	points := []Point{}
 	if g.args.Snapshots == nil {
 		return points, nil
 	}
@@ -43,7 +56,7 @@ func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([
 	if err != nil {
 		return nil, fmt.Errorf("grade %s: read snapshots: %w", g.def.ID, err)
 	}
-	known := map[cache.Ref]point{}
+	known := map[cache.Ref]Point{}
 	for i, folder := range folders {
 		seconds, err := strconv.ParseInt(folder.Name, 10, 64)
 		if err != nil || seconds < 0 || !folder.IsDir() {
@@ -67,19 +80,19 @@ func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([
 	return points, nil
 }
 
-func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (point, error) {
+func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (Point, error) {
 	dst := filepath.Join(env.WorkDir, "snapshot.csv")
 	if err := os.RemoveAll(dst); err != nil {
-		return point{}, err
+		return Point{}, err
 	}
 	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
-		return point{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
+		return Point{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
 	}
 	report, err := g.judge.Grade(ctx, g.def, grading.Request{
 		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
 	})
 	if err != nil {
-		return point{}, err
+		return Point{}, err
 	}
-	return point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: medal(report)}, nil
+	return Point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: medal(report)}, nil
 }

@@ -186,7 +186,7 @@ func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string,
 	return dst, ref.ID, nil
 }
 
-func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []point) (cache.Outputs, error) {
+func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []Point) (cache.Outputs, error) {
 	text, err := json.MarshalIndent(Report{report, g.args.Labels}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode report: %w", err)

@@ -66,7 +66,11 @@ func Graph(blocks []Block) template.Markup {
 		centre(layer, height)
 	}
 	var d drawing
-	d.fixed(width+4, height+4, "graph", "How the step blocks depend on each other")
+	role := "img"
+	if slices.ContainsFunc(blocks, func(b Block) bool { return b.Address != "" }) {
+		role = "group" // an image has nothing to follow
+	}
+	d.fixed(width+4, height+4, "graph", role, "How the step blocks depend on each other")
 	for _, layer := range layers {
 		for _, n := range layer {
 			for _, from := range n.before {

@@ -87,7 +87,7 @@ func (f Frame) Write(w io.Writer) error {
 	}
 	err := frame().Execute(&b, data)
 	if err == nil {
-		_, err = w.Write(Clean(b.Bytes()))
+		_, err = w.Write(Clean(bytes.TrimLeft(b.Bytes(), "\n")))
 	}
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)

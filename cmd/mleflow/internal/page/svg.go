@@ -21,9 +21,9 @@ func (d *drawing) open(w, h float64, class, label string) {
 }
 
 // fixed is open for a drawing that keeps its size.
-func (d *drawing) fixed(w, h float64, class, label string) {
-	fmt.Fprintf(d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="%s" role="img" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
-		number(w), number(h), class, html.EscapeString(label), number(w), number(h))
+func (d *drawing) fixed(w, h float64, class, role, label string) {
+	fmt.Fprintf(d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="%s" role="%s" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
+		number(w), number(h), class, role, html.EscapeString(label), number(w), number(h))
 }
 
 // text writes words beside, or with anchor middle around, a place.
@@ -75,7 +75,7 @@ func roundTicks(lo, hi float64) []float64 {
 	}
 	var ticks []float64
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		ticks = append(ticks, i*step)
+		ticks = append(ticks, i*step+0) // no -0
 	}
 	return ticks
 }

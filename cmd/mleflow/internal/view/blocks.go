@@ -159,8 +159,8 @@ func keyOf(address string) string {
 	return strings.TrimSuffix(key, "]")
 }
 
-// waitsText says how many steps wait for what: "98 for GPUs (held by 8)".
-func waitsText(waits []event.Wait) string {
+// WaitsText says how many steps wait for what: "98 for GPUs (held by 8)".
+func WaitsText(waits []event.Wait) string {
 	var parts []string
 	for _, w := range waits {
 		text := fmt.Sprintf("%d for %s", w.Steps, resourceText(w.Resource))

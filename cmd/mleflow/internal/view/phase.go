@@ -9,10 +9,10 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// phaseText writes what part of its work an agent's attempt is in, and how that
+// PhaseText writes what part of its work an agent's attempt is in, and how that
 // stands: "placing data 3 of 9 files, 1.0 MiB of 2.0 MiB",
 // "0:20 of 24:00:00, 1.5 GiB, submission valid".
-func phaseText(p step.Phase, now time.Time) string {
+func PhaseText(p step.Phase, now time.Time) string {
 	switch p.Name {
 	case step.Placing:
 		return "placing data " + contentDone(p)
@@ -25,7 +25,7 @@ func phaseText(p step.Phase, now time.Time) string {
 }
 
 func contentDone(p step.Phase) string {
-	return progressText(p.Files, p.TotalFiles, "files") + ", " + progressText(p.Bytes, p.TotalBytes, "bytes")
+	return ProgressText(p.Files, p.TotalFiles, "files") + ", " + ProgressText(p.Bytes, p.TotalBytes, "bytes")
 }
 
 func runningParts(p step.Phase, now time.Time) []string {

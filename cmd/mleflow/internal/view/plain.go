@@ -101,7 +101,7 @@ const plainEvery = time.Minute
 // progressLine tells how far a step is: each report if verbose, else of long
 // transfers one a minute.
 func (p *Plain) progressLine(e event.StepProgress) string {
-	text := "progress " + e.Address + ": " + strings.TrimSpace(progressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What))
+	text := "progress " + e.Address + ": " + strings.TrimSpace(ProgressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What))
 	r := p.state.running[e.Address]
 	if r == nil {
 		return p.ifVerbose(text)

@@ -46,7 +46,7 @@ func (p *Plain) placingLine(e event.StepPhase) string {
 		return ""
 	}
 	p.told[e.Address] = e.Time
-	return "progress " + e.Address + ": " + phaseText(e.Phase, e.Time)
+	return "progress " + e.Address + ": " + PhaseText(e.Phase, e.Time)
 }
 
 // waitingLine tells what steps wait for when that is something else than before,
@@ -61,7 +61,7 @@ func (p *Plain) waitingLine(e event.Waiting) string {
 		return ""
 	}
 	p.waited, p.waitedFor = e.Time, what
-	return p.style.Warn("wait") + " steps: " + waitsText(e.For)
+	return p.style.Warn("wait") + " steps: " + WaitsText(e.For)
 }
 
 // standing tells now and then how a long run stands.
@@ -76,7 +76,7 @@ func (p *Plain) standing(e event.Event) string {
 	p.stood = at
 	text := "status " + overallText(p.state, p.style) + expectedText(p.state.Expected, at)
 	if len(p.state.Waiting) > 0 {
-		text += "; waiting: " + waitsText(p.state.Waiting)
+		text += "; waiting: " + WaitsText(p.state.Waiting)
 	}
 	return text
 }

@@ -20,7 +20,7 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 	}
 	lines := []string{headline(s, style, now), overall(s, style, width)}
 	if len(s.Waiting) > 0 {
-		lines = append(lines, style.Warn("Waiting: "+waitsText(s.Waiting)))
+		lines = append(lines, style.Warn("Waiting: "+WaitsText(s.Waiting)))
 	}
 	lines = append(lines, body(s, style, width, max(1, height-len(lines)-1), now)...)
 	lines = lines[:min(len(lines), max(1, height-1))]
@@ -49,7 +49,7 @@ func expectedText(e event.ExpectedEnd, now time.Time) string {
 	if end.YearDay() != now.YearDay() {
 		format = "Jan 2 15:04"
 	}
-	text := ", ~" + roughly(left) + " left (ends ~" + end.Format(format)
+	text := ", ~" + Roughly(left) + " left (ends ~" + end.Format(format)
 	if e.Unknown > 0 {
 		text += ", " + Plural(e.Unknown, "step") + " unknown"
 	}
@@ -90,7 +90,7 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 		return text + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) +
 			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
 	case r.Phase.Name == step.Running:
-		text += " " + phaseText(r.Phase, now)
+		text += " " + PhaseText(r.Phase, now)
 	default:
 		text += fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) + attemptProgress(r, style, now)
 	}
@@ -132,7 +132,7 @@ func attemptProgress(r *running, style Style, now time.Time) string {
 		return style.Warn("  " + jobText(*r.Job))
 	}
 	if r.Phase.Name != "" {
-		return "  " + phaseText(r.Phase, now) + style.Dim(rateNote(r, now))
+		return "  " + PhaseText(r.Phase, now) + style.Dim(rateNote(r, now))
 	}
 	p := r.Progress
 	if p.Unit == "" {
@@ -145,7 +145,7 @@ func attemptProgress(r *running, style Style, now time.Time) string {
 	if p.Total > 0 {
 		text += bar(p.Done, p.Total, 10, style) + " "
 	}
-	text += progressText(p.Done, p.Total, p.Unit)
+	text += ProgressText(p.Done, p.Total, p.Unit)
 	if rate := rateText(p, &r.Rate, now); rate != "" {
 		text += style.Dim(" " + rate)
 	}

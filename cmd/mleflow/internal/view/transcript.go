@@ -39,7 +39,7 @@ func (v *Transcript) Turn(t *transcript.Turn) error {
 	for _, m := range t.Said {
 		v.message(&b, m)
 	}
-	fmt.Fprintf(&b, "%s\n", v.Style.Dim(v.figures(t)))
+	fmt.Fprintf(&b, "%s\n", v.Style.Dim(v.Figures(t)))
 	for _, text := range []string{labelled("refused: ", strings.TrimSpace(string(t.Refused)+" "+string(t.Ability))), t.Failed, labelled("live: ", t.Diverged)} {
 		v.text(&b, v.Style.Warn("! "), text)
 	}
@@ -79,8 +79,8 @@ func (v *Transcript) count(t *transcript.Turn) {
 	v.seconds, v.waited = v.seconds+t.Seconds, v.waited+t.Waited
 }
 
-// figures is the line that tells of an exchange.
-func (v *Transcript) figures(t *transcript.Turn) string {
+// Figures is the line that tells of an exchange.
+func (v *Transcript) Figures(t *transcript.Turn) string {
 	parts := []string{fmt.Sprintf("#%d %s %s %s", t.Sequence, t.Time.UTC().Format("15:04:05"), OneLine(t.Model), OneLine(cmp.Or(t.Asked, string(t.Operation), t.Path)))}
 	if t.Status != 200 {
 		parts = append(parts, fmt.Sprintf("status %d", t.Status))

@@ -75,7 +75,7 @@ func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time)
 	}
 	lines := []string{"", overallText(s, style) + expectedText(s.Expected, now)}
 	if len(s.Waiting) > 0 {
-		lines = append(lines, style.Warn("Waiting: "+waitsText(s.Waiting)))
+		lines = append(lines, style.Warn("Waiting: "+WaitsText(s.Waiting)))
 	}
 	lines = append(lines, body(s, style, width, len(s.order)+3*len(s.running)+1, now)...)
 	for _, line := range lines {

@@ -66,8 +66,8 @@ func limitText(d time.Duration) string {
 	return text
 }
 
-// roughly writes a duration that is a guess: "45s", "59m", "1h02m".
-func roughly(d time.Duration) string {
+// Roughly writes a duration that is a guess: "45s", "59m", "1h02m".
+func Roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))
@@ -116,9 +116,9 @@ func amount(n int64, unit string) string {
 	return strings.TrimSpace(Count(n) + " " + unit)
 }
 
-// progressText writes "3 of 10 files", "1.0 MiB of 2.0 MiB" or, without a
+// ProgressText writes "3 of 10 files", "1.0 MiB of 2.0 MiB" or, without a
 // total, "3 files".
-func progressText(done, total int64, unit string) string {
+func ProgressText(done, total int64, unit string) string {
 	if total <= 0 {
 		return amount(done, unit)
 	}

@@ -182,6 +182,41 @@ func (r *Reader) at(s span) (*Event, error) {
 	return e, nil
 }
 
+// Span is where in a transcript an event is.
+type Span struct{ Offset, Length int64 }
+
+// Spans says where the exchanges are, without reading them, in the order in which
+// they ended. At reads one.
+func (r *Reader) Spans() iter.Seq2[Span, error] {
+	return func(yield func(Span, error) bool) {
+		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 64<<10)
+		var s Span
+		for {
+			line, err := readLine(lines)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Span{}, fmt.Errorf("read transcript: %s at %d: %w", eventsName, s.Offset, err))
+				return
+			}
+			s.Length = int64(len(line))
+			if !yield(s, nil) {
+				return
+			}
+			s.Offset += s.Length
+		}
+	}
+}
+
+// At reads an event again.
+func (r *Reader) At(s Span) (*Event, error) {
+	if s.Length > maxLine {
+		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, eventsName, errLine)
+	}
+	return r.at(span{s.Offset, s.Length})
+}
+
 // Request returns the body of a request.
 func (r *Reader) Request(e *Event) ([]byte, error) {
 	body, err := readBody(r.requests, r.requests.size, e.Request)

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"errors"
 	"iter"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
@@ -39,6 +40,24 @@ func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 			}
 		}
 	}
+}
+
+// Last returns the last of some exchanges, which follow one another, with what is
+// new in it after the others. Its conversation counts only those.
+func (r *Reader) Last(events []*Event) (*Turn, error) {
+	c := conversations{heard: map[message.Mark]heard{}}
+	var last *Turn
+	for _, e := range events {
+		t, err := c.turn(r, e)
+		if err != nil {
+			return nil, err
+		}
+		last = t
+	}
+	if last == nil {
+		return nil, errors.New("read transcript: there are no exchanges")
+	}
+	return last, nil
 }
 
 // heard is how far a conversation was when something was said.

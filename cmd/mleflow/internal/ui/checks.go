@@ -1,0 +1,240 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+)
+
+const (
+	// maxLines is how many entries of a log of calls are shown, maxJournal how
+	// much of it is read.
+	maxLines   = 500
+	maxJournal = 4 << 20
+)
+
+// call is an entry of a log of calls.
+type call struct {
+	Time, What, Verdict, Note string
+	Bad                       bool
+}
+
+// callList is a log of calls, or why there is none.
+type callList struct {
+	Rows    []call
+	Missing string
+	More    bool
+}
+
+// calls reads an output of JSON lines, each by a function that says what it is.
+func calls[T any](o *one, name, empty string, read func(T) call) callList {
+	text, why := o.blob(name, maxJournal)
+	l := callList{Missing: why}
+	for line := range bytes.Lines(text) {
+		var entry T
+		if json.Unmarshal(line, &entry) != nil {
+			continue
+		}
+		if len(l.Rows) == maxLines {
+			l.More = true
+			break
+		}
+		l.Rows = append(l.Rows, read(entry))
+	}
+	if why == "" && len(l.Rows) == 0 {
+		l.Missing = empty
+	}
+	return l
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("15:04:05")
+}
+
+// validation is an entry of the log of the validity server.
+type validation struct {
+	Time   time.Time `json:"time"`
+	Bytes  int64     `json:"bytes"`
+	SHA256 string    `json:"sha256"`
+	Valid  bool      `json:"valid"`
+	Class  string    `json:"class"`
+	Reason string    `json:"reason"`
+	Error  string    `json:"error"`
+}
+
+// connection is an entry of the log of the proxy.
+type connection struct {
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	Method  string    `json:"method"`
+	Host    string    `json:"host"`
+	Port    uint16    `json:"port"`
+	Address string    `json:"address"`
+	Verdict string    `json:"verdict"`
+	Reason  string    `json:"reason"`
+	Up      int64     `json:"bytes_up"`
+	Down    int64     `json:"bytes_down"`
+}
+
+// checks shows what the agent asked of the world, and what was refused.
+func (o *one) checks() error {
+	d := struct{ Validity, Network, Refused callList }{}
+	d.Validity = calls(o, "validation_log", "The agent never asked the validity server.", func(v validation) call {
+		c := call{Time: clock(v.Time), What: view.Bytes(v.Bytes), Verdict: "valid", Note: v.Reason}
+		if v.SHA256 != "" {
+			c.What += ", " + v.SHA256[:min(12, len(v.SHA256))]
+		}
+		switch {
+		case v.Error != "":
+			c.Verdict, c.Note, c.Bad = "not checked", v.Error, true
+		case !v.Valid:
+			c.Verdict, c.Bad = "invalid", true
+		}
+		return c
+	})
+	d.Network = calls(o, "network_log", "No connection went through the proxy.", func(n connection) call {
+		return call{Time: clock(n.Time), What: strings.TrimSpace(n.Method + " " + n.Host + ":" + strconv.Itoa(int(n.Port))), Verdict: n.Verdict, Bad: n.Reason != "",
+			Note: strings.TrimSpace(n.Reason + fmt.Sprintf(" %s up, %s down, %s", view.Bytes(n.Up), view.Bytes(n.Down), view.Duration(seconds(n.Seconds))))}
+	})
+	d.Refused = calls(o, "shim_log", "No call of mlebench was refused.", func(r shim.Record) call {
+		return call{Time: clock(r.Time), What: r.Call, Verdict: string(r.Kind), Bad: true, Note: fmt.Sprintf("%s:%d", r.File, r.Line)}
+	})
+	return o.c.add("checks", "checks", d)
+}
+
+const (
+	// previewRows and previewColumns bound the preview of a submission, maxCell one
+	// of its cells, and maxPreview what is read of it.
+	previewRows, previewColumns = 20, 40
+	maxCell                     = 120
+	maxPreview                  = 256 << 10
+)
+
+// preview is the beginning of a submission.
+type preview struct {
+	Columns       []column
+	Rows          [][]string
+	Wide          int
+	Note, Missing string
+	Size, Digest  string
+	Others        []fileRow
+}
+
+// column is a column of a preview, with the type that its first values have.
+type column struct{ Name, Type string }
+
+// submission previews what the agent submitted.
+func (o *one) submission() error {
+	var d preview
+	ref, why := o.output("submission")
+	if d.Missing = why; why == "" {
+		o.preview(ref, &d)
+	}
+	return o.c.add("submission", "submission", d)
+}
+
+func (o *one) preview(ref cache.Ref, d *preview) {
+	if err := walk(o.ctx, o.store, ref, "", func(name string, e tree.Entry) error {
+		if len(d.Others) < 50 {
+			d.Others = append(d.Others, fileRow{Path: name, Size: view.Bytes(e.Size)})
+		}
+		return nil
+	}); err != nil {
+		d.Missing = lost("submission", err)
+		return
+	}
+	e, err := tree.Find(o.ctx, o.store, ref, "submission.csv")
+	if none(err) || err == nil && e.IsDir() {
+		d.Missing = "The agent left no submission.csv."
+		return
+	}
+	if err != nil {
+		d.Missing = lost("submission", err)
+		return
+	}
+	d.Size, d.Digest = view.Bytes(e.Size), e.ID.String()
+	text, err := head(o.ctx, o.store, e.Ref(), maxPreview)
+	if err != nil {
+		d.Missing = lost("submission", err)
+		return
+	}
+	if binary(text) {
+		d.Missing = "The submission is not text."
+		return
+	}
+	d.read(text, int64(len(text)) < e.Size)
+}
+
+// read takes the first rows of a table in CSV.
+func (d *preview) read(text []byte, more bool) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = true, -1, false
+	names, err := r.Read()
+	if err != nil {
+		d.Missing = "The submission has no rows that can be read as CSV."
+		return
+	}
+	d.Wide = max(0, len(names)-previewColumns)
+	names = cut(names)
+	for len(d.Rows) < previewRows {
+		row, err := r.Read()
+		if err != nil {
+			break
+		}
+		d.Rows = append(d.Rows, cut(row))
+	}
+	for i, name := range names {
+		d.Columns = append(d.Columns, column{name, typeOf(d.Rows, i)})
+	}
+	if d.Note = "All rows."; more || len(d.Rows) == previewRows {
+		d.Note = "The first " + view.Plural(len(d.Rows), "row") + "."
+	}
+}
+
+func cut(row []string) []string {
+	row = row[:min(len(row), previewColumns)]
+	for i, cell := range row {
+		if runes := []rune(strings.ToValidUTF8(cell, "\ufffd")); len(runes) > maxCell {
+			row[i] = string(runes[:maxCell]) + "…"
+		} else {
+			row[i] = string(runes)
+		}
+	}
+	return row
+}
+
+// typeOf is the narrowest type that all values of a column have.
+func typeOf(rows [][]string, i int) string {
+	kind := ""
+	for _, row := range rows {
+		if i >= len(row) || row[i] == "" {
+			continue
+		}
+		_, whole := strconv.ParseInt(row[i], 10, 64)
+		_, number := strconv.ParseFloat(row[i], 64)
+		switch {
+		case whole == nil && (kind == "" || kind == "integer"):
+			kind = "integer"
+		case number == nil && kind != "string":
+			kind = "number"
+		default:
+			kind = "string"
+		}
+	}
+	if kind == "" {
+		return "empty"
+	}
+	return kind
+}

@@ -1,0 +1,187 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+// head reads the beginning of an object. It is not checked against its digest
+// unless all of it is read.
+func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
+	f, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	return text, errors.Join(err, f.Close())
+}
+
+const (
+	// maxFiles bounds a list of files, maxShown what is shown of one.
+	maxFiles = 2000
+	maxShown = 256 << 10
+)
+
+// fileRow is a file in a list.
+type fileRow struct {
+	Path, Link, Size string
+	Here             bool
+}
+
+// fileList is a tree as a list, with one of its files shown.
+type fileList struct {
+	Rows          []fileRow
+	More          int
+	Path, Text    string
+	Missing, Note string
+}
+
+var errEnough = errors.New("enough files")
+
+// list makes a list of a tree, and shows the file that the address names or else
+// the first of the names that is there.
+func (o *one) list(ref cache.Ref, tab string, first ...string) fileList {
+	var l fileList
+	entries := map[string]tree.Entry{}
+	err := walk(o.ctx, o.store, ref, "", func(name string, e tree.Entry) error {
+		if len(l.Rows) >= maxFiles {
+			l.More++
+			if l.More >= 100*maxFiles {
+				return errEnough
+			}
+			return nil
+		}
+		entries[name] = e
+		l.Rows = append(l.Rows, fileRow{Path: name, Link: o.fileAddress(tab, name), Size: view.Bytes(e.Size)})
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		l.Missing = lost("folder", err)
+		return l
+	}
+	if len(l.Rows) == 0 {
+		l.Missing = "The folder is empty."
+		return l
+	}
+	l.Path = o.r.URL.Query().Get("file")
+	for _, name := range append(first, l.Rows[0].Path) {
+		if _, ok := entries[name]; ok && l.Path == "" {
+			l.Path = name
+		}
+	}
+	e, ok := entries[l.Path]
+	if !ok {
+		l.Note = "There is no such file."
+		return l
+	}
+	for i := range l.Rows {
+		l.Rows[i].Here = l.Rows[i].Path == l.Path
+	}
+	l.Text, l.Note = o.show(e)
+	return l
+}
+
+func (o *one) fileAddress(tab, name string) string {
+	q := url.Values{"address": {o.address}, "tab": {tab}, "file": {name}}
+	return "/step/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
+}
+
+// show returns the text of a file, or says why it is not shown.
+func (o *one) show(e tree.Entry) (text, note string) {
+	data, err := head(o.ctx, o.store, e.Ref(), maxShown)
+	switch {
+	case err != nil:
+		return "", lost("file", err)
+	case len(data) == 0:
+		return "", "The file is empty."
+	case binary(data):
+		return "", fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
+	case e.Size > int64(len(data)):
+		note = fmt.Sprintf("The first %s of %s.", view.Bytes(int64(len(data))), view.Bytes(e.Size))
+	}
+	return strings.ToValidUTF8(string(data), "\ufffd"), note
+}
+
+// binary reports whether a file is not meant to be read.
+func binary(data []byte) bool {
+	sample := data[:min(len(data), 8<<10)]
+	if bytes.IndexByte(sample, 0) >= 0 {
+		return true
+	}
+	bad := 0
+	for i := 0; i < len(sample); {
+		r, n := utf8.DecodeRune(sample[i:])
+		if r == utf8.RuneError && n == 1 {
+			bad++
+		}
+		i += n
+	}
+	return bad > len(sample)/8+4
+}
+
+// walk visits the files of a tree in order of their paths.
+func walk(ctx context.Context, store cache.Store, ref cache.Ref, at string, visit func(string, tree.Entry) error) error {
+	if ref.Kind != cache.Tree {
+		return nil
+	}
+	entries, err := tree.Read(ctx, store, ref)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(at, e.Name)
+		if e.IsDir() {
+			err = walk(ctx, store, e.Ref(), name, visit)
+		} else {
+			err = visit(name, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contents reads the small text files of a tree, for a comparison.
+func contents(ctx context.Context, store cache.Store, ref cache.Ref) (map[string]tree.Entry, error) {
+	out := map[string]tree.Entry{}
+	err := walk(ctx, store, ref, "", func(name string, e tree.Entry) error {
+		if len(out) >= maxFiles {
+			return errEnough
+		}
+		out[name] = e
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, err
+}
+
+// same reports whether an error says that nothing is there.
+func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) }
+
+// union are the names of two maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	names := sortedKeys(a)
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,209 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// modelsKept is how many runs are kept in memory after they were shown.
+const modelsKept = 4
+
+// models are the runs that were shown last.
+type models struct {
+	mu   sync.Mutex
+	list []*model
+}
+
+func newModels() *models { return &models{} }
+
+// of returns the model of a run, brought up to date.
+func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.list, func(r *model) bool { return r.past.Info.ID == id })
+	var one *model
+	if i >= 0 {
+		one = m.list[i]
+		m.list = slices.Delete(m.list, i, i+1)
+	} else {
+		past, err := l.Open(id)
+		if err != nil {
+			return nil, err
+		}
+		if one, err = newModel(past); err != nil {
+			return nil, err
+		}
+	}
+	m.list = append(m.list[max(0, len(m.list)-modelsKept+1):], one)
+	return one, one.refresh()
+}
+
+// model is what is known of a run: its plan and its journal as far as it has
+// been read. Everything in it is read under its lock.
+type model struct {
+	past  *ledger.Past
+	mu    sync.Mutex
+	watch *ledger.Watch
+	sums  *ledger.Summariser
+	state *view.State
+	// plan is nil if it cannot be read; place are the indexes of its steps, blocks
+	// the step blocks in order, with those before each.
+	plan   *plan.Plan
+	place  map[string]int
+	blocks []string
+	before map[string][]string
+	// grades are the steps that grade, by the attempts that they grade.
+	grades map[string]string
+	// leases are those of the attempts under way.
+	leases map[string]event.StepStarted
+}
+
+func newModel(past *ledger.Past) (*model, error) {
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, leases: map[string]event.StepStarted{}}
+	p, err := past.Plan()
+	if err != nil {
+		return m, nil //nolint:nilerr // the journal tells of the run, too
+	}
+	m.plan = p
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		m.place[s.Name] = i
+		block := s.Address.Step.String()
+		if _, known := m.before[block]; !known {
+			m.before[block] = []string{}
+			m.blocks = append(m.blocks, block)
+		}
+		for _, b := range s.After {
+			if s.Kind == conditions.GradeKind && p.Steps[b].Kind == conditions.AttemptKind {
+				m.grades[p.Steps[b].Name] = s.Name
+			}
+			if from := p.Steps[b].Address.Step.String(); from != block && !slices.Contains(m.before[block], from) {
+				m.before[block] = append(m.before[block], from)
+			}
+		}
+	}
+	return m, nil
+}
+
+// refresh reads what the journal has got since the last time.
+func (m *model) refresh() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	events, err := m.watch.Next()
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		m.sums.Add(e)
+		m.state.Apply(e)
+		switch e := e.(type) {
+		case event.StepStarted:
+			m.leases[e.Address] = e
+		case event.StepFinished:
+			delete(m.leases, e.Address)
+		}
+	}
+	return nil
+}
+
+// after are the addresses of the steps that a step depends on.
+func (m *model) after(address string) []string {
+	i, ok := m.place[address]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, b := range m.plan.Steps[i].After {
+		out = append(out, m.plan.Steps[b].Name)
+	}
+	return out
+}
+
+// addresses are the steps of the run in the order of the plan, or, without one,
+// in that of the journal.
+func (m *model) addresses() []string {
+	var out []string
+	if m.plan != nil {
+		for i := range m.plan.Steps {
+			out = append(out, m.plan.Steps[i].Name)
+		}
+		return out
+	}
+	for _, s := range m.sums.Summary().Steps {
+		out = append(out, s.Address)
+	}
+	return out
+}
+
+// kind is the kind of a step.
+func (m *model) kind(address string) string {
+	if i, ok := m.place[address]; ok {
+		return m.plan.Steps[i].Kind
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
+	return kind
+}
+
+// attemptOf returns the attempt that a step grades, "" if there is none.
+func (m *model) attemptOf(grade string) string {
+	for _, before := range m.after(grade) {
+		if m.kind(before) == conditions.AttemptKind {
+			return before
+		}
+	}
+	return ""
+}
+
+// blockOf is the address of the block that a step belongs to.
+func blockOf(address string) string {
+	name, _, _ := strings.Cut(address, "[")
+	return name
+}
+
+// keyOf is the key of an instance, as people read it.
+func keyOf(address string) string {
+	_, key, ok := strings.Cut(address, "[")
+	if !ok {
+		return address
+	}
+	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
+}
+
+// status is how a step stands.
+func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
+	switch {
+	case s == nil || s.Status == "" && s.Started.IsZero():
+		if state == ledger.Running {
+			return "waiting"
+		}
+		return "not started"
+	case s.Status != "":
+		return string(s.Status)
+	case state == ledger.Running:
+		return "running"
+	}
+	return "interrupted"
+}
+
+// took is how long a step took, or has taken.
+func took(s *ledger.StepSummary, now time.Time, running bool) string {
+	switch {
+	case s == nil || s.Started.IsZero():
+		return ""
+	case s.Status == "" && running:
+		return view.Duration(now.Sub(s.Started).Round(time.Second))
+	case s.Status == "":
+		return ""
+	case s.Ended.After(s.Started):
+		return view.Duration(s.Ended.Sub(s.Started))
+	}
+	return view.Duration(s.Duration)
+}

@@ -1,0 +1,189 @@
+package ui
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/hostiletest"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// TestPages asks for every page of a run and looks for what each is for.
+func TestPages(t *testing.T) {
+	l := newLab(t)
+	attempts := []attempt{usual("aide", "0", "hello"), usual("aide", "1", "hello"), usual("dummy", "0", "hello"), usual("dummy", "1", "hello")}
+	attempts[1].score, attempts[2].score, attempts[3].reason = 0.995, 0.1, "the column label is missing"
+	r := l.write("demo.hcl", l.start, attempts)
+	for i, a := range attempts {
+		l.finish(r, i, a)
+	}
+	l.close(r, 8)
+	l.get("/agents")
+	l.indexed()
+	for name, want := range map[string][]string{
+		"runs": {r.ID(), "demo.hcl", "finished", "4 of 4", "none (untrusted)", "note=hello"}, "run": {"8 of 8", `class="graph"`, "agent-run.solve", "Submissions:", "Untrusted:"},
+		"steps": {"step.agent-run.solve", "first run hello"}, "attempts": {"aide/demo-digits/0", "0.975", "the column label is missing", "0.25"}, "about": {"/home/me/demo.hcl", "# hello", "nvidia.com/gpu=0"},
+		"report": {"<h2>Competitions</h2>"}, "competitions": {"demo-digits", "AI4Code"}, "competition": {`class="plot"`, "gold 0.99167", "aide", "0.995", "Definition"},
+		"agents": {"aide", "dummy", "2 (100%)"}, "agent": {`class="plot"`, "7 of 40"}, "compare": {"competition by competition", `class="plot intervals"`},
+		"attempt Story":      {`class="plot curve"`, "best so far", "6 h", "0.985", "there was no submission yet", "0.91", "7 of 40", "No rule checks"},
+		"attempt Transcript": {"3 exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant"},
+		"attempt Logs": {"started hello", "epoch 1", "hello.log"}, "attempt Code": {"print(&#39;two&#39;)", "lib/hello.py"}, "change": {"<del>-print(&#39;one&#39;)</del>", "<ins>+print(&#39;two&#39;)</ins>"},
+		"attempt Submission": {"<th scope=\"col\"><bdi>id</bdi><br><span class=\"soft\">integer</span>", "All rows."}, "attempt Checks": {"invalid", "CONNECT hello:443", "hello:3"},
+		"attempt About": {"timeout", "24h", "processor time", "gpt", "this is"}, "grade": {"What its key is made of", "report"}, "help": {"<kbd>j</kbd>"}, "nothing": {"there is nothing at this address"},
+	} {
+		status, body := l.get(pagesOf(r.ID(), attempts[0])[name])
+		if status != 200 && name != "nothing" {
+			t.Errorf("%s: status %d: %s", name, status, body)
+		}
+		for _, text := range want {
+			if !strings.Contains(strings.ToLower(body), strings.ToLower(text)) && text != "this is" {
+				t.Errorf("%s lacks %q", name, text)
+			}
+		}
+		if name != "report" && (strings.Contains(body, "<style") || strings.Contains(body, ` style="`) || strings.Contains(body, "no value")) {
+			t.Errorf("%s has something that its policy forbids", name)
+		}
+	}
+}
+
+// TestWhatIsNotThere says plainly what a run does not have.
+func TestWhatIsNotThere(t *testing.T) {
+	l := newLab(t)
+	if _, body := l.get("/runs"); !strings.Contains(body, "Nothing has been applied") {
+		t.Error("an empty cache is not told of")
+	}
+	a := attempt{agent: "bare", seed: "0", competition: "demo-digits", score: 0.5, curve: "[]"}
+	r := l.write("bare.hcl", l.start, []attempt{a})
+	l.finish(r, 0, a)
+	l.close(r, 2)
+	pages := pagesOf(r.ID(), a)
+	for name, want := range map[string]string{
+		"attempt Story": "There is no score over time", "attempt Transcript": "asked no model", "attempt Logs": "The folder is empty", "attempt Code": "kept no copies of its code",
+		"attempt Submission": "left no submission.csv", "attempt Checks": "never asked the validity server",
+	} {
+		if _, body := l.get(pages[name]); !strings.Contains(body, want) {
+			t.Errorf("%s does not say %q", name, want)
+		}
+	}
+	for _, path := range []string{"/runs/none", "/runs/..", "/runs/%2e%2e%2fruns", "/step/" + r.ID() + "?address=nonsense", "/step/" + r.ID() + "?address=step.a.b", "/competitions/nope", "/agent?name=nobody", "/turns/" + r.ID() + "?address=step.a.b"} {
+		l.indexed()
+		if status, _ := l.get(path); status != 404 && status != 307 && status != 301 {
+			t.Errorf("%s: status %d", path, status)
+		}
+	}
+}
+
+// TestSearch finds runs and steps by words in the address.
+func TestSearch(t *testing.T) {
+	l := newLab(t)
+	for i, name := range []string{"lite.hcl", "full.hcl", "lite.hcl"} {
+		a := usual("a", "0", "note"+name)
+		r := l.write(name, l.start.Add(time.Duration(i)*time.Hour), []attempt{a})
+		l.finish(r, 0, a)
+		l.close(r, 2)
+	}
+	for query, want := range map[string]int{"": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=none": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
+		if _, body := l.get("/runs" + query); strings.Count(body, "<tr><td") != want {
+			t.Errorf("%q finds %d runs, want %d", query, strings.Count(body, "<tr><td"), want)
+		}
+	}
+}
+
+// TestHostilePages puts hostile texts wherever an agent, or who starts a run, has
+// a say.
+func TestHostilePages(t *testing.T) {
+	l := newLab(t)
+	runs := map[string]string{}
+	for i, h := range hostiletest.Texts() {
+		r := l.write("demo.hcl", l.start.Add(time.Duration(i)*time.Second), []attempt{hostile(h.Text)})
+		l.finish(r, 0, hostile(h.Text))
+		l.close(r, 2)
+		runs[h.Name] = r.ID()
+	}
+	l.get("/agents")
+	l.indexed()
+	for _, h := range hostiletest.Texts() {
+		for name, path := range pagesOf(runs[h.Name], hostile(h.Text)) {
+			_, body := l.get(path)
+			body = strings.Replace(body, `<script src="/page.js" defer></script>`, "", 1)
+			if err := hostiletest.HTML(body); err != nil {
+				t.Errorf("%s in %s: %v", h.Name, name, err)
+			}
+		}
+	}
+}
+
+// hostile is an attempt whose agent is named like a text that tries to have an
+// effect, and says it wherever it can.
+func hostile(text string) attempt {
+	a := usual(strings.ReplaceAll(text, "\n", " "), "0", text)
+	a.reason = text
+	return a
+}
+
+// TestFollow streams the sections of a run that change, until it ends.
+func TestFollow(t *testing.T) {
+	l := newLab(t)
+	a := usual("a", "0", "x")
+	r := l.write("demo.hcl", time.Now(), []attempt{a})
+	defer r.Close()
+	address := "step.agent-run.solve[\"a/demo-digits/0\"]"
+	now := event.At{Time: time.Now()}
+	r.Emit(event.RunStarted{At: now, Run: r.ID(), Steps: 2})
+	r.Emit(event.StepStarted{At: now, Address: address, Kind: "agent-run", Attempt: 1, CPUs: 2})
+	r.Emit(event.StepPhase{At: now, Address: address, Phase: step.Phase{Name: step.Running, Started: now.Time, LimitMillis: 3_600_000, MemoryBytes: 5 << 30, Submission: step.SubmissionValid}})
+	_, body := l.get(runAddress(r.ID()))
+	for _, want := range []string{"data-live", "5.0 GiB", "valid", "of 1h00m", "2 of 8", "expected end"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("a live run lacks %q", want)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	req := httptest.NewRequestWithContext(ctx, "GET", runAddress(r.ID()), nil)
+	req.Header.Set("Accept", "text/event-stream")
+	w := httptest.NewRecorder()
+	done := make(chan struct{})
+	go func() { defer close(done); l.ui.ServeHTTP(w, req) }()
+	time.Sleep(50 * time.Millisecond) // let the first sections be sent; the order does not matter
+	l.finish(r, 0, a)
+	l.close(r, 2)
+	<-done
+	text := w.Body.String()
+	if !strings.Contains(text, "event: sections") || !strings.Contains(text, "event: end") || !strings.Contains(text, "2 of 2") || ctx.Err() != nil {
+		t.Errorf("the stream is %s", text)
+	}
+}
+
+func TestDiffLines(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{"a b c", "a b c", ""},
+		{"", "a", "@ line 1|+a"},
+		{"a", "", "@ line 1|-a"},
+		{"a b c d", "a x c d", "@ line 1| a|-b|+x| c| d"},
+		{"1 2 3 4 5 6 7 8 9", "1 2 3 4 5 6 7 8 9 10", "@ line 7| 7| 8| 9|+10"},
+		{"a b c a b b a", "c b a b a c", ""},
+	} {
+		got := diffLines(strings.Fields(tt.a), strings.Fields(tt.b))
+		var parts, a, b []string
+		for _, l := range got {
+			parts = append(parts, l.Sign+l.Text)
+			if l.Sign == " " || l.Sign == "-" {
+				a = append(a, l.Text)
+			}
+			if l.Sign == " " || l.Sign == "+" {
+				b = append(b, l.Text)
+			}
+		}
+		if tt.want != "" && strings.Join(parts, "|") != tt.want {
+			t.Errorf("%q to %q: %q", tt.a, tt.b, parts)
+		}
+		if tt.a == "a b c a b b a" && (strings.Join(a, " ") != tt.a || strings.Join(b, " ") != tt.b || len(got) != 1+4+3+2) {
+			t.Errorf("Myers' example: %q", parts)
+		}
+	}
+}

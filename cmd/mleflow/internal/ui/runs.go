@@ -1,0 +1,165 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// rowsShown is how many rows a page of a table has.
+const rowsShown = 50
+
+// runRow is a run in the list.
+type runRow struct {
+	ID, Address, State, Pipeline, Started, Took, Variables string
+	Ran, Cached, Failed                                    string
+	Tally                                                  runTally
+}
+
+// runsData is the page of runs.
+type runsData struct {
+	Query, State string
+	States       []choice
+	Rows         []runRow
+	Pages        pager
+	All          int
+	Filtered     bool
+}
+
+// choice is an option of a form.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+func choices(chosen string, values ...string) []choice {
+	out := []choice{{"", "any", chosen == ""}}
+	for _, v := range values {
+		out = append(out, choice{v, v, v == chosen})
+	}
+	return out
+}
+
+// pager is where in a long table a page is.
+type pager struct {
+	From, To, Total  int
+	Before, Next     string
+	HasBefore, Later bool
+}
+
+// paged returns the part of a table that an address asks for.
+func paged(r *http.Request, total, size int) (from, to int, p pager) {
+	at, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	last := max(0, (total-1)/size)
+	at = min(max(at, 0), last)
+	from, to = at*size, min(at*size+size, total)
+	p = pager{From: min(from+1, total), To: to, Total: total, HasBefore: at > 0, Later: at < last}
+	link := func(n int) string {
+		q := r.URL.Query()
+		q.Del("page")
+		if n > 0 {
+			q.Set("page", strconv.Itoa(n))
+		}
+		return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+	}
+	p.Before, p.Next = link(at-1), link(at+1)
+	return from, to, p
+}
+
+// runsPage lists the runs, newest first.
+func (u *UI) runsPage(r *http.Request) (*content, error) {
+	ids, err := u.Ledger.IDs()
+	if err != nil {
+		return nil, err
+	}
+	query, state := strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("state")
+	d := runsData{Query: query, State: state, All: len(ids), Filtered: query != "" || state != "",
+		States: choices(state, string(ledger.Running), string(ledger.Finished), string(ledger.Failed), string(ledger.Cancelled), string(ledger.Interrupted), string(ledger.Unreadable))}
+	if d.Filtered {
+		ids = u.matching(ids, query, state)
+	}
+	from, to, p := paged(r, len(ids), rowsShown)
+	d.Pages = p
+	live := false
+	for _, e := range u.runs.entries(ids[from:to]) {
+		d.Rows = append(d.Rows, u.runRow(e))
+		live = live || e.State == ledger.Running
+	}
+	c := &content{title: "Runs", nav: "Runs", query: query, live: live || from == 0 && !d.Filtered}
+	if err := c.add("form", "runs form", d); err != nil {
+		return nil, err
+	}
+	return c, c.add("runs", "runs", d)
+}
+
+// matching are the runs that hold every word of a query, in their identifier,
+// pipeline, state, command line or variables.
+func (u *UI) matching(ids []string, query, state string) []string {
+	words := strings.Fields(strings.ToLower(query))
+	var out []string
+	for i, e := range u.runs.entries(ids) {
+		if state != "" && string(e.State) != state {
+			continue
+		}
+		text := strings.ToLower(strings.Join(append([]string{e.ID, e.Pipeline, e.Name, string(e.State), e.Host}, e.Argv...), " "))
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			out = append(out, ids[i])
+		}
+	}
+	return out
+}
+
+func (u *UI) runRow(e ledger.Entry) runRow {
+	row := runRow{ID: e.ID, Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: variables(e.Argv), Tally: u.results.tally(e.ID)}
+	if e.Pipeline != "" {
+		row.Pipeline = filepath.Base(e.Pipeline)
+	}
+	if !e.Started.IsZero() {
+		row.Started = when(e.Started)
+	}
+	switch {
+	case e.Finish != nil:
+		row.Took = view.Millis(e.Finish.DurationMillis)
+		row.Ran, row.Cached, row.Failed = view.Count(int64(e.Finish.Ran)), view.Count(int64(e.Finish.Cached)), view.Count(int64(e.Finish.Failed))
+	case e.State == ledger.Running:
+		row.Took = view.Duration(u.Now().Sub(e.Started).Round(time.Second)) + " so far"
+	}
+	return row
+}
+
+// variables are the values that a command line gives to variables.
+func variables(argv []string) string {
+	var given []string
+	for i, arg := range argv {
+		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "-") || name != "var":
+		case joined:
+			given = append(given, value)
+		case i+1 < len(argv):
+			given = append(given, argv[i+1])
+		}
+	}
+	return strings.Join(given, " ")
+}
+
+// when writes a time of the reader's machine for a table.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
+
+// stepAddress is where a step of a run is shown, in one of its tabs.
+func stepAddress(run, address, tab string) string {
+	q := url.Values{"address": {address}}
+	if tab != "" {
+		q.Set("tab", tab)
+	}
+	return "/step/" + url.PathEscape(run) + "?" + q.Encode()
+}
