@@ -204,6 +204,7 @@ func usual(agent, seed, x string) attempt {
 		}
 		return r
 	}, strings.ToValidUTF8(x, "_"))
+	file = strings.ToValidUTF8(fmt.Sprintf("%.80s", file), "_")
 	return attempt{
 		agent: agent, seed: seed, competition: "demo-digits", score: 0.975, message: x,
 		logs: map[string]string{"output.log": "epoch 1\n" + x + "\n", file + ".log": x}, code: map[string]string{"main.py": "import os\nprint('two')\n# " + x + "\n", "lib/" + file + ".py": x},

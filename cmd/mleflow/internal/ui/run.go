@@ -135,7 +135,7 @@ func (m *model) total() int {
 
 func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	counts := m.state.Counts
-	facts := []page.Fact{{Name: "took", Value: view.Duration(sum.Last.Sub(sum.Started))}, {Name: "steps done", Value: fmt.Sprintf("%s of %s", view.Count(int64(m.state.Done())), view.Count(int64(m.total())))}}
+	facts := []page.Fact{{Name: "took", Value: view.Duration(max(0, sum.Last.Sub(sum.Started)))}, {Name: "steps done", Value: fmt.Sprintf("%s of %s", view.Count(int64(m.state.Done())), view.Count(int64(m.total())))}}
 	if sum.State == ledger.Running {
 		facts[0] = page.Fact{Name: "so far", Value: view.Duration(u.Now().Sub(sum.Started).Round(time.Second))}
 	}

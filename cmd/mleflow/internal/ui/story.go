@@ -179,7 +179,7 @@ func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, r
 	}
 	end := seconds(stats.WallSeconds)
 	c := page.Curves{People: d.People, Until: end}
-	raw, best := page.Line{Name: "snapshots", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 1}
+	raw, best := page.Line{Name: "snapshots", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
 	so := math.NaN()
 	for _, p := range points {
 		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}

@@ -20,6 +20,7 @@ func TestUnits(t *testing.T) {
 		{Duration(60 * time.Second), "1m00s"},
 		{Duration(3599*time.Second + 600*time.Millisecond), "60m00s"},
 		{Duration(26*time.Hour + 3*time.Minute), "26h03m"},
+		{Duration(math.MinInt64), "-2562047h47m"},
 		{Count(0), "0"},
 		{Count(999), "999"},
 		{Count(-1234567), "-1,234,567"},

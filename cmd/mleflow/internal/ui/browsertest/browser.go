@@ -1,0 +1,381 @@
+// Package browsertest drives a Chromium for tests, over its debugging pipe: JSON
+// messages on two file descriptors. It needs no library and no other program.
+package browsertest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Browser is a running Chromium.
+type Browser struct {
+	t   testing.TB
+	in  *os.File
+	mu  sync.Mutex
+	id  int
+	got map[int]chan reply
+	// on are the tabs by their sessions.
+	on map[string]*Tab
+}
+
+type reply struct {
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// message is what the browser says.
+type message struct {
+	ID        int             `json:"id"`
+	Result    json.RawMessage `json:"result"`
+	Error     *struct{ Message string }
+	Method    string          `json:"method"`
+	Params    json.RawMessage `json:"params"`
+	SessionID string          `json:"sessionId"`
+}
+
+// Open starts Chromium and stops it when the test ends. The test is skipped if
+// the machine has none.
+func Open(t testing.TB) *Browser {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("there is no Chromium: apt-get install chromium")
+	}
+	toChild, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, fromChild, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles = []*os.File{toChild, fromChild}
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	if err := cmd.Start(); err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	toChild.Close()
+	fromChild.Close()
+	b := &Browser{t: t, in: in, got: map[int]chan reply{}, on: map[string]*Tab{}}
+	go b.read(out)
+	t.Cleanup(func() {
+		_, _ = b.call("", "Browser.close", nil)
+		time.AfterFunc(5*time.Second, stop)
+		_ = cmd.Wait() // however it ends
+		stop()
+		in.Close()
+	})
+	return b
+}
+
+// read passes on what the browser says.
+func (b *Browser) read(out *os.File) {
+	r := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := r.ReadBytes(0)
+		if err != nil {
+			b.mu.Lock()
+			for id, to := range b.got {
+				delete(b.got, id)
+				close(to)
+			}
+			b.mu.Unlock()
+			return
+		}
+		var m message
+		if json.Unmarshal(bytes.TrimSuffix(line, []byte{0}), &m) != nil {
+			continue
+		}
+		b.mu.Lock()
+		to, tab := b.got[m.ID], b.on[m.SessionID]
+		delete(b.got, m.ID)
+		b.mu.Unlock()
+		switch {
+		case m.ID > 0 && to != nil:
+			to <- reply{m.Result, m.Error}
+		case tab != nil:
+			tab.hear(m)
+		}
+	}
+}
+
+var errGone = errors.New("the browser is gone")
+
+// call asks the browser for something.
+func (b *Browser) call(session, method string, params any) (json.RawMessage, error) {
+	b.mu.Lock()
+	b.id++
+	id, to := b.id, make(chan reply, 1)
+	b.got[id] = to
+	text, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params, "sessionId": session})
+	if params == nil {
+		text, err = json.Marshal(map[string]any{"id": id, "method": method, "sessionId": session})
+	}
+	if session == "" {
+		text = bytes.Replace(text, []byte(`,"sessionId":""`), nil, 1)
+	}
+	if err == nil {
+		_, err = b.in.Write(append(text, 0))
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case r, ok := <-to:
+		if !ok {
+			return nil, errGone
+		}
+		if r.Error != nil {
+			return nil, fmt.Errorf("%s: %s", method, r.Error.Message)
+		}
+		return r.Result, nil
+	case <-time.After(2 * time.Minute):
+		return nil, fmt.Errorf("%s: no answer", method)
+	}
+}
+
+// Form is how a page is shown.
+type Form struct {
+	Name          string
+	Width, Height int
+	Dark          bool
+}
+
+// Forms are the four that pages are looked at in.
+func Forms() []Form {
+	return []Form{{"desktop-light", 1280, 900, false}, {"desktop-dark", 1280, 900, true}, {"phone-light", 360, 740, false}, {"phone-dark", 360, 740, true}}
+}
+
+// Tab is a page in a profile of its own.
+type Tab struct {
+	b       *Browser
+	session string
+
+	mu sync.Mutex
+	// said are errors of the console, exceptions, violations of policies and
+	// dialogs; asked are the addresses that were requested.
+	said, asked []string
+	loaded      chan struct{}
+}
+
+// Tab opens a tab in a form.
+func (b *Browser) Tab(f Form) *Tab {
+	b.t.Helper()
+	profile := b.must("", "Target.createBrowserContext", map[string]any{"disposeOnDetach": true}, "browserContextId")
+	target := b.must("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": profile}, "targetId")
+	tab := &Tab{b: b, loaded: make(chan struct{}, 16)}
+	tab.session = b.must("", "Target.attachToTarget", map[string]any{"targetId": target, "flatten": true}, "sessionId")
+	b.mu.Lock()
+	b.on[tab.session] = tab
+	b.mu.Unlock()
+	for _, domain := range []string{"Page.enable", "Runtime.enable", "Log.enable", "Network.enable"} {
+		tab.call(domain, nil)
+	}
+	scheme := "light"
+	if f.Dark {
+		scheme = "dark"
+	}
+	tab.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": f.Width, "height": f.Height, "deviceScaleFactor": 1, "mobile": false})
+	tab.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}})
+	return tab
+}
+
+// must is a member of what a call returns.
+func (b *Browser) must(session, method string, params any, member string) string {
+	b.t.Helper()
+	raw, err := b.call(session, method, params)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all map[string]any
+	_ = json.Unmarshal(raw, &all)
+	text, _ := all[member].(string)
+	return text
+}
+
+func (t *Tab) call(method string, params any) json.RawMessage {
+	t.b.t.Helper()
+	raw, err := t.b.call(t.session, method, params)
+	if err != nil {
+		t.b.t.Fatal(err)
+	}
+	return raw
+}
+
+// hear takes in an event of the tab.
+func (t *Tab) hear(m message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch m.Method {
+	case "Page.loadEventFired":
+		select {
+		case t.loaded <- struct{}{}:
+		default:
+		}
+	case "Page.javascriptDialogOpening":
+		t.said = append(t.said, "a dialog opened: "+string(m.Params))
+		go func() { _, _ = t.b.call(t.session, "Page.handleJavaScriptDialog", map[string]any{"accept": true}) }()
+	case "Runtime.exceptionThrown":
+		t.said = append(t.said, "an exception: "+string(m.Params))
+	case "Log.entryAdded":
+		var p struct {
+			Entry struct{ Level, Text, URL string }
+		}
+		if json.Unmarshal(m.Params, &p) == nil && p.Entry.Level == "error" {
+			t.said = append(t.said, p.Entry.Text+" "+p.Entry.URL)
+		}
+	case "Network.requestWillBeSent":
+		var p struct{ Request struct{ URL string } }
+		if json.Unmarshal(m.Params, &p) == nil {
+			t.asked = append(t.asked, p.Request.URL)
+		}
+	}
+}
+
+// Said returns and forgets what went wrong in the page: errors, violations of
+// policies, dialogs.
+func (t *Tab) Said() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said := t.said
+	t.said = nil
+	return said
+}
+
+// Asked returns the addresses that were requested so far.
+func (t *Tab) Asked() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.asked...)
+}
+
+// Go opens an address and waits until it is loaded.
+func (t *Tab) Go(address string) {
+	t.b.t.Helper()
+	for len(t.loaded) > 0 {
+		<-t.loaded
+	}
+	var to struct{ ErrorText string }
+	if _ = json.Unmarshal(t.call("Page.navigate", map[string]any{"url": address}), &to); to.ErrorText != "" {
+		t.b.t.Fatalf("open %s: %s", address, to.ErrorText)
+	}
+	select {
+	case <-t.loaded:
+	case <-time.After(time.Minute):
+		t.b.t.Fatalf("%s is not loaded", address)
+	}
+}
+
+// Run evaluates a script in the page and returns its value as JSON. It waits for
+// a promise.
+func (t *Tab) Run(script string) string {
+	t.b.t.Helper()
+	var r struct {
+		Result struct {
+			Value json.RawMessage
+		}
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	if err := json.Unmarshal(t.call("Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true}), &r); err != nil {
+		t.b.t.Fatal(err)
+	}
+	if e := r.ExceptionDetails; e != nil {
+		t.b.t.Fatalf("run %.80s: %s %s", script, e.Text, e.Exception.Description)
+	}
+	return string(r.Result.Value)
+}
+
+// Wait waits until a script is true.
+func (t *Tab) Wait(script string) {
+	t.b.t.Helper()
+	for range 600 {
+		if t.Run("!!("+script+")") == "true" {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.b.t.Fatalf("this never holds: %s; the page is %.2000s", script, t.Run("document.body.innerText"))
+}
+
+// Key presses a key.
+func (t *Tab) Key(key string) {
+	t.b.t.Helper()
+	press := map[string]any{"type": "keyDown", "key": key}
+	if len(key) == 1 {
+		press["text"] = key
+	}
+	if code := map[string]int{"ArrowDown": 40, "ArrowUp": 38, "Enter": 13, "End": 35, "Home": 36, "Tab": 9, "Escape": 27}[key]; code > 0 {
+		press["windowsVirtualKeyCode"] = code
+		if key == "Enter" {
+			press["text"] = "\r"
+		}
+	}
+	t.call("Input.dispatchKeyEvent", press)
+	press["type"] = "keyUp"
+	delete(press, "text")
+	t.call("Input.dispatchKeyEvent", press)
+}
+
+// Type types a text.
+func (t *Tab) Type(text string) {
+	t.b.t.Helper()
+	t.call("Input.insertText", map[string]any{"text": text})
+}
+
+// Shot writes a picture of the whole page.
+func (t *Tab) Shot(path string) {
+	t.b.t.Helper()
+	var shot struct{ Data string }
+	_ = json.Unmarshal(t.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}), &shot)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		t.b.t.Fatal(err)
+	}
+}
+
+// Axe is the environment variable with the path of axe.min.js of axe-core.
+const Axe = "MLEFLOW_AXE"
+
+// Violations returns what axe-core finds of serious or critical impact, a line
+// each. Without axe-core it returns nothing and false.
+func (t *Tab) Violations() (found []string, checked bool) {
+	t.b.t.Helper()
+	script, err := os.ReadFile(os.Getenv(Axe))
+	if err != nil {
+		return nil, false
+	}
+	t.call("Runtime.evaluate", map[string]any{"expression": string(script)})
+	text := t.Run(`axe.run({resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message || '')).slice(0, 3).join(' | ')))`)
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.b.t.Fatalf("axe: %s", strings.TrimSpace(text))
+	}
+	return found, true
+}
