@@ -42,6 +42,50 @@ type Origin struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Note says what is known of an outcome other than finished.
 	Note string `json:"note,omitempty"`
+	// Curve are the scores of the attempt's snapshots in order of time; nil if
+	// they are not known.
+	Curve []Moment `json:"curve,omitempty"`
+}
+
+// Moment is what became of a submission that lay there some seconds after the
+// attempt began.
+type Moment struct {
+	Seconds int64   `json:"seconds"`
+	Outcome Outcome `json:"outcome"`
+	// Score is nil if there is none or it is not finite.
+	Score *float64 `json:"score"`
+	Medal string   `json:"medal"`
+}
+
+// Stopped returns the report as it would be had the attempt been stopped at a
+// time: the final one if it had ended then, else that of the last moment of the
+// curve until then. It is an error if that is not known.
+func (g Graded) Stopped(at time.Duration) (Graded, error) {
+	o := g.Origin
+	switch {
+	case o != nil && o.WallSeconds != nil && *o.WallSeconds <= at.Seconds():
+		return g, nil
+	case o == nil || len(o.Curve) == 0:
+		return g, fmt.Errorf("%s: what the attempt had submitted after %s is not known, since none of its snapshots was graded", g.CompetitionID, at)
+	}
+	out := g
+	out.Score, out.ExactScore, out.Rank = nil, nil, nil
+	out.Medals, out.SubmissionExists, out.ValidSubmission = Medals{}, false, false
+	out.Outcome, out.Reason = Missing, fmt.Sprintf("there was no submission after %s", at)
+	for _, m := range o.Curve {
+		if float64(m.Seconds) > at.Seconds() {
+			break
+		}
+		out.SubmissionExists, out.ValidSubmission, out.Outcome, out.Reason = true, m.Outcome == Scored, m.Outcome, ""
+		out.Medals = Medals{GoldMedal: m.Medal == "gold", SilverMedal: m.Medal == "silver", BronzeMedal: m.Medal == "bronze"}
+		out.AnyMedal = out.GoldMedal || out.SilverMedal || out.BronzeMedal
+		out.Score, out.ExactScore = nil, nil
+		if m.Score != nil {
+			exact := Number(*m.Score)
+			out.ExactScore, out.AboveMedian = &exact, *m.Score != float64(g.Median) && (*m.Score < float64(g.Median)) == g.LowerIsBetter
+		}
+	}
+	return out, nil
 }
 
 // Failure is an entry that could not be graded through no fault of the agent.

@@ -101,7 +101,7 @@ func TestCanaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := b.Files(t, value.Ref)
-		if name == "snapshots" || name == "transcript" {
+		if name == "snapshots" || name == "code_snapshots" || name == "transcript" {
 			continue
 		}
 		if files["dir-***/***"] != "inside\n" || files["***-x"] != "2\n" || !strings.HasPrefix(files["submission.csv"], "id ***\n") || !strings.HasSuffix(files["split"], "x***") {

@@ -61,7 +61,7 @@
 // snapshot_every keeps what is at the submission's path so often, read from
 // outside; a file that is being written is read again a little later. The step
 // grade scores the snapshots: score over time, of which the agent knows
-// nothing.
+// nothing. The code is kept then, too, if it has changed.
 //
 // Secrets are resolved when the agent starts. They are in no key and no
 // record, and package secret masks their values in what is printed and

@@ -39,6 +39,8 @@ type harvester struct {
 	// budget is how many bytes all folders together may still give; holes in
 	// files count as the zeros that are stored for them.
 	budget int64
+	// live says that the agent still runs: nothing of it is changed.
+	live bool
 	// notes say what was left out and why.
 	notes []string
 	more  int
@@ -94,7 +96,9 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first stri
 		h.note("%s: replaced by %s", name, typeName(info.Mode()))
 		return f.has, nil
 	}
-	unlock(home, name, info)
+	if !h.live {
+		unlock(home, name, info)
+	}
 	if f.root, err = home.OpenRoot(name); err != nil {
 		return nil, fmt.Errorf("harvest %s: %w", name, err)
 	}
@@ -165,7 +169,9 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	case info.Mode().IsRegular():
 		return f.file(ctx, path)
 	case info.IsDir() && depth < f.caps.depth:
-		unlock(f.root, path, info)
+		if !f.live {
+			unlock(f.root, path, info)
+		}
 		if err := f.addDir(path); err != nil {
 			f.note("%s/%s: %v", f.name, path, err)
 			return nil
@@ -239,7 +245,7 @@ func (f *folder) addDir(path string) error {
 func (f *folder) open(path string) (*os.File, error) {
 	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	src, err := f.root.OpenFile(path, flags, 0)
-	if errors.Is(err, fs.ErrPermission) && f.root.Chmod(path, 0o600) == nil {
+	if errors.Is(err, fs.ErrPermission) && !f.live && f.root.Chmod(path, 0o600) == nil {
 		return f.root.OpenFile(path, flags, 0)
 	}
 	return src, err

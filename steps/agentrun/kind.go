@@ -90,7 +90,7 @@ func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, &sync.Map{}
 	return step.Kind{
 		Name:    conditions.AttemptKind,
-		Version: "6",
+		Version: "7",
 		Doc: "Runs an agent on a competition once: starts its command with the public files, a seed and limits, stops it at the time " +
 			"limit, and keeps whatever it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
@@ -116,7 +116,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "disk_limit", Type: cty.String, Default: cty.StringVal(defaultDisk), Doc: "The maximum that the agent may store in its folders and /tmp together, such as \"500GiB\", or \"unlimited\". It reserves no space; resources.disk does, and replaces this limit if it is given. Isolating runtimes give the agent a file system of that size; with the runtime \"process\", usage is measured about once a second, and the attempt ends when it exceeds the limit."},
 			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long setting up data, image and container may take before the agent starts. Exceeding it is a failure of the machine, which may be retried; timeout limits the agent itself."},
 			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Gives the agent a Python package and a command mlebench. The registry and the validation of submissions work; calls that would grade, or read the answers or the leaderboard, are refused and recorded in shim_log."},
-			{Name: "snapshot_every", Type: cty.String, Doc: "How often to keep a copy of the submission while the agent runs, such as \"10m\". The agent does not notice; see the output snapshots."},
+			{Name: "snapshot_every", Type: cty.String, Doc: "How often to keep a copy of the submission, and of the code, while the agent runs, such as \"10m\". The agent does not notice; see the outputs snapshots and code_snapshots."},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
@@ -128,6 +128,7 @@ func Kind(deps Deps) step.Kind {
 		}},
 		Outputs: []step.Output{
 			{Name: "code", Type: step.ArtifactType, Doc: "What the agent left in CODE_DIR, a tree."},
+			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the code as it became, a tree: SECONDS/ and the files of CODE_DIR, whenever they had changed. A copy has at most 2,000 files and 16 MiB, all together 512 MiB; what is beyond is left out."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What the agent left in LOGS_DIR, and its output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, as JSON lines."},
 			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed."},

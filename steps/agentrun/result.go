@@ -70,6 +70,11 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 		return nil, fmt.Errorf("keep snapshots: %w", err)
 	}
 	h.out["snapshots"] = cache.Value{Ref: shots}
+	codes, err := s.codes.tree(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("keep snapshots of the code: %w", err)
+	}
+	h.out["code_snapshots"] = cache.Value{Ref: codes}
 	use, said, err := s.transcript(ctx)
 	if err != nil {
 		return nil, step.Retryable(err, 0)

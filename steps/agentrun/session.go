@@ -47,6 +47,7 @@ type session struct {
 	changed string
 	gates   *gates
 	shots   *snapshots
+	codes   *codeSnapshots
 	// models is the model gateway, nil if the agent has no models; keys are the
 	// providers' keys.
 	models *modelGate
@@ -82,6 +83,9 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set, key
 		return s, err
 	}
 	if s.shots, err = s.openSnapshots(ctx); err != nil {
+		return s, err
+	}
+	if s.codes, err = s.openCodeSnapshots(ctx); err != nil {
 		return s, err
 	}
 	if s.continued {

@@ -92,6 +92,9 @@ func (s *snapshots) run(ctx context.Context) {
 		if err := s.take(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(s.env.Log, "no snapshot after %d s: %v\n", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
+		if err := s.codes.take(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(s.env.Log, "no snapshot of the code after %d s: %v\n", int64(s.elapsed().Seconds()), s.mask.Error(err))
+		}
 	}
 }
 

@@ -72,3 +72,44 @@ func TestTornSnapshot(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeSnapshots keeps the code as it changes: no copy of what did not, no
+// links, and no rights are changed of a file that the agent has closed.
+func TestCodeSnapshots(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := values(b, t, shell(`cd $CODE_DIR; mkdir lib; ln -s /etc/passwd link
+		echo one > main.py; echo x > lib/x.py; chmod 000 lib/x.py; sleep 3.2
+		stat -c %a lib/x.py > $LOGS_DIR/mode
+		echo two > main.py; sleep 1.6
+		echo three > main.py`))
+	args["snapshot_every"] = cty.StringVal("1s")
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := b.Files(t, out["code_snapshots"].Ref)
+	var mains []string
+	folders := map[string]bool{}
+	for path, text := range files {
+		folder, name, _ := strings.Cut(path, "/")
+		folders[folder] = true
+		if name == "main.py" {
+			mains = append(mains, strings.TrimSpace(text))
+		}
+		if strings.Contains(text, "root:") || name == "link" {
+			t.Errorf("%s is kept", path)
+		}
+	}
+	slices.Sort(mains)
+	if len(folders) > 3 || !slices.Contains(mains, "one") || !slices.Contains(mains, "two") {
+		t.Errorf("%d copies of main.py %q\n%s", len(folders), mains, b.Log())
+	}
+	if mode := b.Files(t, out["logs"].Ref)["mode"]; strings.TrimSpace(mode) != "0" {
+		t.Errorf("the agent's file has the mode %s", mode)
+	}
+	delete(args, "snapshot_every")
+	if out, err = b.Run(t, args); err != nil || len(b.Files(t, out["code_snapshots"].Ref)) > 0 {
+		t.Errorf("without snapshot_every: %v, %v", b.Files(t, out["code_snapshots"].Ref), err)
+	}
+}

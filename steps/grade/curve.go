@@ -22,13 +22,7 @@ var curveType = cty.List(cty.Object(map[string]cty.Type{
 }))
 
 // Point is the score of one snapshot, an element of the output "curve".
-type Point struct {
-	Seconds int64           `json:"seconds"`
-	Outcome grading.Outcome `json:"outcome"`
-	// Score is null if there is none or it is not finite.
-	Score *float64 `json:"score"`
-	Medal string   `json:"medal"`
-}
+type Point = grading.Moment
 
 // At returns what would have been graded had the attempt been stopped at a time:
 // the last point until then. It is false before the first.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,9 @@ type leaderboardOptions struct {
 	against      []string
 	againstAgent string
 	how          board.Resampling
-	show         showOptions
+	// at are the times of early stopping to show.
+	at   []time.Duration
+	show showOptions
 }
 
 func newLeaderboard(a *app) *cobra.Command {
@@ -50,6 +53,10 @@ names; groups without a report are passed over, and told.
 With --against another agent is compared run by run: exact McNemar test, sign-flip
 test over competitions, and bootstrap intervals of the difference. Files that hold
 several agents need --agent, and two of them are compared by --against-agent.
+
+--at 1h,6h,12h shows also what early stopping would have given: at each time, what lay at
+the submission's path then. The attempts must have kept snapshots (snapshot_every) that
+the grade step was given, in a run; see docs/leaderboard.md.
 
 --format writes tables for other programs; see docs/leaderboard.md for the columns.`,
 		Example: `  mleflow leaderboard runs/aide
@@ -85,6 +92,7 @@ several agents need --agent, and two of them are compared by --against-agent.
 	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
 	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of this `REPORT` or folder; may be repeated")
 	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports labelled with this agent's `NAME`")
+	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given; needs graded snapshots")
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
 	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
 	o.show.register(flags)
@@ -138,6 +146,9 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 		first.name = o.experiment
 	}
 	r := leaderboardResult{agents: []standing{first}, splits: splits, catalog: catalog}
+	if r.stopped, err = o.stopped(first, splits); err != nil {
+		return usageError{err}
+	}
 	if o.compares() {
 		others := o.against
 		if len(others) == 0 {
@@ -159,7 +170,10 @@ func (o *leaderboardOptions) check(a *app) error {
 	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
 		return usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
 	}
-	return o.show.check(a.json)
+	if err := o.show.check(a.json); err != nil {
+		return err
+	}
+	return o.checkAt()
 }
 
 func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]board.SplitIDs, error) {

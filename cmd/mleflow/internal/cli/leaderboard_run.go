@@ -107,6 +107,9 @@ func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int
 			report.Origin = attemptOrigin(ctx, src, p.Steps[i].Name)
 		}
 	}
+	if report.Origin != nil && json.Unmarshal(rec.Outputs["curve"].JSON, &report.Origin.Curve) != nil {
+		report.Origin.Curve = nil // an older report has none
+	}
 	if text, err = json.Marshal(report); err != nil {
 		return err
 	}

@@ -57,6 +57,8 @@ type leaderboardResult struct {
 	comparisons map[string]board.Comparison
 	splits      []board.SplitIDs
 	catalog     *competitions.Catalog
+	// stopped are the first agent's boards had its attempts been stopped early.
+	stopped []stoppedBoard
 }
 
 // boardJSON is the leaderboard as JSON: the fields of the first agent's board,
@@ -70,8 +72,10 @@ type boardJSON struct {
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
-	Against        *boardJSON        `json:"against,omitempty"`
-	Comparison     *comparisonJSON   `json:"comparison,omitempty"`
+	// At are the boards had every attempt been stopped early, by --at.
+	At         []stoppedBoard  `json:"at,omitempty"`
+	Against    *boardJSON      `json:"against,omitempty"`
+	Comparison *comparisonJSON `json:"comparison,omitempty"`
 }
 
 type comparisonJSON struct {
@@ -124,6 +128,7 @@ func (r leaderboardResult) json() boardJSON {
 		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Untrusted: conditions.Untrusted(s.conditions(nil)...), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports())}
 	}
 	out := of(r.agents[0])
+	out.At = r.stopped
 	if len(r.agents) > 1 {
 		other := of(r.agents[1])
 		out.Against, out.Comparison = &other, &comparisonJSON{r.agents[0].name, r.agents[1].name, r.comparisons}
@@ -229,6 +234,9 @@ func renderText(t *terminal, out *bytes.Buffer, r leaderboardResult) error {
 		if len(r.agents) > 1 {
 			out.WriteString("\n")
 		}
+	}
+	if err := renderStopped(t, out, r); err != nil {
+		return err
 	}
 	for _, note := range r.notes() {
 		fmt.Fprintf(out, "%s\n", t.outStyle().Warn(view.OneLine(note)))
