@@ -132,6 +132,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"NAME":                    none,
 		"SIZE":                    none,
 		"SEED":                    none,
+		"TIMES":                   none,
 		"MODELS":                  none,
 		"HOURS":                   none,
 		"DATE":                    none,
