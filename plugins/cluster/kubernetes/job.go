@@ -193,7 +193,7 @@ func (s settings) volumes() []volume {
 
 // secure chooses what the pod may do. Nested is the least that lets the runtime
 // sandbox make its own namespaces: a user namespace for the pod, an unmasked
-// /proc and a seccomp profile with nine more calls than the default.
+// /proc and a seccomp profile with the calls that make a sandbox.
 func (s settings) secure(spec *podSpec) {
 	c := &spec.Containers[0]
 	if s.PodSecurity == Privileged {
