@@ -103,10 +103,27 @@ func (e *Engine) settling(inst *config.Instance) settling {
 }
 
 // checkPlace refuses an instance for the place where it would run.
-func (e *Engine) checkPlace(inst *config.Instance) (diags diag.List) {
+func (e *Engine) checkPlace(p *Program, i int) diag.List {
+	inst := p.Instances[i]
 	if e.opts.Elsewhere == nil || inst.On == Here {
 		return nil
 	}
+	diags := e.checkTrust(inst)
+	if diags.HasErrors() || e.place(inst) == nil || !p.Known(i) {
+		return diags
+	}
+	args, diags := p.Args(i)
+	if !diags.HasErrors() {
+		if err := runBudget(args); err != nil {
+			diags = append(diags, diag.Error(inst.Step.Range, "Budget of several machines", "%s: %s", inst.Addr, diag.Sentence(err.Error())))
+		}
+	}
+	return diags
+}
+
+// checkTrust refuses a place that does not exist, and private content on one that
+// is not trusted.
+func (e *Engine) checkTrust(inst *config.Instance) diag.List {
 	s := inst.Step
 	at := s.Range
 	if s.On != nil {

@@ -116,7 +116,7 @@ func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 // decide decides a step if all its dependencies are known.
 func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	p, i := b.p, n.index
-	if diags := b.e.checkPlace(n.Instance); diags.HasErrors() {
+	if diags := b.e.checkPlace(p, i); diags.HasErrors() {
 		return diags
 	}
 	n.place = b.e.place(n.Instance)

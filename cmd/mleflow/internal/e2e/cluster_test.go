@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -272,5 +273,75 @@ func TestClusterMatchesLocal(t *testing.T) {
 		}
 	}); len(got) < 2 {
 		t.Errorf("nodes %q", got)
+	}
+}
+
+// TestClusterInterrupted interrupts the controller while workers run: with leave
+// they go on and the next apply continues with them, with cancel nothing is left.
+func TestClusterInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"leave", "cancel"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.env = append(l.env, "MLEFLOW_CANARY="+canary)
+			cmd := l.command(l.args("--on-interrupt", what)...)
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			interrupted := false
+			for lines := bufio.NewScanner(stdout); lines.Scan(); {
+				if !interrupted && bytes.Contains(lines.Bytes(), []byte(`"state":"running"`)) {
+					interrupted = true
+					_ = cmd.Process.Signal(os.Interrupt)
+				}
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 130 || !interrupted {
+				t.Fatalf("status %d, interrupted %v: %s", code, interrupted, stderr.String())
+			}
+			if what == "cancel" {
+				l.nothingLeft()
+			} else if !strings.Contains(stderr.String(), "on the cluster. The next apply with --on continues") {
+				t.Errorf("it said %q", stderr.String())
+			}
+			for key, n := range l.finish() {
+				if n != 1 && what == "leave" {
+					t.Errorf("step %s ran %d times", key, n)
+				}
+			}
+			l.noCanary("remote", "cache", "nodes")
+		})
+	}
+}
+
+// canary is a value in the environment of the controller and the workers that no
+// file may have.
+const canary = "canary-8c1f0a7d5e"
+
+// noCanary looks for the canary in every byte below folders.
+func (l *lab) noCanary(folders ...string) {
+	l.t.Helper()
+	for _, folder := range folders {
+		files := 0
+		_ = filepath.WalkDir(filepath.Join(l.dir, folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			files++
+			if data, err := os.ReadFile(path); err != nil || bytes.Contains(data, []byte(canary)) {
+				l.t.Errorf("%s has the secret (%v)", path, err)
+			}
+			return nil
+		})
+		if files == 0 {
+			l.t.Errorf("%s has no files", folder)
+		}
 	}
 }

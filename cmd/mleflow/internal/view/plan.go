@@ -30,6 +30,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
 	planChoices(w, p, style)
+	planPlaces(w, p, style)
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
 	copies(w, p.Copies, style)
@@ -49,6 +50,30 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	}
 	for _, c := range order {
 		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), Plural(count[c], "step"), OneLine(c.Why))
+	}
+}
+
+// planPlaces says what runs on the backends of a cluster, and what no machine of
+// them can run.
+func planPlaces(w io.Writer, p *plan.Plan, style Style) {
+	type group struct{ on, kind, unfit string }
+	count := map[group]int{}
+	var order []group
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.On == "" {
+			continue
+		}
+		g := group{s.On, s.Kind, s.Unfit}
+		if count[g]++; count[g] == 1 {
+			order = append(order, g)
+		}
+	}
+	for _, g := range order {
+		fmt.Fprintf(w, "%s %s of kind %s on %s.\n", style.Bold("Elsewhere:"), Plural(count[g], "step"), g.kind, OneLine(g.on))
+		if g.unfit != "" {
+			fmt.Fprintf(w, "%s %s of kind %s cannot be started: %s.\n", style.Bad("Does not fit:"), Plural(count[g], "step"), g.kind, OneLine(g.unfit))
+		}
 	}
 }
 
