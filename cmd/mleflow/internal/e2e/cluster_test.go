@@ -345,3 +345,36 @@ func (l *lab) noCanary(folders ...string) {
 		}
 	}
 }
+
+// TestClusterSecret gives an agent a secret, which it prints. The worker resolves
+// the reference: no byte of the remote cache, of the caches or of the nodes has
+// the value, while the agent had it. That it submits nothing is a result.
+func TestClusterSecret(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.env = append(l.env, "MLEFLOW_CANARY="+canary)
+	demo, err := os.ReadFile("../../../../pipelines/demo.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := fmt.Sprintf("command = [\"sh\", \"-c\", \"echo the token is $TOKEN, ${#TOKEN} long; test -n \\\"$TOKEN\\\" && touch %s/had\"]\n  secrets = { TOKEN = \"env:MLEFLOW_CANARY\" }", l.dir)
+	text := strings.Replace(string(demo), `command = ["mleflow", "agent", "dummy"]`, strings.ReplaceAll(own, "${", "$${"), 1)
+	cluster := strings.Replace(fmt.Sprintf(clusterFile, l.dir), `["exec"]`, `["agent-run"]`, 1)
+	cluster = strings.Replace(cluster, "cpus ", "runtime = \"process\"\n  cpus ", 1)
+	for name, text := range map[string]string{"p.hcl": text, "cluster.hcl": cluster} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, stderr, code := l.run("apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "seeds=1", "--json")
+	if code != 0 {
+		t.Fatalf("status %d: %s\n%s", code, stderr, tail(stdout))
+	}
+	if _, err := os.Stat(filepath.Join(l.dir, "had")); err != nil {
+		t.Errorf("the agent did not get its secret: %v", err)
+	}
+	if !strings.Contains(stdout, fmt.Sprintf("%d long", len(canary))) || strings.Contains(stdout+stderr, canary) {
+		t.Errorf("events:\n%s", tail(stdout))
+	}
+	l.noCanary("remote", "cache", "nodes")
+}
