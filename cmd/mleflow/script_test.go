@@ -9,24 +9,28 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli"
 )
 
 // TestMain lets the scripts run this test's own binary as mleflow.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mleflow": func() { os.Exit(cli.Main(os.Args[1:])) },
+		"mleflow": func() { os.Exit(recordJSON(os.Args[1:])) },
 	})
 }
 
 // TestScript runs every script of testdata/script: the real command line in an
 // empty folder with a cache of its own. Set UPDATE_GOLDEN to rewrite what the
-// scripts compare with (make golden).
+// scripts compare with (make golden). What is printed with --json must conform to
+// docs/schemas.
 func TestScript(t *testing.T) {
+	folder := t.TempDir()
+	t.Cleanup(func() { checkPrinted(t, folder) })
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
-		Setup:               isolate,
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(printedVariable, folder)
+			return isolate(env)
+		},
 		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

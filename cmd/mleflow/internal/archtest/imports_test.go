@@ -135,6 +135,7 @@ var homes = []struct {
 	{"github.com/dustin/go-humanize", []string{"engine/config"}},
 	{"github.com/agext/levenshtein", []string{"engine/diag"}},
 	{"github.com/rogpeppe/go-internal", []string{"cmd"}},
+	{"github.com/santhosh-tekuri/jsonschema", []string{"cmd"}},
 	{"golang.org/x/term", []string{"cmd/mleflow/internal/view"}},
 	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},

@@ -1,0 +1,352 @@
+package cli
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/atif"
+)
+
+// outputs are what commands print with --json, by command: a value of each type
+// that it can be. Several types are alternatives.
+func outputs() map[string][]any {
+	type path struct {
+		Path string `json:"path"`
+	}
+	events := []any{
+		event.RunStarted{}, event.StepStarted{}, event.StepJob{}, event.StepProgress{}, event.StepPhase{}, event.Waiting{}, event.ExpectedEnd{}, event.StepLog{}, event.StepWaiting{},
+		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Published{}, event.Warning{},
+	}
+	return map[string][]any{
+		"apply":       events,
+		"board build": {builtJSON{}},
+		"bundle":      {bundle.Written{}},
+		"cache gc":    {collectedJSON{}},
+		"cache info":  {disk.Info{}},
+		"cache ls": {struct {
+			Records []disk.Item `json:"records"`
+		}{}},
+		"cache pin": {disk.Pin{}, struct {
+			Pins []disk.Pin `json:"pins"`
+		}{}},
+		"cache pull":   {transferredJSON{}},
+		"cache push":   {transferredJSON{}},
+		"cache verify": {verifiedJSON{}},
+		"competition leaderboard": {struct {
+			Leaderboards []boardLock `json:"leaderboards"`
+		}{}},
+		"competition lint": {struct {
+			Findings []findingJSON `json:"findings"`
+		}{}},
+		"competition list": {struct {
+			Competitions []competitionJSON `json:"competitions"`
+		}{}},
+		"competition lock": {struct {
+			Competitions []lockedJSON `json:"competitions"`
+		}{}},
+		"competition new":  {path{}},
+		"competition show": {detailJSON{}},
+		"competition test": {struct {
+			Checks []checkJSON `json:"checks"`
+		}{}},
+		"diff": {results.Difference{}},
+		"doctor": {struct {
+			OK     bool            `json:"ok"`
+			Checks []machine.Check `json:"checks"`
+		}{}},
+		"explain": {explanationJSON{}},
+		"export":  {exportedJSON{}, rowsOf(export.Attempts), rowsOf(export.Snapshots)},
+		"export atif": {atif.Trajectory{}, struct {
+			Path      string `json:"path"`
+			Steps     int    `json:"steps"`
+			Subagents int    `json:"subagents"`
+		}{}},
+		"export run-group": {struct {
+			RunGroups []writtenGroup `json:"run_groups"`
+		}{}},
+		"get": {results.Written{}, struct {
+			Paths []string `json:"paths"`
+		}{}},
+		"grade": {grading.Summary{}, struct {
+			RunGroups []gradedGroup `json:"run_groups"`
+		}{}},
+		"grade-sample": {grading.Report{}},
+		"init":         {path{}},
+		"leaderboard":  {boardJSON{}},
+		"lock":         {lockJSON{}},
+		"logs":         {shownTurn{}},
+		"output":       {new(any)},
+		"plan": {struct {
+			*plan.Plan
+			Preflight []event.Preflight `json:"preflight,omitempty"`
+		}{}},
+		"prepare": {struct {
+			Competitions []prepared `json:"competitions"`
+		}{}},
+		"report": {struct {
+			Run  string `json:"run"`
+			Path string `json:"path"`
+		}{}},
+		"runs": {struct {
+			Runs []runEntry `json:"runs"`
+		}{}},
+		"show": {runJSON{}, bundle.Disclosure{}},
+		"validate": {struct {
+			Valid       bool        `json:"valid"`
+			Diagnostics []diag.JSON `json:"diagnostics"`
+		}{}},
+		"verify":  {verifyJSON{}, verdictJSON{}},
+		"version": {Version{}},
+	}
+}
+
+// rows is a table as JSON.
+type rows []struct {
+	name string
+	kind table.Kind
+}
+
+func rowsOf(build func([]export.Record) (*table.Table, error)) rows {
+	t, err := build(nil)
+	if err != nil {
+		panic(err)
+	}
+	var list rows
+	for _, c := range t.Columns() {
+		list = append(list, struct {
+			name string
+			kind table.Kind
+		}{c.Name(), c.Kind()})
+	}
+	return list
+}
+
+func (r rows) schema() object {
+	properties, required := object{}, []string{}
+	for _, c := range r {
+		required = append(required, c.name)
+		properties[c.name] = map[table.Kind]object{
+			table.Text: {"type": []string{"string", "null"}}, table.Bool: {"type": "boolean"}, table.Int64: {"type": "integer"},
+			table.Float64: {"anyOf": []object{{"type": []string{"number", "null"}}, {"enum": []string{"inf", "-inf"}}}},
+		}[c.kind]
+	}
+	return object{"type": "array", "items": object{"type": "object", "properties": properties, "required": required}}
+}
+
+type object = map[string]any
+
+// lines are the commands that print one document a line.
+var lines = []string{"apply", "logs"}
+
+// schemaOf is the JSON Schema of what a command prints.
+func schemaOf(command string, values []any) object {
+	g := &generator{defs: object{}}
+	var all []object
+	for _, v := range values {
+		switch v := v.(type) {
+		case rows:
+			all = append(all, v.schema())
+		case event.Event:
+			one := g.fields(reflect.TypeOf(v))
+			one["properties"].(object)["type"] = object{"const": v.EventType()}
+			one["required"] = append([]string{"type"}, one["required"].([]string)...)
+			all = append(all, one)
+		case *any:
+			all = append(all, object{})
+		default:
+			all = append(all, g.of(reflect.TypeOf(v)))
+		}
+	}
+	s := object{"anyOf": all}
+	if len(all) == 1 {
+		s = all[0]
+	}
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "mleflow " + command + " --json"
+	if slices.Contains(lines, command) {
+		s["description"] = "One line of the output."
+	}
+	if len(g.defs) > 0 {
+		s["$defs"] = g.defs
+	}
+	return s
+}
+
+// generator follows encoding/json from Go types to a schema.
+type generator struct{ defs object }
+
+var (
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+)
+
+func (g *generator) of(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[grading.Number]():
+		return object{"anyOf": []object{{"type": "number"}, {"enum": []string{"nan", "inf", "-inf"}}}}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return object{}
+	case t.Kind() == reflect.Pointer:
+		return nullable(g.of(t.Elem()))
+	case t.Implements(jsonMarshaler):
+		return object{}
+	case t.Implements(textMarshaler):
+		return object{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Float32, reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return object{"type": "integer"}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return object{"type": []string{"string", "null"}, "contentEncoding": "base64"}
+		}
+		return object{"type": []string{"array", "null"}, "items": g.of(t.Elem())}
+	case reflect.Array:
+		return object{"type": "array", "items": g.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": []string{"object", "null"}, "additionalProperties": g.of(t.Elem())}
+	case reflect.Struct:
+		if t.Name() == "" {
+			return g.fields(t)
+		}
+		name := strings.ReplaceAll(t.String(), "/", ".")
+		if g.defs[name] == nil {
+			g.defs[name] = object{} // one that holds itself
+			g.defs[name] = g.fields(t)
+		}
+		return object{"$ref": "#/$defs/" + name}
+	}
+	return object{}
+}
+
+func nullable(s object) object {
+	if name, ok := s["type"].(string); ok && s["enum"] == nil {
+		s["type"] = []string{name, "null"}
+		return s
+	}
+	return object{"anyOf": []object{s, {"type": "null"}}}
+}
+
+// fields is a struct as an object.
+func (g *generator) fields(t reflect.Type) object {
+	properties, required := object{}, []string{}
+	g.collect(t, properties, &required)
+	slices.Sort(required)
+	return object{"type": "object", "properties": properties, "required": required}
+}
+
+// collect adds the fields of a struct, and then those of embedded ones, which it
+// hides.
+func (g *generator) collect(t reflect.Type, properties object, required *[]string) {
+	var embedded []reflect.Type
+	for f := range fieldsOf(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+			continue
+		case f.Anonymous && name == "" && indirect(f.Type).Kind() == reflect.Struct:
+			embedded = append(embedded, indirect(f.Type))
+			continue
+		case name == "":
+			name = f.Name
+		}
+		if properties[name] != nil {
+			continue
+		}
+		properties[name] = g.of(f.Type)
+		if !strings.Contains(options, "omit") {
+			*required = append(*required, name)
+		}
+	}
+	for _, e := range embedded {
+		g.collect(e, properties, required)
+	}
+}
+
+func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+func indirect(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// TestSchemas fails when a schema of docs is not what the types give. Set
+// UPDATE_GOLDEN to write them again (make golden). That outputs conform to them
+// is tested where they are made, in the scripts of cmd/mleflow.
+func TestSchemas(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "..", "docs", "schemas")
+	all := outputs()
+	written := map[string]bool{}
+	for _, command := range slices.Sorted(maps.Keys(all)) {
+		name := strings.ReplaceAll(command, " ", "-") + ".json"
+		written[name] = true
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(schemaOf(command, all[command])); err != nil {
+			t.Fatal(err)
+		}
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(filepath.Join(dir, name), want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(string(got), want.String()); diff != "" {
+			t.Errorf("docs/schemas/%s is out of date, run make golden (-have +want):\n%s", name, diff)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !written[e.Name()] {
+			t.Errorf("docs/schemas/%s is of no command", e.Name())
+		}
+	}
+}
