@@ -119,3 +119,10 @@ type Node struct {
 
 // Label marks everything that a backend creates.
 const Label = "mleflow"
+
+// Hold reports whether n suffices for a request. What n does not say is
+// sufficient, but for GPUs.
+func (n Needs) Hold(request Needs) bool {
+	return (n.CPUs == 0 || request.CPUs <= n.CPUs) && (n.MemoryBytes == 0 || request.MemoryBytes <= n.MemoryBytes) &&
+		(n.DiskBytes == 0 || request.DiskBytes <= n.DiskBytes) && request.GPUs <= n.GPUs
+}

@@ -1,0 +1,190 @@
+package slurm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// Backend runs workers as batch jobs.
+type Backend struct {
+	settings
+	// look makes Watch look at once.
+	look chan struct{}
+}
+
+var _ cluster.Backend = (*Backend)(nil)
+
+// New returns a backend. It does not ask Slurm anything.
+func New(c Config) (*Backend, error) {
+	s, err := settle(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for jobs: %w", err)
+	}
+	return &Backend{settings: s, look: make(chan struct{}, 1)}, nil
+}
+
+// Close implements cluster.Backend.
+func (b *Backend) Close() error { return nil }
+
+// path is a file of a job.
+func (s *settings) path(name, what string) string { return filepath.Join(s.Folder, name+"."+what) }
+
+// Start implements cluster.Backend.
+func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
+	for name := range job.Env {
+		if !envName.MatchString(name) {
+			return fmt.Errorf("%q is not the name of an environment variable", name)
+		}
+	}
+	known, err := queue(ctx)
+	if err != nil {
+		return err
+	}
+	if known[job.Name].active() {
+		return b.note(job)
+	}
+	node, err := b.preferred(ctx, job)
+	if err != nil {
+		return err
+	}
+	if err := b.forget(job.Name); err != nil {
+		return err
+	}
+	if _, err := call(ctx, b.script(job), "sbatch", b.options(job, node)...); err != nil {
+		return err
+	}
+	defer b.wake()
+	return b.note(job) // not before: until then, what Slurm remembers is an earlier job of the name
+}
+
+// note writes a job down.
+func (b *Backend) note(job cluster.Job) error {
+	data, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	path := b.path(job.Name, "json")
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// noted returns a job that was written down; nil if it was not, or was removed.
+func (b *Backend) noted(name string) *cluster.Job {
+	data, err := os.ReadFile(b.path(name, "json"))
+	job := new(cluster.Job)
+	if err != nil || json.Unmarshal(data, job) != nil {
+		return nil
+	}
+	return job
+}
+
+// preferred is the node that a job is limited to at first; "" for none.
+func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error) {
+	if b.sticky == 0 || job.Near == "" || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
+		return "", nil
+	}
+	nodes, err := b.Nodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, n := range nodes {
+		if n.Ready && n.Has.Hold(job.Needs) {
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) < 2 {
+		return "", nil
+	}
+	return cluster.Rank(job.Near, names)[0], nil
+}
+
+// Cancel implements cluster.Backend. The batch script ends its worker, with the
+// grace period of the job. A script that is just being started misses the signal,
+// so there is also a file that it looks for, and Watch repeats the signal.
+func (b *Backend) Cancel(ctx context.Context, names ...string) error {
+	known, err := queue(ctx)
+	if err != nil {
+		return err
+	}
+	var waiting, running []string
+	for _, name := range names {
+		switch e := known[name]; {
+		case e.active():
+			if err := os.WriteFile(b.path(name, "stop"), nil, 0o600); err != nil {
+				return err
+			}
+		}
+		switch e := known[name]; {
+		case e.runs():
+			running = append(running, e.id)
+		case e.waits():
+			waiting = append(waiting, e.id)
+		}
+	}
+	defer b.wake()
+	if len(waiting) > 0 {
+		if _, err = call(ctx, "", "scancel", append([]string{"--state=PENDING"}, waiting...)...); err != nil {
+			return err
+		}
+	}
+	if len(running) > 0 {
+		err = terminate(ctx, running...)
+	}
+	return err
+}
+
+// terminate sends SIGTERM to batch scripts.
+func terminate(ctx context.Context, ids ...string) error {
+	_, err := call(ctx, "", "scancel", append([]string{"--batch", "--signal=TERM"}, ids...)...)
+	return err
+}
+
+// Remove implements cluster.Backend.
+func (b *Backend) Remove(ctx context.Context, names ...string) error {
+	known, err := queue(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if !known[name].active() {
+			errs = append(errs, b.forget(name))
+		}
+	}
+	b.wake()
+	return errors.Join(errs...)
+}
+
+// forget removes the files of a job.
+func (b *Backend) forget(name string) error {
+	var errs []error
+	for _, what := range []string{"json", "exit", "stop", "log"} {
+		if err := os.Remove(b.path(name, what)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wake makes Watch look at once.
+func (b *Backend) wake() {
+	select {
+	case b.look <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,67 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// commandLimit bounds one call of a command of Slurm, whose own limit for a
+// controller that does not answer is longer.
+const commandLimit = 2 * time.Minute
+
+// unreachableError says that Slurm's controller does not answer, which passes.
+type unreachableError struct{ err error }
+
+func (e unreachableError) Error() string { return e.err.Error() }
+func (e unreachableError) Unwrap() error { return e.err }
+
+// call runs a command of Slurm and returns what it prints.
+func call(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = environment()
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if ctx.Err() != nil {
+		return "", unreachableError{fmt.Errorf("%s: %w", name, context.Cause(ctx))}
+	}
+	text := strings.TrimSpace(errs.String())
+	var status *exec.ExitError
+	if text == "" || !errors.As(err, &status) {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(text, name+": error: "))
+	for _, sign := range []string{"Unable to contact", "Socket timed out", "Connection refused", "communication connection", "Transport endpoint", "backup controller"} {
+		if strings.Contains(text, sign) {
+			return "", unreachableError{err}
+		}
+	}
+	return "", err
+}
+
+// environment is that of this process without what would change the output or
+// the defaults of Slurm's commands.
+func environment() []string {
+	env := []string{"LC_ALL=C"}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		changes := strings.HasPrefix(name, "SBATCH_") || strings.HasPrefix(name, "SQUEUE_") || strings.HasPrefix(name, "SINFO_") ||
+			strings.HasPrefix(name, "SCANCEL_") || strings.HasPrefix(name, "SLURM_") && name != "SLURM_CONF" || strings.HasPrefix(name, "LC_") || name == "LANG"
+		if !changes {
+			env = append(env, v)
+		}
+	}
+	return env
+}

@@ -1,0 +1,112 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// Config is a block of a cluster file. The zero value of an attribute is its
+// default.
+type Config struct {
+	// Folder keeps the files of jobs. The controller and all nodes must see it. By
+	// default it is .mleflow/slurm in the home folder.
+	Folder string `hcl:"folder,optional"`
+	// Binary is the path of mleflow on the nodes, by default that of the running
+	// program.
+	Binary string `hcl:"binary,optional"`
+
+	Partition   string `hcl:"partition,optional"`
+	Account     string `hcl:"account,optional"`
+	QOS         string `hcl:"qos,optional"`
+	Constraint  string `hcl:"constraint,optional"`
+	Exclude     string `hcl:"exclude,optional"`
+	Reservation string `hcl:"reservation,optional"`
+	// GRES is what a GPU is called, "gpu" by default, such as "gpu:a100".
+	GRES string `hcl:"gres,optional"`
+	// Options are further options of sbatch, such as "--nice=100".
+	Options []string `hcl:"options,optional"`
+
+	// CacheDir and CacheQuota are the cache of a node, such as "/local/mleflow" and
+	// "2TiB". The path may use variables that Slurm sets, such as $SLURM_TMPDIR.
+	CacheDir   string            `hcl:"cache_dir,optional"`
+	CacheQuota string            `hcl:"cache_quota,optional"`
+	Env        map[string]string `hcl:"env,optional"`
+	// EnvFile is a file on the nodes with lines NAME=value that only its owner may
+	// read: credentials of the remote cache, keys of models.
+	EnvFile string `hcl:"env_file,optional"`
+
+	// Sticky is how long a job waits for the node that has what it reads, "2m" by
+	// default; "0s" is not at all.
+	Sticky string `hcl:"sticky,optional"`
+	// Poll is the shortest time between two calls of squeue.
+	Poll string `hcl:"poll,optional"`
+}
+
+// settings is a Config with its defaults.
+type settings struct {
+	Config
+	sticky, poll time.Duration
+}
+
+// envName is the name of an environment variable.
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// settle checks a configuration and fills in its defaults.
+func settle(c Config) (settings, error) {
+	s := settings{Config: c}
+	var err error
+	if s.Folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return s, fmt.Errorf("there is no folder for jobs: %w; write folder = \"…\", a path that all nodes see", err)
+		}
+		s.Folder = filepath.Join(home, ".mleflow", "slurm")
+	}
+	if s.Binary == "" {
+		if s.Binary, err = os.Executable(); err != nil {
+			return s, fmt.Errorf("find the running program: %w; write binary = \"…\"", err)
+		}
+	}
+	for _, path := range []struct{ name, value string }{{"folder", s.Folder}, {"binary", s.Binary}, {"env_file", s.EnvFile}} {
+		if path.value != "" && !filepath.IsAbs(path.value) {
+			return s, fmt.Errorf("%s = %q is not an absolute path; jobs run in another folder", path.name, path.value)
+		}
+	}
+	if s.GRES == "" {
+		s.GRES = "gpu"
+	}
+	for name := range s.Env {
+		if !envName.MatchString(name) {
+			return s, fmt.Errorf("env has %q, which is not the name of an environment variable", name)
+		}
+	}
+	if s.sticky, err = duration("sticky", s.Sticky, 2*time.Minute); err != nil {
+		return s, err
+	}
+	if s.poll, err = duration("poll", s.Poll, 2*time.Second); err != nil {
+		return s, err
+	}
+	if s.poll < 100*time.Millisecond {
+		return s, errors.New("poll is less than \"100ms\", which would keep Slurm's controller busy")
+	}
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		return s, errors.New("sbatch is not in the path; run mleflow where Slurm's commands are, such as on a login node")
+	}
+	return s, nil
+}
+
+func duration(name, text string, missing time.Duration) (time.Duration, error) {
+	if text == "" {
+		return missing, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s = %q is not a duration such as \"2m\"", name, text)
+	}
+	return d, nil
+}

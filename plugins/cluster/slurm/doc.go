@@ -1,0 +1,32 @@
+// Package slurm runs workers as batch jobs of Slurm. It calls sbatch, squeue,
+// scancel, scontrol and sinfo as the user who runs mleflow, on a machine that has
+// them, such as a login node.
+//
+// # State
+//
+// Slurm forgets a job soon after it ended, so each job has files in
+// Config.Folder, which the controller and all nodes must see:
+//
+//	NAME.json  the job; its existence says that nobody has removed it yet
+//	NAME.log   what its workers print
+//	NAME.exit  the exit status of the last worker
+//	NAME.stop  says that the job was cancelled
+//
+// Everything else is asked of Slurm: one squeue for all jobs, every few seconds.
+//
+// # Failures
+//
+// A job is submitted with --requeue, so Slurm starts it again after a lost node or
+// a preemption, and the batch script asks for the same when its worker failed. A
+// node daemon that died may leave the worker running beside the one that was
+// started again: the worker's claim decides which of the two goes on.
+//
+// Two controllers that submit one job at the same moment get two jobs of one
+// name; --dependency=singleton makes the second wait for the first.
+//
+// # Placement
+//
+// Jobs that read the same content are first limited to the node that
+// cluster.Rank prefers; one that still waits after Config.Sticky may run on any
+// node.
+package slurm

@@ -1,0 +1,102 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// entry is a job as squeue has it.
+type entry struct {
+	id, name, state, node, reason, required string
+	restarts                                int
+	// exit is the status of the batch script.
+	exit int
+}
+
+// fields is the format of squeue that parse reads.
+const fields = "JobID:|,Name:|,State:|,NodeList:|,Reason:|,RestartCnt:|,exit_code:|,ReqNodes:|"
+
+// queue lists the jobs of this user and project that Slurm knows, by name: of
+// several of one name the one that runs, else that waits, else the newest.
+func queue(ctx context.Context) (map[string]entry, error) {
+	out, err := call(ctx, "", "squeue", "--noheader", "--me", "--states=all", "--Format="+fields)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]entry{}
+	for line := range strings.Lines(out) {
+		e, err := parse(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(e.name, cluster.Label+"-") {
+			continue
+		}
+		if other, ok := known[e.name]; !ok || e.before(other) {
+			known[e.name] = e
+		}
+	}
+	return known, nil
+}
+
+func parse(line string) (e entry, err error) {
+	f := strings.Split(line, "|")
+	if len(f) < 8 {
+		return e, fmt.Errorf("squeue printed %q, which is not what --Format=%s gives", line, fields)
+	}
+	for i := range f {
+		f[i] = strings.TrimSpace(f[i])
+	}
+	e = entry{id: f[0], name: f[1], state: f[2], node: f[3], reason: f[4], required: f[7]}
+	e.restarts, _ = strconv.Atoi(f[5])
+	status, _ := strconv.Atoi(f[6]) // as wait(2) gives it
+	if e.exit = status >> 8 & 0xff; status&0x7f != 0 {
+		e.exit = 128 + status&0x7f
+	}
+	return e, nil
+}
+
+// before reports whether e says more about its name than other does.
+func (e entry) before(other entry) bool {
+	if e.rank() != other.rank() {
+		return e.rank() > other.rank()
+	}
+	a, _ := strconv.Atoi(e.id)
+	b, _ := strconv.Atoi(other.id)
+	return a > b
+}
+
+func (e entry) rank() int {
+	switch {
+	case e.runs():
+		return 2
+	case e.waits():
+		return 1
+	}
+	return 0
+}
+
+// runs reports whether the batch script may be running.
+func (e entry) runs() bool {
+	switch e.state {
+	case "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING":
+		return true
+	}
+	return false
+}
+
+// waits reports whether it will be started, first or again.
+func (e entry) waits() bool {
+	switch e.state {
+	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
+		return true
+	}
+	return false
+}
+
+// active reports whether the job has not ended.
+func (e entry) active() bool { return e.runs() || e.waits() }

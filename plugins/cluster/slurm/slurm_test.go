@@ -1,0 +1,81 @@
+package slurm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/cluster/clustertest"
+	"github.com/mleflow/mleflow/plugins/cluster/slurm"
+	"github.com/mleflow/mleflow/plugins/cluster/slurm/slurmtest"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == clustertest.Command {
+		os.Exit(clustertest.Worker(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// TestSuite runs the suite on a real Slurm of two nodes.
+func TestSuite(t *testing.T) {
+	c := slurmtest.Start(t)
+	open := func(t *testing.T, change func(*slurm.Config)) cluster.Backend {
+		t.Helper()
+		config := slurm.Config{Folder: filepath.Join(c.Dir, "jobs"), Poll: "200ms", Sticky: "3s"}
+		change(&config)
+		b, err := slurm.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	clustertest.Run(t, clustertest.Bed{
+		Open:     func(t *testing.T) cluster.Backend { return open(t, func(*slurm.Config) {}) },
+		Patience: 3 * time.Minute,
+		LoseNode: c.LoseNode,
+		Restart:  c.Restart,
+		Broken: func(t *testing.T) cluster.Backend {
+			return open(t, func(c *slurm.Config) { c.Binary = "/nonexistent/mleflow" })
+		},
+	})
+	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
+}
+
+// gpus: the node with GPUs is told, and is where a job that wants them runs.
+func gpus(t *testing.T, b cluster.Backend) {
+	nodes, err := b.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		want := 0
+		if n.Name == slurmtest.Nodes[0] {
+			want = 2
+		}
+		if n.Has.GPUs != want || n.Has.CPUs != 2 || n.Has.MemoryBytes != 2000<<20 {
+			t.Errorf("%+v", n)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	job := cluster.Job{
+		Name: cluster.JobName("1234567812345678123456781234567812345678"), Args: []string{clustertest.Command, "env", "CUDA_VISIBLE_DEVICES", "0,1"},
+		Needs: cluster.Needs{GPUs: 2}, Near: "x", Grace: time.Second,
+	}
+	if err := b.Start(ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	var last cluster.Status
+	err = b.Watch(ctx, func(s cluster.Status) {
+		if last = s; s.State.Ended() {
+			stop()
+		}
+	})
+	if err != nil || last.State != cluster.Succeeded || last.Node != slurmtest.Nodes[0] {
+		t.Errorf("%v: %+v", err, last)
+	}
+}

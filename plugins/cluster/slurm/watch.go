@@ -1,0 +1,225 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// longestPoll is the longest time between two calls of squeue.
+const longestPoll = 15 * time.Second
+
+// watcher is what Watch knows between two looks.
+type watcher struct {
+	*Backend
+	last map[string]cluster.Status
+	// limited is since when jobs have waited for one node, stopped when a job that
+	// was cancelled was last told.
+	limited, stopped map[string]time.Time
+}
+
+// Watch implements cluster.Backend.
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}}
+	wait := b.poll
+	for {
+		changed, err := w.once(ctx, fn)
+		var away unreachableError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &away):
+			wait = min(2*wait, longestPoll)
+		case err != nil:
+			return err
+		case changed:
+			wait = b.poll
+		default:
+			wait = min(wait+wait/4, longestPoll)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.look:
+			wait = b.poll
+		case <-time.After(wait):
+		}
+	}
+}
+
+// once tells what has changed since the last look.
+func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bool, err error) {
+	// The files come first: a job that is written down in between is told next time.
+	noted, err := w.names()
+	if err != nil {
+		return false, err
+	}
+	known, err := queue(ctx)
+	if err != nil {
+		return false, err
+	}
+	now := map[string]cluster.Status{}
+	for name, e := range known {
+		if e.active() || noted[name] {
+			now[name] = w.status(ctx, e)
+		}
+	}
+	for name := range noted {
+		if _, ok := known[name]; !ok {
+			if s, ok := w.ended(name); ok {
+				now[name] = s
+			}
+		}
+	}
+	for name, s := range now {
+		if w.last[name] != s {
+			changed = true
+			fn(s)
+		}
+	}
+	for name, s := range w.last {
+		if _, ok := now[name]; !ok && s.State != cluster.Gone {
+			changed = true
+			fn(cluster.Status{Job: name, State: cluster.Gone})
+		}
+	}
+	w.last = now
+	return changed, nil
+}
+
+// names are the jobs that are written down.
+func (w *watcher) names() (map[string]bool, error) {
+	paths, err := filepath.Glob(filepath.Join(w.Folder, cluster.Label+"-*.json"))
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		names[strings.TrimSuffix(filepath.Base(p), ".json")] = true
+	}
+	return names, nil
+}
+
+// status is what an entry of the queue says. A job that was started too often is
+// ended, and one that waits too long for its node is let go anywhere.
+func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
+	s := cluster.Status{Job: e.name, Node: e.node, Starts: e.restarts}
+	if e.node != "" && !e.waits() {
+		s.Starts++
+	}
+	if e.runs() {
+		s.State = cluster.Running
+		w.stop(ctx, e)
+		return s
+	}
+	if e.waits() {
+		s.State, s.Reason = cluster.Pending, e.reason
+		if job := w.noted(e.name); job != nil && e.restarts > job.Retries {
+			s.State, s.Reason, s.Message = cluster.Failed, "TooManyRestarts", fmt.Sprintf("it was started %d times: %s", e.restarts, w.printed(e.name))
+			_, _ = call(ctx, "", "scancel", e.id) // tried again next time
+			return s
+		}
+		w.release(ctx, e)
+		return s
+	}
+	return w.finish(s, e)
+}
+
+// stopAgain is how often a job that was cancelled and still runs is told so.
+const stopAgain = 10 * time.Second
+
+// stop ends a job that was cancelled, unless that was done a moment ago.
+func (w *watcher) stop(ctx context.Context, e entry) {
+	if _, err := os.Stat(w.path(e.name, "stop")); err == nil && time.Since(w.stopped[e.name]) >= stopAgain {
+		w.stopped[e.name] = time.Now()
+		_ = terminate(ctx, e.id) // tried again next time
+	}
+}
+
+// release lets a job that waits for one node run on any, once it has waited long
+// enough.
+func (w *watcher) release(ctx context.Context, e entry) {
+	if e.required == "" || w.sticky == 0 {
+		delete(w.limited, e.name)
+		return
+	}
+	since, ok := w.limited[e.name]
+	if !ok {
+		since = time.Now()
+		w.limited[e.name] = since
+	}
+	if time.Since(since) >= w.sticky {
+		_, _ = call(ctx, "", "scontrol", "update", "JobId="+e.id, "ReqNodeList=") // tried again next time
+	}
+}
+
+// finish is the status of a job that has ended.
+func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
+	exit := e.exit
+	if own, ok := w.exit(e.name); ok && e.state != "COMPLETED" && e.state != "FAILED" {
+		// Whatever Slurm did to the script afterwards, the worker has ended by itself.
+		if own == cluster.ExitDone || own == cluster.ExitRefused {
+			exit = own
+			e.state = "FAILED"
+		}
+	}
+	switch {
+	case e.state == "COMPLETED" || e.state == "FAILED" && exit == cluster.ExitDone:
+		s.State = cluster.Succeeded
+	default:
+		s.State, s.Reason, s.Refused = cluster.Failed, e.state, e.state == "FAILED" && exit == cluster.ExitRefused
+		s.Message = w.printed(e.name)
+		if e.state == "FAILED" {
+			s.Message = strings.TrimSuffix(fmt.Sprintf("the worker ended with status %d: %s", exit, s.Message), ": ")
+		}
+	}
+	return s
+}
+
+// ended is the status of a job that Slurm has forgotten.
+func (w *watcher) ended(name string) (cluster.Status, bool) {
+	exit, ok := w.exit(name)
+	if !ok {
+		return cluster.Status{}, false
+	}
+	s := cluster.Status{Job: name, Node: w.last[name].Node, Starts: max(1, w.last[name].Starts)}
+	return w.finish(s, entry{name: name, state: "FAILED", exit: exit}), true
+}
+
+// exit is the exit status that the last worker of a job left.
+func (w *watcher) exit(name string) (int, bool) {
+	text, err := os.ReadFile(w.path(name, "exit"))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n, err == nil
+}
+
+// printed is the last line that a worker printed.
+func (w *watcher) printed(name string) string {
+	f, err := os.Open(w.path(name, "log"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const most = 2000
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		_, _ = f.Seek(-most, 2)
+	}
+	text := make([]byte, most)
+	n, _ := f.Read(text)
+	text = bytes.TrimSpace(text[:n])
+	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
+		text = text[i+1:]
+	}
+	return strings.ToValidUTF8(string(text[:min(len(text), 500)]), "\uFFFD")
+}
