@@ -5,6 +5,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 	"github.com/mleflow/mleflow/plugins/cluster/kubernetes"
 	"github.com/mleflow/mleflow/plugins/cluster/local"
+	"github.com/mleflow/mleflow/plugins/cluster/slurm"
 )
 
 // Kind is a kind of backend, named by the first label of a backend block.
@@ -20,6 +21,7 @@ func Kinds() []Kind {
 	return []Kind{
 		kind("kubernetes", func(c kubernetes.Config) (cluster.Backend, error) { return kubernetes.New(c) }),
 		kind("local", func(c local.Config) (cluster.Backend, error) { return local.New(c) }),
+		kind("slurm", func(c slurm.Config) (cluster.Backend, error) { return slurm.New(c) }),
 	}
 }
 
