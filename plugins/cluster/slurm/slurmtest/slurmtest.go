@@ -217,8 +217,11 @@ func (c *Cluster) Restart(t *testing.T) {
 func (c *Cluster) LoseNode(t *testing.T, node string) (back func()) {
 	t.Helper()
 	c.kill("slurmd."+node+".pid", syscall.SIGKILL)
-	for _, pid := range c.processes(node) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	pids := c.processes(node)
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none sees another end
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, signal)
+		}
 	}
 	return func() {
 		c.run(t, "slurmd", "-f", c.Conf, "-N", node)
