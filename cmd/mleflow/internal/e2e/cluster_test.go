@@ -57,12 +57,18 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	dir := t.TempDir()
+	return newLabIn(t, dir, fmt.Sprintf(clusterFile, dir))
+}
+
+// newLabIn is a lab in a folder, with the text of its cluster file.
+func newLabIn(t *testing.T, dir, cluster string) *lab {
+	t.Helper()
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("the program flock is missing")
 	}
-	dir := t.TempDir()
 	l := &lab{place: &place{t: t, cache: filepath.Join(dir, "cache"), file: filepath.Join(dir, "p.hcl")}, dir: dir}
-	for name, text := range map[string]string{"p.hcl": fmt.Sprintf(clusterPipeline, tasks), "cluster.hcl": fmt.Sprintf(clusterFile, dir)} {
+	for name, text := range map[string]string{"p.hcl": fmt.Sprintf(clusterPipeline, tasks), "cluster.hcl": cluster} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -147,8 +153,12 @@ func times(t *testing.T, variable string, missing int) int {
 // it finds what runs and goes on: every step runs exactly once.
 func TestClusterControllerKilled(t *testing.T) {
 	t.Parallel()
+	killControllers(t, times(t, "MLEFLOW_CLUSTER_KILLS", 4), newLab)
+}
+
+func killControllers(t *testing.T, goal int, newLab func(*testing.T) *lab) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for goal, total := times(t, "MLEFLOW_CLUSTER_KILLS", 4), 0; total < goal; {
+	for total := 0; total < goal; {
 		l := newLab(t)
 		for total < goal {
 			cmd := l.command(l.args()...)
@@ -213,14 +223,19 @@ func TestClusterWorkersKilled(t *testing.T) {
 // same actions, outputs and board.
 func TestClusterMatchesLocal(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
+	dir := t.TempDir()
+	matchesLocal(newLabIn(t, dir, ofAgents(fmt.Sprintf(clusterFile, dir))))
+}
+
+// ofAgents makes a cluster file run attempts, without isolation.
+func ofAgents(cluster string) string {
+	return strings.Replace(cluster, `runs    = ["exec"]`, "runs = [\"agent-run\"]\n  runtime = \"process\"", 1)
+}
+
+func matchesLocal(l *lab) {
+	t := l.t
 	file, err := filepath.Abs("../../../../pipelines/demo.hcl")
 	if err != nil {
-		t.Fatal(err)
-	}
-	cluster := strings.Replace(fmt.Sprintf(clusterFile, l.dir), `["exec"]`, `["agent-run"]`, 1)
-	cluster = strings.Replace(cluster, "cpus ", "runtime = \"process\"\n  cpus ", 1)
-	if err := os.WriteFile(filepath.Join(l.dir, "cluster.hcl"), []byte(cluster), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	type finished struct {
