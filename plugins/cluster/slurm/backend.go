@@ -170,10 +170,13 @@ func (b *Backend) Remove(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
+// files are what the files of a job are called, after its name.
+var files = []string{"json", "exit", "stop", "log"}
+
 // forget removes the files of a job.
 func (b *Backend) forget(name string) error {
 	var errs []error
-	for _, what := range []string{"json", "exit", "stop", "log"} {
+	for _, what := range files {
 		if err := os.Remove(b.path(name, what)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

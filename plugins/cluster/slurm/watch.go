@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,9 +74,7 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	}
 	for name := range noted {
 		if _, ok := known[name]; !ok {
-			if s, ok := w.ended(name); ok {
-				now[name] = s
-			}
+			now[name] = w.ended(name)
 		}
 	}
 	for name, s := range now {
@@ -95,15 +93,19 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	return changed, nil
 }
 
-// names are the jobs that are written down.
+// names are the jobs that have files: those that nobody has removed, and one whose
+// controller was killed before it could write it down.
 func (w *watcher) names() (map[string]bool, error) {
-	paths, err := filepath.Glob(filepath.Join(w.Folder, cluster.Label+"-*.json"))
+	entries, err := os.ReadDir(w.Folder)
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]bool, len(paths))
-	for _, p := range paths {
-		names[strings.TrimSuffix(filepath.Base(p), ".json")] = true
+	names := map[string]bool{}
+	for _, e := range entries {
+		name, what, _ := strings.Cut(e.Name(), ".")
+		if strings.HasPrefix(name, cluster.Label+"-") && slices.Contains(files, what) {
+			names[name] = true
+		}
 	}
 	return names, nil
 }
@@ -185,13 +187,13 @@ func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 }
 
 // ended is the status of a job that Slurm has forgotten.
-func (w *watcher) ended(name string) (cluster.Status, bool) {
-	exit, ok := w.exit(name)
-	if !ok {
-		return cluster.Status{}, false
-	}
+func (w *watcher) ended(name string) cluster.Status {
 	s := cluster.Status{Job: name, Node: w.last[name].Node, Starts: max(1, w.last[name].Starts)}
-	return w.finish(s, entry{name: name, state: "FAILED", exit: exit}), true
+	if exit, ok := w.exit(name); ok {
+		return w.finish(s, entry{name: name, state: "FAILED", exit: exit})
+	}
+	s.State, s.Reason, s.Message = cluster.Failed, "Forgotten", "Slurm does not know the job any more, and its worker left no exit status"
+	return s
 }
 
 // exit is the exit status that the last worker of a job left.
