@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/plugins/cluster/kubernetes"
+	"github.com/mleflow/mleflow/plugins/cluster/slurm"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
@@ -21,13 +23,19 @@ func newClusterInit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print what a cluster needs before it can run steps",
-		Long:  "Print the objects that a Kubernetes cluster needs, as YAML for kubectl apply: a namespace, a service account for\nthe controller with the few permissions that it uses, one without any for workers, network policies that deny\nby default, and a DaemonSet that puts the seccomp profile and the folder of the cache on each node. Nothing is sent\nanywhere.",
+		Long:  "For Kubernetes, print the objects that a cluster needs, as YAML for kubectl apply: a namespace, a service account for\nthe controller with the few permissions that it uses, one without any for workers, network policies that deny\nby default, and a DaemonSet that puts the seccomp profile and the folder of the cache on each node. For Slurm, print\nwhat its nodes must allow, and a cluster file to start from. Nothing is sent anywhere.",
 		Example: `  mleflow cluster init --print kubernetes >mleflow.yaml
-  kubectl apply -f mleflow.yaml`,
+  kubectl apply -f mleflow.yaml
+  mleflow cluster init --print slurm >cluster.hcl`,
 		Args: takes(0, 0),
 		RunE: a.action(func(*cobra.Command, []string) error {
-			if kind != "kubernetes" {
-				return usagef("--print %s: write kubernetes", kind)
+			switch kind {
+			case "kubernetes":
+			case "slurm":
+				_, err := io.WriteString(a.stdout, slurm.Setup(i.Cache))
+				return err
+			default:
+				return usagef("--print %q: write kubernetes or slurm", kind)
 			}
 			var err error
 			if i.Seccomp, err = sandbox.SeccompProfile(); err != nil {
@@ -42,7 +50,7 @@ func newClusterInit(a *app) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "print", "", "print what a cluster of this `KIND` needs: kubernetes")
+	flags.StringVar(&kind, "print", "", "print what a cluster of this `KIND` needs: kubernetes or slurm")
 	flags.StringVar(&i.Namespace, "namespace", "mleflow", "the `NAME` of the namespace")
 	flags.StringVar(&i.Cache, "cache-path", "/var/lib/mleflow", "the `FOLDER` of the cache on each node")
 	flags.StringVar(&i.Image, "node-image", "docker.io/library/busybox:1.37", "an `IMAGE` with a shell, which prepares the nodes")
