@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/data/winnow"
+)
+
+func newFingerprint(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fingerprint",
+		Short: "Find copied code: build a database of fingerprints, compare code with it",
+		Args:  subCommand,
+		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newFingerprintBuild(a), newFingerprintCompare(a))
+	return cmd
+}
+
+type fingerprintBuildOptions struct {
+	output   string
+	common   float64
+	noSource bool
+}
+
+func newFingerprintBuild(a *app) *cobra.Command {
+	var o fingerprintBuildOptions
+	cmd := &cobra.Command{
+		Use:   "build DIR -o FILE",
+		Short: "Make a database of fingerprints of the Python files and notebooks below DIR",
+		Long: `Read all .py and .ipynb files below DIR and write a database for "fingerprint
+compare". The same files give the same bytes; the digest that is printed pins them.
+
+Each file is a document. What many documents share is boilerplate and is ignored in
+comparisons: fingerprints that a quarter of the documents has, and at least four of
+them (--common). The database holds the code, so that a comparison can show both
+sides; --no-source leaves it out, for databases that are published.`,
+		Example: `  mleflow fingerprint build kernels/spaceship-titanic -o spaceship-titanic.fingerprints`,
+		Args:    takes(1, 1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			if o.output == "" {
+				return usagef("-o FILE says where to write")
+			}
+			if !(o.common > 0 && o.common <= 1) {
+				return usagef("--common is %v; it must be above 0 and at most 1", o.common)
+			}
+			return a.buildFingerprints(args[0], o)
+		}),
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE`")
+	cmd.Flags().Float64Var(&o.common, "common", winnow.DefaultCommon, "`SHARE` of the documents from which on a fingerprint is boilerplate")
+	cmd.Flags().BoolVar(&o.noSource, "no-source", false, "leave the code itself out")
+	return cmd
+}
+
+// builtFingerprints is what fingerprint build says.
+type builtFingerprints struct {
+	File      string             `json:"file"`
+	Digest    string             `json:"sha256"`
+	Documents int                `json:"documents"`
+	Tokens    int                `json:"tokens"`
+	Skipped   []pysource.Skipped `json:"skipped,omitempty"`
+}
+
+func (a *app) buildFingerprints(dir string, o fingerprintBuildOptions) error {
+	sources, skipped, err := readCode(dir)
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		return usagef("%s holds no .py or .ipynb file that can be read", dir)
+	}
+	done := builtFingerprints{File: o.output, Documents: len(sources), Skipped: skipped}
+	db := &winnow.Database{Method: winnow.Default, Common: o.common}
+	for _, s := range sources {
+		d := winnow.NewDocument(s.Name, []*pysource.Source{s})
+		done.Tokens += d.Tokens()
+		db.Documents = append(db.Documents, d)
+	}
+	f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fmt.Errorf("write fingerprints: %w", err)
+	}
+	sum := digest.NewWriter()
+	if err := errors.Join(db.Write(f, !o.noSource), f.Close()); err != nil {
+		return err
+	}
+	if f, err = os.Open(o.output); err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.WriteTo(sum); err != nil {
+		return err
+	}
+	done.Digest = sum.ID().String()
+	return a.showBuilt(done)
+}
+
+func (a *app) showBuilt(done builtFingerprints) error {
+	if a.json {
+		return writeJSON(a.stdout, done)
+	}
+	fmt.Fprintf(a.stdout, "Wrote %s: %s, %s, sha256 %s.\n", done.File, view.Plural(done.Documents, "document"), view.Plural(done.Tokens, "token"), done.Digest)
+	showSkipped(a.terminal, done.Skipped)
+	return nil
+}
+
+// showSkipped warns of files that were not read, which could hide something.
+func showSkipped(t *terminal, skipped []pysource.Skipped) {
+	for _, s := range skipped {
+		fmt.Fprintf(t.stderr, "Not read: %s: %s.\n", view.OneLine(s.Name), view.OneLine(s.Reason))
+	}
+}
+
+// readCode reads the code of a folder, or one file.
+func readCode(path string) ([]*pysource.Source, []pysource.Skipped, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("read code: %w", err)}
+	}
+	if info.IsDir() {
+		return pysource.ReadDir(os.DirFS(path))
+	}
+	if !pysource.IsCode(path) {
+		return nil, nil, usagef("%s is neither a folder nor a .py or .ipynb file", path)
+	}
+	s, err := pysource.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("read %s: %w", path, err)}
+	}
+	return []*pysource.Source{s}, nil, nil
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/data/winnow"
+)
+
+// codeOutput is the output of an attempt that holds its code.
+const codeOutput = "code"
+
+func newFingerprintCompare(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "compare DATABASE (CODE | RUN ADDRESS)",
+		Short: "Show what code has in common with a database of fingerprints",
+		Long: `Compare code with the documents of a database that "fingerprint build" made. CODE is
+a folder, a .py or a .ipynb file; RUN and ADDRESS name an attempt, whose output code
+is compared. All files of it count as one piece of code.
+
+"Copied" is the share of the document's fingerprints that the code has, "owed" the
+share of the code's fingerprints that the document has. Documents are listed if one
+of the two is 20 % or more, with at least 8 fingerprints and a common run of 40
+tokens; the longest run is shown on both sides. --all lists whatever is shared.
+
+A match is evidence, not a verdict: the exit status is 0 either way.`,
+		Example: `  mleflow fingerprint compare spaceship-titanic.fingerprints ./code
+  mleflow fingerprint compare kernels.fingerprints latest 'step.agent-run.solve["aide/spaceship-titanic/0"]'`,
+		Args: takes(2, 3),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			db, sum, err := readFingerprints(args[0])
+			if err != nil {
+				return err
+			}
+			var sources []*pysource.Source
+			var skipped []pysource.Skipped
+			if len(args) == 2 {
+				sources, skipped, err = readCode(args[1])
+			} else {
+				sources, skipped, err = a.attemptCode(cmd.Context(), args[1], args[2])
+			}
+			if err != nil {
+				return err
+			}
+			found := winnow.NewComparer(db).Compare(winnow.NewDocument(strings.Join(args[1:], " "), sources))
+			return a.showComparison(comparison{sum, len(db.Documents), len(sources), found, skipped}, all)
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list all documents that share anything")
+	return cmd
+}
+
+// comparison is what fingerprint compare says.
+type comparison struct {
+	Database  string `json:"database"` // SHA-256
+	Documents int    `json:"documents"`
+	Files     int    `json:"files"`
+	winnow.Comparison
+	Skipped []pysource.Skipped `json:"skipped,omitempty"`
+}
+
+func readFingerprints(path string) (*winnow.Database, string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	defer f.Close()
+	sum := digest.NewWriter()
+	if _, err := f.WriteTo(sum); err != nil {
+		return nil, "", fmt.Errorf("read fingerprints: %w", err)
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return nil, "", fmt.Errorf("read fingerprints: %w", err)
+	}
+	db, err := winnow.Read(f)
+	if err != nil {
+		return nil, "", usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return db, sum.ID().String(), nil
+}
+
+// attemptCode reads the code that an attempt left.
+func (a *app) attemptCode(ctx context.Context, run, address string) (sources []*pysource.Source, skipped []pysource.Skipped, err error) {
+	past, err := a.findRun([]string{run})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = a.withAttempt(ctx, past, address, func(c resultCache, rec *cache.Record) error {
+		sources, skipped, err = pysource.ReadDir(tree.NewFS(ctx, c, rec.Outputs[codeOutput].Ref))
+		return err
+	})
+	return sources, skipped, err
+}
+
+// withAttempt finds the record of an attempt.
+func (a *app) withAttempt(ctx context.Context, past *ledger.Past, address string, use func(resultCache, *cache.Record) error) error {
+	parsed, err := addr.Parse(address)
+	if err != nil {
+		return usageError{err}
+	}
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	return a.withResults(past, func(c resultCache) error {
+		rec, err := (&results.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
+		if err != nil {
+			return usageError{err}
+		}
+		if rec.Outputs[codeOutput].Ref.IsZero() {
+			return usagef("%s has no output code: it is no attempt of an agent", view.OneLine(parsed.String()))
+		}
+		return use(c, rec)
+	})
+}
+
+func (a *app) showComparison(c comparison, all bool) error {
+	var listed []winnow.Match
+	for _, m := range c.Matches {
+		if all || m.Suspicious() {
+			listed = append(listed, m)
+		}
+	}
+	if a.json {
+		c.Matches = append([]winnow.Match{}, listed...)
+		return writeJSON(a.stdout, c)
+	}
+	fmt.Fprintf(a.stdout, "%s with %s, compared with %s.\n", view.Plural(c.Files, "file"), view.Plural(c.Prints, "fingerprint"), view.Plural(c.Documents, "document"))
+	fmt.Fprintf(a.stdout, "Boilerplate: %d. Found in any document: %.0f %% of the rest.\n", c.Common, 100*c.Covered)
+	showSkipped(a.terminal, c.Skipped)
+	if len(listed) == 0 {
+		fmt.Fprintln(a.stdout, "No document has enough in common with this code to be listed.")
+		return nil
+	}
+	fmt.Fprintln(a.stdout)
+	t := view.NewTable("Document", ">Copied", ">Owed", ">Longest run")
+	for _, m := range listed {
+		t.Row(view.OneLine(m.Document), percent(m.Copied), percent(m.Owed), view.Plural(m.Longest.Tokens, "token"))
+	}
+	if err := t.Write(a.stdout, a.outStyle()); err != nil {
+		return err
+	}
+	for _, m := range listed {
+		showFragment(a.terminal, m)
+	}
+	return nil
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+func showFragment(t *terminal, m winnow.Match) {
+	style := t.outStyle()
+	for _, s := range []struct {
+		what string
+		side winnow.Side
+	}{{"Code", m.Longest.Ours}, {"Document", m.Longest.Theirs}} {
+		fmt.Fprintf(t.stdout, "\n%s\n", style.Bold(fmt.Sprintf("%s %s", s.what, view.OneLine(s.side.Place))))
+		if s.side.Text == "" {
+			fmt.Fprintln(t.stdout, "  (the database holds no code)")
+		}
+		for line := range strings.Lines(s.side.Text) {
+			fmt.Fprintf(t.stdout, "  %s\n", strings.ReplaceAll(view.Text(strings.TrimRight(line, "\n")), "\t", "    "))
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package pysource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// The most that is read. Larger files are skipped and reported.
+const (
+	MaxFile  = 64 << 20 // bytes of one file; the outputs of notebooks are large
+	MaxCode  = 4 << 20  // bytes of code in one file
+	MaxTotal = 64 << 20 // bytes of code in all
+	MaxFiles = 100_000
+)
+
+// Source is a file of Python code.
+type Source struct {
+	Name  string // path, with slashes
+	Lines []string
+	Cells []Cell // of a notebook, in order
+}
+
+// Cell is a code cell of a notebook.
+type Cell struct {
+	Number int `json:"number"` // among all cells, the first is 1
+	Start  int `json:"start"`  // index of its first line
+}
+
+// Skipped is a file that was not read, and why.
+type Skipped struct {
+	Name   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// Parse reads a file; a name that ends in .ipynb says that it is a notebook.
+func Parse(name string, data []byte) (*Source, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if strings.EqualFold(path.Ext(name), ".ipynb") {
+		return fromNotebook(name, data)
+	}
+	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+		return nil, errors.New("it is a binary file")
+	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		// A notebook that was exported calls IPython where a magic was.
+		if strings.HasPrefix(strings.TrimSpace(line), "get_ipython(") {
+			lines[i] = ""
+		}
+	}
+	return &Source{Name: name, Lines: lines}, nil
+}
+
+// Tokens returns the file's tokens, computed each time.
+func (s *Source) Tokens() []Token { return Tokens(strings.Join(s.Lines, "\n")) }
+
+// size is the number of bytes of code.
+func (s *Source) size() (n int) {
+	for _, line := range s.Lines {
+		n += len(line) + 1
+	}
+	return n
+}
+
+// Place names a line for people: "12", or "cell 3, line 5" of a notebook.
+func (s *Source) Place(line int) string { return Place(s.Cells, line) }
+
+// Place names a line of a file with these cells.
+func Place(cells []Cell, line int) string {
+	var in *Cell
+	for i := range cells {
+		if cells[i].Start > line {
+			break
+		}
+		in = &cells[i]
+	}
+	if in == nil {
+		return fmt.Sprint(line + 1)
+	}
+	return fmt.Sprintf("cell %d, line %d", in.Number, line-in.Start+1)
+}
+
+// Excerpt returns the lines from first to last, at most max of them, without
+// their common indentation beyond what fits a page.
+func (s *Source) Excerpt(first, last, most int) string {
+	first, last = max(first, 0), min(last, len(s.Lines)-1)
+	cut := last-first+1 > most
+	if cut {
+		last = first + most - 1
+	}
+	var b strings.Builder
+	for _, line := range s.Lines[min(first, len(s.Lines)):max(last+1, first)] {
+		b.WriteString(clip(line))
+		b.WriteByte('\n')
+	}
+	if cut {
+		b.WriteString("…\n")
+	}
+	return b.String()
+}
+
+// maxLine is the longest line that an excerpt shows, in bytes.
+const maxLine = 200
+
+func clip(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxLine], "") + "…"
+}
+
+// IsCode reports whether a file is read: .py or .ipynb.
+func IsCode(name string) bool {
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".py" || ext == ".ipynb"
+}
+
+// ReadDir reads all scripts and notebooks of a folder in the order of their
+// paths. What is too large or cannot be read as code is skipped and reported;
+// symbolic links are not followed.
+func ReadDir(dir fs.FS) (sources []*Source, skipped []Skipped, err error) {
+	left := MaxTotal
+	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.Type().IsRegular() || !IsCode(name) || strings.Contains(name, ".ipynb_checkpoints/") {
+			return nil
+		}
+		if len(sources)+len(skipped) == MaxFiles {
+			return fmt.Errorf("there are more than %d files", MaxFiles)
+		}
+		s, err := readFile(dir, name, left)
+		if err != nil {
+			skipped = append(skipped, Skipped{name, err.Error()})
+			return nil
+		}
+		left -= s.size()
+		sources = append(sources, s)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read code: %w", err)
+	}
+	return sources, skipped, nil
+}
+
+// ReadFile reads one file.
+func ReadFile(dir fs.FS, name string) (*Source, error) { return readFile(dir, name, MaxTotal) }
+
+// readFile reads a file with at most left bytes of code.
+func readFile(dir fs.FS, name string, left int) (*Source, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxFile>>20)
+	}
+	s, err := Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	switch n := s.size(); {
+	case n > MaxCode:
+		return nil, fmt.Errorf("it holds more than %d MiB of code", MaxCode>>20)
+	case n > left:
+		return nil, fmt.Errorf("all files together hold more than %d MiB of code", MaxTotal>>20)
+	}
+	return s, nil
+}
