@@ -90,6 +90,9 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow grade":            cobra.NoFileCompletions, // it takes flags only
 		"mleflow grade-sample":     inTurn(files, c.completeIDs),
 		"mleflow leaderboard":      orFiles(c.completeRuns),
+
+		"mleflow fingerprint build":   atMost(1, folders),
+		"mleflow fingerprint compare": inTurn(files, orFiles(c.completeRuns)),
 	}
 }
 
@@ -119,6 +122,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"mleflow export --table":  words("attempts", "snapshots"),
 		"mleflow lock --output":   suffixed("hcl"),
 		"--remote-cache":          folders,
+		"--common":                none,
 		"--against":               orFiles(c.completeRuns),
 		"RUN":                     c.completeRuns,
 		"ID":                      c.completeIDs,
