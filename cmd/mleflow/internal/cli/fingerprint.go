@@ -101,10 +101,10 @@ func (a *app) buildFingerprints(dir string, o fingerprintBuildOptions) error {
 		return err
 	}
 	done.Digest = sum.ID().String()
-	return a.showBuilt(done)
+	return a.showFingerprints(done)
 }
 
-func (a *app) showBuilt(done builtFingerprints) error {
+func (a *app) showFingerprints(done builtFingerprints) error {
 	if a.json {
 		return writeJSON(a.stdout, done)
 	}
