@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/plain"
@@ -113,6 +114,26 @@ func PercentageNames() []string {
 	names := make([]string, len(percentages))
 	for i, p := range percentages {
 		names[i] = p.name
+	}
+	return names
+}
+
+// Figure returns whether an attempt counts in a figure of the leaderboard, by its
+// name without _percentage.
+func Figure(name string) (func(Flags) bool, error) {
+	for i, known := range FigureNames() {
+		if known == name {
+			return percentages[i].holds, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no figure %q; the figures are %s", name, strings.Join(FigureNames(), ", "))
+}
+
+// FigureNames are the names that Figure knows.
+func FigureNames() []string {
+	names := PercentageNames()
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, "_percentage")
 	}
 	return names
 }

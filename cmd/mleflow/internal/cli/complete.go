@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/kit"
 )
 
@@ -123,6 +124,9 @@ func (c *completion) valueCompleters() map[string]completer {
 		"mleflow lock --output":   suffixed("hcl"),
 		"--remote-cache":          folders,
 		"--common":                none,
+		"--power":                 none,
+		"--figure":                words(board.FigureNames()...),
+		"ATTEMPTS":                none,
 		"--against":               orFiles(c.completeRuns),
 		"RUN":                     c.completeRuns,
 		"ID":                      c.completeIDs,

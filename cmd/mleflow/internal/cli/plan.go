@@ -17,12 +17,22 @@ func newPlan(a *app) *cobra.Command {
 	var sel selectFlags
 	var preflight bool
 	var on clusterFlags
+	var compare powerOptions
 	cmd := &cobra.Command{
-		Use:   "plan [FILE.hcl]",
-		Short: "Say what apply would run, and why",
-		Long:  "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNo step is run and the network is not touched, unless --preflight asks the places of\nthe data. Where runtime = \"auto\" leaves the choice to the machine, the runtimes are\ntried. -v lists every instance.",
-		Args:  oneFile,
+		Use:     "plan [FILE.hcl]",
+		Short:   "Say what apply would run, and why",
+		Long:    "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNo step is run and the network is not touched, unless --preflight asks the places of\nthe data. Where runtime = \"auto\" leaves the choice to the machine, the runtimes are\ntried. -v lists every instance.\n\n--power plans a comparison of two agents instead: how likely a number of seeds shows\ntheir difference, from earlier boards or given rates; see docs/trust.md.",
+		Example: "  mleflow plan pipeline.hcl\n  mleflow plan --power 'aide vs dummy' latest --budget 500\n  mleflow plan --power '30% vs 20%' --over 22",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if compare.agents != "" {
+				return nil
+			}
+			return oneFile(cmd, args)
+		},
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if compare.agents != "" {
+				return a.planPower(cmd.Context(), compare, args)
+			}
 			return a.withProgram(cmd.Context(), args, in, &on, func(b *backend, p *engine.Program) error {
 				opts, err := sel.options()
 				if err != nil {
@@ -46,6 +56,7 @@ func newPlan(a *app) *cobra.Command {
 	sel.register(cmd)
 	on.register(cmd)
 	a.network.register(cmd)
+	compare.register(cmd)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
 	return cmd
 }

@@ -85,6 +85,8 @@ func outputs() map[string][]any {
 		"export run-group": {struct {
 			RunGroups []writtenGroup `json:"run_groups"`
 		}{}},
+		"fingerprint build":   {builtFingerprints{}},
+		"fingerprint compare": {comparison{}},
 		"get": {results.Written{}, struct {
 			Paths []string `json:"paths"`
 		}{}},
@@ -100,7 +102,7 @@ func outputs() map[string][]any {
 		"plan": {struct {
 			*plan.Plan
 			Preflight []event.Preflight `json:"preflight,omitempty"`
-		}{}},
+		}{}, powerPlan{}},
 		"prepare": {struct {
 			Competitions []prepared `json:"competitions"`
 		}{}},

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/power"
+)
+
+// powerOptions are the flags of plan --power.
+type powerOptions struct {
+	agents       string
+	budget       int
+	seeds        int
+	competitions int
+	figure       string
+}
+
+func (o *powerOptions) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.agents, "power", "", "plan a comparison instead: \"`A vs B`\", two agents of the boards that are given, or two rates such as \"30% vs 20%\"")
+	flags.IntVar(&o.budget, "budget", 0, "with --power, the `ATTEMPTS` of both agents that may be made")
+	flags.IntVar(&o.seeds, "seeds", 10, "with --power, the largest `N` of seeds that is shown")
+	flags.IntVar(&o.competitions, "over", 22, "with --power and rates, the `N` of competitions")
+	flags.StringVar(&o.figure, "figure", "any_medal", "with --power, what counts as success: the `FIGURE` of the leaderboard without _percentage")
+}
+
+// The level of the tests, the power that is aimed at, and the certainty that a
+// subset keeps.
+const (
+	powerLevel  = 0.05
+	powerTarget = 0.8
+	powerKeep   = 0.95
+)
+
+// powerPlan is what plan --power says.
+type powerPlan struct {
+	First        string        `json:"first"`
+	Second       string        `json:"second"`
+	Figure       string        `json:"figure"`
+	Competitions int           `json:"competitions"`
+	Difference   float64       `json:"difference"`
+	Rounds       []power.Round `json:"rounds"`
+	// Needed are the fewest seeds with the power that is aimed at, and
+	// Detectable what the last round could show; nil if nothing does.
+	Needed     *int          `json:"seeds_needed"`
+	Detectable *float64      `json:"detectable_difference"`
+	Subset     *power.Subset `json:"subset"`
+	Rates      []power.Rates `json:"rates"`
+}
+
+func (a *app) planPower(ctx context.Context, o powerOptions, boards []string) error {
+	first, second, ok := strings.Cut(o.agents, " vs ")
+	first, second = strings.TrimSpace(first), strings.TrimSpace(second)
+	if !ok || first == "" || second == "" {
+		return usagef("--power is %q; it must name two agents or two rates: --power 'aide vs dummy', --power '30%% vs 20%%'", o.agents)
+	}
+	rates, err := a.powerRates(ctx, o, boards, first, second)
+	if err != nil {
+		return usageError{err}
+	}
+	rounds := o.seeds
+	if o.budget > 0 {
+		rounds = min(rounds, o.budget/(2*len(rates)))
+	}
+	if rounds < 1 {
+		return usagef("one seed at %s takes %d attempts of both agents, more than the budget of %d", view.Plural(len(rates), "competition"), 2*len(rates), o.budget)
+	}
+	p, err := makePowerPlan(rates, rounds)
+	if err != nil {
+		return usageError{err}
+	}
+	p.First, p.Second, p.Figure = first, second, o.figure
+	if a.json {
+		return writeJSON(a.stdout, p)
+	}
+	return showPower(a.terminal, p)
+}
+
+func makePowerPlan(rates []power.Rates, rounds int) (*powerPlan, error) {
+	test := power.Test{Alpha: powerLevel}
+	p := &powerPlan{Competitions: len(rates), Difference: power.Difference(rates), Rates: rates}
+	var err error
+	if p.Rounds, err = test.Plan(rates, rounds); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(p.Rounds, func(r power.Round) bool { return r.Fixed >= powerTarget }); i >= 0 {
+		p.Needed = &p.Rounds[i].Seeds
+	}
+	detectable, err := test.Detectable(rates, rounds, powerTarget)
+	if err != nil {
+		return nil, err
+	}
+	if !math.IsNaN(detectable) {
+		p.Detectable = &detectable
+	}
+	if s, ok := power.Cheapest(rates, rounds, powerKeep); ok {
+		p.Subset = &s
+	}
+	return p, nil
+}
+
+// powerRates are the rates that are given, or those of the agents in boards.
+func (a *app) powerRates(ctx context.Context, o powerOptions, boards []string, first, second string) ([]power.Rates, error) {
+	x, errX := parseRate(first)
+	y, errY := parseRate(second)
+	if errX == nil && errY == nil && len(boards) == 0 {
+		if o.competitions < 1 {
+			return nil, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
+		}
+		return power.Given(x, y, o.competitions), nil
+	}
+	if len(boards) == 0 {
+		return nil, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
+	}
+	holds, err := board.Figure(o.figure)
+	if err != nil {
+		return nil, err
+	}
+	paths, done, err := a.withRuns(ctx, boards)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if paths, err = reportFiles(paths); err != nil {
+		return nil, err
+	}
+	all, err := board.ReadPaths(paths)
+	if err != nil {
+		return nil, err
+	}
+	of := func(agent string) (found []grading.Graded, err error) {
+		for _, r := range all.Reports {
+			if r.Labels["agent"] == agent {
+				found = append(found, r)
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no report is of the agent %q", agent)
+		}
+		return found, nil
+	}
+	one, err := of(first)
+	if err != nil {
+		return nil, err
+	}
+	two, err := of(second)
+	if err != nil {
+		return nil, err
+	}
+	return power.FromReports(one, two, holds)
+}
+
+// parseRate reads "0.3" or "30%".
+func parseRate(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	rate, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		rate /= 100
+	}
+	return rate, err
+}
+
+func showPower(t *terminal, p *powerPlan) error {
+	fmt.Fprintf(t.stdout, "%s against %s at %s, %s: a difference of %+.1f points is assumed.\n\n",
+		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference)
+	table := view.NewTable(">Seeds", ">Attempts", ">Power", ">Stopped by now", ">Attempts with stopping")
+	for _, r := range p.Rounds {
+		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Fixed), points(r.Sequential), fmt.Sprintf("%.0f", r.Expected))
+	}
+	if err := table.Write(t.stdout, t.outStyle()); err != nil {
+		return err
+	}
+	last := p.Rounds[len(p.Rounds)-1].Seeds
+	fmt.Fprintln(t.stdout)
+	if p.Needed != nil {
+		fmt.Fprintf(t.stdout, "%s give a power of 80 %%.\n", view.Plural(*p.Needed, "seed"))
+	} else {
+		fmt.Fprintf(t.stdout, "%s do not give a power of 80 %%.\n", view.Plural(last, "seed"))
+	}
+	if p.Detectable != nil {
+		fmt.Fprintf(t.stdout, "With %s, a difference of %.1f points would be shown with a power of 80 %%.\n", view.Plural(last, "seed"), 100**p.Detectable)
+	}
+	if p.Subset != nil && len(p.Subset.Competitions) < p.Competitions {
+		fmt.Fprintf(t.stdout, "%s keep the ranking with a probability of %s (optimistic: the same rates chose them): %s.\n",
+			view.Plural(len(p.Subset.Competitions), "competition"), points(p.Subset.Keeps), strings.Join(p.Subset.Competitions, ", "))
+	}
+	return nil
+}
+
+func points(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

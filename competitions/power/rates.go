@@ -1,0 +1,75 @@
+package power
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// prior is how many attempts the agent's mean counts for in its rate at one
+// competition. Without it three attempts give rates of 0 and 1, as if nothing
+// could vary.
+const prior = 2
+
+// FromReports estimates rates from the reports of two agents at the competitions
+// that both have: the share of successes at the competition, drawn towards the
+// agent's mean as if that had been seen in two more attempts.
+func FromReports(first, second []grading.Graded, holds func(board.Flags) bool) ([]Rates, error) {
+	a, b := tally(first, holds), tally(second, holds)
+	var ids []string
+	for id := range a {
+		if _, ok := b[id]; ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("plan power: no competition has a report of both agents")
+	}
+	meanA, meanB := mean(a, ids), mean(b, ids)
+	rates := make([]Rates, len(ids))
+	for i, id := range ids {
+		rates[i] = Rates{id, a[id].rate(meanA), b[id].rate(meanB)}
+	}
+	return rates, nil
+}
+
+// Given are equal rates at a number of competitions, which is the worst case:
+// rates that differ between competitions vary less.
+func Given(first, second float64, competitions int) []Rates {
+	rates := make([]Rates, competitions)
+	for i := range rates {
+		rates[i] = Rates{fmt.Sprintf("competition %d", i+1), first, second}
+	}
+	return rates
+}
+
+type successes struct{ of, n int }
+
+func (s successes) rate(mean float64) float64 {
+	return (float64(s.of) + float64(prior*mean)) / float64(s.n+prior)
+}
+
+func tally(reports []grading.Graded, holds func(board.Flags) bool) map[string]successes {
+	out := map[string]successes{}
+	for _, r := range reports {
+		s := out[r.CompetitionID]
+		s.n++
+		if holds(board.FlagsOf(r.Report)) {
+			s.of++
+		}
+		out[r.CompetitionID] = s
+	}
+	return out
+}
+
+// mean is the mean over competitions of the share of successes.
+func mean(of map[string]successes, ids []string) float64 {
+	sum := 0.0
+	for _, id := range ids {
+		sum += float64(of[id].of) / float64(of[id].n)
+	}
+	return sum / float64(len(ids))
+}
