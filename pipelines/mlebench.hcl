@@ -31,7 +31,7 @@ mleflow {
 variable "set" {
   type        = string
   default     = "all"
-  description = "Which competitions: a set, such as low, medium, high, all or dev."
+  description = "Which competitions: a set, such as low, medium, high, all or dev, or one competition."
 }
 
 variable "title" {
@@ -80,6 +80,12 @@ variable "timeout" {
   type        = string
   default     = "24h"
   description = "Time limit per attempt. What has been submitted by then is graded."
+}
+
+variable "snapshot_every" {
+  type        = string
+  default     = null
+  description = "How often to keep a copy of each attempt's submission, such as 10m, to be scored as well; null keeps none."
 }
 
 variable "cpus" {
@@ -191,6 +197,8 @@ step "agent-run" "solve" {
   runtime     = var.runtime
   timeout     = var.timeout
 
+  snapshot_every = var.snapshot_every
+
   resources {
     cpus   = var.cpus
     memory = var.memory
@@ -203,6 +211,7 @@ step "grade" "score" {
   for_each    = local.runs
   competition = each.value.competition
   submission  = step.agent-run.solve[each.key].submission
+  snapshots   = var.snapshot_every == null ? null : step.agent-run.solve[each.key].snapshots
   answers     = step.checksum.data[each.value.competition].private
   params      = try(var.params[each.value.competition], {})
   labels      = { agent = each.value.agent, seed = each.value.seed }

@@ -21,7 +21,7 @@ func functions(catalog *competitions.Catalog) map[string]function.Function {
 // is a competition's; one of several lines is a list, as file("my.txt") gives.
 func competitionsFunc(catalog *competitions.Catalog) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns the identifiers of the competitions in the given sets, sorted, each once: low (also called lite), medium, high, all (those three), dev, systemcard, demo. Without a set, all. A set may also be the text of a list of identifiers, one a line: competitions(file(\"my.txt\")). In a list, blank lines and everything after a # are ignored.",
+		Description: "Returns the identifiers of the competitions in the given sets, sorted, each once: low (also called lite), medium, high, all (those three), dev, systemcard, demo. Without a set, all. A set may also be the identifier of one competition, or the text of a list of them, one a line: competitions(file(\"my.txt\")). In a list, blank lines and everything after a # are ignored.",
 		VarParam:    &function.Parameter{Name: "sets", Type: cty.String},
 		Type:        function.StaticReturnType(cty.List(cty.String)),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

@@ -18,7 +18,7 @@ const pipelines = "../../../../../pipelines"
 // oneAttempt is a pipeline like those that use the agents of pipelines/agents.
 const oneAttempt = `
 mleflow { extends = "mlebench.hcl" }
-variable "set"   { default = "demo-digits\n" } # a list of one
+variable "set"   { default = "demo-digits" }
 variable "seeds" { default = 1 }
 variable "task"  { default = "own" }
 variable "cpus"  { default = 1 }
@@ -36,24 +36,34 @@ func TestAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".hcl")
-		if name != "base" {
+		switch name := strings.TrimSuffix(filepath.Base(file), ".hcl"); name {
+		case "base":
+		case "aide":
+			t.Run(name, testAIDE)
+		default:
 			t.Run(name, func(t *testing.T) { testAgent(t, name) })
 		}
 	}
 }
 
+// newAgentPlace is a place with the shipped pipelines and one that adds to them.
+func newAgentPlace(t *testing.T, m *modeltest.Server, pipeline, agent string) *place {
+	t.Helper()
+	p := newPlace(t, "", "MLEFLOW_TEST_AGENTS", "CANARY="+m.Key)
+	if err := os.CopyFS(filepath.Dir(p.file), os.DirFS(pipelines)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.file, []byte(pipeline+wanted(agent+"/demo-digits/0")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func testAgent(t *testing.T, name string) {
 	m := &modeltest.Server{Key: "sk-canary-" + rand.Text(), Answer: modeltest.Digits}
 	address := "http://" + serve(t, m)
-	p := newPlace(t, "", "MLEFLOW_TEST_AGENTS", "CANARY="+m.Key)
+	p := newAgentPlace(t, m, oneAttempt, name)
 	dir := filepath.Dir(p.file)
-	if err := os.CopyFS(dir, os.DirFS(pipelines)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p.file, []byte(oneAttempt+wanted(name+"/demo-digits/0")), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	if p := providers[name]; p == "" {
 		address += "/v1"
 	}

@@ -1,12 +1,14 @@
 // Package aide tests agents that are made and run as their users do: an image
-// is built by a step, the agent in it asks a language model through the proxy
-// for code, runs it in its container and submits, and the pipeline grades it.
+// is built by a step, the agent in it asks a language model for code, runs it in
+// its container and submits, and the pipeline grades it.
 //
-// The model is a stand-in (modeltest) that speaks OpenAI's protocol and answers
-// with real code. TestModelAgent does all of that with a shell for an agent, in seconds.
-// TestAIDE does it with pipelines/aide.hcl, that is with Debian's and Python's
-// packages, which takes minutes and a network; it runs where MLEFLOW_TEST_AIDE is
-// set:
+// The model is a stand-in (modeltest) that speaks the providers' protocols and
+// answers with real code. TestModelAgent does all of that with a shell for an
+// agent that reaches the model by the network proxy, in seconds. TestAgents does
+// it with the agents of pipelines/agents, that is with Debian's, Python's and
+// npm's packages, and without a network: through the model gateway. It takes
+// minutes, and runs where MLEFLOW_TEST_AGENTS is set to 1, or to the absolute path
+// of a folder for the cache, in which the images stay:
 //
-//	MLEFLOW_TEST_AIDE=1 go test -v -run TestAIDE -timeout 60m ./cmd/mleflow/internal/e2e/aide
+//	MLEFLOW_TEST_AGENTS=1 go test -v -run TestAgents -timeout 60m ./cmd/mleflow/internal/e2e/aide
 package aide
