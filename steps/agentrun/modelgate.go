@@ -49,6 +49,8 @@ type modelGate struct {
 	readers []*transcript.Reader
 	// again plays what earlier tries recorded; nil if there were none.
 	again *transcript.Player
+	// before is what an agent that goes on has said by now; nil for another.
+	before *transcript.Reader
 }
 
 // modelKeys resolves the providers' keys, by the names of the models.
@@ -123,24 +125,27 @@ func (s *session) openModels(ctx context.Context, g *gates) error {
 	if err != nil {
 		return err
 	}
-	if !s.continued && !slices.ContainsFunc(s.args.Agent.Models, live) {
-		// Nothing was spent but what recordings say, and they begin again.
-		if err := os.Remove(filepath.Join(m.dir, "budget.jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	now := filepath.Join(m.dir, transcriptFolder)
+	if m.writer, err = transcript.Open(now, transcriptBytes, s.mask); err != nil {
+		return err
+	}
+	if s.continued {
+		if m.before, err = m.open(now); err != nil {
 			return err
 		}
 	}
-	if m.writer, err = transcript.Open(filepath.Join(m.dir, transcriptFolder), transcriptBytes, s.mask); err != nil {
+	if err := s.resume(earlier); err != nil {
 		return err
 	}
 	var blocks []model.Block
 	for _, block := range s.args.Agent.Models {
-		b, err := s.modelBlock(ctx, block, earlier)
+		b, err := s.modelBlock(ctx, block)
 		if err != nil {
 			return fmt.Errorf("model %q: %w", block.Name, err)
 		}
 		blocks = append(blocks, b)
 	}
-	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer}); err != nil {
+	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !s.continued}); err != nil {
 		return err
 	}
 	address, err := g.serve(ctx, s.runtime.Isolates, "model gateway", modelPort, m.gateway.Serve)
@@ -176,13 +181,13 @@ func (m *modelGate) earlier(continued bool) ([]string, error) {
 }
 
 // modelBlock is a model block as the gateway serves it.
-func (s *session) modelBlock(ctx context.Context, m step.Model, earlier []string) (model.Block, error) {
+func (s *session) modelBlock(ctx context.Context, m step.Model) (model.Block, error) {
 	one, err := modelOf(m)
 	if err != nil {
 		return model.Block{}, err
 	}
-	b := model.Block{Model: one, Dialect: dialect.Named(m.Provider), Virtual: s.models.virtual[m.Name], Real: s.keys[m.Name], Run: s.pool(m)}
-	b.Upstream, err = s.upstream(ctx, m, &b.Model, b.Dialect, earlier)
+	b := model.Block{Model: one, Dialect: dialect.Named(m.Provider), Virtual: s.models.virtual[m.Name], Real: s.keys[m.Name], Run: s.pool(m), PauseClock: m.PauseClock}
+	b.Upstream, err = s.upstream(ctx, m, &b.Model, b.Dialect)
 	return b, err
 }
 
@@ -263,57 +268,85 @@ func (m *modelGate) open(dir string) (*transcript.Reader, error) {
 	return r, err
 }
 
-// upstream answers the requests to a model: its provider, or recordings. What an
-// earlier try of the attempt recorded goes before both.
-func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, d dialect.Dialect, earlier []string) (up model.Upstream, err error) {
+// upstream answers the requests to a model: recordings, what an earlier try of
+// the attempt recorded, the provider.
+func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
 	if live(m) {
 		if up, err = model.NewProvider(one, d, s.keys[m.Name], nil); err != nil {
 			return nil, err
 		}
+		if s.models.again != nil {
+			up, err = s.models.replay(m, s.models.again, model.Resume, up)
+		}
 	}
-	if len(m.Replay) > 0 {
-		var recordings []*transcript.Reader
-		for n, a := range m.Replay {
-			r, err := s.openRecording(ctx, m.Name, n, a)
-			if err != nil {
-				return nil, err
-			}
-			recordings = append(recordings, r)
-		}
-		onMiss := model.Fail
-		if m.OnMiss == missLive {
-			onMiss = model.Live
-		}
-		player, err := transcript.NewPlayer(canonical, s.mask, recordings...)
+	if len(m.Replay) == 0 || err != nil {
+		return up, err
+	}
+	var recordings []*transcript.Reader
+	for n, a := range m.Replay {
+		r, err := s.openRecording(ctx, m.Name, n, a)
 		if err != nil {
 			return nil, err
 		}
-		return model.NewReplay(player, onMiss, up), nil
+		recordings = append(recordings, r)
 	}
-	player, err := s.models.resume(s.mask, earlier)
-	if player == nil || err != nil {
-		return up, err
+	player, err := transcript.NewPlayer(canonical, s.mask, recordings...)
+	if err != nil {
+		return nil, err
 	}
-	return model.NewReplay(player, model.Resume, up), nil
+	onMiss := model.Fail
+	if m.OnMiss == missLive {
+		onMiss = model.Live
+	}
+	return s.models.replay(m, player, onMiss, up)
 }
 
-// resume plays what earlier tries recorded; nil if there were none. All models
-// share the player, since each recording is used once.
-func (m *modelGate) resume(mask *secret.Set, earlier []string) (*transcript.Player, error) {
-	if m.again != nil || len(earlier) == 0 {
-		return m.again, nil
+// replay answers by a player. For an agent that goes on, it is where it was.
+func (g *modelGate) replay(m step.Model, player *transcript.Player, onMiss model.OnMiss, up model.Upstream) (model.Upstream, error) {
+	r := model.NewReplay(player, onMiss, up)
+	if g.before == nil {
+		return r, nil
+	}
+	return r, r.Continue(g.before, m.Name)
+}
+
+// resume plays what earlier tries recorded, if there were any that the models
+// can go on from. All models share the player, since each recording is used once.
+// What is damaged is no reason for an attempt to fail: it is repaired as after a
+// crash, or asked for again, and the log says so.
+func (s *session) resume(earlier []string) error {
+	if len(earlier) == 0 || !slices.ContainsFunc(s.args.Agent.Models, live) {
+		return nil
 	}
 	var list []*transcript.Reader
 	for _, dir := range earlier {
-		r, err := m.open(dir)
+		r, err := s.models.repaired(dir, s.mask)
 		if err != nil {
-			return nil, fmt.Errorf("read what an earlier try recorded: %w", err)
+			fmt.Fprintf(s.env.Log, "what an earlier try recorded cannot be read, so its requests are sent again: %v\n", err)
+			continue
 		}
 		list = append(list, r)
 	}
-	var err error
-	m.again, err = transcript.NewPlayer(canonical, mask, list...)
-	return m.again, err
+	player, err := transcript.NewPlayer(canonical, s.mask, list...)
+	if err != nil {
+		fmt.Fprintf(s.env.Log, "what earlier tries recorded cannot be played, so their requests are sent again: %v\n", err)
+		return nil
+	}
+	s.models.again = player
+	return nil
+}
+
+// repaired opens a transcript that nobody writes, without what is damaged at its
+// end.
+func (g *modelGate) repaired(dir string, mask *secret.Set) (*transcript.Reader, error) {
+	w, err := transcript.Open(dir, transcriptBytes, mask)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g.open(dir)
 }
 
 // canonical is the canonical form of a request; see transcript.Canonical.

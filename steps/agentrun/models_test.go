@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -311,5 +312,90 @@ func TestAbilitiesAreDocumented(t *testing.T) {
 		if row := "| `" + string(a.Ability) + "` | " + a.Text; !strings.Contains(string(page), row) {
 			t.Errorf("docs/models.md lacks %s", row)
 		}
+	}
+}
+
+// TestModelResumeDamaged: what a failing machine left of an earlier try's
+// transcript is used as far as it is whole, and never a reason to fail.
+func TestModelResumeDamaged(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	for name, test := range map[string]struct {
+		damage   func(t *testing.T, dir string)
+		replayed int64
+		said     string
+	}{
+		"half a line": {func(t *testing.T, dir string) {
+			edit(t, dir, "events.jsonl", func(b []byte) []byte { return append(b, `{"seq`...) })
+		}, 1, ""},
+		"a damaged line": {func(t *testing.T, dir string) {
+			edit(t, dir, "events.jsonl", func(b []byte) []byte { return append(b, "\x00\x00\n{}\n"...) })
+		}, 1, ""},
+		"no events": {func(t *testing.T, dir string) {
+			edit(t, dir, "events.jsonl", func([]byte) []byte { return []byte("x\n") })
+		}, 0, ""},
+		"a lost response": {func(t *testing.T, dir string) {
+			edit(t, dir, "responses.bin", func(b []byte) []byte { return b[:len(b)/2] })
+		}, 0, ""},
+		"a lost request": {func(t *testing.T, dir string) {
+			edit(t, dir, "requests.bin", func(b []byte) []byte { return b[:len(b)/2] })
+		}, 0, ""},
+		"an unknown format": {func(t *testing.T, dir string) { edit(t, dir, "format", func([]byte) []byte { return nil }) }, 0, "sent again"},
+		"a missing file":    {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "responses.bin")) }, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := true
+			server := &modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+				if first && strings.Contains(a.Prompt(), "second") {
+					first = false
+					cancel()
+					return modeltest.Fault{Never: true}
+				}
+				return modeltest.Fault{}
+			}}
+			b := newBench(t)
+			line := chat + hello("m-1") + strings.ReplaceAll(hello("m-1"), "hello", "second") + "echo id > $SUBMISSION_DIR/submission.csv"
+			args := values(b, t, withModels(line, block("main", "openai", modeltest.Start(t, server), nil)))
+			if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+				t.Fatal("the attempt was not interrupted")
+			}
+			var dir string
+			for _, k := range kept(t, b) {
+				if at := filepath.Join(k.Dir, "transcript"); strings.Contains(k.Key, "models-") {
+					dir = at
+				}
+			}
+			test.damage(t, dir)
+			r := run(t, b, args)
+			if use := r.Stats.Models["main"]; r.Outcome != "finished" || use.Requests != 2 || use.Replayed != test.replayed {
+				t.Errorf("outcome %s, used %+v\n%s", r.Outcome, use, b.Log())
+			}
+			if out := r.Logs["output.log"]; strings.Count(out, "You said") != 2 || strings.Contains(out, "\x00") {
+				t.Errorf("the agent was told %q", out)
+			}
+			if !strings.Contains(b.Log(), test.said) {
+				t.Errorf("the log does not say %q:\n%s", test.said, b.Log())
+			}
+		})
+	}
+}
+
+func edit(t *testing.T, dir, name string, change func([]byte) []byte) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, change(data), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
 }

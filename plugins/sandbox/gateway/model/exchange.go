@@ -121,7 +121,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
 		Reserve: func() error { return x.reserve(most) },
 		Wait: func(from time.Time) func() {
-			end := x.gateway.waits.begin(from)
+			end := x.waits.begin(from)
 			return func() { x.waited += end() }
 		},
 	}, nil

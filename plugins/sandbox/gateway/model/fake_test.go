@@ -186,11 +186,17 @@ func startAt(t testing.TB, dir string, m Model, run *Pool, dial dialer) *bench {
 // serve serves a gateway for one block.
 func serve(t testing.TB, dir string, m Model, run *Pool, up Upstream) *bench {
 	t.Helper()
+	return serveFor(t, dir, m, run, up, false)
+}
+
+// serveFor serves an agent that goes on, or one that begins again.
+func serveFor(t testing.TB, dir string, m Model, run *Pool, up Upstream, again bool) *bench {
+	t.Helper()
 	record, err := transcript.Open(filepath.Join(dir, "transcript"), 64<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Options{Dir: dir, Transcript: record, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: realKey, Upstream: up, Run: run}}})
+	g, err := New(Options{Dir: dir, Transcript: record, Again: again, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: realKey, Upstream: up, Run: run, PauseClock: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

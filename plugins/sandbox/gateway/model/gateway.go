@@ -30,6 +30,9 @@ type Options struct {
 	// Transcript records every exchange. It is closed by its owner, after Serve
 	// has returned.
 	Transcript *transcript.Writer
+	// Again says that the agent begins from scratch. What recordings were charged with is
+	// taken back, since they will answer again; what was paid stays spent.
+	Again bool
 }
 
 // Block is a model block as one attempt uses it.
@@ -45,6 +48,9 @@ type Block struct {
 	Real string
 	// Run is the budget that all attempts share; nil if there is none.
 	Run *Pool
+	// PauseClock says that the time for which the provider makes requests wait is
+	// part of Gateway.Paused.
+	PauseClock bool
 }
 
 // NewKey returns a virtual key for clients of a dialect: random, and of no use
@@ -75,6 +81,8 @@ type block struct {
 	pool    *Pool
 	// share names what this attempt spends of the run's budget.
 	share string
+	// waits are the gateway's if they pause the clock.
+	waits *waits
 }
 
 const (
@@ -94,17 +102,23 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Again {
+		l.note(entry{Kind: begun})
+	}
 	g := &Gateway{blocks: map[string]*block{}, ledger: l, record: o.Transcript, bodies: semaphore.NewWeighted(maxBodies)}
 	for _, b := range o.Blocks {
 		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
 			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
 		}
-		one := &block{Block: b, Secrets: secret.New(b.Real), pool: NewPool(b.Budget)}
+		one := &block{Block: b, Secrets: secret.New(b.Real), pool: NewPool(b.Budget), waits: &waits{}}
+		if b.PauseClock {
+			one.waits = &g.waits
+		}
 		before := l.of(b.Name)
-		one.pool.charge(before.spent)
+		one.pool.restore("", before.spent, before.starts)
 		if b.Run != nil {
 			one.share = o.Dir + "/" + b.Name
-			b.Run.restore(one.share, before.live)
+			b.Run.restore(one.share, before.live, before.starts)
 		}
 		g.blocks[b.Name] = one
 		g.names = append(g.names, b.Name)
@@ -133,8 +147,8 @@ func (g *Gateway) Summary() []Summary {
 	return out
 }
 
-// Paused is the time in which at least one request waited for a provider that
-// failed, up to now: what pause_clock returns. It counts from this gateway's
+// Paused is the time in which at least one request to a block with PauseClock
+// waited for a provider that failed, up to now. It counts from this gateway's
 // beginning.
 func (g *Gateway) Paused() time.Duration { return g.waits.total() }
 

@@ -8,19 +8,23 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
 // entry is a line of the ledger.
 type entry struct {
-	// Kind is reserve, settle, replay or refuse. ID connects the first two.
+	// Kind is reserve, settle, replay, refuse or begin. ID connects the first two.
 	Kind  string `json:"kind"`
 	ID    int64  `json:"id,omitempty"`
 	Model string `json:"model"`
 	// Amount is what is held (reserve) or spent (settle, replay).
 	*Amount
+	// Time is that of a reservation, in milliseconds since 1970.
+	Time int64 `json:"time,omitempty"`
 	// Reported says that Usage is the provider's own.
 	Reported bool           `json:"reported,omitempty"`
 	Usage    *dialect.Usage `json:"usage,omitempty"`
@@ -37,6 +41,9 @@ const (
 	settled  = "settle"
 	replayed = "replay"
 	refused  = "refuse"
+	// begun says that the agent begins again: what it is told from now on is all
+	// that it knows, and what recordings answered is not spent.
+	begun = "begin"
 )
 
 // maxRefusals is how many refusals are written down; more are only counted.
@@ -108,9 +115,9 @@ func (l *ledger) read(line []byte) error {
 	switch {
 	case e.Kind == settled && l.open[e.ID].Kind == "":
 		return fmt.Errorf("settles reservation %d, which is not open", e.ID)
-	case e.Kind != settled && e.Kind != reserved && e.Kind != replayed && e.Kind != refused:
+	case !slices.Contains([]string{reserved, settled, replayed, refused, begun}, e.Kind):
 		return fmt.Errorf("kind %q is not known", e.Kind)
-	case e.Amount == nil && e.Kind != refused:
+	case e.Amount == nil && e.Kind != refused && e.Kind != begun:
 		return fmt.Errorf("%s has no amount", e.Kind)
 	}
 	l.last = max(l.last, e.ID)
@@ -131,10 +138,17 @@ func (l *ledger) apply(e entry) {
 		l.of(e.Model).settle(e, *first.Amount)
 		return
 	}
+	if e.Kind == begun {
+		for _, t := range l.tallies {
+			t.begin()
+		}
+		return
+	}
 	t := l.of(e.Model)
 	switch e.Kind {
 	case reserved:
 		l.open[e.ID] = e
+		t.started(time.UnixMilli(e.Time))
 	case replayed:
 		t.settle(e, *e.Amount)
 		t.replayed++
@@ -158,7 +172,7 @@ func (l *ledger) reserve(model string, a Amount) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	return l.last, l.add(entry{Kind: reserved, ID: l.last, Model: model, Amount: &a})
+	return l.last, l.add(entry{Kind: reserved, ID: l.last, Model: model, Amount: &a, Time: time.Now().UnixMilli()})
 }
 
 // note writes a line down; if the file is full, memory has it.

@@ -156,7 +156,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	m := toyModel()
-	up := &replay{}
+	up := &Replay{}
 	for name, blocks := range map[string][]Block{
 		"twice":       {{Model: m, Dialect: toy{}, Virtual: "a", Upstream: up}, {Model: m, Dialect: toy{}, Virtual: "a", Upstream: up}},
 		"no key":      {{Model: m, Dialect: toy{}, Upstream: up}},

@@ -158,7 +158,7 @@ func TestNeverOverspends(t *testing.T) {
 					t.Fatalf("schedule %d: the provider bills %s of %s", seed, bank.charged, limit)
 				}
 			}
-			g, err := New(Options{Dir: dir, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: "k", Upstream: &replay{}}}})
+			g, err := New(Options{Dir: dir, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: "k", Upstream: &Replay{}}}})
 			if err != nil {
 				t.Fatal(err)
 			}

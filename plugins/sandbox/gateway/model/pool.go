@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,10 +59,21 @@ func (p *Pool) charge(a Amount) {
 	p.spent = p.spent.plus(a)
 }
 
-// restore adds what someone spent before, but for what this pool saw of it.
-func (p *Pool) restore(share string, spent Amount) {
+// restore adds what someone spent before, and when they asked, but for what this
+// pool saw of it.
+func (p *Pool) restore(share string, spent Amount, starts []time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, seen := p.seen[share]; !seen {
+		now := time.Now()
+		for _, at := range starts {
+			if at.After(now) { // the clock was set back
+				at = now
+			}
+			p.starts = append(p.starts, at)
+		}
+		slices.SortFunc(p.starts, time.Time.Compare)
+	}
 	more := spent.minus(p.seen[share])
 	more = Amount{max(more.Cost, 0), max(more.Tokens, 0), max(more.Requests, 0)}
 	p.spent = p.spent.plus(more)
@@ -115,9 +127,7 @@ func (p *Pool) reserve(a Amount) *shortage {
 	}
 	if n := p.limits.PerMinute; n > 0 {
 		now := time.Now()
-		for len(p.starts) > 0 && now.Sub(p.starts[0]) >= time.Minute {
-			p.starts = p.starts[1:]
-		}
+		p.starts = lastMinute(p.starts, now)
 		if len(p.starts) >= n {
 			wait := time.Minute - now.Sub(p.starts[len(p.starts)-n])
 			return &shortage{limit: "per_minute", reason: dialect.RateLimited, retry: seconds(wait)}

@@ -26,8 +26,8 @@ const (
 	Resume
 )
 
-// replay answers from recordings.
-type replay struct {
+// Replay is an upstream that answers from recordings.
+type Replay struct {
 	player *transcript.Player
 	onMiss OnMiss
 	live   Upstream
@@ -36,12 +36,41 @@ type replay struct {
 
 // NewReplay returns an upstream that plays recordings; live is not needed if a
 // miss fails.
-func NewReplay(player *transcript.Player, onMiss OnMiss, live Upstream) Upstream {
-	return &replay{player: player, onMiss: onMiss, live: live}
+func NewReplay(player *transcript.Player, onMiss OnMiss, live Upstream) *Replay {
+	return &Replay{player: player, onMiss: onMiss, live: live}
+}
+
+// Continue passes over what an agent that goes on has asked a model block before,
+// by the transcript of its attempt: a recording that it got is used, and a replay
+// that it left is left.
+func (r *Replay) Continue(before *transcript.Reader, model string) error {
+	for e, err := range before.Events() {
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Model != model:
+			continue
+		case r.onMiss == Resume && e.Diverged != "":
+			r.left.Store(true)
+			return nil
+		case !e.Replayed || e.Request.Dropped > 0:
+			continue
+		}
+		body, err := before.Request(e)
+		if err != nil {
+			return err
+		}
+		_, err = r.player.Find(transcript.Ask{Provider: e.Provider, Method: e.Method, Path: e.Path, Operation: e.Operation, Asked: e.Asked, Body: body})
+		if _, ok := transcript.IsMiss(err); err != nil && !ok {
+			return err
+		}
+	}
+	return nil
 }
 
 // Do implements Upstream.
-func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
+func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	if r.left.Load() {
 		return r.live.Do(ctx, call)
 	}
@@ -55,7 +84,7 @@ func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	if err != nil {
 		return nil, &Failure{Err: err}
 	}
-	if e := found.Event; r.onMiss == Resume && (e.Gone || e.Cut || e.Failed != "") {
+	if e := found.Event; r.onMiss == Resume && (e.Gone || e.Cut || e.Failed != "" || !found.Whole()) {
 		return r.missed(ctx, call, errInterrupted)
 	}
 	body, err := found.Response()
@@ -75,7 +104,7 @@ func (r *replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	}, nil
 }
 
-func (r *replay) missed(ctx context.Context, call *Call, miss error) (*Reply, error) {
+func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, error) {
 	if r.onMiss == Fail {
 		// What the budget refused when it was recorded, it refuses again.
 		var no *dialect.Refusal
@@ -90,6 +119,7 @@ func (r *replay) missed(ctx context.Context, call *Call, miss error) (*Reply, er
 	reply, err := r.live.Do(ctx, call)
 	var failure *Failure
 	switch {
+	case err == nil && reply.Recorded != nil: // by an earlier try
 	case err == nil:
 		reply.Diverged = miss.Error()
 	case errors.As(err, &failure):

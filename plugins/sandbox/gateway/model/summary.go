@@ -3,12 +3,14 @@ package model
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
 // Summary is what an attempt did with one model block, what happened before the
-// gateway was opened again included.
+// gateway was opened again included. Of an agent that is gone it has the cost
+// only; see Options.Again.
 type Summary struct {
 	Model string `json:"model"`
 	// Requests are those that were let through, Replayed those of them that were
@@ -56,10 +58,31 @@ type tally struct {
 	spent, live Amount
 	waited      float64
 	firstBytes  []float64
+	// starts are the times of the requests of the last minute, the oldest first.
+	starts []time.Time
 }
 
 func newTally() *tally {
 	return &tally{refused: map[dialect.Reason]int64{}, exhausted: map[string]bool{}}
+}
+
+// begin forgets what only concerns an agent that is gone. What was paid stays
+// paid.
+func (t *tally) begin() {
+	live, unreported, starts := t.live, t.unreported, t.starts
+	*t = *newTally()
+	t.spent, t.live, t.unreported, t.starts = live, live, unreported, starts
+}
+
+// started notes when a request was sent.
+func (t *tally) started(at time.Time) { t.starts = append(lastMinute(t.starts, at), at) }
+
+// lastMinute drops the times that are a minute before now, or longer.
+func lastMinute(starts []time.Time, now time.Time) []time.Time {
+	for len(starts) > 0 && now.Sub(starts[0]) >= time.Minute {
+		starts = starts[1:]
+	}
+	return starts
 }
 
 // maxTimes bounds what quantiles are taken of.

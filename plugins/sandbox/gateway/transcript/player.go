@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -193,6 +194,25 @@ type Recorded struct {
 
 // Response is the recorded body.
 func (r *Recorded) Response() (io.Reader, error) { return r.reader.OpenResponse(r.Event) }
+
+// Whole reports whether the recorded body is there: what a failing machine lost of
+// it reads as zeros, which no response has.
+func (r *Recorded) Whole() bool {
+	body, err := r.Response()
+	if err != nil {
+		return false
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if bytes.IndexByte(buf[:n], 0) >= 0 {
+			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
 
 // Find finds the recording of a request and uses it up. The error is a *Miss,
 // unless the recording cannot be read.
