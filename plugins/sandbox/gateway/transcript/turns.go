@@ -29,7 +29,7 @@ type Turn struct {
 // was said, or most.
 func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
-		c := conversations{heard: map[message.Mark]heard{}}
+		c := conversations{requests: message.NewReader(), heard: map[message.Mark]heard{}}
 		for e, err := range r.Events() {
 			var t *Turn
 			if err == nil {
@@ -68,8 +68,10 @@ type heard struct {
 }
 
 type conversations struct {
-	heard map[message.Mark]heard
-	count int
+	requests *message.Reader
+	heard    map[message.Mark]heard
+	count    int
+	marks    []message.Mark
 }
 
 func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
@@ -81,30 +83,32 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn{Event: e}
-	t.Said, t.Tools = message.Request(e.Provider, e.Operation, request)
-	t.Reply = message.Response(e.Provider, e.Operation, response)
-	c.place(t)
+	t := &Turn{Event: e, Reply: message.Response(e.Provider, e.Operation, response)}
+	var said []message.Said
+	if said, t.Tools = c.requests.Request(e.Provider, e.Operation, request); len(said) > 0 {
+		c.place(t, said)
+	}
 	return t, nil
 }
 
-// place finds the conversation of a turn and drops what it had before.
-func (c *conversations) place(t *Turn) {
-	if len(t.Said) == 0 {
-		return
-	}
-	marks := make([]message.Mark, len(t.Said))
+// place finds the conversation of a turn, and what is new in it.
+func (c *conversations) place(t *Turn, said []message.Said) {
+	marks := c.marks[:0]
 	var last message.Mark
-	for i, m := range t.Said {
-		marks[i] = m.Mark(last)
-		last = marks[i]
+	for _, m := range said {
+		last = m.Mark(last)
+		marks = append(marks, last)
 	}
+	c.marks = marks
 	known := c.known(marks)
 	if known == 0 {
 		c.count++
 		t.Conversation = c.count
 	} else {
-		t.Conversation, t.Said = c.heard[marks[known-1]].conversation, t.Said[known:]
+		t.Conversation = c.heard[marks[known-1]].conversation
+	}
+	for _, m := range said[known:] {
+		t.Said = append(t.Said, m.Message)
 	}
 	if len(c.heard)+len(marks) > mostMarks {
 		clear(c.heard)

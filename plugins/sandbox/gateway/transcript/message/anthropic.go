@@ -5,33 +5,38 @@ import (
 	"encoding/json"
 )
 
-func anthropicRequest(b body) (said []*draft, tools []Tool) {
+func anthropicHead(b body) []Said {
 	if s := parts(b["system"]); s != "" {
-		said = append(said, &draft{Message: Message{Role: "system"}, text: []byte(s)})
+		return saying(Message{Role: "system", Text: s})
 	}
-	for _, raw := range b.list("messages") {
-		m := object(raw)
-		one := &draft{Message: Message{Role: speaker(m.text("role"))}, text: []byte(text(m["content"]))}
-		for _, raw := range m.list("content") {
-			addBlock(one, object(raw))
-		}
-		said = append(said, one)
-		if one.Role == "user" && len(one.Results) > 0 {
-			// What the user adds to the results of tools is said after them.
-			one.Role = "tool"
-			if len(one.text) > 0 {
-				said = append(said, &draft{Message: Message{Role: "user"}, text: one.text})
-				one.text = nil
-			}
-		}
+	return nil
+}
+
+func anthropicMessage(m body, _ []byte) []Message {
+	one := &draft{Message: Message{Role: speaker(m.text("role"))}, text: []byte(text(m["content"]))}
+	for _, raw := range m.list("content") {
+		addBlock(one, object(raw))
 	}
-	for _, raw := range b.list("tools") {
+	if one.Role != "user" || len(one.Results) == 0 {
+		return []Message{one.message()}
+	}
+	// What the user adds to the results of tools is said after them.
+	after := Message{Role: "user", Text: string(one.text)}
+	one.Role, one.text = "tool", nil
+	if after.Text == "" {
+		return []Message{one.message()}
+	}
+	return []Message{one.message(), after}
+}
+
+func anthropicTools(list []json.RawMessage) (tools []Tool) {
+	for _, raw := range list {
 		t := object(raw)
 		if name := cmp.Or(t.text("name"), t.text("type")); name != "" {
 			tools = append(tools, Tool{name, t.text("description"), t["input_schema"]})
 		}
 	}
-	return said, tools
+	return tools
 }
 
 // addBlock adds a block of content to a message.

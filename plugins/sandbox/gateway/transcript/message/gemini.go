@@ -5,26 +5,21 @@ import (
 	"encoding/json"
 )
 
-func geminiRequest(b body) (said []*draft, tools []Tool) {
+func geminiHead(b body) (said []Said) {
 	for _, name := range []string{"systemInstruction", "system_instruction"} {
 		if b.has(name) {
 			d := geminiContent(b.object(name))
 			d.Role = "system"
-			said = append(said, d)
+			said = append(said, saying(d.message())...)
 		}
 	}
-	contents := b.list("contents")
-	if b.has("content") {
-		contents = append(contents, b["content"])
-	}
-	for _, raw := range contents {
-		said = append(said, geminiContent(object(raw)))
-	}
-	return said, geminiTools(b)
+	return said
 }
 
-func geminiTools(b body) (tools []Tool) {
-	for _, raw := range b.list("tools") {
+func geminiMessage(c body, _ []byte) []Message { return []Message{geminiContent(c).message()} }
+
+func geminiTools(list []json.RawMessage) (tools []Tool) {
+	for _, raw := range list {
 		t := object(raw)
 		for _, name := range []string{"functionDeclarations", "function_declarations"} {
 			for _, raw := range t.list(name) {

@@ -81,9 +81,17 @@ func (m Message) IsZero() bool {
 type Mark [16]byte
 
 // Mark returns the mark of the message as the next after before.
-func (m Message) Mark(before Mark) Mark {
+func (m Message) Mark(before Mark) Mark { return m.digest().after(before) }
+
+// after is the mark of a message of this digest as the next after before.
+func (m Mark) after(before Mark) Mark {
+	sum := sha256.Sum256(append(before[:], m[:]...))
+	return Mark(sum[:16])
+}
+
+// digest is that of what the message says.
+func (m Message) digest() Mark {
 	h := sha256.New()
-	h.Write(before[:])
 	put := func(fields ...string) {
 		for _, f := range fields {
 			h.Write([]byte(f))

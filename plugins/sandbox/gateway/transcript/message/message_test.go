@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
 func TestRequest(t *testing.T) {
@@ -136,4 +138,14 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Request reads one request.
+func Request(provider string, op dialect.Operation, raw []byte) ([]Message, []Tool) {
+	all := []Message{}
+	said, tools := NewReader().Request(provider, op, raw)
+	for _, s := range said {
+		all = append(all, s.Message)
+	}
+	return all, tools
 }

@@ -6,15 +6,7 @@ import (
 	"strings"
 )
 
-func chatRequest(b body) (said []*draft, tools []Tool) {
-	for _, raw := range b.list("messages") {
-		m := chatMessage(object(raw))
-		d := &draft{Message: Message{Role: m.Role}}
-		d.add(m)
-		said = append(said, d)
-	}
-	return said, openAITools(b)
-}
+func chatMessages(m body, _ []byte) []Message { return []Message{chatMessage(m)} }
 
 func chatMessage(m body) Message {
 	out := Message{Role: speaker(m.text("role")), Text: parts(m["content"]), Reasoning: join(m.text("reasoning_content"), m.text("reasoning"))}
@@ -34,8 +26,8 @@ func chatCall(c body) Call {
 	return Call{c.text("id"), f.text("name") + custom.text("name"), f.text("arguments") + custom.text("input")}
 }
 
-func openAITools(b body) (tools []Tool) {
-	for _, raw := range b.list("tools") {
+func openAITools(list []json.RawMessage) (tools []Tool) {
+	for _, raw := range list {
 		t := object(raw)
 		if t.has("function") {
 			t = t.object("function")
@@ -48,38 +40,40 @@ func openAITools(b body) (tools []Tool) {
 	return tools
 }
 
-// responsesRequest reads requests of the responses API, completions and
+// itemOrText reads an element of the input of the responses API, completions and
 // embeddings.
-func responsesRequest(b body) (said []*draft, tools []Tool) {
-	if s := b.text("instructions"); s != "" {
-		said = follow(said, Message{Role: "system", Text: s})
+func itemOrText(b body, raw []byte) []Message {
+	m := item(b)
+	if s := text(raw); s != "" {
+		m = Message{Role: "user", Text: s}
 	}
-	for _, name := range []string{"input", "prompt"} {
-		if s := b.text(name); s != "" {
-			said = follow(said, Message{Role: "user", Text: s})
-		}
-		for _, raw := range b.list(name) {
-			m := item(object(raw))
-			if s := text(raw); s != "" {
-				m = Message{Role: "user", Text: s}
-			}
-			said = follow(said, m)
-		}
+	if m.IsZero() {
+		return nil
 	}
-	return said, openAITools(b)
+	return []Message{m}
 }
 
-// follow adds an item of the responses API. Items of the assistant that follow
-// one another are one message.
-func follow(said []*draft, m Message) []*draft {
-	if m.IsZero() {
-		return said
+// follow joins the items of the assistant that follow one another: they are one
+// message.
+func follow(said []Said) []Said {
+	out := said[:0:0]
+	for i := 0; i < len(said); {
+		end := i + 1
+		for said[i].Role == "assistant" && end < len(said) && said[end].Role == "assistant" {
+			end++
+		}
+		if end == i+1 {
+			out = append(out, said[i])
+		} else {
+			d := &draft{Message: Message{Role: "assistant"}}
+			for _, s := range said[i:end] {
+				d.add(s.Message)
+			}
+			out = append(out, saying(d.message())...)
+		}
+		i = end
 	}
-	if n := len(said); n == 0 || m.Role != "assistant" || said[n-1].Role != "assistant" {
-		said = append(said, &draft{Message: Message{Role: m.Role}})
-	}
-	said[len(said)-1].add(m)
-	return said
+	return out
 }
 
 func item(i body) Message {

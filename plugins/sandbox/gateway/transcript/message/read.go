@@ -8,28 +8,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
-// Request returns the messages of a request, and the tools that it offers.
-func Request(provider string, _ dialect.Operation, raw []byte) ([]Message, []Tool) {
-	b := object(raw)
-	var said []*draft
-	var tools []Tool
-	switch {
-	case provider == "anthropic":
-		said, tools = anthropicRequest(b)
-	case provider == "gemini":
-		said, tools = geminiRequest(b)
-	case b.has("messages"):
-		said, tools = chatRequest(b)
-	default:
-		said, tools = responsesRequest(b)
-	}
-	all := make([]Message, len(said))
-	for i, d := range said {
-		all[i] = d.message()
-	}
-	return all, tools
-}
-
 // Response returns what a model answered, whole or as a stream.
 func Response(provider string, _ dialect.Operation, raw []byte) Message {
 	d := &draft{Message: Message{Role: "assistant"}}
