@@ -22,8 +22,19 @@ type decision struct {
 	record *cache.Record
 	// estimate is the space it needs; there is none with a record.
 	estimate step.Estimate
-	// copies are what it copies; none with a record.
-	copies []step.Copy
+	// copies are what it copies, and spending what it may spend; none with a
+	// record.
+	copies   []step.Copy
+	spending []step.Spending
+}
+
+// spendingOf is what a step may spend if it runs; s is nil while its arguments
+// are unknown.
+func spendingOf(s step.Step) []step.Spending {
+	if spender, ok := s.(step.Spender); ok {
+		return spender.Spending()
+	}
+	return nil
 }
 
 // decide computes the key of instance i and looks it up, unless fresh says that
@@ -41,6 +52,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
 	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
+	d.spending = spendingOf(c.Step)
 	if e.place(inst) == nil { // elsewhere it needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}
@@ -52,7 +64,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 	}
 	if d.record != nil {
-		d.fields, d.estimate, d.copies = nil, step.Estimate{}, nil // the fields are in the record
+		d.fields, d.estimate, d.copies, d.spending = nil, step.Estimate{}, nil, nil // the fields are in the record
 	}
 	return d, nil
 }

@@ -59,7 +59,7 @@ func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == 
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
-		n.estimate, n.copies = d.estimate, d.copies
+		n.estimate, n.copies, n.plan.Spending = d.estimate, d.copies, d.spending
 	}
 }
 

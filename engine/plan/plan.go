@@ -59,6 +59,8 @@ type Step struct {
 	Unfit string `json:"unfit,omitempty"`
 	// Estimate is the space it needs if it runs; nil if none.
 	Estimate *Estimate `json:"estimate,omitempty"`
+	// Spending is what it may spend on models if it runs, as far as it is known.
+	Spending []step.Spending `json:"spending,omitempty"`
 }
 
 // Plan is what an apply will do, in dependency order: every step comes after

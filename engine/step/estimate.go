@@ -50,6 +50,30 @@ type Copier interface {
 	Copies(ctx context.Context, store cache.Store) []Copy
 }
 
+// Spending is what a step may spend on a model. Costs are billionths of a US
+// dollar; 0 is no limit.
+type Spending struct {
+	// Model is the name of the model block, Models are those that may be asked for.
+	Model    string   `json:"model"`
+	Provider string   `json:"provider"`
+	Models   []string `json:"models"`
+	// Tools are the abilities of the provider that are granted. What it charges for
+	// their calls is not limited by Cost.
+	Tools []string `json:"tools,omitempty"`
+	// Cost, Tokens and Requests are the limits of the step.
+	Cost     int64 `json:"cost_nanodollars,omitempty"`
+	Tokens   int64 `json:"tokens,omitempty"`
+	Requests int64 `json:"requests,omitempty"`
+	// RunCost is the limit of all steps of a run that use the block.
+	RunCost int64 `json:"run_cost_nanodollars,omitempty"`
+	// Replayed says that recordings answer, and nothing is spent.
+	Replayed bool `json:"replayed,omitempty"`
+}
+
+// Spender is implemented by steps that spend money. Spending is fast and uses no
+// network: plan calls it.
+type Spender interface{ Spending() []Spending }
+
 // Finding is the answer to one question of a preflight.
 type Finding string
 

@@ -21,6 +21,16 @@ type Phase struct {
 	// why it is invalid.
 	Submission Submission `json:"submission,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
+	Spent
+}
+
+// Spent is what an attempt has used of its models so far: requests, input and
+// output tokens, and what was paid, in billionths of a US dollar. Answers from
+// recordings cost nothing.
+type Spent struct {
+	Requests int64 `json:"requests,omitempty"`
+	Tokens   int64 `json:"tokens,omitempty"`
+	Cost     int64 `json:"cost_nanodollars,omitempty"`
 }
 
 // PhaseName names a phase.

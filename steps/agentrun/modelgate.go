@@ -145,7 +145,7 @@ func (s *session) openModels(ctx context.Context, g *gates) error {
 		}
 		blocks = append(blocks, b)
 	}
-	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !s.continued}); err != nil {
+	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !s.continued, Spent: s.spent}); err != nil {
 		return err
 	}
 	address, err := g.serve(ctx, s.runtime.Isolates, "model gateway", modelPort, m.gateway.Serve)
@@ -154,6 +154,11 @@ func (s *session) openModels(ctx context.Context, g *gates) error {
 	}
 	maps.Copy(g.env, modelEnv(address, blocks))
 	return nil
+}
+
+// spent tells what the attempt used of its models by now.
+func (s *session) spent(used, paid model.Amount) {
+	s.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
 // earlier are the folders with what earlier tries of the attempt recorded. The

@@ -238,3 +238,16 @@ func (r *modelReader) retry() {
 	}
 	r.out.Retry.Longest = d
 }
+
+// Spending implements step.Spender.
+func (a *attempt) Spending() (all []step.Spending) {
+	for _, m := range a.args.Agent.Models {
+		r := modelReader{m: m}
+		own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
+		all = append(all, step.Spending{
+			Model: m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Replayed: !live(m),
+			Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
+		})
+	}
+	return all
+}

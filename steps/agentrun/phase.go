@@ -20,8 +20,19 @@ type phases struct {
 func (p *phases) enter(now step.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now.Spent = p.now.Spent
 	p.now = now
 	p.tell(now)
+}
+
+// spent tells what was used of the models by now.
+func (p *phases) spent(s step.Spent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now.Spent != s {
+		p.now.Spent = s
+		p.tell(p.now)
+	}
 }
 
 // note changes what is told of a phase, unless it is over.

@@ -11,7 +11,7 @@ import (
 
 // PhaseText writes what part of its work an agent's attempt is in, and how that
 // stands: "placing data 3 of 9 files, 1.0 MiB of 2.0 MiB",
-// "0:20 of 24:00:00, 1.5 GiB, submission valid".
+// "0:20 of 24:00:00, 1.5 GiB, 12,345 tokens, $1.25, submission valid".
 func PhaseText(p step.Phase, now time.Time) string {
 	switch p.Name {
 	case step.Placing:
@@ -36,6 +36,12 @@ func runningParts(p step.Phase, now time.Time) []string {
 	parts := []string{text}
 	if p.MemoryBytes > 0 {
 		parts = append(parts, Bytes(p.MemoryBytes))
+	}
+	if p.Tokens > 0 {
+		parts = append(parts, Plural(int(p.Tokens), "token"))
+	}
+	if p.Cost > 0 {
+		parts = append(parts, Dollars(p.Cost))
 	}
 	return append(parts, submissionText(p))
 }

@@ -34,6 +34,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
 	copies(w, p.Copies, style)
+	spending(w, p, style)
 }
 
 // planChoices says what this machine chose for arguments that leave it to the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 func planStep(kind, name, key string, action plan.Action, reasons ...string) plan.Step {
@@ -29,6 +30,31 @@ func smallPlan() *plan.Plan {
 		planStep("prepare", "data", "wine", plan.Run, "argument version changed from v1 to v2", "kind version changed from 1 to 2"),
 		planStep("checksum", "data", "", plan.Cached),
 	}}
+}
+
+// modelPlan is a plan with attempts that use models.
+func modelPlan() *plan.Plan {
+	p := &plan.Plan{Pipeline: "models.hcl"}
+	main := step.Spending{Model: "main", Provider: "openai", Models: []string{"gpt-5.5", "text-embedding-*"}, Cost: 20e9, Requests: 2000}
+	search := step.Spending{Model: "search", Provider: "anthropic", Models: []string{"claude-sonnet-4-5"}, Tools: []string{"web_search"}, Cost: 5e9, RunCost: 12_500_000_000}
+	again := step.Spending{Model: "again", Provider: "gemini", Models: []string{"gemini-2.5-pro"}, Replayed: true}
+	for i := range 3 {
+		s := planStep("agent-run", "solve", fmt.Sprint(i), plan.Run, "first run")
+		s.Spending = []step.Spending{main, search, again}
+		p.Steps = append(p.Steps, s)
+	}
+	done := planStep("agent-run", "solve", "3", plan.Cached)
+	done.Spending = []step.Spending{main}
+	p.Steps = append(p.Steps, done)
+	return p
+}
+
+// unlimitedPlan has a model without a budget of cost.
+func unlimitedPlan() *plan.Plan {
+	p := modelPlan()
+	p.Steps = p.Steps[:1]
+	p.Steps[0].Spending = []step.Spending{{Model: "local", Provider: "openai", Models: []string{"*"}}, p.Steps[0].Spending[0]}
+	return p
 }
 
 func largePlan() *plan.Plan {
@@ -58,6 +84,8 @@ func TestPlan(t *testing.T) {
 	}{
 		{"plan_small.txt", smallPlan(), false},
 		{"plan_small_verbose.txt", smallPlan(), true},
+		{"plan_models.txt", modelPlan(), false},
+		{"plan_models_unlimited.txt", unlimitedPlan(), false},
 		{"plan_large.txt", largePlan(), false},
 		{"plan_nothing.txt", &plan.Plan{Pipeline: "demo.hcl", Steps: []plan.Step{planStep("checksum", "data", "", plan.Cached)}}, false},
 		{"plan_empty.txt", &plan.Plan{Pipeline: "demo.hcl"}, false},

@@ -74,6 +74,9 @@ func overallText(s *State, style Style) string {
 	if n := len(s.running); n > 0 {
 		counts = append(counts, style.accent(fmt.Sprintf("%d running", n)))
 	}
+	if paid := s.Paid(); paid > 0 {
+		counts = append(counts, Dollars(paid)+" spent")
+	}
 	if bad := s.Outcomes.short(); bad != "" {
 		counts = append(counts, style.Warn(bad))
 	}

@@ -44,6 +44,8 @@ type State struct {
 	blocks  map[string]*blockCounts
 	running map[string]*running
 	tails   map[string][]string
+	// paid is what attempts have paid for models, by address.
+	paid map[string]int64
 }
 
 // running is an attempt under way.
@@ -72,7 +74,7 @@ type Failure struct {
 
 // NewState returns the state before any event.
 func NewState() *State {
-	return &State{Counts: map[event.Status]int{}, blocks: map[string]*blockCounts{}, running: map[string]*running{}, tails: map[string][]string{}}
+	return &State{Counts: map[event.Status]int{}, blocks: map[string]*blockCounts{}, running: map[string]*running{}, tails: map[string][]string{}, paid: map[string]int64{}}
 }
 
 // Apply takes in one event, with its texts made fit to be shown.
@@ -100,6 +102,9 @@ func (s *State) Apply(e event.Event) {
 	case event.StepPhase:
 		if r := s.running[e.Address]; r != nil {
 			r.phase(e)
+		}
+		if e.Cost > 0 {
+			s.paid[e.Address] = e.Cost
 		}
 	case event.Waiting:
 		s.Waiting = e.For
@@ -130,6 +135,15 @@ func (s *State) Apply(e event.Event) {
 	case event.Warning:
 		s.Warnings = append(s.Warnings, e)
 	}
+}
+
+// Paid is what the attempts of the run have paid for models, in billionths of a US
+// dollar.
+func (s *State) Paid() (sum int64) {
+	for _, cost := range s.paid {
+		sum += cost
+	}
+	return sum
 }
 
 func (s *State) log(e event.StepLog) {

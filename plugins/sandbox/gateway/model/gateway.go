@@ -33,6 +33,9 @@ type Options struct {
 	// Again says that the agent begins from scratch. What recordings were charged with is
 	// taken back, since they will answer again; what was paid stays spent.
 	Again bool
+	// Spent is told what all blocks together used, and what was paid of it, when
+	// that changes; it may be nil.
+	Spent func(used, paid Amount)
 }
 
 // Block is a model block as one attempt uses it.
@@ -67,6 +70,7 @@ type Gateway struct {
 	names  []string
 	ledger *ledger
 	record *transcript.Writer
+	spent  func(used, paid Amount)
 	waits  waits
 	// bodies bounds the bytes of the requests that are held at once.
 	bodies *semaphore.Weighted
@@ -105,7 +109,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Again {
 		l.note(entry{Kind: begun})
 	}
-	g := &Gateway{blocks: map[string]*block{}, ledger: l, record: o.Transcript, bodies: semaphore.NewWeighted(maxBodies)}
+	g := &Gateway{blocks: map[string]*block{}, spent: o.Spent, ledger: l, record: o.Transcript, bodies: semaphore.NewWeighted(maxBodies)}
 	for _, b := range o.Blocks {
 		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
 			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
@@ -123,7 +127,15 @@ func New(o Options) (*Gateway, error) {
 		g.blocks[b.Name] = one
 		g.names = append(g.names, b.Name)
 	}
+	g.tell()
 	return g, nil
+}
+
+// tell tells what was spent by now.
+func (g *Gateway) tell() {
+	if g.spent != nil {
+		g.spent(g.ledger.total())
+	}
 }
 
 // Serve serves on l until ctx ends, and returns when every exchange is recorded.

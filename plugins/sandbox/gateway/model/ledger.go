@@ -217,4 +217,14 @@ func (l *ledger) summary(model string) Summary {
 	return s
 }
 
+// total is what all blocks used, and what was paid of it.
+func (l *ledger) total() (used, paid Amount) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.tallies {
+		used, paid = used.plus(t.spent), paid.plus(t.live)
+	}
+	return used, paid
+}
+
 func (l *ledger) close() error { return l.file.Close() }

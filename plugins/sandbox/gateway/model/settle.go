@@ -79,6 +79,7 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 	if x.held = nil; held == nil {
 		return
 	}
+	defer x.gateway.tell()
 	e := entry{
 		Kind: settled, ID: x.id, Amount: &spent, Reported: usage != nil, Usage: usage,
 		FirstByte: x.event.FirstByte, Waited: x.waited.Seconds(),

@@ -8,7 +8,7 @@ import (
 )
 
 // mostRemembered bounds the bytes that a Reader remembers.
-const mostRemembered = 64 << 20
+const mostRemembered = 16 << 20
 
 // Reader reads the requests of a transcript. Each repeats most of the one before,
 // so it remembers what a part of a request says. It is for one goroutine.

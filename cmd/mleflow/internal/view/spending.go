@@ -1,0 +1,59 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// spending writes which models steps would use, within which limits, and the
+// most that all of it can cost.
+func spending(w io.Writer, p *plan.Plan, style Style) {
+	var most int64
+	all := p.Spending()
+	unlimited, besides := "", ""
+	for _, s := range all {
+		fmt.Fprintf(w, "%s %s (%s: %s) for %s, %s.\n", style.Bold("Model:"), OneLine(s.Model), OneLine(s.Provider), OneLine(strings.Join(s.Models, ", ")), Plural(s.Steps, "step"), spendingLimits(s))
+		if len(s.Tools) > 0 && !s.Replayed {
+			besides = ", besides tools"
+			fmt.Fprintf(w, "%s the model %s may use %s of its provider, whose charges per call are not counted.\n", style.Warn("Tools:"), OneLine(s.Model), OneLine(strings.Join(s.Tools, ", ")))
+		}
+		cost, ok := s.Most()
+		if !ok && unlimited == "" {
+			unlimited = s.Model
+		}
+		most += cost
+	}
+	switch {
+	case unlimited != "":
+		fmt.Fprintf(w, "%s no limit, since the model %s has no budget of cost.\n", style.Warn("Cost:"), OneLine(unlimited))
+	case len(all) > 0:
+		fmt.Fprintf(w, "%s %s at most%s.\n", style.Bold("Cost:"), Dollars(most), besides)
+	}
+}
+
+// spendingLimits are the limits of a model as part of a sentence.
+func spendingLimits(s plan.Spending) string {
+	if s.Replayed {
+		return "answered from recordings"
+	}
+	var parts []string
+	add := func(n int64, text string) {
+		if n > 0 {
+			parts = append(parts, text)
+		}
+	}
+	add(s.Cost, Dollars(s.Cost))
+	add(s.Tokens, fmt.Sprintf("%d tokens", s.Tokens))
+	add(s.Requests, Plural(int(s.Requests), "request"))
+	text := "each without a limit"
+	if len(parts) > 0 {
+		text = "each at most " + strings.Join(parts, ", ")
+	}
+	if s.RunCost > 0 {
+		text += "; " + Dollars(s.RunCost) + " for all"
+	}
+	return text
+}
