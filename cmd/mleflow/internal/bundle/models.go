@@ -113,11 +113,15 @@ func (d *Disclosure) models() Section {
 			if t.BaseURL != "" {
 				provider += " (" + t.BaseURL + ")"
 			}
+			cost := cmp.Or(t.Used.CostUSD, "0")
+			if len(t.Tools) > 0 {
+				cost += ", besides calls of tools"
+			}
 			s.Rows = append(s.Rows, []string{
 				short(a.Address), t.Name, provider, strings.Join(t.Models, " "), cmp.Or(strings.Join(slices.Sorted(slices.Values(t.Tools)), " "), "none"),
 				t.Budget.String(), t.RunBudget.String(), t.source(), clock, cmp.Or(strings.Join(t.Used.Models, " "), "-"),
 				strconv.FormatInt(t.Used.Requests, 10), strconv.FormatInt(t.Used.Refused, 10),
-				strconv.FormatInt(t.Used.InputTokens+t.Used.OutputTokens, 10), cmp.Or(t.Used.CostUSD, "0"),
+				strconv.FormatInt(t.Used.InputTokens+t.Used.OutputTokens, 10), cost,
 			})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -19,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -151,6 +153,7 @@ type collector struct {
 func (c *collector) read() error {
 	for i := range c.sum.Steps {
 		s := &c.sum.Steps[i]
+		c.addModels(s)
 		sizes := c.sizes(s.Action)
 		for _, name := range slices.Sorted(maps.Keys(s.Outputs)) {
 			kind, sum, ok := strings.Cut(s.Outputs[name], ":")
@@ -218,6 +221,19 @@ func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
 	}
 	return nil
+}
+
+// addModels adds what an attempt used of its models.
+func (c *collector) addModels(s *ledger.StepSummary) {
+	var stats struct{ Models map[string]export.ModelUse }
+	if s.Kind != conditions.AttemptKind || json.Unmarshal([]byte(s.Outputs["stats"]), &stats) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
+		if u := stats.Models[name]; len(c.data.Models) < rowsShown {
+			c.data.Models = append(c.data.Models, ModelUse{s.Address, name, u, strings.Join(u.Models, " "), time.Duration(u.WaitedSeconds * float64(time.Second))})
+		}
+	}
 }
 
 // addRefused adds what the package mlebench refused to an attempt.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -19,6 +20,8 @@ type Data struct {
 	// submissions; Problems are those that did not end well.
 	Outcomes []string
 	Problems []Problem
+	// Models are what the attempts used of their models, a row for each block.
+	Models []ModelUse
 	// Refused are calls of the package mlebench.
 	Refused     []Refused
 	Outputs     []page.Fact
@@ -45,6 +48,16 @@ type Run struct {
 type Refused struct {
 	Address, Kind, Call, Place string
 	Times                      int
+}
+
+// ModelUse is what an attempt used of a model block.
+type ModelUse struct {
+	Address, Block string
+	Use            export.ModelUse
+	// Names are the models that answered, Waited how long the provider made the
+	// agent wait.
+	Names  string
+	Waited time.Duration
 }
 
 // Problem is an attempt that did not finish, or a submission without a finite

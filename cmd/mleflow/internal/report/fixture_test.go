@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"github.com/mleflow/mleflow/competitions/export"
 	"math"
 	"time"
 
@@ -21,6 +22,9 @@ func fixture() Data {
 			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
 			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: page.Rate{Mean: 0}},
 		}}},
+		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", export.ModelUse{
+			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
+		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},
 		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
 		Outputs:     []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
 		Environment: []page.Fact{{Name: "mleflow", Value: "0.1.0 (go1.26.8, linux/amd64)"}, {Name: "processors", Value: "2"}, {Name: "memory", Value: "23.5 GiB"}, {Name: "cache", Value: "~/.cache/mleflow"}, {Name: "started with", Value: "mleflow apply pipelines/demo.hcl"}},

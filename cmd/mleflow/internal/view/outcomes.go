@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -35,7 +36,9 @@ type Outcomes struct {
 	// a finite score, in the order they came up. A missing submission is not
 	// told again where its attempt is.
 	Problems []Problem `json:"problems,omitempty"`
-	told     map[string]bool
+	// Models is what the attempts used of their models; nil without any.
+	Models *Used `json:"models,omitempty"`
+	told   map[string]bool
 }
 
 // Problem is an attempt that did not finish, or a submission without a finite
@@ -59,6 +62,7 @@ type outcomeOutputs struct {
 		WallSeconds     float64 `json:"wall_seconds"`
 		PeakMemoryBytes int64   `json:"peak_memory_bytes"`
 		ExitCode        int     `json:"exit_code"`
+		Models          map[string]export.ModelUse
 	}
 }
 
@@ -85,6 +89,7 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 	switch e.Kind {
 	case conditions.AttemptKind:
 		count(&o.Attempts, out.outcome)
+		o.use(out.stats.Models, e.Status == event.Cached)
 		if out.outcome == finished {
 			return
 		}
@@ -174,6 +179,9 @@ func (o *Outcomes) Lines() (lines []string) {
 	}
 	if len(o.Graded) > 0 {
 		lines = append(lines, "Submissions: "+countsOf(o.Graded))
+	}
+	if o.Models != nil {
+		lines = append(lines, "Models: "+o.Models.String())
 	}
 	return lines
 }

@@ -1,0 +1,51 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
+)
+
+// Used is what attempts used of their models. Costs are billionths of a US dollar.
+type Used struct {
+	Requests int64 `json:"requests"`
+	Tokens   int64 `json:"tokens"`
+	Cost     int64 `json:"cost_nanodollars"`
+	// EarlierCost is what of Cost is that of attempts that earlier runs made.
+	EarlierCost int64 `json:"earlier_cost_nanodollars,omitempty"`
+}
+
+// use adds what an attempt used.
+func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
+	if len(models) == 0 {
+		return
+	}
+	if o.Models == nil {
+		o.Models = &Used{}
+	}
+	for _, m := range models {
+		cost, err := model.ParseDollars(m.CostUSD)
+		if err != nil {
+			continue // nobody's own output says so
+		}
+		o.Models.Requests += m.Requests
+		o.Models.Tokens += m.InputTokens + m.OutputTokens
+		o.Models.Cost += int64(cost)
+		if cached {
+			o.Models.EarlierCost += int64(cost)
+		}
+	}
+}
+
+// String is the use as part of a sentence.
+func (u Used) String() string {
+	text := fmt.Sprintf("%s, %s, %s", Plural(int(u.Requests), "request"), Plural(int(u.Tokens), "token"), Dollars(u.Cost))
+	switch {
+	case u.EarlierCost > 0 && u.EarlierCost == u.Cost:
+		text += " in earlier runs"
+	case u.EarlierCost > 0:
+		text += fmt.Sprintf(", %s of it in earlier runs", Dollars(u.EarlierCost))
+	}
+	return text
+}
