@@ -79,7 +79,7 @@ var openAIChat = openAISampling.and(fields{
 })
 
 var openAIChatTool = kinds{
-	"function": fields{"type": scalar, "function": fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}, "cache_control": anything},
+	"function": fields{"type": scalar, "function": fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}, "cache_control": anything, "strict": scalar},
 	"custom":   fields{"type": scalar, "custom": fields{"name": scalar, "description": scalar, "format": anything}},
 }
 

@@ -27,27 +27,31 @@ train = pd.read_csv("input/train.csv")
 x, y = train.drop(columns=["id", "label"]), train["label"]
 print("Validation accuracy:", cross_val_score(LogisticRegression(max_iter=2000), x, y, cv=3).mean())
 `
-	aideMended = `import pandas as pd
+	aideMended = `import os
+import pandas as pd
 from sklearn.neighbors import NearestCentroid
 from sklearn.model_selection import cross_val_score
 
 train, test = pd.read_csv("input/train.csv"), pd.read_csv("input/test.csv")
 columns = [c for c in train.columns if c.startswith("pixel_")]
+folder = "submission" if os.path.isdir("submission") else "working" # of MLE-bench's AIDE, of AIDE
 x, y = train[columns], train["digit"]
 model = NearestCentroid()
 print("Validation accuracy:", cross_val_score(model, x, y, cv=3).mean())
-pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv("working/submission.csv", index=False)
+pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv(folder + "/submission.csv", index=False)
 `
-	aideImproved = `import pandas as pd
+	aideImproved = `import os
+import pandas as pd
 from sklearn.svm import SVC
 from sklearn.model_selection import cross_val_score
 
 train, test = pd.read_csv("input/train.csv"), pd.read_csv("input/test.csv")
 columns = [c for c in train.columns if c.startswith("pixel_")]
+folder = "submission" if os.path.isdir("submission") else "working" # of MLE-bench's AIDE, of AIDE
 x, y = train[columns], train["digit"]
 model = SVC(C=10, gamma=0.001)
 print("Validation accuracy:", cross_val_score(model, x, y, cv=3).mean())
-pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv("working/submission.csv", index=False)
+pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}).to_csv(folder + "/submission.csv", index=False)
 `
 )
 
@@ -72,8 +76,8 @@ func aideReview(prompt string) map[string]any {
 	_, output, _ := strings.Cut(prompt, "Execution output")
 	found := aideAccuracy.FindStringSubmatch(output)
 	if found == nil || strings.Contains(output, "Traceback") {
-		return map[string]any{"is_bug": true, "summary": "It failed; read the names of the columns.", "metric": nil, "lower_is_better": false}
+		return map[string]any{"is_bug": true, "has_csv_submission": false, "summary": "It failed; read the names of the columns.", "metric": nil, "lower_is_better": false}
 	}
 	value, _ := strconv.ParseFloat(found[1], 64)
-	return map[string]any{"is_bug": false, "summary": "It ran.", "metric": value, "lower_is_better": false}
+	return map[string]any{"is_bug": false, "has_csv_submission": true, "summary": "It ran.", "metric": value, "lower_is_better": false}
 }
