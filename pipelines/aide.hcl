@@ -8,9 +8,8 @@
 #
 # Another server that speaks OpenAI's protocol:
 #
-#   mleflow apply pipelines/aide.hcl -var base_url=http://10.0.0.5:8000/v1 -var model=my-model
-#
-# with a price block for the model in a file that extends this one.
+#   mleflow apply pipelines/aide.hcl -var base_url=http://10.0.0.5:8000/v1 -var model=my-model \
+#     -var 'prices={"my-model":{"input":"0 USD","output":"0 USD"}}'
 
 mleflow {
   extends = "mlebench.hcl"

@@ -115,13 +115,7 @@ func (g *Graph) modelValue(m *Model) (cty.Value, diag.List) {
 	for name, ty := range map[string]cty.Type{"budget": step.ModelBudgetType, "run_budget": step.ModelBudgetType, "retry": step.ModelRetryType} {
 		attrs[name] = e.object(m.Blocks[name], ty)
 	}
-	prices := map[string]cty.Value{}
-	for label, exprs := range m.Prices {
-		prices[label] = e.object(exprs, step.ModelPriceType)
-	}
-	if attrs["prices"] = cty.MapValEmpty(step.ModelPriceType); len(prices) > 0 {
-		attrs["prices"] = cty.MapVal(prices)
-	}
+	attrs["prices"] = e.prices(m)
 	v := cty.ObjectVal(attrs)
 	if e.diags.HasErrors() {
 		return cty.UnknownVal(step.ModelType), e.diags
@@ -176,6 +170,62 @@ func (e *modelEval) object(exprs map[string]hcl.Expression, ty cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
+// prices are those of the price blocks, and those of the argument prices for which
+// there is no block.
+func (e *modelEval) prices(m *Model) cty.Value {
+	ty, prices := step.ModelPriceType, map[string]cty.Value{}
+	for label, exprs := range m.Prices {
+		prices[label] = e.object(exprs, ty)
+	}
+	given, marks := e.attr("prices", m.Attrs["prices"], cty.Map(cty.Map(cty.String))).UnmarkDeep()
+	if !given.IsWhollyKnown() {
+		return cty.UnknownVal(cty.Map(ty)).WithMarks(marks)
+	}
+	for label, texts := range given.AsValueMap() {
+		if _, ok := prices[label]; ok || texts.IsNull() {
+			continue
+		}
+		attrs := map[string]cty.Value{}
+		for name, want := range ty.AttributeTypes() {
+			attrs[name] = emptyOf(want)
+		}
+		for name, text := range texts.AsValueMap() {
+			if attrs[name] == cty.NilVal {
+				e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] has no %q.%s", label, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(attrs))))
+				continue
+			}
+			attrs[name] = e.number(m.Attrs["prices"], name, text, ty.AttributeType(name))
+		}
+		if attrs["input"] == cty.StringVal("") || attrs["output"] == cty.StringVal("") {
+			e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] needs input and output; \"0 USD\" is a price.", label)
+		}
+		prices[label] = cty.ObjectVal(attrs)
+	}
+	if len(prices) == 0 {
+		return cty.MapValEmpty(ty).WithMarks(marks)
+	}
+	return cty.MapVal(prices).WithMarks(marks)
+}
+
+// number makes a string what it stands for.
+func (e *modelEval) number(expr hcl.Expression, name string, text cty.Value, want cty.Type) cty.Value {
+	v, err := convert.Convert(text, want)
+	switch {
+	case err == nil && v.IsNull():
+		return emptyOf(want)
+	case err != nil, want == cty.Number && !isCount(v):
+		e.fail(expr, "Invalid "+name, "%s must be an integer of at least 1.", name)
+		return emptyOf(want)
+	}
+	return v
+}
+
+// isCount reports whether a number is an integer of at least 1.
+func isCount(v cty.Value) bool {
+	n := v.AsBigFloat()
+	return n.IsInt() && n.Sign() > 0 && n.MantExp(nil) <= 53
+}
+
 func (e *modelEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Value {
 	if expr == nil {
 		return emptyOf(want)
@@ -198,7 +248,7 @@ func (e *modelEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Va
 	case plain.IsNull():
 		return emptyOf(want).WithMarks(marks) // as if it were not written
 	case want == cty.Number && plain.IsKnown():
-		if n := plain.AsBigFloat(); !n.IsInt() || n.Sign() <= 0 || n.MantExp(nil) > 53 {
+		if !isCount(plain) {
 			e.fail(expr, "Invalid "+name, "%s must be an integer of at least 1.", name)
 			return emptyOf(want)
 		}

@@ -282,3 +282,53 @@ output "said" {
 		t.Errorf("got %#v", v)
 	}
 }
+
+// TestModelPrices: prices may be a map, as a variable gives them; blocks take
+// precedence.
+func TestModelPrices(t *testing.T) {
+	const lines = `
+  provider = "openai"
+  key      = "env:K"
+  models   = ["m"]
+  price "a" {
+    input  = "3 USD"
+    output = "4 USD"
+  }
+  prices = `
+	for text, want := range map[string]string{
+		`{ a = { input = "1 USD" }, b = { input = "2 USD", max_output = 5, output = "0 USD", cache_read = null } }`: "",
+		`null`:                                              "",
+		`{ b = { inptu = "1 USD" } }`:                       `Did you mean "input"?`,
+		`{ b = { max_output = 1.5 } }`:                      "integer of at least 1",
+		`{ b = { max_output = "many" } }`:                   "integer of at least 1",
+		`{ b = { input = "1 USD" } }`:                       "needs input and output",
+		`{ b = { input = "1 of them", output = "0 USD" } }`: "is no amount",
+		`"1 USD"`: "prices of a model",
+	} {
+		g, bad := parseModels(t, "p.hcl", withModel(lines+text, ""))
+		if want != "" {
+			if !strings.Contains(bad, want) {
+				t.Errorf("%s: %q, want %q", text, bad, want)
+			}
+			continue
+		}
+		if bad != "" {
+			t.Errorf("%s: %s", text, bad)
+			continue
+		}
+		var got struct {
+			Data  *step.Artifact `cty:"data"`
+			Agent step.Agent     `cty:"agent"`
+			Block *struct {
+				Allow []string `cty:"allow"`
+			} `cty:"network"`
+		}
+		if err := argsOf(t, g, "step.solve.x").Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		prices := got.Agent.Models[0].Prices
+		if prices["a"].Input != "3 USD" || text != "null" && prices["b"] != (step.ModelPrice{Input: "2 USD", Output: "0 USD", MaxOutput: 5}) {
+			t.Errorf("%s: %+v", text, prices)
+		}
+	}
+}

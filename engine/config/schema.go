@@ -50,6 +50,7 @@ var Blocks = []BlockDoc{
 		{"retry", false, "Block: attempts (how often a request is sent at most) and longest (the longest wait between two, such as \"60s\"). By default every failure is passed on to the agent."},
 		{"pause_clock", false, "True to extend the time limit of an attempt by the time that the provider made the agent wait. The result says so."},
 		{"replay", false, "A recording that answers in place of the provider: the path of a folder, the output transcript of a step, or a list of those. Without network and without key."},
+		{"prices", false, "The prices of price blocks as a map by name or pattern, for a variable: { my-model = { input = \"0 USD\", output = \"0 USD\" } }. A price block of the same name takes precedence."},
 		{"on_miss", false, "What happens to a request that the recording has no answer to: \"fail\", the default, or \"live\", which asks the provider from there on."},
 	}},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
@@ -111,7 +112,7 @@ var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 var modelSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "provider", Required: true}, {Name: "base_url"}, {Name: "key"}, {Name: "models", Required: true}, {Name: "tools"},
-		{Name: "pause_clock"}, {Name: "replay"}, {Name: "on_miss"},
+		{Name: "pause_clock"}, {Name: "replay"}, {Name: "on_miss"}, {Name: "prices"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "budget"}, {Type: "run_budget"}, {Type: "price", LabelNames: []string{"pattern"}}, {Type: "retry"}},
 }

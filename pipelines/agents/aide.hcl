@@ -88,6 +88,7 @@ model "aide" {
   base_url = var.base_url
   key      = coalesce(var.key, "env:OPENAI_API_KEY")
   models   = distinct([local.aide_model, local.aide_feedback])
+  prices   = var.prices
   budget {
     cost = var.budget
   }

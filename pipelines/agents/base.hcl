@@ -29,6 +29,12 @@ variable "budget" {
   description = "What an attempt may spend on its model."
 }
 
+variable "prices" {
+  type        = map(map(string))
+  default     = {}
+  description = "Prices of models that are not in mleflow's table, per million tokens: {\"my-model\":{\"input\":\"0 USD\",\"output\":\"0 USD\"}}."
+}
+
 variable "packages" {
   type        = list(string)
   default     = []
@@ -105,6 +111,7 @@ model "openai" {
   base_url = var.base_url
   key      = coalesce(var.key, "env:OPENAI_API_KEY")
   models   = [coalesce(var.model, "gpt-5.5")]
+  prices   = var.prices
   budget {
     cost = var.budget
   }
@@ -115,6 +122,7 @@ model "anthropic" {
   base_url = var.base_url
   key      = coalesce(var.key, "env:ANTHROPIC_API_KEY")
   models   = [coalesce(var.model, "claude-sonnet-4-5")]
+  prices   = var.prices
   budget {
     cost = var.budget
   }
@@ -125,6 +133,7 @@ model "gemini" {
   base_url = var.base_url
   key      = coalesce(var.key, "env:GEMINI_API_KEY")
   models   = [coalesce(var.model, "gemini-2.5-pro")]
+  prices   = var.prices
   budget {
     cost = var.budget
   }
