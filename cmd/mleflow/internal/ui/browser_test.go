@@ -50,6 +50,9 @@ func looked(t *testing.T, tab *browsertest.Tab, name string) {
 	if wide := tab.Run("document.documentElement.scrollWidth - innerWidth"); strings.Trim(wide, "-0123456789") != "" || !strings.HasPrefix(wide, "-") && wide != "0" {
 		t.Errorf("%s: the page is %s pixels wider than the window", name, wide)
 	}
+	if strings.HasPrefix(name, "huge line") {
+		return // axe takes minutes for a megabyte on a line, and looks at the same elements
+	}
 	found, _ := tab.Violations()
 	for _, v := range found {
 		t.Errorf("%s: axe: %s", name, v)
@@ -160,8 +163,12 @@ func TestHostileInTheBrowser(t *testing.T) {
 			continue // without a browser, the rest of the corpus is tested
 		}
 		for _, name := range []string{"attempt Story", "turn", "attempt Logs", "attempt Code", "attempt Submission", "attempt Checks"} {
+			began := time.Now()
 			tab.Go(base + pagesOf(r.ID(), a)[name])
 			looked(t, tab, texts[i].Name+" in "+name)
+			if took := time.Since(began); took > 5*time.Second {
+				t.Logf("%s in %s took %s", texts[i].Name, name, took.Round(time.Millisecond))
+			}
 		}
 	}
 }

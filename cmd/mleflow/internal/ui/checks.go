@@ -48,7 +48,9 @@ func calls[T any](o *one, name, empty string, read func(T) call) callList {
 			l.More = true
 			break
 		}
-		l.Rows = append(l.Rows, read(entry))
+		c := read(entry)
+		c.What, c.Note = oneLine(c.What, 300), oneLine(c.Note, 500)
+		l.Rows = append(l.Rows, c)
 	}
 	if why == "" && len(l.Rows) == 0 {
 		l.Missing = empty

@@ -310,11 +310,11 @@ func (t *Tab) Run(script string) string {
 	return string(r.Result.Value)
 }
 
-// Wait waits until a script is true.
+// Wait waits until a page is loaded, its scripts included, and a script is true.
 func (t *Tab) Wait(script string) {
 	t.b.t.Helper()
 	for range 600 {
-		if t.Run("!!("+script+")") == "true" {
+		if t.Run("document.readyState === 'complete' && !!("+script+")") == "true" {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
