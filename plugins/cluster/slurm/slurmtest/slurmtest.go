@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -16,7 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"text/template"
 	"time"
 )
 
@@ -35,20 +35,20 @@ type Cluster struct {
 
 // conf is slurm.conf. A job that is started again waits for a little longer than
 // cred_expire, and a node is down when it has been silent for SlurmdTimeout.
-var conf = template.Must(template.New("conf").Parse(`ClusterName=test
-SlurmctldHost={{.Host}}(127.0.0.1)
-SlurmUser={{.User}}
-SlurmdUser={{.User}}
+const conf = `ClusterName=test
+SlurmctldHost=@HOST@(127.0.0.1)
+SlurmUser=@USER@
+SlurmdUser=@USER@
 AuthType=auth/munge
-AuthInfo=socket={{.Dir}}/munge.sock,cred_expire=5
+AuthInfo=socket=@DIR@/munge.sock,cred_expire=5
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-SlurmctldPort={{index .Ports 0}}
-StateSaveLocation={{.Dir}}/state
-SlurmdSpoolDir={{.Dir}}/spool.%n
-SlurmctldPidFile={{.Dir}}/slurmctld.pid
-SlurmdPidFile={{.Dir}}/slurmd.%n.pid
-SlurmctldLogFile={{.Dir}}/slurmctld.log
-SlurmdLogFile={{.Dir}}/slurmd.%n.log
+SlurmctldPort=@PORT0@
+StateSaveLocation=@DIR@/state
+SlurmdSpoolDir=@DIR@/spool.%n
+SlurmctldPidFile=@DIR@/slurmctld.pid
+SlurmdPidFile=@DIR@/slurmd.%n.pid
+SlurmctldLogFile=@DIR@/slurmctld.log
+SlurmdLogFile=@DIR@/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
@@ -65,10 +65,10 @@ SlurmdTimeout=5
 InactiveLimit=0
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
-NodeName=node1 NodeHostname={{.Host}} NodeAddr=127.0.0.1 Port={{index .Ports 1}} CPUs=2 RealMemory=2000 Gres=gpu:fake:2 State=UNKNOWN
-NodeName=node2 NodeHostname={{.Host}} NodeAddr=127.0.0.1 Port={{index .Ports 2}} CPUs=2 RealMemory=2000 State=UNKNOWN
+NodeName=node1 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT1@ CPUs=2 RealMemory=2000 Gres=gpu:fake:2 State=UNKNOWN
+NodeName=node2 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT2@ CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP
-`))
+`
 
 // Start starts a cluster, which is stopped when the test ends, and sets
 // SLURM_CONF. It skips the test where Slurm is not installed.
@@ -131,14 +131,15 @@ func (c *Cluster) configure(t *testing.T) {
 	}
 	c.Host, _, _ = strings.Cut(host, ".")
 	c.User = me.Username
-	var text bytes.Buffer
-	if err := conf.Execute(&text, c); err != nil {
-		t.Fatal(err)
+	values := []string{"@HOST@", c.Host, "@USER@", c.User, "@DIR@", c.Dir}
+	for i, port := range c.Ports {
+		values = append(values, fmt.Sprintf("@PORT%d@", i), strconv.Itoa(port))
 	}
+	text := strings.NewReplacer(values...).Replace(conf)
 	key := make([]byte, 1024)
 	_, _ = rand.Read(key) // never fails
 	for name, data := range map[string][]byte{
-		"slurm.conf": text.Bytes(), "munge.key": key,
+		"slurm.conf": []byte(text), "munge.key": key,
 		"cgroup.conf": []byte("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"),
 		"gres.conf":   []byte("AutoDetect=off\nNodeName=node1 Name=gpu Type=fake File=/dev/null\nNodeName=node1 Name=gpu Type=fake File=/dev/zero\n"),
 	} {
