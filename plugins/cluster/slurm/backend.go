@@ -138,14 +138,19 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	}
 	defer b.wake()
 	if len(waiting) > 0 {
-		if _, err = call(ctx, "", "scancel", append([]string{"--state=PENDING"}, waiting...)...); err != nil {
+		var away unreachableError
+		_, err = call(ctx, "", "scancel", append([]string{"--state=PENDING"}, waiting...)...)
+		if errors.As(err, &away) {
 			return err
 		}
+		if err != nil { // no words, if none waits any more
+			running = append(running, waiting...)
+		}
 	}
-	if len(running) > 0 {
-		err = terminate(ctx, running...)
+	if len(running) == 0 {
+		return nil
 	}
-	return err
+	return terminate(ctx, running...)
 }
 
 // terminate sends SIGTERM to batch scripts.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestSuite(t *testing.T) {
 	c := slurmtest.Start(t)
 	open := func(t *testing.T, change func(*slurm.Config)) cluster.Backend {
 		t.Helper()
-		config := slurm.Config{Folder: filepath.Join(c.Dir, "jobs"), Poll: "200ms", Sticky: "3s"}
+		config := slurm.Config{Folder: filepath.Join(c.Dir, "jobs"), Poll: "200ms", Sticky: "1m"}
 		change(&config)
 		b, err := slurm.New(config)
 		if err != nil {
@@ -42,7 +43,39 @@ func TestSuite(t *testing.T) {
 			return open(t, func(c *slurm.Config) { c.Binary = "/nonexistent/mleflow" })
 		},
 	})
+	t.Run("NodeIsFull", func(t *testing.T) {
+		released(t, open(t, func(c *slurm.Config) { c.Sticky = "3s" }))
+	})
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
+}
+
+// released: a job whose node stays full runs on another one.
+func released(t *testing.T, b cluster.Backend) {
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	var names []string
+	for i, args := range [][]string{{"sleep", "1h", "0"}, {"exit", "0"}} {
+		job := cluster.Job{
+			Name: cluster.JobName(strings.Repeat(string(rune('a'+i)), 40)), Args: append([]string{clustertest.Command}, args...),
+			Needs: cluster.Needs{CPUs: 2}, Near: "full", Grace: time.Second,
+		}
+		names = append(names, job.Name)
+		if err := b.Start(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := map[string]string{}
+	err := b.Watch(ctx, func(s cluster.Status) {
+		if at[s.Job] = s.Node; s.Job == names[1] && s.State.Ended() {
+			stop()
+		}
+	})
+	if err := b.Cancel(t.Context(), names...); err != nil {
+		t.Error(err)
+	}
+	if err != nil || at[names[0]] == "" || at[names[1]] == "" || at[names[0]] == at[names[1]] {
+		t.Errorf("%v: the jobs ran on %v", err, at)
+	}
 }
 
 // gpus: the node with GPUs is told, and is where a job that wants them runs.
@@ -71,6 +104,9 @@ func gpus(t *testing.T, b cluster.Backend) {
 	}
 	var last cluster.Status
 	err = b.Watch(ctx, func(s cluster.Status) {
+		if s.Job != job.Name {
+			return
+		}
 		if last = s; s.State.Ended() {
 			stop()
 		}

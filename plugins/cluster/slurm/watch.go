@@ -130,6 +130,7 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 			return s
 		}
 		w.release(ctx, e)
+		w.unhold(ctx, e)
 		return s
 	}
 	return w.finish(s, e)
@@ -160,6 +161,14 @@ func (w *watcher) release(ctx context.Context, e entry) {
 	}
 	if time.Since(since) >= w.sticky {
 		_, _ = call(ctx, "", "scontrol", "update", "JobId="+e.id, "ReqNodeList=") // tried again next time
+	}
+}
+
+// unhold lets a job wait that Slurm holds because its node failed while it started
+// the batch script. Nobody else would: a job that the user holds stays held.
+func (w *watcher) unhold(ctx context.Context, e entry) {
+	if reason := strings.ReplaceAll(strings.ToLower(e.reason), "_", " "); strings.HasPrefix(reason, "launch failed") && strings.Contains(reason, "held") {
+		_, _ = call(ctx, "", "scontrol", "release", e.id) // tried again next time
 	}
 }
 
