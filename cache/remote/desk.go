@@ -115,14 +115,26 @@ func (t *Tier) PushRefs(ctx context.Context, refs ...cache.Ref) error {
 }
 
 // FetchRefs fetches content with everything below it into the local cache. What
-// is there costs nothing.
+// is there costs nothing, and of several processes that share the local cache
+// one fetches while the others wait for it.
 func (t *Tier) FetchRefs(ctx context.Context, refs ...cache.Ref) error {
 	for _, ref := range refs {
-		if err := t.fetcher.fetch(ctx, ref); err != nil {
+		if err := t.fetchAlone(ctx, ref); err != nil {
 			return fmt.Errorf("fetch %s %s: %w", ref.Kind, ref.ID.Short(), err)
 		}
 	}
 	return nil
+}
+
+// fetchAlone fetches content while no other process with this local cache does.
+// The lock is that of the action which has the content's digest: there is none.
+func (t *Tier) fetchAlone(ctx context.Context, ref cache.Ref) error {
+	unlock, err := t.Cache.LockAction(ctx, digest.ActionID(ref.ID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return t.fetcher.fetch(ctx, ref)
 }
 
 // PushOnce is Push, unless the remote has a complete result of the action: then
