@@ -20,6 +20,7 @@ func (s *settings) script(job cluster.Job) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("#!/bin/sh")
 	line("umask 077")
+	line(`export PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"`) // a user without a home folder has none
 	if s.EnvFile != "" {
 		line("set -a; . %s || exit 1; set +a", quote(s.EnvFile))
 	}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // tasks is how many steps of the pipeline run on the cluster.
@@ -67,6 +69,7 @@ func newLabIn(t *testing.T, dir, cluster string) *lab {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("the program flock is missing")
 	}
+	t.Cleanup(func() { _ = tree.Remove(dir) }) // caches have folders that are read-only
 	l := &lab{place: &place{t: t, cache: filepath.Join(dir, "cache"), file: filepath.Join(dir, "p.hcl")}, dir: dir}
 	for name, text := range map[string]string{"p.hcl": fmt.Sprintf(clusterPipeline, tasks), "cluster.hcl": cluster} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

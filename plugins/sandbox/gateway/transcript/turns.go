@@ -29,7 +29,7 @@ type Turn struct {
 // was said, or most.
 func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
-		c := conversations{requests: message.NewReader(), heard: map[message.Mark]heard{}}
+		c := newConversations()
 		for e, err := range r.Events() {
 			var t *Turn
 			if err == nil {
@@ -45,7 +45,7 @@ func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 // Last returns the last of some exchanges, which follow one another, with what is
 // new in it after the others. Its conversation counts only those.
 func (r *Reader) Last(events []*Event) (*Turn, error) {
-	c := conversations{heard: map[message.Mark]heard{}}
+	c := newConversations()
 	var last *Turn
 	for _, e := range events {
 		t, err := c.turn(r, e)
@@ -72,6 +72,10 @@ type conversations struct {
 	heard    map[message.Mark]heard
 	count    int
 	marks    []message.Mark
+}
+
+func newConversations() *conversations {
+	return &conversations{requests: message.NewReader(), heard: map[message.Mark]heard{}}
 }
 
 func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
