@@ -118,7 +118,6 @@ type bench struct {
 	tier  *remote.Tier
 	order *Order
 	args  step.Args
-	mu    sync.Mutex
 	seen  []event.Event
 }
 

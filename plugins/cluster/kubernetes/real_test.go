@@ -110,11 +110,6 @@ func (l *lab) pod(name string) string {
 	return out
 }
 
-func (l *lab) log(name string) string {
-	out, _ := l.kubectl("logs", "-n", "mleflow", "job/"+name)
-	return out
-}
-
 func is(state cluster.State, reason string) func(cluster.Status) bool {
 	return func(s cluster.Status) bool { return s.State == state && (reason == "" || s.Reason == reason) }
 }

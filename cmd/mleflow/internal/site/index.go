@@ -92,9 +92,7 @@ func (t *Table) section(i int, several bool) section {
 	if t.Task != "reference" {
 		sec.Text = append(sec.Text, "The agents were not given MLE-bench's own texts, so these scores cannot be compared with published ones.")
 	}
-	for _, c := range conditions.Notes(t.conditions()) {
-		sec.Text = append(sec.Text, c)
-	}
+	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
 		"the 95 % interval of the difference from the first of the group, over other runs at these competitions, includes zero, or there are too few runs for one.")

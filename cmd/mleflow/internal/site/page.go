@@ -129,5 +129,4 @@ func slug(name string) string {
 func agentPath(name string) string     { return "agents/" + slug(name) + ".html" }
 func competitionPath(id string) string { return "competitions/" + slug(id) + ".html" }
 func bundlePath(b *Bundle) string      { return "bundles/" + b.Manifest[:16] + ".html" }
-func short(digest string) string       { return digest[:min(len(digest), 12)] }
 func points(v float64) string          { return fmt.Sprintf("%+.2f", v) }

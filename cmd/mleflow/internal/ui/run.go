@@ -2,7 +2,6 @@ package ui
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -426,11 +425,3 @@ func runEnvironment(i ledger.Info) []page.Fact {
 
 // decode reads the JSON of a value of an event; false if it is not of this form.
 func decode(text string, to any) bool { return text != "" && json.Unmarshal([]byte(text), to) == nil }
-
-// gone says that content is not in the cache any more.
-func gone(err error) string {
-	if errors.Is(err, errNothing) {
-		return ""
-	}
-	return err.Error()
-}
