@@ -20,10 +20,11 @@ type Backend interface {
 	Start(ctx context.Context, job Job) error
 	// Watch calls fn with the status of every job of this project (see Label),
 	// first with how it is now, then with each change, one call at a time, until
-	// ctx ends. It survives a server that restarts or does not answer: it tries
+	// ctx ends. Once it has told of all that were there, it calls all, if that is
+	// not nil. It survives a server that restarts or does not answer: it tries
 	// again, and tells what it missed. A job that no longer exists is Gone. The
 	// error is for what trying again cannot help, such as missing permissions.
-	Watch(ctx context.Context, fn func(Status)) error
+	Watch(ctx context.Context, fn func(Status), all func()) error
 	// Cancel ends the named jobs: workers get SIGTERM and the grace period of their
 	// job, then SIGKILL. A job that does not exist is no error.
 	Cancel(ctx context.Context, names ...string) error
@@ -92,9 +93,11 @@ func (s State) Ended() bool { return s == Succeeded || s == Failed || s == Gone 
 
 // Status is how a job is doing.
 type Status struct {
-	// Job is its name.
-	Job   string
-	State State
+	// Job is its name, ID the cluster's own for it: a job that replaced another of
+	// its name has a different one, so its status is a change even if it went the
+	// same way. A job that is Gone has none.
+	Job, ID string
+	State   State
 	// Node is where it runs or ran; empty if nowhere yet.
 	Node string
 	// Starts is how often a worker of it was started.

@@ -49,6 +49,8 @@ func Run(t *testing.T, bed Bed) {
 		{"Refuses", true, (*bench).refuses},
 		{"IsAdopted", true, (*bench).isAdopted},
 		{"IsReplaced", true, (*bench).isReplaced},
+		{"IsReplacedByItsLike", true, (*bench).isReplacedByItsLike},
+		{"AllWereTold", true, (*bench).allWereTold},
 		{"IsFoundAgain", true, (*bench).isFoundAgain},
 		{"IsRemoved", true, (*bench).isRemoved},
 		{"Cancel", true, (*bench).cancel},
@@ -84,7 +86,7 @@ func newBench(t *testing.T, bed Bed, backend cluster.Backend) *bench {
 	b := &bench{T: t, bed: bed, backend: backend, seen: map[string][]cluster.Status{}, fresh: make(chan struct{}, 1)}
 	ctx, stop := context.WithCancel(context.Background()) // until the cleanup, which needs it
 	done := make(chan error, 1)
-	go func() { done <- backend.Watch(ctx, b.saw) }()
+	go func() { done <- backend.Watch(ctx, b.saw, nil) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -262,6 +264,39 @@ func (b *bench) isReplaced() {
 	job.Args = []string{Command, "exit", "0"}
 	b.start(job)
 	b.want(job.Name, cluster.Succeeded)
+}
+
+// isReplacedByItsLike: that a job went the way of the one it replaced is told.
+func (b *bench) isReplacedByItsLike() {
+	job := b.job("exit", "0")
+	b.start(job)
+	first := b.want(job.Name, cluster.Succeeded)
+	b.forget(job.Name)
+	b.start(job)
+	b.await(job.Name, "replaced by one that succeeded", func(s cluster.Status) bool {
+		return s.State == cluster.Succeeded && s.ID != first.ID && s.Starts == 1
+	})
+}
+
+// allWereTold: a watch says when the jobs that were there have been told.
+func (b *bench) allWereTold() {
+	job := b.job("sleep", "1h", "0")
+	b.start(job)
+	b.running(job.Name)
+	ctx, stop := context.WithTimeout(b.Context(), b.bed.Patience)
+	defer stop()
+	var seen cluster.State
+	other := b.bed.Open(b.T)
+	defer other.Close()
+	all := 0
+	err := other.Watch(ctx, func(s cluster.Status) {
+		if s.Job == job.Name && all == 0 {
+			seen = s.State
+		}
+	}, func() { all++; stop() })
+	if err != nil || all != 1 || seen != cluster.Running {
+		b.Errorf("%v; all was called %d times, and the job %q before", err, all, seen)
+	}
 }
 
 func (b *bench) isFoundAgain() {

@@ -44,7 +44,7 @@ func realCluster(t *testing.T, change func(*Config)) *lab {
 	l := &lab{t: t, dir: dir, Backend: b, last: map[string]cluster.Status{}, all: map[string][]cluster.Status{}}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- b.Watch(ctx, l.see) }()
+	go func() { done <- b.Watch(ctx, l.see, nil) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

@@ -142,7 +142,7 @@ func disruption(c condition, reason string) string {
 // status joins what is known of a job and its pods. last is the newest pod, nil
 // if there was none.
 func status(name string, v view, last *sight, starts int) cluster.Status {
-	st := cluster.Status{Job: name, State: cluster.Pending, Starts: starts}
+	st := cluster.Status{Job: name, ID: v.uid, State: cluster.Pending, Starts: starts}
 	if last != nil {
 		st.Node, st.Reason, st.Message, st.Refused = last.node, last.reason, last.message, last.refused
 	}

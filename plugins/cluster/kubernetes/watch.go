@@ -28,6 +28,7 @@ type watcher struct {
 	settings
 	*client
 	tell func(cluster.Status)
+	all  func() // nil once it was called
 
 	mu    sync.Mutex
 	jobs  map[string]view
@@ -43,11 +44,11 @@ type watcher struct {
 	stop   context.CancelFunc
 }
 
-func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &watcher{
-		settings: b.settings, client: b.client, tell: fn, stop: stop,
+		settings: b.settings, client: b.client, tell: fn, all: all, stop: stop,
 		jobs: map[string]view{}, pods: map[string]*sight{}, mine: map[string]map[string]*sight{}, ran: map[string]map[string]bool{},
 		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, asked: map[string]time.Time{}, synced: map[string]bool{},
 	}
@@ -140,6 +141,10 @@ func (w *watcher) replace(kind string, list []any) {
 	w.synced[kind] = true
 	for name := range changed {
 		w.update(name)
+	}
+	if w.all != nil && w.synced["jobs"] && w.synced["pods"] {
+		w.all()
+		w.all = nil
 	}
 }
 

@@ -108,7 +108,7 @@ func (b *Backend) Nodes(context.Context) ([]cluster.Node, error) {
 
 // Start implements cluster.Backend.
 func (b *Backend) Start(_ context.Context, spec cluster.Job) error {
-	return b.locked(func() error {
+	return b.change(func() error {
 		if old := b.load(spec.Name); old != nil && !old.ended() {
 			return nil
 		}
@@ -126,11 +126,11 @@ func (b *Backend) Start(_ context.Context, spec cluster.Job) error {
 
 // Cancel implements cluster.Backend.
 func (b *Backend) Cancel(_ context.Context, names ...string) error {
-	return b.locked(func() error {
+	return b.change(func() error {
 		var errs []error
 		for _, name := range names {
 			if j := b.load(name); j != nil && !j.ended() {
-				errs = append(errs, j.cancel())
+				errs = append(errs, j.cancel(time.Now()))
 			}
 		}
 		return errors.Join(errs...)
@@ -139,7 +139,7 @@ func (b *Backend) Cancel(_ context.Context, names ...string) error {
 
 // Remove implements cluster.Backend.
 func (b *Backend) Remove(_ context.Context, names ...string) error {
-	return b.locked(func() error {
+	return b.change(func() error {
 		var errs []error
 		for _, name := range names {
 			if j := b.load(name); j != nil && j.ended() {
@@ -152,17 +152,24 @@ func (b *Backend) Remove(_ context.Context, names ...string) error {
 
 // Watch implements cluster.Backend. It also starts what waits and fits, and
 // starts again what failed: nobody else would.
-func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
 	last := map[string]cluster.Status{}
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		if err := b.locked(b.advance); err != nil {
+		var list []cluster.Status
+		err := b.locked(func() error {
+			err := b.advance()
+			for _, j := range b.jobs() {
+				list = append(list, j.status())
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		now := map[string]bool{}
-		for _, j := range b.jobs() {
-			s := j.status()
+		for _, s := range list {
 			now[s.Job] = true
 			if last[s.Job] != s {
 				last[s.Job] = s
@@ -174,6 +181,10 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
 				delete(last, name)
 				fn(cluster.Status{Job: name, State: cluster.Gone})
 			}
+		}
+		if all != nil {
+			all()
+			all = nil
 		}
 		select {
 		case <-ctx.Done():
@@ -195,9 +206,13 @@ func (b *Backend) advance() error {
 	for _, n := range b.c.Nodes {
 		free[n] = b.c.CPUs
 	}
+	now := time.Now()
 	for _, j := range jobs {
 		if j.running() {
 			free[j.Node] -= j.cpus()
+			if err := j.curb(now); err != nil {
+				return err
+			}
 		}
 	}
 	for _, j := range jobs {
@@ -225,7 +240,7 @@ func (b *Backend) start(j *job, node string) error {
 			env = append(env, name+"="+value)
 		}
 	}
-	j.Node = node
+	j.Node, j.Began = node, time.Now()
 	j.Starts++
 	if err := j.save(); err != nil {
 		return err
@@ -272,6 +287,16 @@ func (b *Backend) load(name string) *job {
 	return j
 }
 
+// change runs fn while no other process changes jobs, and has Watch look.
+func (b *Backend) change(fn func() error) error {
+	err := b.locked(fn)
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return err
+}
+
 // locked runs fn while no other process changes jobs.
 func (b *Backend) locked(fn func() error) error {
 	b.mu.Lock()
@@ -286,10 +311,6 @@ func (b *Backend) locked(fn func() error) error {
 	}
 	if err := fn(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("local workers in %s: %w", b.c.Folder, err)
-	}
-	select {
-	case b.wake <- struct{}{}:
-	default:
 	}
 	return nil
 }

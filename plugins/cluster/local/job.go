@@ -2,7 +2,9 @@ package local
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +25,12 @@ type job struct {
 	// Node is where it runs or ran, Starts how often a worker was started.
 	Node   string `json:"node,omitempty"`
 	Starts int    `json:"starts"`
-	// Cancelled says that no worker is to be started any more.
-	Cancelled bool `json:"cancelled,omitempty"`
+	// Began is when the last worker was started.
+	Began time.Time `json:"began,omitzero"`
+	// Cancelled is since when no worker is to be started any more, and Told says
+	// that the last one has had its signal.
+	Cancelled time.Time `json:"cancelled,omitzero"`
+	Told      bool      `json:"told,omitempty"`
 
 	// alive says that a worker runs; exit is the status of the last that ended, -1
 	// if it left none.
@@ -63,7 +69,7 @@ func (j *job) ended() bool {
 	switch {
 	case j.alive:
 		return false
-	case j.Cancelled:
+	case !j.Cancelled.IsZero():
 		return true
 	case j.Starts == 0:
 		return false
@@ -72,7 +78,7 @@ func (j *job) ended() bool {
 }
 
 func (j *job) status() cluster.Status {
-	s := cluster.Status{Job: j.Spec.Name, State: cluster.Pending, Node: j.Node, Starts: j.Starts}
+	s := cluster.Status{Job: j.Spec.Name, ID: j.Created.Format(time.RFC3339Nano), State: cluster.Pending, Node: j.Node, Starts: j.Starts}
 	switch {
 	case j.alive:
 		s.State = cluster.Running
@@ -84,7 +90,7 @@ func (j *job) status() cluster.Status {
 		s.State = cluster.Succeeded
 	default:
 		s.State, s.Refused = cluster.Failed, j.exit == cluster.ExitRefused
-		if s.Reason, s.Message = "WorkerFailed", j.why(); j.Cancelled {
+		if s.Reason, s.Message = "WorkerFailed", j.why(); !j.Cancelled.IsZero() {
 			s.Reason = "Cancelled"
 		}
 	}
@@ -124,10 +130,12 @@ func (j *job) save() error {
 
 // keeper runs a worker, says how it ended, and holds the lock on descriptor 3
 // all that time. The worker does not inherit the lock: what it leaves running
-// must not look like a worker.
+// must not look like a worker. The trap comes after the fork: a child that has it
+// until it is the worker would miss a signal.
 const keeper = `status=$1 pid=$2; shift 2
+"$@" 3>&- &
 trap : TERM
-"$@" 3>&- & echo $! >"$pid"
+echo $! >"$pid.new"; mv "$pid.new" "$pid"
 wait $!; code=$?
 while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
 echo $code >"$status.new"; mv "$status.new" "$status"`
@@ -148,7 +156,7 @@ func (j *job) run(argv, env []string) error {
 	}
 	defer out.Close()
 	status := j.file(fmt.Sprintf("exit-%d", j.Starts))
-	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "mleflow-keeper", status, j.file("pid")}, argv...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "mleflow-keeper", status, j.file(fmt.Sprintf("pid-%d", j.Starts))}, argv...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = env, out, out, j.dir
 	cmd.ExtraFiles = []*os.File{alive}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -157,15 +165,12 @@ func (j *job) run(argv, env []string) error {
 	}
 	j.alive = true
 	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie
-	if d := j.Spec.Deadline; d > 0 {
-		time.AfterFunc(d, func() { _ = j.signal(syscall.SIGKILL) })
-	}
 	return nil
 }
 
 // signal signals the session of the worker.
 func (j *job) signal(sig syscall.Signal) error {
-	text, err := os.ReadFile(j.file("pid"))
+	text, err := os.ReadFile(j.file(fmt.Sprintf("pid-%d", j.Starts)))
 	if err != nil {
 		return err
 	}
@@ -185,14 +190,34 @@ func (j *job) signal(sig syscall.Signal) error {
 }
 
 // cancel ends the worker and lets none be started.
-func (j *job) cancel() error {
-	j.Cancelled = true
-	if err := j.save(); err != nil || !j.alive {
-		return err
+func (j *job) cancel(now time.Time) error {
+	if j.Cancelled.IsZero() {
+		j.Cancelled = now
+		if err := j.save(); err != nil {
+			return err
+		}
 	}
-	grace := max(j.Spec.Grace, time.Second)
-	time.AfterFunc(grace, func() { _ = j.signal(syscall.SIGKILL) })
-	return j.signal(syscall.SIGTERM)
+	return j.curb(now)
+}
+
+// curb ends a worker that was cancelled or has run for too long. One that is just
+// being started has no process yet: it gets its signal the next time.
+func (j *job) curb(now time.Time) (err error) {
+	cancelled := !j.Cancelled.IsZero()
+	switch {
+	case !j.alive:
+	case cancelled && now.Sub(j.Cancelled) >= max(j.Spec.Grace, time.Second), j.Spec.Deadline > 0 && now.Sub(j.Began) >= j.Spec.Deadline:
+		err = j.signal(syscall.SIGKILL)
+	case cancelled && !j.Told:
+		if err = j.signal(syscall.SIGTERM); err == nil {
+			j.Told = true
+			err = j.save()
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
 }
 
 // flock locks a file for this process and those that inherit it.

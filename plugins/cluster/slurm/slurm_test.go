@@ -34,14 +34,10 @@ func TestSuite(t *testing.T) {
 		}
 		return b
 	}
-	lose := c.LoseNode
-	if os.Getenv("MLEFLOW_CLUSTER_KILLS") == "" {
-		lose = nil // known defect: it fails at times
-	}
 	clustertest.Run(t, clustertest.Bed{
 		Open:     func(t *testing.T) cluster.Backend { return open(t, func(*slurm.Config) {}) },
 		Patience: 3 * time.Minute,
-		LoseNode: lose,
+		LoseNode: c.LoseNode,
 		Restart:  c.Restart,
 		Broken: func(t *testing.T) cluster.Backend {
 			return open(t, func(c *slurm.Config) { c.Binary = "/nonexistent/mleflow" })
@@ -73,7 +69,7 @@ func released(t *testing.T, b cluster.Backend) {
 		if at[s.Job] = s.Node; s.Job == names[1] && s.State.Ended() {
 			stop()
 		}
-	})
+	}, nil)
 	if err := b.Cancel(t.Context(), names...); err != nil {
 		t.Error(err)
 	}
@@ -114,7 +110,7 @@ func gpus(t *testing.T, b cluster.Backend) {
 		if last = s; s.State.Ended() {
 			stop()
 		}
-	})
+	}, nil)
 	if err != nil || last.State != cluster.Succeeded || last.Node != slurmtest.Nodes[0] {
 		t.Errorf("%v: %+v", err, last)
 	}

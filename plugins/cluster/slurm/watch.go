@@ -27,11 +27,15 @@ type watcher struct {
 }
 
 // Watch implements cluster.Backend.
-func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status)) error {
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
 	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}}
 	wait := b.poll
 	for {
 		changed, err := w.once(ctx, fn)
+		if err == nil && all != nil {
+			all()
+			all = nil
+		}
 		var away unreachableError
 		switch {
 		case ctx.Err() != nil:
@@ -113,7 +117,7 @@ func (w *watcher) names() (map[string]bool, error) {
 // status is what an entry of the queue says. A job that was started too often is
 // ended, and one that waits too long for its node is let go anywhere.
 func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
-	s := cluster.Status{Job: e.name, Node: e.node, Starts: e.restarts}
+	s := cluster.Status{Job: e.name, ID: e.id, Node: e.node, Starts: e.restarts}
 	if e.node != "" && !e.waits() {
 		s.Starts++
 	}
@@ -197,7 +201,8 @@ func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 
 // ended is the status of a job that Slurm has forgotten.
 func (w *watcher) ended(name string) cluster.Status {
-	s := cluster.Status{Job: name, Node: w.last[name].Node, Starts: max(1, w.last[name].Starts)}
+	last := w.last[name]
+	s := cluster.Status{Job: name, ID: last.ID, Node: last.Node, Starts: max(1, last.Starts)}
 	if exit, ok := w.exit(name); ok {
 		return w.finish(s, entry{name: name, state: "FAILED", exit: exit})
 	}

@@ -72,8 +72,10 @@ type watched struct {
 	out  engine.Outcome
 	// ran says that the events of a worker were seen.
 	ran bool
-	// started is when the job was started, and seen says that it has been seen
-	// since: until then, a status may be that of the job that it replaced.
+	// before is the job of the name that was there before, if any, started when
+	// this one was, and seen says that it has been seen since: until then, a status
+	// may be that of the one before.
+	before  string
 	started time.Time
 	seen    bool
 	adopted bool
@@ -89,6 +91,7 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 	if err != nil {
 		return nil, err
 	}
+	w.before = before.ID
 	live := before.State == cluster.Pending || before.State == cluster.Running
 	if err := w.place(ctx, live); err != nil {
 		return nil, w.interrupted(ctx, err)
@@ -97,9 +100,6 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 		if err := w.y.over(ctx, w.name); err != nil {
 			return nil, w.interrupted(ctx, err)
 		}
-	}
-	if !w.adopted {
-		w.y.forget(w.name)
 	}
 	if err := w.y.Start(ctx, w.job()); err != nil {
 		return nil, w.interrupted(ctx, fmt.Errorf("backend %s: start job: %w", w.y.Name, err))
@@ -168,9 +168,11 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", w.y.Name, err)
 		}
-		w.show(s)
 		ended := s.State.Ended()
-		w.seen = w.seen || !ended && s.State != ""
+		w.seen = w.seen || !ended && s.State != "" || s.ID != "" && s.ID != w.before || time.Since(w.started) > stale
+		if w.seen {
+			w.show(s)
+		}
 		if s.State == cluster.Running || ended || w.adopted {
 			r, err := w.poll(ctx, ended)
 			if err != nil && ctx.Err() == nil {
@@ -179,7 +181,7 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			if r != nil {
 				return r, nil
 			}
-			if ended && err == nil && (w.seen || time.Since(w.started) > stale) {
+			if ended && err == nil && w.seen {
 				if gone++; gone >= 3 || s.State == cluster.Failed {
 					w.clear()
 					return nil, w.lost(s)

@@ -52,25 +52,25 @@ func newYard(b *Backend, warn func(string)) *yard {
 	return y
 }
 
-// settle is how long the first statuses may take to come: a watch does not say
-// when it has told of all jobs.
-const settle = time.Second
+// settle is how long the first statuses may take to come from a cluster that does
+// not answer. A job that was there is then learnt of when it is started: that
+// adopts it.
+const settle = 10 * time.Second
 
 // start begins to watch, and waits until jobs that were there are known.
 func (y *yard) start(ctx context.Context) {
-	y.watch.Do(func() {
-		go y.run()
-		time.AfterFunc(settle, func() { close(y.first) })
-	})
+	y.watch.Do(func() { go y.run() })
 	select {
 	case <-y.first:
+	case <-y.done:
+	case <-time.After(settle):
 	case <-ctx.Done():
 	}
 }
 
 func (y *yard) run() {
 	defer close(y.done)
-	err := y.Watch(y.ctx, y.told)
+	err := y.Watch(y.ctx, y.told, func() { close(y.first) })
 	if y.ctx.Err() != nil {
 		return
 	}
@@ -204,13 +204,6 @@ func (y *yard) status(job string) (cluster.Status, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.known[job], y.broken
-}
-
-// forget drops what is known of a job that is started again.
-func (y *yard) forget(job string) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	delete(y.known, job)
 }
 
 // active are the jobs that are followed.
