@@ -29,8 +29,6 @@ import (
 
 func TestMain(m *testing.M) {
 	switch append(os.Args, "")[1] {
-	case process.SuperviseCommand:
-		os.Exit(process.Supervise())
 	case agent.Command:
 		os.Exit(agent.Main(os.Args[2:]))
 	case containerd.LogCommand:

@@ -3,7 +3,6 @@ package exec_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,13 +16,6 @@ import (
 	"github.com/mleflow/mleflow/steps/exec"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == process.SuperviseCommand {
-		os.Exit(process.Supervise())
-	}
-	os.Exit(m.Run())
-}
 
 func newBench() *steptest.Bench { return steptest.New(exec.Kind(process.New(""))) }
 

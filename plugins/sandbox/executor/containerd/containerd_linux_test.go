@@ -13,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 )
 
 func TestMain(m *testing.M) {
@@ -24,8 +23,6 @@ func TestMain(m *testing.M) {
 		os.Exit(containerd.Look(os.Args[2:]))
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
-	case process.SuperviseCommand:
-		os.Exit(process.Supervise())
 	case executortest.GuestCommand:
 		os.Exit(executortest.Guest(os.Args[2:], map[string]func([]string) any{"takes": guestTakes, "spill": guestSpill}))
 	case ownerCommand:

@@ -8,7 +8,7 @@
 // # What holds
 //
 // Every command has a supervisor of its own: the same binary started again as
-// "mleflow supervise" (see Supervise), which is the child subreaper of all that
+// "mleflow supervise" (see package supervise), which is the child subreaper of all that
 // the command starts. However often a descendant forks, changes its session or
 // drops its environment, it stays below the supervisor in the process tree, so
 // that the supervisor can kill all of it, collect its processor time, and know

@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // outputDelay is how long output is awaited after everything is dead.
@@ -27,8 +27,8 @@ type Executor struct {
 	self string
 }
 
-// New returns the runtime's Executor. self is the program that serves
-// SuperviseCommand by calling Supervise; empty is the running binary.
+// New returns the runtime's Executor. self is the program that it starts as a
+// supervisor, which must import this package; empty is the running binary.
 func New(self string) *Executor {
 	if self == "" {
 		self = "/proc/self/exe"
@@ -76,6 +76,10 @@ func listen(int) (net.Listener, error) {
 
 func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
 	marker := MarkerVariable + "=" + rand.Text()
+	order, err := newOrder(spec, marker)
+	if err != nil {
+		return executor.Exit{}, fmt.Errorf("%w: %w", executor.ErrStart, err)
+	}
 	output := executor.NewOutput(spec.Limits.LogBytes)
 	super, err := e.start(spec, output, logs)
 	if err != nil {
@@ -85,20 +89,27 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		spec.OnStart(time.Now())
 	}
 	stop := super.tellMemory(spec)
-	rep, err := super.converse(ctx, newOrder(spec, marker))
+	rep, err := super.converse(ctx, order)
 	stop()
 	if err != nil {
-		hunt(marker)
+		supervise.Hunt(marker)
 		return executor.Exit{}, err
 	}
-	rep.Exit.LogDropped = output.Dropped()
-	return rep.outcome(ctx)
+	exit := exitOf(rep)
+	exit.LogDropped = output.Dropped()
+	switch {
+	case rep.StartError != "":
+		return executor.Exit{}, fmt.Errorf("%w: %s", executor.ErrStart, rep.StartError)
+	case rep.Stuck > 0:
+		return exit, fmt.Errorf("stop command: %d processes would not die", rep.Stuck)
+	case rep.Cancelled:
+		return exit, context.Cause(ctx)
+	}
+	return exit, nil
 }
 
 func check(spec executor.Spec) error {
 	switch {
-	case os.Getenv(supervisorVariable) != "":
-		return errors.New("run command: this program was started as a supervisor and does not serve it; call process.Supervise in main")
 	case spec.Image != "":
 		return fmt.Errorf("run command: the process runtime has no images, and %q is asked for", spec.Image)
 	case len(spec.Command) == 0:
@@ -107,39 +118,33 @@ func check(spec executor.Spec) error {
 	return nil
 }
 
-func newOrder(spec executor.Spec, marker string) order {
+func newOrder(spec executor.Spec, marker string) (supervise.Order, error) {
 	env := make([]string, 0, len(spec.Env)+1)
 	for name, value := range spec.Env {
 		env = append(env, name+"="+value)
 	}
 	slices.Sort(env)
-	var raw [][]byte
-	for _, v := range append(env, marker) {
-		raw = append(raw, []byte(v))
+	path, err := executor.LookPath(spec.Command[0], env, spec.Dir)
+	if err != nil {
+		return supervise.Order{}, err
 	}
 	grace := spec.Limits.Grace
 	if grace == 0 {
 		grace = executor.DefaultGrace
 	}
-	return order{
-		Command: spec.Command, Env: raw, Dir: spec.Dir,
+	return supervise.Order{
+		Path: path, Command: spec.Command, Env: append(env, marker), Dir: spec.Dir,
 		Timeout: spec.Limits.Timeout, Grace: grace,
 		MemoryBytes: spec.Limits.MemoryBytes, FileBytes: spec.Limits.FileBytes, Processes: spec.Limits.Processes,
 		ReadOnly: readOnly(spec.Mounts),
-	}
+	}, nil
 }
 
-// outcome turns a report into what Run returns.
-func (r report) outcome(ctx context.Context) (executor.Exit, error) {
-	switch {
-	case r.StartError != "":
-		return executor.Exit{}, fmt.Errorf("%w: %s", executor.ErrStart, r.StartError)
-	case r.Stuck > 0:
-		return r.Exit, fmt.Errorf("stop command: %d processes would not die", r.Stuck)
-	case r.Cancelled:
-		return r.Exit, context.Cause(ctx)
+func exitOf(r supervise.Report) executor.Exit {
+	return executor.Exit{
+		Reason: executor.Reason(r.Reason), Code: r.Code, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU,
+		PeakMemoryBytes: r.PeakMemoryBytes, Leftover: r.Leftover,
 	}
-	return r.Exit, nil
 }
 
 // supervisor is a running supervisor as mleflow sees it.
@@ -161,9 +166,9 @@ func (e *Executor) start(spec executor.Spec, output *executor.Output, logs io.Wr
 		return nil, err
 	}
 	defer reportWrite.Close()
-	cmd := exec.Command(e.self, SuperviseCommand)
-	cmd.Env = []string{supervisorVariable + "=1"}
-	cmd.ExtraFiles = []*os.File{orderFD - 3: ordersRead, reportFD - 3: reportWrite}
+	cmd := exec.Command(e.self, supervise.Command)
+	cmd.Env = []string{supervise.Variable + "=1"}
+	cmd.ExtraFiles = []*os.File{supervise.OrderFD - 3: ordersRead, supervise.ReportFD - 3: reportWrite}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = outputDelay
 	cmd.Stdin = spec.Stdin
@@ -199,8 +204,8 @@ func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			if procs := livingBelow(s.cmd.Process.Pid); len(procs) > 0 {
-				spec.OnMemory(memoryOf(procs, spec.Limits.MemoryBytes))
+			if held := supervise.Memory(s.cmd.Process.Pid, spec.Limits.MemoryBytes); held > 0 {
+				spec.OnMemory(held)
 			}
 		}
 	})
@@ -208,12 +213,11 @@ func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
 }
 
 // converse gives the order, passes on cancellation and returns the report.
-func (s *supervisor) converse(ctx context.Context, o order) (report, error) {
+func (s *supervisor) converse(ctx context.Context, o supervise.Order) (supervise.Report, error) {
 	defer s.report.Close()
-	var rep report
-	sendErr := json.NewEncoder(s.orders).Encode(o)
-	stop := context.AfterFunc(ctx, func() { s.orders.Write([]byte{cancelByte}) })
-	readErr := json.NewDecoder(s.report).Decode(&rep)
+	sendErr := o.Write(s.orders)
+	stop := context.AfterFunc(ctx, func() { s.orders.Write([]byte{supervise.CancelByte}) })
+	rep, readErr := supervise.ReadReport(s.report)
 	stop()
 	s.orders.Close()
 	waitErr := s.cmd.Wait()

@@ -25,8 +25,6 @@ import (
 
 func TestMain(m *testing.M) {
 	switch arg := append(os.Args, "")[1]; arg {
-	case process.SuperviseCommand:
-		os.Exit(process.Supervise())
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case "run-family":
@@ -239,13 +237,8 @@ func TestGuards(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("by hand", func(t *testing.T) {
-		if got := process.Supervise(); got != 2 {
-			t.Errorf("Supervise outside a supervisor: status %d, want 2", got)
-		}
-	})
 	t.Run("wrong program", func(t *testing.T) {
-		_, err := process.New("/bin/true").Run(t.Context(), executor.Spec{Command: []string{"true"}}, &bytes.Buffer{})
+		_, err := process.New("/bin/true").Run(t.Context(), executor.Spec{Command: []string{"/bin/true"}}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), "without a report") {
 			t.Errorf("got %v", err)
 		}

@@ -5,9 +5,7 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -28,10 +26,4 @@ func Runtime(self string) executor.Runtime {
 // Run implements executor.Executor.
 func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
 	return executor.Exit{}, errPlatform
-}
-
-// Supervise returns 2.
-func Supervise() int {
-	fmt.Fprintln(os.Stderr, errPlatform)
-	return 2
 }

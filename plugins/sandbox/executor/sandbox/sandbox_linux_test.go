@@ -13,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/sandboxtest"
 )
@@ -24,8 +23,6 @@ func TestMain(m *testing.M) {
 		os.Exit(sandbox.Init())
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
-	case process.SuperviseCommand:
-		os.Exit(process.Supervise())
 	case executortest.GuestCommand:
 		os.Exit(executortest.Guest(os.Args[2:], nil))
 	case sandboxtest.OldKernelCommand:

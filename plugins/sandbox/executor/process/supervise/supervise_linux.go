@@ -1,18 +1,12 @@
-package process
+package supervise
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // How the supervisor watches.
@@ -25,25 +19,28 @@ const (
 	killPatience = 10 * time.Second
 )
 
-// Supervise is the program of a supervisor: it runs one command below it and
-// reports to the mleflow that started it. It returns the exit status. The
-// hidden sub-command SuperviseCommand calls it and nothing else.
-func Supervise() int {
-	if os.Getenv(supervisorVariable) == "" {
-		fmt.Fprintln(os.Stderr, "mleflow supervise is started by mleflow itself, never by hand")
-		return 2
+// A process that was started as a supervisor is nothing else. It becomes one before
+// the packages of the rest of the program are initialised, which would take longer
+// than all that it does.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == Command && os.Getenv(Variable) != "" {
+		os.Exit(serve())
 	}
+}
+
+// serve runs one command below this process and reports to the mleflow that
+// started it. It returns the exit status.
+func serve() int {
 	// The command dies with the thread that started it; this one stays.
 	runtime.LockOSThread()
-	executor.CloseOnExec(orderFD)
-	orders, reports := os.NewFile(orderFD, "orders"), os.NewFile(reportFD, "report")
-	dec := json.NewDecoder(orders)
-	var o order
-	if err := dec.Decode(&o); err != nil {
+	closeOnExec(OrderFD)
+	orders, reports := os.NewFile(OrderFD, "orders"), os.NewFile(ReportFD, "report")
+	o, err := readOrder(orders)
+	if err != nil {
 		return 2
 	}
-	s := &supervision{order: o, orders: io.MultiReader(dec.Buffered(), orders)}
-	if err := json.NewEncoder(reports).Encode(s.run()); err != nil {
+	s := &supervision{order: o, orders: orders}
+	if err := s.run().write(reports); err != nil {
 		return 1
 	}
 	return 0
@@ -51,7 +48,7 @@ func Supervise() int {
 
 // supervision is the life of one command.
 type supervision struct {
-	order  order
+	order  Order
 	orders io.Reader
 
 	started time.Time
@@ -60,9 +57,9 @@ type supervision struct {
 	// own is the supervisor's memory when it started the command: the kernel
 	// counts it as the command's until that has replaced the program.
 	own     int64
-	stopped executor.Reason // why the tree was stopped, "" when it was not
+	stopped Reason // why the tree was stopped, "" when it was not
 	status  syscall.WaitStatus
-	report  report
+	report  Report
 }
 
 // reaped is one process that ended; none says that no descendant is left.
@@ -72,33 +69,33 @@ type reaped struct {
 	none   bool
 }
 
-func (s *supervision) run() report {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return report{StartError: fmt.Sprintf("become subreaper: %v", err)}
+func (s *supervision) run() Report {
+	if err := becomeSubreaper(); err != nil {
+		return Report{StartError: os.NewSyscallError("become subreaper", err).Error()}
 	}
 	if err := setLimits(s.order); err != nil {
-		return report{StartError: err.Error()}
+		return Report{StartError: err.Error()}
 	}
 	if err := protect(s.order.ReadOnly); err != nil {
-		return report{StartError: err.Error()}
+		return Report{StartError: err.Error()}
 	}
 	pid, err := s.startCommand()
 	if err != nil {
-		return report{StartError: err.Error()}
+		return Report{StartError: err.Error()}
 	}
 	s.watch(pid)
 	s.finish()
 	return s.report
 }
 
-func setLimits(o order) error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("switch off core dumps: %w", err)
+func setLimits(o Order) error {
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return os.NewSyscallError("switch off core dumps", err)
 	}
 	if o.FileBytes > 0 {
-		lim := unix.Rlimit{Cur: uint64(o.FileBytes), Max: uint64(o.FileBytes)}
-		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &lim); err != nil {
-			return fmt.Errorf("limit file size: %w", err)
+		lim := syscall.Rlimit{Cur: uint64(o.FileBytes), Max: uint64(o.FileBytes)}
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lim); err != nil {
+			return os.NewSyscallError("limit file size", err)
 		}
 	}
 	return nil
@@ -112,42 +109,34 @@ func limitProcesses(more int, start func() (int, error)) (int, error) {
 	if more == 0 || os.Geteuid() == 0 {
 		return start()
 	}
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
-		return 0, fmt.Errorf("limit processes: %w", err)
+	var own syscall.Rlimit
+	if err := syscall.Getrlimit(rlimitNProc, &own); err != nil {
+		return 0, os.NewSyscallError("limit processes", err)
 	}
 	most := min(own.Cur, threadsOf(os.Getuid())+uint64(more))
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: own.Max}); err != nil {
-		return 0, fmt.Errorf("limit processes: %w", err)
+	if err := syscall.Setrlimit(rlimitNProc, &syscall.Rlimit{Cur: most, Max: own.Max}); err != nil {
+		return 0, os.NewSyscallError("limit processes", err)
 	}
 	pid, err := start()
-	_ = unix.Setrlimit(unix.RLIMIT_NPROC, &own)
+	_ = syscall.Setrlimit(rlimitNProc, &own)
 	if err == nil {
 		// It may have ended, or be another user's.
-		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
+		_ = prlimit(pid, rlimitNProc, &syscall.Rlimit{Cur: most, Max: most})
 	}
 	return pid, err
 }
 
 func (s *supervision) startCommand() (int, error) {
-	env := make([]string, len(s.order.Env))
-	for i, v := range s.order.Env {
-		env[i] = string(v)
-	}
-	path, err := executor.LookPath(s.order.Command[0], env, s.order.Dir)
-	if err != nil {
-		return 0, err
-	}
 	s.own = ownPeakBytes()
 	s.started = time.Now()
 	pid, err := limitProcesses(s.order.Processes, func() (int, error) {
-		return syscall.ForkExec(path, s.order.Command, &syscall.ProcAttr{
-			Dir: s.order.Dir, Env: env, Files: []uintptr{0, 1, 2},
+		return syscall.ForkExec(s.order.Path, s.order.Command, &syscall.ProcAttr{
+			Dir: s.order.Dir, Env: s.order.Env, Files: []uintptr{0, 1, 2},
 			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
 	})
 	if err != nil {
-		return 0, &os.PathError{Op: "fork/exec", Path: path, Err: err}
+		return 0, &os.PathError{Op: "fork/exec", Path: s.order.Path, Err: err}
 	}
 	letGoOfStreams()
 	s.reaped = make(chan reaped)
@@ -164,7 +153,7 @@ func letGoOfStreams() {
 	}
 	defer null.Close()
 	for fd := range 3 {
-		unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)
+		_ = syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC)
 	}
 }
 
@@ -208,9 +197,11 @@ func (s *supervision) watch(pid int) {
 			}
 			if r.pid == pid {
 				s.status = r.status
-				s.report.Exit.Wall = time.Since(s.started)
-				s.report.Exit.Leftover = len(living())
-				startKilling()
+				s.report.Wall = time.Since(s.started)
+				if !childless() {
+					s.report.Leftover = len(living())
+					startKilling()
+				}
 			}
 		case polite := <-cancel:
 			switch {
@@ -222,14 +213,14 @@ func (s *supervision) watch(pid int) {
 			s.report.Cancelled = true
 		case <-timeout:
 			if s.stopped == "" && !s.report.Cancelled {
-				s.stopped = executor.TimedOut
+				s.stopped = TimedOut
 				timeout = s.soften()
 				continue
 			}
 			startKilling()
 		case <-sample.C:
 			if s.sample() && s.stopped == "" {
-				s.stopped = executor.OutOfMemory
+				s.stopped = OutOfMemory
 				startKilling()
 			}
 			sample.Reset(sampleEvery)
@@ -247,7 +238,7 @@ func (s *supervision) watch(pid int) {
 
 // soften asks the whole tree to end and returns when the grace is over.
 func (s *supervision) soften() <-chan time.Time {
-	signalAll(living(), unix.SIGTERM)
+	signalAll(living(), syscall.SIGTERM)
 	return time.After(s.order.Grace)
 }
 
@@ -266,7 +257,7 @@ func (s *supervision) listen() <-chan bool {
 		buf := make([]byte, 1)
 		for {
 			n, err := s.orders.Read(buf)
-			if n == 1 && buf[0] == cancelByte {
+			if n == 1 && buf[0] == CancelByte {
 				cancel <- true
 			}
 			if err != nil {
@@ -296,7 +287,7 @@ func memoryOf(procs []proc, limit int64) int64 {
 }
 
 func (s *supervision) finish() {
-	exit := &s.report.Exit
+	exit := &s.report
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); err == nil {
 		exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
@@ -306,9 +297,9 @@ func (s *supervision) finish() {
 	if children := usage.Maxrss * 1024; children > s.own || s.peak == 0 {
 		exit.PeakMemoryBytes = max(s.peak, children)
 	}
-	exit.Reason, exit.Code = executor.Exited, s.status.ExitStatus()
+	exit.Reason, exit.Code = Exited, s.status.ExitStatus()
 	if s.status.Signaled() {
-		exit.Reason, exit.Signal = executor.Signalled, int(s.status.Signal())
+		exit.Reason, exit.Signal = Signalled, int(s.status.Signal())
 		exit.Code = 128 + exit.Signal
 	}
 	if s.stopped != "" {

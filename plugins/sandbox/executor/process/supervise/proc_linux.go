@@ -1,14 +1,10 @@
-package process
+package supervise
 
 import (
-	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // proc is one line of the process table.
@@ -23,6 +19,11 @@ type proc struct {
 
 // living returns the descendants of this process that have not ended.
 func living() []proc { return livingBelow(os.Getpid()) }
+
+// Memory is the memory that the descendants of a process hold, 0 if there are
+// none. What they share is counted for each of them, unless that would be beyond
+// the limit.
+func Memory(root int, limit int64) int64 { return memoryOf(livingBelow(root), limit) }
 
 // livingBelow returns the descendants of a process that have not ended.
 func livingBelow(root int) []proc {
@@ -82,11 +83,11 @@ func readProc(pid int) (proc, bool) {
 		return proc{}, false
 	}
 	// The name, in brackets, may hold anything.
-	end := bytes.LastIndexByte(data, ')')
-	if end < 0 {
-		return proc{}, false
+	end := len(data) - 1
+	for end >= 0 && data[end] != ')' {
+		end--
 	}
-	f := strings.Fields(string(data[end+1:]))
+	f := fields(data[end+1:])
 	if len(f) < 22 {
 		return proc{}, false
 	}
@@ -101,23 +102,48 @@ func readProc(pid int) (proc, bool) {
 	}, true
 }
 
+// fields are the words of a text; package strings is initialised too late, see the
+// package comment.
+func fields(text []byte) (words []string) {
+	begin := 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] != ' ' && text[i] != '\n' && text[i] != '\t' {
+			continue
+		}
+		if i > begin {
+			words = append(words, string(text[begin:i]))
+		}
+		begin = i + 1
+	}
+	return words
+}
+
+func contains(text []byte, part string) bool {
+	for i := 0; i+len(part) <= len(text); i++ {
+		if string(text[i:i+len(part)]) == part {
+			return true
+		}
+	}
+	return false
+}
+
 // signal sends sig unless the process is another one by now.
-func (p proc) signal(sig unix.Signal) {
-	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err == unix.ENOSYS || err == unix.EPERM {
-		unix.Kill(p.pid, sig)
+func (p proc) signal(sig syscall.Signal) {
+	fd, err := pidfdOpen(p.pid)
+	if err == syscall.ENOSYS || err == syscall.EPERM {
+		_ = syscall.Kill(p.pid, sig)
 		return
 	}
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	if now, ok := readProc(p.pid); ok && now.start == p.start {
-		unix.PidfdSendSignal(fd, sig, nil, 0)
+		pidfdSignal(fd, sig)
 	}
 }
 
-func signalAll(procs []proc, sig unix.Signal) {
+func signalAll(procs []proc, sig syscall.Signal) {
 	for _, p := range procs {
 		p.signal(sig)
 	}
@@ -143,7 +169,7 @@ type process struct {
 // its own and no process joins a group of another session. It returns how many
 // it saw, and how many of them were first killed longer ago than patience.
 func (k *killing) pass(patience time.Duration) (seen, stuck int) {
-	self, own := os.Getpid(), unix.Getpgrp()
+	self, own := os.Getpid(), syscall.Getpgrp()
 	mine, groups := map[process]time.Time{}, map[int]bool{}
 	starts := map[int]uint64{}
 	for p := range k.mine {
@@ -164,10 +190,10 @@ func (k *killing) pass(patience time.Duration) (seen, stuck int) {
 		}
 		switch {
 		case p.group == own || groups[p.group]:
-			p.signal(unix.SIGKILL)
+			p.signal(syscall.SIGKILL)
 		default:
 			groups[p.group] = true
-			_ = unix.Kill(-p.group, unix.SIGKILL)
+			_ = syscall.Kill(-p.group, syscall.SIGKILL)
 		}
 	}
 	k.mine = mine
@@ -203,9 +229,10 @@ func proportionalBytes(procs []proc, fallback int64) (total int64) {
 			}
 			continue
 		}
-		for line := range strings.Lines(string(data)) {
-			if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-				kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		f := fields(data)
+		for i, name := range f {
+			if name == "Pss:" && i+1 < len(f) {
+				kib, _ := strconv.ParseInt(f[i+1], 10, 64)
 				total += kib * 1024
 			}
 		}
@@ -213,18 +240,18 @@ func proportionalBytes(procs []proc, fallback int64) (total int64) {
 	return total
 }
 
-// huntPatience bounds hunt.
+// huntPatience bounds Hunt.
 const huntPatience = time.Minute
 
-// hunt kills the processes of this user whose environment holds the marker, until
+// Hunt kills the processes of this user whose environment holds the marker, until
 // a look at all of them finds none.
-func hunt(marker string) {
+func Hunt(marker string) {
 	for until := time.Now().Add(huntPatience); time.Now().Before(until); {
 		found := false
 		for p := range processes() {
 			env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-			if err == nil && !p.dead && bytes.Contains(env, []byte(marker)) {
-				p.signal(unix.SIGKILL)
+			if err == nil && !p.dead && contains(env, marker) {
+				p.signal(syscall.SIGKILL)
 				found = true
 			}
 		}
@@ -237,10 +264,9 @@ func hunt(marker string) {
 // threadsOf counts the threads of a user's processes, which is what
 // RLIMIT_NPROC counts.
 func threadsOf(uid int) (n uint64) {
-	tasks, _ := filepath.Glob("/proc/[0-9]*/task")
-	for _, dir := range tasks {
-		var st unix.Stat_t
-		if unix.Stat(dir, &st) != nil || int(st.Uid) != uid {
+	for p := range processes() {
+		var st syscall.Stat_t
+		if syscall.Stat("/proc/"+strconv.Itoa(p.pid)+"/task", &st) != nil || int(st.Uid) != uid {
 			continue
 		}
 		// A folder has a link from each folder in it, itself and its parent.
