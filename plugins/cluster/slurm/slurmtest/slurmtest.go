@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -218,10 +219,20 @@ func (c *Cluster) Restart(t *testing.T) {
 func (c *Cluster) LoseNode(t *testing.T, node string) (back func()) {
 	t.Helper()
 	c.kill("slurmd."+node+".pid", syscall.SIGKILL)
-	pids := c.processes(node)
-	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none sees another end
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, signal)
+	// A job that Slurm calls running may be about to be started.
+	killed := false
+	for limit, quiet := time.Now().Add(10*time.Second), 0; quiet < 5 && time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
+		pids := c.processes(node)
+		for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none sees another end
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, signal)
+			}
+		}
+		if killed = killed || len(pids) > 0; killed {
+			quiet++
+		}
+		if len(pids) > 0 {
+			quiet = 0
 		}
 	}
 	return func() {
@@ -230,7 +241,8 @@ func (c *Cluster) LoseNode(t *testing.T, node string) (back func()) {
 	}
 }
 
-// processes are the processes of jobs on a node, and what watches them.
+// processes are the processes of jobs on a node, after the slurmstepd that
+// watches them.
 func (c *Cluster) processes(node string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -239,21 +251,30 @@ func (c *Cluster) processes(node string) (pids []int) {
 			continue
 		}
 		env, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		ofJob := bytes.Contains(env, []byte("SLURM_CONF="+c.Conf)) && bytes.Contains(env, []byte("SLURMD_NODENAME="+node))
-		if ofJob || c.watches(e.Name(), node) {
-			pids = append(pids, pid)
+		if !bytes.Contains(env, []byte("SLURM_CONF="+c.Conf)) || !bytes.Contains(env, []byte("SLURMD_NODENAME="+node)) {
+			continue
+		}
+		if pids = append(pids, pid); watcher(pid) != 0 {
+			pids = slices.Insert(pids, 0, watcher(pid))
 		}
 	}
 	return pids
 }
 
-// watches reports whether a process is a slurmstepd of the node.
-func (c *Cluster) watches(pid, node string) bool {
-	if name, _ := os.ReadFile(filepath.Join("/proc", pid, "comm")); !bytes.HasPrefix(name, []byte("slurmstepd")) {
-		return false
+// watcher is the slurmstepd that is the parent of a process; 0 for none. Its own
+// environment is closed to the user who runs it.
+func watcher(pid int) int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), "\nPPid:")
+	line, _, _ := strings.Cut(after, "\n")
+	parent, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		return 0
 	}
-	dir, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
-	return strings.HasPrefix(dir, filepath.Join(c.Dir, "spool."+node))
+	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent)); !bytes.HasPrefix(name, []byte("slurmstepd")) {
+		return 0
+	}
+	return parent
 }
 
 func (c *Cluster) kill(pidFile string, signal syscall.Signal) {
