@@ -92,7 +92,7 @@ func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*R
 		t.idle = 0
 	}
 	if end || ended || t.idle%lookEvery == lookEvery-1 {
-		return t.result(ctx)
+		return t.result(ctx, ended)
 	}
 	return nil, nil
 }
@@ -131,8 +131,8 @@ func (t *Task) events(ctx context.Context, sink func(event.Event)) (news, end bo
 	}
 }
 
-// result returns the result of the task, or nil.
-func (t *Task) result(ctx context.Context) (*Result, error) {
+// result returns the result of the task, or nil. ended is that of Poll.
+func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
 	r, err := readResult(ctx, t.desk, t.action)
 	if err != nil || r != nil && r.Request != t.before {
 		return r, err
@@ -140,7 +140,16 @@ func (t *Task) result(ctx context.Context) (*Result, error) {
 	if t.fresh {
 		return nil, nil
 	}
-	// Another controller may have taken the result and cleaned up.
+	// Another controller may have taken the result and cleaned up. A record beside
+	// an order is that of a worker which is about to tell the rest.
+	if !ended {
+		switch _, err := t.desk.Get(ctx, remote.OrderName(t.action)); {
+		case err == nil:
+			return nil, nil
+		case !errors.Is(err, cache.ErrNotFound):
+			return nil, err
+		}
+	}
 	rec, err := t.cache.FindAfar(ctx, t.action)
 	switch {
 	case err == nil:
