@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -101,6 +102,22 @@ func (l Location) String() string {
 	}
 	bare := url.URL{Scheme: l.u.Scheme, Host: l.u.Host, Path: l.u.Path}
 	return bare.String()
+}
+
+// Server is the host and port that is connected to, empty for a folder.
+func (l Location) Server() string {
+	if l.u == nil || l.u.Scheme == "file" {
+		return ""
+	}
+	u := l.s3.resolved().server()
+	if u.Port() != "" {
+		return u.Host
+	}
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // id identifies a location, for the name of a folder. The endpoint is part of

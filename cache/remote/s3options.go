@@ -127,8 +127,8 @@ func (o s3Options) resolved() s3Options {
 // open creates a client that neither retries nor logs.
 func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, error) {
 	o = o.resolved()
-	endpoint, err := url.Parse(o.address(cmp.Or(o.endpoint, o.awsEndpoint())))
-	if err != nil {
+	endpoint := o.server()
+	if endpoint.Host == "" {
 		return nil, errors.New("the endpoint is not a URL")
 	}
 	if o.endpoint != "" {
@@ -154,6 +154,15 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 		core.SetS3TransferAccelerate("s3-accelerate.amazonaws.com")
 	}
 	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers(), unconditional: o.google}, nil
+}
+
+// server is where requests go; without a host if the endpoint is not a URL.
+func (o s3Options) server() *url.URL {
+	u, err := url.Parse(o.address(cmp.Or(o.endpoint, o.awsEndpoint())))
+	if err != nil {
+		return new(url.URL)
+	}
+	return u
 }
 
 // awsEndpoint is that of AWS; the client inserts the region.

@@ -20,9 +20,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -33,6 +35,13 @@ func TestMain(m *testing.M) {
 		os.Exit(agent.Main(os.Args[2:]))
 	case containerd.LogCommand:
 		os.Exit(containerd.Log(os.Args[2:]))
+	case sandbox.InitCommand:
+		os.Exit(sandbox.Init())
+	case breach.Command:
+		if err := breach.Main(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case actCommand:
 		os.Exit(act(os.Args[2:]))
 	case askCommand:

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
 )
@@ -32,6 +34,9 @@ type Deps struct {
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.
 	Self string
+	// Forbidden lists what is tried from inside each agent's sandbox before the agent
+	// starts, until close is called; nil tries nothing.
+	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
 	// Repository is where the texts of tasks are; nil is that of the
 	// reference.
 	Repository *competitions.Repository

@@ -91,6 +91,9 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set, key
 	if s.continued {
 		return s, nil
 	}
+	if err := s.tryIsolation(ctx); err != nil {
+		return s, err
+	}
 	return s, s.remember()
 }
 

@@ -3,9 +3,12 @@
 package all
 
 import (
+	"context"
+
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
@@ -29,6 +32,9 @@ type Deps struct {
 	// Auto is the runtime that "auto" stands for; empty is the strongest that
 	// the machine has.
 	Auto string
+	// Forbidden lists what is tried from inside each agent's sandbox before it starts;
+	// nil tries nothing.
+	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
 	// Builds runs the commands of image steps; nil if that is not supported.
@@ -49,7 +55,7 @@ type Deps struct {
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self}),
+		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden}),
 		aggregate.Kind(d.Catalog),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),

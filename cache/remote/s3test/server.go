@@ -33,10 +33,13 @@ type Server struct {
 
 // Start starts a server with an empty bucket called bucket and sets the
 // environment of the test to its credentials. The server ends with the test.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB) *Server { return StartAt(t, "127.0.0.1") }
+
+// StartAt starts a server at another address of this machine.
+func StartAt(t testing.TB, host string) *Server {
 	t.Helper()
 	program := build(t)
-	s := &Server{Dir: t.TempDir(), Addr: freeAddr(t)}
+	s := &Server{Dir: t.TempDir(), Addr: freeAddr(t, host)}
 	if err := os.Mkdir(filepath.Join(s.Dir, "bucket"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -95,9 +98,9 @@ func (s *Server) Files(t testing.TB, pattern string) []string {
 	return paths
 }
 
-func freeAddr(t testing.TB) string {
+func freeAddr(t testing.TB, host string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ func New(c Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.server = client.server
 	return &Backend{settings: s, client: client}, nil
 }
 

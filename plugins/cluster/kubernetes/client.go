@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 // client speaks to the API server about jobs, pods and nodes.
 type client struct {
 	namespace   string
+	server      string // host:port
 	batch, core *rest.RESTClient
 	calls       atomic.Int64
 }
@@ -42,6 +44,11 @@ func newClient(s settings) (*client, error) {
 		return nil, fmt.Errorf("find the cluster: %w; set kubeconfig and context, or KUBECONFIG", err)
 	}
 	c := &client{namespace: s.Namespace}
+	if base, _, err := rest.DefaultServerUrlFor(config); err == nil {
+		if c.server = base.Host; base.Port() == "" {
+			c.server = net.JoinHostPort(base.Hostname(), "443")
+		}
+	}
 	config.UserAgent = "mleflow"
 	config.QPS, config.Burst = 100, 200
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{&c.calls, next} })

@@ -84,6 +84,8 @@ const (
 type settings struct {
 	Config
 	pullTimeout, lostAfter, ttl time.Duration
+	// server is the API server, host:port.
+	server string
 }
 
 var (

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 )
 
 // The labels and annotations of a Job and its pods.
@@ -141,7 +142,8 @@ func (s settings) container(j cluster.Job) container {
 	return c
 }
 
-// environment is sorted by name; the job's own variables win.
+// environment is sorted by name; the job's own variables win. Workers try whether
+// agents reach the API server at the controller's address, too.
 func (s settings) environment(j cluster.Job) []envVar {
 	values := map[string]string{"HOME": homeDir, "MLEFLOW_CACHE_DIR": cacheDir}
 	if s.Cache.Quota != "" {
@@ -151,6 +153,9 @@ func (s settings) environment(j cluster.Job) []envVar {
 		for k, v := range from {
 			values[k] = v
 		}
+	}
+	if s.server != "" {
+		values[breach.Variable] = strings.TrimPrefix(values[breach.Variable]+","+s.server, ",")
 	}
 	env := []envVar{{Name: "MLEFLOW_NODE", ValueFrom: &envSource{FieldRef: &fieldRef{"spec.nodeName"}}}}
 	for k, v := range values {

@@ -23,6 +23,8 @@ type app struct {
 	// started says that the command line was understood and a command's own
 	// run function was reached; errors before that are wrong usage.
 	started bool
+	// isWorker says that this is a worker, which runs what others ordered.
+	isWorker bool
 }
 
 // newApp returns an app on the given terminal.

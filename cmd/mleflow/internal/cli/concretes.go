@@ -50,6 +50,10 @@ func (a *app) concretes() (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	forbidden, err := a.forbidden()
+	if err != nil {
+		return nil, err
+	}
 	containers := containerd.New(containerd.Options{Self: self})
 	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")})
 	runtimes, err := a.runtimes(process.Runtime(self), sandboxes.Runtime(), containers.Runtime())
@@ -58,17 +62,18 @@ func (a *app) concretes() (*parts, error) {
 	}
 	return &parts{
 		kinds: step.NewRegistry(all.Kinds(all.Deps{
-			Catalog:  catalog,
-			Judge:    newJudge(process.New(self), self),
-			Sources:  source.NewRegistry(sources...),
-			Adopt:    adopt,
-			Mirror:   a.mirror(),
-			Runtimes: runtimes,
-			Auto:     a.env(agentrun.AutoVariable),
-			Builds:   containers.Machine(),
-			Private:  []string{folder},
-			Commands: process.New(self),
-			Self:     self,
+			Catalog:   catalog,
+			Judge:     newJudge(process.New(self), self),
+			Sources:   source.NewRegistry(sources...),
+			Adopt:     adopt,
+			Mirror:    a.mirror(),
+			Runtimes:  runtimes,
+			Auto:      a.env(agentrun.AutoVariable),
+			Forbidden: forbidden,
+			Builds:    containers.Machine(),
+			Private:   []string{folder},
+			Commands:  process.New(self),
+			Self:      self,
 		})...),
 		functions: functions(catalog), runtimes: runtimes,
 	}, nil

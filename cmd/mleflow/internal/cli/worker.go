@@ -70,6 +70,7 @@ func (a *app) runWorker(ctx context.Context, id digest.ActionID) (err error) {
 		return usagef("the remote cache %s is read-only, and a worker writes its result there", loc)
 	}
 	b.remote = remote.New(b.cache, loc, remote.Options{})
+	a.isWorker = true
 	w := &worker{app: a, b: b}
 	defer func() { err = errors.Join(err, w.remove()) }()
 	err = (&work.Worker{

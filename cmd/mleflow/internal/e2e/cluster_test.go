@@ -244,12 +244,17 @@ func ofAgents(cluster string) string {
 	return strings.Replace(cluster, `runs    = ["exec"]`, "runs = [\"agent-run\"]\n  runtime = \"process\"", 1)
 }
 
-func matchesLocal(l *lab) {
+func matchesLocal(l *lab) { matches(l, "demo.hcl", "-var", "seeds=2") }
+
+// matches applies a pipeline of ours on a cluster and here: the same actions, outputs
+// and board.
+func matches(l *lab, name string, args ...string) {
 	t := l.t
-	file, err := filepath.Abs("../../../../pipelines/demo.hcl")
+	file, err := filepath.Abs(pipelines + name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	args = append([]string{"apply", file, "--json"}, args...)
 	type finished struct {
 		Type, Address, Action, On, Node string
 		Outputs                         map[string]string
@@ -264,15 +269,15 @@ func matchesLocal(l *lab) {
 		}
 		return all
 	}
-	stdout, stderr, code := l.run("apply", file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "seeds=2", "--json")
+	stdout, stderr, code := l.run(append(args, "--on", filepath.Join(l.dir, "cluster.hcl"))...)
 	if code != 0 {
-		t.Fatalf("status %d: %s", code, stderr)
+		t.Fatalf("status %d: %s\n%s", code, stderr, tail(stdout))
 	}
 	there := read(stdout)
-	other := &place{t: t, cache: filepath.Join(l.dir, "here"), file: file}
-	stdout, stderr, code = other.run("apply", file, "-var", "seeds=2", "--json")
+	other := &place{t: t, cache: filepath.Join(l.dir, "here"), file: file, env: l.env}
+	stdout, stderr, code = other.run(args...)
 	if code != 0 {
-		t.Fatalf("status %d: %s", code, stderr)
+		t.Fatalf("status %d: %s\n%s", code, stderr, tail(stdout))
 	}
 	here := read(stdout)
 	if len(here) == 0 || len(here) != len(there) {

@@ -53,6 +53,9 @@ func (m Machine) container() container {
 	return noContainer
 }
 
+// InContainer reports whether mleflow itself runs in a pod or another container.
+func (m Machine) InContainer() bool { return m.container() != noContainer }
+
 // nested are the obstacles of a container around mleflow, or of a service's settings.
 func (m Machine) nested() (list []obstacle) {
 	in := m.container()

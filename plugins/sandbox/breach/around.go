@@ -1,0 +1,254 @@
+package breach
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Variable names further addresses that no agent may reach, host:port, separated by
+// commas.
+const Variable = "MLEFLOW_FORBIDDEN"
+
+// Machine is what is around a sandbox.
+type Machine struct {
+	// Env is the environment of this process, NAME=VALUE.
+	Env []string
+	// Remote is the server of the remote cache, host:port; empty if there is none.
+	Remote string
+	// Dir is a folder for the trap among files.
+	Dir string
+	// Resolver is the file that names the name servers, empty for the system's.
+	Resolver string
+}
+
+// metadata is where clouds give out credentials.
+var metadata = []string{
+	"169.254.169.254:80", "[fd00:ec2::254]:80", // AWS, Azure, Google Cloud and most others
+	"169.254.170.2:80", "169.254.170.23:80", "[fd00:ec2::23]:80", // AWS: tasks and pods
+	"100.100.100.200:80", // Alibaba Cloud
+	"192.0.0.192:80",     // Oracle Cloud
+}
+
+// secretFiles have credentials; fileVariables name more of them, and homeFiles are
+// below the home folder.
+var (
+	secretFiles = []string{
+		"/var/run/secrets/kubernetes.io/serviceaccount/token", "/var/run/secrets/eks.amazonaws.com/serviceaccount/token",
+		"/var/run/secrets/azure/tokens/azure-identity-token", "/var/run/secrets/tokens/gcp-ksa/token",
+	}
+	fileVariables = []string{
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+		"GOOGLE_APPLICATION_CREDENTIALS", "AZURE_FEDERATED_TOKEN_FILE", "KUBECONFIG",
+	}
+	homeFiles = []string{
+		".aws/credentials", ".aws/config", ".kube/config", ".config/gcloud/application_default_credentials.json",
+		".kaggle/kaggle.json", ".docker/config.json", ".netrc", ".mleflow/worker.env",
+	}
+)
+
+// secretWords are parts of names of variables whose values are worth stealing, or
+// lead to what is.
+var secretWords = []string{"SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "KEY", "AWS_", "AZURE_", "GOOGLE_", "KAGGLE_", "MLEFLOW_REMOTE_CACHE"}
+
+// Around lists what is forbidden here, and sets the traps, which are there until
+// close is called.
+func Around(ctx context.Context, m Machine) (t *Targets, closeAll func() error, err error) {
+	t = &Targets{Variables: map[string]string{}, Key: []byte(rand.Text())}
+	env := map[string]string{}
+	for _, v := range m.Env {
+		name, value, _ := strings.Cut(v, "=")
+		if env[name] = value; isSecret(name) && value != "" {
+			t.Variables[t.hash([]byte(v))] = name
+		}
+	}
+	t.addresses(ctx, m, env)
+	t.files(env)
+	var traps []io.Closer
+	closeAll = func() (err error) {
+		for _, c := range traps {
+			err = errors.Join(err, c.Close())
+		}
+		return err
+	}
+	for _, set := range []func(*Targets, string) (io.Closer, error){netTrap, socketTrap, fileTrap} {
+		c, err := set(t, m.Dir)
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("set a trap for what is in the sandbox: %w", err), closeAll())
+		}
+		traps = append(traps, c)
+	}
+	return t, closeAll, nil
+}
+
+func isSecret(name string) bool {
+	for _, w := range secretWords {
+		if strings.Contains(strings.ToUpper(name), w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Targets) add(what, network, address string, open bool) {
+	t.Addresses = append(t.Addresses, Address{what, network, address, open})
+}
+
+func (t *Targets) addresses(ctx context.Context, m Machine, env map[string]string) {
+	for _, a := range metadata {
+		t.add("a metadata service", "tcp", a, true)
+	}
+	if host := env["KUBERNETES_SERVICE_HOST"]; host != "" {
+		port := env["KUBERNETES_SERVICE_PORT"]
+		if port == "" {
+			port = "443"
+		}
+		t.add("the API server", "tcp", net.JoinHostPort(host, port), true)
+	}
+	for _, a := range strings.FieldsFunc(env[Variable], func(r rune) bool { return r == ',' || r == ' ' }) {
+		t.resolved(ctx, "an address of "+Variable, a, true)
+	}
+	for _, server := range nameServers(m.Resolver) {
+		t.add("a name server", "udp", net.JoinHostPort(server, "53"), false)
+		t.add("a name server", "tcp", net.JoinHostPort(server, "53"), false)
+	}
+	if m.Remote != "" {
+		t.resolved(ctx, "the remote cache", m.Remote, false)
+	}
+}
+
+// resolved adds a server by its addresses: in a sandbox there may be no names.
+func (t *Targets) resolved(ctx context.Context, what, address string, open bool) {
+	t.add(what, "tcp", address, open)
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || net.ParseIP(host) != nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	list, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return // then nobody here reaches it
+	}
+	for _, ip := range list {
+		t.add(what, "tcp", net.JoinHostPort(ip, port), open)
+	}
+}
+
+// nameServers are those of this machine.
+func nameServers(file string) (list []string) {
+	if file == "" {
+		file = "/etc/resolv.conf"
+	}
+	text, _ := os.ReadFile(file)
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == "nameserver" {
+			list = append(list, f[1])
+		}
+	}
+	return list
+}
+
+// files are those with credentials that are here.
+func (t *Targets) files(env map[string]string) {
+	paths := append([]string{}, secretFiles...)
+	for _, name := range homeFiles {
+		paths = append(paths, filepath.Join(env["HOME"], name))
+	}
+	for _, name := range fileVariables {
+		paths = append(paths, env[name])
+	}
+	for _, path := range paths {
+		if content, err := readStart(path); err == nil && len(content) > 0 {
+			t.Files = append(t.Files, File{path, t.hash(content)})
+		}
+	}
+}
+
+// readStart reads at most the first 64 KiB of a regular file.
+func readStart(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !strings.HasPrefix(path, "/proc/") {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 64<<10))
+}
+
+// netTrap listens on all addresses of this machine.
+func netTrap(t *Targets, _ string) (io.Closer, error) {
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return nil, err
+	}
+	go accept(l)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	hosts := []string{"127.0.0.1"}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	for _, host := range hosts {
+		t.add("a server of the worker", "tcp", net.JoinHostPort(host, port), false)
+	}
+	return l, nil
+}
+
+// socketTrap listens on a socket that has no file.
+func socketTrap(t *Targets, _ string) (io.Closer, error) {
+	name := "@mleflow-trap-" + rand.Text()
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		return nil, err
+	}
+	go accept(l)
+	t.add("a socket of the worker", "unix", name, false)
+	return l, nil
+}
+
+func accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+}
+
+// fileTrap writes a file that every user of this machine may read.
+func fileTrap(t *Targets, dir string) (io.Closer, error) {
+	f, err := os.CreateTemp(dir, "trap-")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content := []byte(rand.Text())
+	if _, err := f.Write(content); err != nil {
+		return remover(f.Name()), err
+	}
+	t.Files = append(t.Files, File{f.Name(), t.hash(content)})
+	return remover(f.Name()), f.Chmod(0o644)
+}
+
+type remover string
+
+func (r remover) Close() error { return os.Remove(string(r)) }
