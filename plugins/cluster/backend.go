@@ -33,6 +33,8 @@ type Backend interface {
 	Remove(ctx context.Context, names ...string) error
 	// Nodes lists the nodes that a job may be put on.
 	Nodes(ctx context.Context) ([]Node, error)
+	// Examine tries what the other methods need, without leaving anything.
+	Examine(ctx context.Context) []Check
 	// Close releases connections. Jobs go on.
 	Close() error
 }

@@ -43,6 +43,7 @@ func Run(t *testing.T, bed Bed) {
 		run  func(*bench)
 	}{
 		{"Nodes", true, (*bench).nodes},
+		{"Examine", true, (*bench).examine},
 		{"Succeeds", true, (*bench).succeeds},
 		{"Environment", true, (*bench).environment},
 		{"FailsAndIsStartedAgain", true, (*bench).failsAgain},
@@ -208,6 +209,30 @@ func (b *bench) nodes() {
 	}
 }
 
+// examine finds nothing missing, and leaves nothing.
+func (b *bench) examine() {
+	checks := b.backend.Examine(b.Context())
+	if len(checks) < 3 {
+		b.Errorf("%d checks, want at least 3: %+v", len(checks), checks)
+	}
+	for _, c := range checks {
+		b.Logf("%+v", c)
+		if c.Name == "" || c.Detail == "" || !c.OK {
+			b.Errorf("check %+v", c)
+		}
+	}
+	mark := b.job("exit", "0")
+	b.start(mark)
+	b.want(mark.Name, cluster.Succeeded)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name := range b.seen {
+		if name == cluster.JobName(strings.Repeat("0", 64)) {
+			b.Errorf("the examination left job %s", name)
+		}
+	}
+}
+
 func (b *bench) succeeds() {
 	job := b.job("exit", "0")
 	b.start(job)
@@ -263,7 +288,8 @@ func (b *bench) isReplaced() {
 	b.forget(job.Name)
 	job.Args = []string{Command, "exit", "0"}
 	b.start(job)
-	b.want(job.Name, cluster.Succeeded)
+	// The one that was replaced may be told to be gone.
+	b.await(job.Name, "replaced by one that succeeded", func(s cluster.Status) bool { return s.State == cluster.Succeeded })
 }
 
 // isReplacedByItsLike: that a job went the way of the one it replaced is told.

@@ -127,7 +127,12 @@ func explain(verb, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s job %s: %w", verb, name, err)
+	return denied(fmt.Sprintf("%s job %s", verb, name), err)
+}
+
+// denied says how to get a permission that is missing.
+func denied(what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; mleflow cluster init --print kubernetes prints the permissions that are needed", err)
 	}

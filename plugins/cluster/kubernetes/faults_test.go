@@ -91,7 +91,7 @@ func TestRealKubeletRestarts(t *testing.T) {
 func TestRealEviction(t *testing.T) {
 	l := realCluster(t, nil)
 	near := preferNode2()
-	name := l.start("sleep 6", func(j *cluster.Job) { j.Near = near })
+	name := l.start("sleep 6", func(j *cluster.Job) { j.Near, j.Retries = near, 1 })
 	l.await(name, time.Minute, func(s cluster.Status) bool { return s.State == cluster.Running && s.Node == "node2" })
 	t.Cleanup(func() { l.kubectl("uncordon", "node2") })
 	if out, err := l.kubectl("drain", "node2", "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--disable-eviction=false"); err != nil {
@@ -124,7 +124,7 @@ func TestRealPreemption(t *testing.T) {
 			t.Fatal(out)
 		}
 	}
-	most := func(j *cluster.Job) { j.Needs.CPUs = 1.5 }
+	most := func(j *cluster.Job) { j.Needs.CPUs, j.Retries = 1.5, 1 }
 	victim := low.start("sleep 4", most)
 	low.await(victim, time.Minute, is(cluster.Running, ""))
 	winner := high.start("sleep 4", most)
@@ -133,13 +133,22 @@ func TestRealPreemption(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	low.saw(victim, "Preempted")
+
+	// Each preemption is a retry: without any left, the machines have failed.
+	last := low.start("sleep 60", func(j *cluster.Job) { j.Needs.CPUs = 1.5 })
+	low.await(last, time.Minute, is(cluster.Running, ""))
+	winner = high.start("sleep 4", most)
+	if s := low.await(last, 2*time.Minute, func(s cluster.Status) bool { return s.State.Ended() }); s.State != cluster.Failed || s.Reason != "Preempted" || s.Starts != 1 || s.Refused {
+		t.Errorf("%+v", s)
+	}
+	high.await(winner, time.Minute, is(cluster.Succeeded, ""))
 }
 
 // TestRealNodeIsLost kills everything on the second node, and its network.
 func TestRealNodeIsLost(t *testing.T) {
 	l := realCluster(t, nil)
 	near := preferNode2()
-	name := l.start("sleep 5", func(j *cluster.Job) { j.Near = near })
+	name := l.start("sleep 5", func(j *cluster.Job) { j.Near, j.Retries = near, 1 })
 	l.await(name, time.Minute, func(s cluster.Status) bool { return s.State == cluster.Running && s.Node == "node2" })
 	start := time.Now()
 	l.script("kill", "2")

@@ -63,11 +63,13 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	}
 }
 
-// failurePolicy tells the machines' failures, which cost nothing, from the rest.
+// failurePolicy ends a job whose worker refuses the order. Whatever else ends a pod is
+// the machines' failure and counts as a retry, disruptions such as preemptions too: a
+// cluster that always preempts a job would start it for ever. What an agent does
+// wrong is a result, and ends no pod.
 func failurePolicy() *podFailurePolicy {
 	return &podFailurePolicy{Rules: []failureRule{
 		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: []int{cluster.ExitRefused}}},
-		{Action: "Ignore", OnPodConditions: []podConditionRule{{Type: "DisruptionTarget", Status: "True"}}},
 	}}
 }
 

@@ -14,12 +14,12 @@ import (
 func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	nodes, err := b.client.nodes(ctx)
 	if err != nil {
-		return nil, explain("list nodes for", "all", err)
+		return nil, denied("list nodes", err)
 	}
 	pods, err := b.pods(ctx, "")
 	if err != nil {
 		if pods, err = b.pods(ctx, b.Namespace); err != nil {
-			return nil, explain("list pods for", "all", err)
+			return nil, denied("list pods", err)
 		}
 	}
 	used := map[string]cluster.Needs{}

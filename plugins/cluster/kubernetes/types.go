@@ -53,20 +53,14 @@ type podFailurePolicy struct {
 }
 
 type failureRule struct {
-	Action          string             `json:"action"`
-	OnExitCodes     *onExitCodes       `json:"onExitCodes,omitempty"`
-	OnPodConditions []podConditionRule `json:"onPodConditions,omitempty"`
+	Action      string       `json:"action"`
+	OnExitCodes *onExitCodes `json:"onExitCodes,omitempty"`
 }
 
 type onExitCodes struct {
 	ContainerName string `json:"containerName"`
 	Operator      string `json:"operator"`
 	Values        []int  `json:"values"`
-}
-
-type podConditionRule struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
 }
 
 type podTemplate struct {

@@ -50,6 +50,10 @@ stop() {
 }
 trap stop TERM
 [ -e "$stop_file" ] && exit 1
+if [ "${SLURM_RESTART_COUNT:-0}" -gt $retries ]; then
+    echo "started $SLURM_RESTART_COUNT times, by preemptions or lost nodes: retries allows $retries"
+    exit 1
+fi
 `)
 	line("%s &", strings.Join(words, " "))
 	b.WriteString(`pid=$!

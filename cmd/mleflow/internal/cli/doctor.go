@@ -17,16 +17,21 @@ import (
 
 func newDoctor(a *app) *cobra.Command {
 	var what string
+	var on clusterFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.\n\n--print writes what a container needs for the sandbox to work in it, and checks nothing: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.",
-		Example: `  docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
+		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.\n\n--print writes what a container needs for the sandbox to work in it, and checks nothing: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: whether the remote cache can be written and read, whether each backend is\nreached, lets this user do what it needs, has nodes that take jobs, and would take a job. It starts none.",
+		Example: `  mleflow doctor --on cluster.hcl
+  docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
   mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,
 		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			if what != "" {
 				return a.printSettings(what)
+			}
+			if on.on != "" {
+				return a.examineCluster(cmd.Context(), &on)
 			}
 			m, err := a.machine()
 			if err != nil {
@@ -35,6 +40,7 @@ func newDoctor(a *app) *cobra.Command {
 			return showChecks(a.terminal, m.Examine(cmd.Context()))
 		}),
 	}
+	cmd.Flags().StringVar(&on.on, "on", "", "check a cluster `FILE` in place of this machine")
 	cmd.Flags().StringVar(&what, "print", "", "print what a container around mleflow needs: `seccomp or pod`")
 	return cmd
 }

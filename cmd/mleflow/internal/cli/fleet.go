@@ -60,19 +60,9 @@ func (a *app) attachFleet(ctx context.Context, b *backend, flags *clusterFlags, 
 	if a.network.offline {
 		return usagef("--offline and --on exclude each other: machines of a cluster are reached by the network")
 	}
-	address := a.remoteAddress(pipeline)
-	if f.RemoteCache != "" && a.remoteCache == "" && a.env("MLEFLOW_REMOTE_CACHE") == "" {
-		address = a.remoteAddress(f.RemoteCache)
-	}
-	if address == "" {
-		return usagef("--on %s: no remote cache is named, where this machine and those of the cluster meet; write remote_cache = \"s3://bucket/prefix\" in the file, or give --remote-cache", f.Path)
-	}
-	loc, err := remote.ParseLocation(address)
+	loc, address, err := a.meetingPlace(f, pipeline)
 	if err != nil {
-		return usageError{err}
-	}
-	if loc.ReadOnly {
-		return usagef("--on %s: the remote cache %s is read-only, and workers write their results there", f.Path, loc)
+		return err
 	}
 	if b.remote != nil {
 		if err := b.remote.Close(); err != nil {
@@ -91,6 +81,25 @@ func (a *app) attachFleet(ctx context.Context, b *backend, flags *clusterFlags, 
 	b.options.Cache, b.options.Remote, b.options.Elsewhere = b.remote, b.remote, b.fleet
 	b.engine = engine.New(b.options)
 	return nil
+}
+
+// meetingPlace is the remote cache where this machine and those of a cluster meet,
+// with its address as it was written.
+func (a *app) meetingPlace(f *fleet.File, pipeline string) (loc remote.Location, address string, err error) {
+	address = a.remoteAddress(pipeline)
+	if f.RemoteCache != "" && a.remoteCache == "" && a.env("MLEFLOW_REMOTE_CACHE") == "" {
+		address = a.remoteAddress(f.RemoteCache)
+	}
+	if address == "" {
+		return loc, address, usagef("--on %s: no remote cache is named, where this machine and those of the cluster meet; write remote_cache = \"s3://bucket/prefix\" in the file, or give --remote-cache", f.Path)
+	}
+	if loc, err = remote.ParseLocation(address); err != nil {
+		return loc, address, usageError{err}
+	}
+	if loc.ReadOnly {
+		return loc, address, usagef("--on %s: the remote cache %s is read-only, and workers write their results there", f.Path, loc)
+	}
+	return loc, address, nil
 }
 
 // packFolders stores the folders of competitions that do not ship with the

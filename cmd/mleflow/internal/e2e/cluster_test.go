@@ -239,6 +239,16 @@ func TestClusterMatchesLocal(t *testing.T) {
 	matchesLocal(newLabIn(t, dir, ofAgents(fmt.Sprintf(clusterFile, dir))))
 }
 
+// failures are the events of steps that failed.
+func failures(stdout string) (lines string) {
+	for line := range strings.Lines(stdout) {
+		if strings.Contains(line, `"status":"failed"`) {
+			lines += line
+		}
+	}
+	return lines
+}
+
 // ofAgents makes a cluster file run attempts, without isolation.
 func ofAgents(cluster string) string {
 	return strings.Replace(cluster, `runs    = ["exec"]`, "runs = [\"agent-run\"]\n  runtime = \"process\"", 1)
@@ -271,13 +281,13 @@ func matches(l *lab, name string, args ...string) {
 	}
 	stdout, stderr, code := l.run(append(args, "--on", filepath.Join(l.dir, "cluster.hcl"))...)
 	if code != 0 {
-		t.Fatalf("status %d: %s\n%s", code, stderr, tail(stdout))
+		t.Fatalf("status %d there: %s\n%s", code, stderr, failures(stdout))
 	}
 	there := read(stdout)
 	other := &place{t: t, cache: filepath.Join(l.dir, "here"), file: file, env: l.env}
 	stdout, stderr, code = other.run(args...)
 	if code != 0 {
-		t.Fatalf("status %d: %s\n%s", code, stderr, tail(stdout))
+		t.Fatalf("status %d here: %s\n%s", code, stderr, failures(stdout))
 	}
 	here := read(stdout)
 	if len(here) == 0 || len(here) != len(there) {

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+)
+
+// Check is one finding of Backend.Examine.
+type Check struct {
+	// Name is what was tried, in a word or two.
+	Name string
+	// OK says that it works; otherwise Fix says what to do.
+	OK bool
+	// Optional says that jobs run without it.
+	Optional bool
+	// Detail is what was found.
+	Detail, Fix string
+}
+
+// ExamineNodes lists the nodes of a backend; fix is what to do if none takes jobs.
+func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
+	nodes, err := b.Nodes(ctx)
+	if err != nil {
+		return Check{Name: "nodes", Optional: true, Detail: err.Error(), Fix: "without the list, plan cannot say what fits no node, and jobs do not prefer nodes whose cache is warm"}
+	}
+	ready, gpus := 0, 0
+	for _, n := range nodes {
+		if n.Ready {
+			ready++
+			gpus += n.Has.GPUs
+		}
+	}
+	return Check{Name: "nodes", OK: ready > 0, Detail: fmt.Sprintf("%d may be used, %d of them take jobs now, with %d GPUs", len(nodes), ready, gpus), Fix: fix}
+}
