@@ -24,9 +24,7 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	}
 	used := map[string]cluster.Needs{}
 	for _, p := range pods {
-		for _, c := range p.Spec.Containers {
-			used[p.Spec.NodeName] = plus(used[p.Spec.NodeName], b.needs(c.Resources.Requests), 1)
-		}
+		used[p.Spec.NodeName] = plus(used[p.Spec.NodeName], b.reserved(p.Spec), 1)
 	}
 	var list []cluster.Node
 	for i := range nodes {
@@ -36,6 +34,20 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 		}
 	}
 	return list, nil
+}
+
+// reserved is what a pod reserves: what its containers need together, or the most that
+// one needs which runs before them, whichever is more.
+func (b *Backend) reserved(p podSpec) (n cluster.Needs) {
+	for _, c := range p.Containers {
+		n = plus(n, b.needs(c.Resources.Requests), 1)
+	}
+	for _, c := range p.InitContainers {
+		first := b.needs(c.Resources.Requests)
+		n.CPUs, n.MemoryBytes = max(n.CPUs, first.CPUs), max(n.MemoryBytes, first.MemoryBytes)
+		n.DiskBytes, n.GPUs = max(n.DiskBytes, first.DiskBytes), max(n.GPUs, first.GPUs)
+	}
+	return n
 }
 
 // needs reads what Kubernetes writes as quantities.

@@ -109,6 +109,7 @@ type podSpec struct {
 	Tolerations                   []toleration      `json:"tolerations,omitempty"`
 	Affinity                      *affinity         `json:"affinity,omitempty"`
 	SecurityContext               *podSecurity      `json:"securityContext,omitempty"`
+	InitContainers                []container       `json:"initContainers,omitempty"`
 	Containers                    []container       `json:"containers"`
 	Volumes                       []volume          `json:"volumes,omitempty"`
 }

@@ -54,6 +54,8 @@ type plot struct {
 	// secrets is a folder of the host with canaries that nobody may open.
 	secrets                     string
 	forbidden, allowed, overTLS string
+	// more are further files with canaries.
+	more []string
 	// skip is what the thief need not read: the machine's programs.
 	skip string
 	// right is a submission that is all right.
@@ -161,6 +163,7 @@ func outside(t *testing.T) string {
 func (p *plot) aims() map[string]string {
 	private := filepath.Join(p.secrets, "private")
 	files, sockets, disk := []string{p.secrets, filepath.Join(p.secrets, "file.txt"), private, p.cache, p.dir}, "", "watched"
+	files = append(files, p.more...)
 	if p.daemon != nil {
 		files, sockets, disk = append(files, p.daemon.Dir), p.daemon.Options.Socket+":"+p.daemon.Options.Socket+".ttrpc", "mounted"
 	}
