@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -10,56 +11,114 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
 )
 
-// converse is an agent: it asks a model what to do, runs the commands that it is
-// told, and says what they printed, until it is told that this was all.
-func converse() error {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
+// object is one of JSON.
+type object = map[string]any
+
+// talks are how a conversation is sent in each dialect: the address, the headers
+// beyond the content type, and the body. Texts are what was said in turn, first by
+// the user.
+var talks = map[string]func(texts []string) (url string, headers []string, body object){
+	"chat": func(texts []string) (string, []string, object) {
+		return os.Getenv("OPENAI_BASE_URL") + "/chat/completions", []string{"Authorization", "Bearer " + os.Getenv("OPENAI_API_KEY")},
+			object{"model": "m-1", "max_tokens": 4000, "messages": said(texts, "assistant", func(text string) (string, any) { return "content", text })}
+	},
+	"responses": func(texts []string) (string, []string, object) {
+		return os.Getenv("OPENAI_BASE_URL") + "/responses", []string{"Authorization", "Bearer " + os.Getenv("OPENAI_API_KEY")},
+			object{"model": "m-1", "max_output_tokens": 4000, "store": false, "input": said(texts, "assistant", func(text string) (string, any) { return "content", text })}
+	},
+	"messages": func(texts []string) (string, []string, object) {
+		return os.Getenv("ANTHROPIC_BASE_URL") + "/v1/messages", []string{"X-Api-Key", os.Getenv("ANTHROPIC_API_KEY"), "Anthropic-Version", "2023-06-01"},
+			object{"model": "m-1", "max_tokens": 4000, "messages": said(texts, "assistant", func(text string) (string, any) { return "content", text })}
+	},
+	"generateContent": func(texts []string) (string, []string, object) {
+		return os.Getenv("GOOGLE_GEMINI_BASE_URL") + "/v1beta/models/m-1:generateContent", []string{"X-Goog-Api-Key", os.Getenv("GEMINI_API_KEY")},
+			object{"generationConfig": object{"maxOutputTokens": 4000}, "contents": said(texts, "model", func(text string) (string, any) { return "parts", []object{{"text": text}} })}
+	},
+}
+
+// said is a conversation: texts of the user and of the model in turn.
+func said(texts []string, model string, content func(string) (name string, value any)) (list []object) {
+	for i, text := range texts {
+		name, value := content(text)
+		list = append(list, object{"role": []string{"user", model}[i%2], name: value})
 	}
-	messages := []message{{"user", "Solve demo-digits."}}
+	return list
+}
+
+// commands is the first text in a response, wherever it is, with commands.
+func commands(v any) string {
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "```bash\n") {
+			return v
+		}
+	case []any:
+		for _, e := range v {
+			if text := commands(e); text != "" {
+				return text
+			}
+		}
+	case object:
+		for _, e := range v {
+			if text := commands(e); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// converse is an agent: it asks a model what to do in the dialect that DIALECT
+// names, runs the commands that it is told, and says what they printed, until it
+// is told that this was all.
+func converse() error {
+	texts := []string{"Solve demo-digits."}
 	for {
-		body, err := json.Marshal(map[string]any{"model": "m-1", "max_tokens": 4000, "messages": messages})
+		url, headers, body := talks[os.Getenv("DIALECT")](texts)
+		data, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		req, err := http.NewRequest(http.MethodPost, os.Getenv("OPENAI_BASE_URL")+"/chat/completions", bytes.NewReader(body))
+		req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(data))
 		if err != nil {
 			return err
 		}
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}
-		var said struct{ Choices []struct{ Message message } }
-		err = json.NewDecoder(res.Body).Decode(&said)
+		var response any
+		err = json.NewDecoder(res.Body).Decode(&response)
 		res.Body.Close()
-		if err != nil || len(said.Choices) == 0 {
-			return fmt.Errorf("the model answers with status %d: %w", res.StatusCode, err)
+		answer := commands(response)
+		if err != nil || answer == "" {
+			return fmt.Errorf("the model answers with status %d: %v: %w", res.StatusCode, response, err)
 		}
-		answer := said.Choices[0].Message
-		_, block, _ := strings.Cut(answer.Content, "```bash\n")
+		_, block, _ := strings.Cut(answer, "```bash\n")
 		command, _, _ := strings.Cut(block, "```")
 		out, err := exec.Command("sh", "-c", command).CombinedOutput()
 		fmt.Printf("%s", out)
 		if err != nil || strings.Contains(command, "COMPLETE") {
 			return err
 		}
-		messages = append(messages, answer, message{"user", string(out)})
+		texts = append(texts, answer, string(out))
 	}
 }
 
 const modelPipeline = `
 model "main" {
-  provider = "openai"
+  provider = "PROVIDER"
   models   = ["m-*"]
   MODEL
   price "m-*" {
@@ -72,6 +131,7 @@ model "main" {
 agent "talker" {
   command = ["./agent", "converse"]
   files   = { "agent" = "agent" }
+  env     = { DIALECT = "DIALECT" }
   models  = [model.main]
 }
 step "download" "raw" { competition = "demo-digits" }
@@ -83,7 +143,7 @@ step "agent-run" "solve" {
   agent       = agent.talker
   competition = "demo-digits"
   data        = step.prepare.data.public
-  runtime     = "process"
+  runtime     = "RUNTIME"
   timeout     = "5m"
 }
 step "grade" "score" {
@@ -98,12 +158,14 @@ step "aggregate" "board" {
 }
 output "submission" { value = step.agent-run.solve.submission }
 output "code"       { value = step.agent-run.solve.logs }
+output "stats"      { value = step.agent-run.solve.stats }
 output "outcome"    { value = step.agent-run.solve.outcome }
 output "board"      { value = step.aggregate.board.table }
 `
 
-// modelPlace is a pipeline whose agent talks to a model.
-func modelPlace(t *testing.T, dir, lines string, env ...string) *place {
+// modelPlace is a pipeline whose agent talks to a model, with lines in the block
+// of the model.
+func modelPlace(t *testing.T, dir, runtime, dialect, lines string, env ...string) *place {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -113,8 +175,10 @@ func modelPlace(t *testing.T, dir, lines string, env ...string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
+	provider := cmp.Or(map[string]string{"messages": "anthropic", "generateContent": "gemini"}[dialect], "openai")
+	text := strings.NewReplacer("MODEL", lines, "RUNTIME", runtime, "PROVIDER", provider, `"DIALECT"`, strconv.Quote(dialect)).Replace(modelPipeline)
 	file := filepath.Join(dir, "models.hcl")
-	for path, text := range map[string][]byte{file: []byte(strings.Replace(modelPipeline, "MODEL", lines, 1)), filepath.Join(dir, "agent"): program} {
+	for path, text := range map[string][]byte{file: []byte(text), filepath.Join(dir, "agent"): program} {
 		if err := os.WriteFile(path, text, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +203,7 @@ func TestModels(t *testing.T) {
 		return modeltest.Fault{}
 	}}
 	dir, again := t.TempDir(), t.TempDir()
-	p := modelPlace(t, dir, fmt.Sprintf("key = \"env:CANARY\"\nbase_url = %q", modeltest.Start(t, server)+"/v1"), "CANARY="+key)
+	p := modelPlace(t, dir, "process", "chat", fmt.Sprintf("key = \"env:CANARY\"\nbase_url = %q", modeltest.Start(t, server)+"/v1"), "CANARY="+key)
 	running = p.command("apply", p.file)
 	if err := running.Run(); err == nil {
 		t.Fatal("mleflow was not killed")
@@ -175,7 +239,7 @@ func TestModels(t *testing.T) {
 	t.Logf("the key is in none of %d files", files)
 
 	server.Reset()
-	q := modelPlace(t, again, `replay = "recording/transcript"`)
+	q := modelPlace(t, again, "process", "chat", `replay = "recording/transcript"`)
 	replayed, _ := q.finish()
 	for _, name := range []string{"submission", "code", "outcome"} {
 		if replayed[name] != outputs[name] {
