@@ -14,7 +14,7 @@ export GOFLAGS += -tags=grpcnotrace
 FUZZTIME ?= 30s
 COUNT    ?= 6
 
-.PHONY: help build test test-root race lint cross fuzz bench golden e2e demo docs release image tools clean
+.PHONY: help build test test-root race lint cross fuzz bench bench-report golden e2e demo docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,9 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 bench: ## run the benchmarks COUNT times, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
+
+bench-report: ## run the benchmarks that BENCHMARKS.md has tables of (TABLES="engine …" for some) and write it again
+	$(GO) run ./cmd/mleflow/internal/benchreport $(TABLES)
 
 golden: ## rewrite the golden files, to be read in review
 	UPDATE_GOLDEN=1 $(GO) test ./cmd/...

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -76,10 +77,14 @@ func reserveBlocks(f *os.File, size int64) error {
 	return unix.Fallocate(int(f.Fd()), 0, 0, size)
 }
 
+var direntBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
 // eachName calls fn with the names in an open folder, in no particular order.
 // fn must not keep the name.
 func eachName(dir *os.File, fn func(name []byte)) error {
-	buf := make([]byte, 64<<10)
+	pooled := direntBuffers.Get().(*[64 << 10]byte)
+	defer direntBuffers.Put(pooled)
+	buf := pooled[:]
 	for {
 		n, err := unix.Getdents(int(dir.Fd()), buf)
 		if err == unix.EINTR {

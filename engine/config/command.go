@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // checkCommand finds files of the pipeline's folder that a command names but
@@ -45,12 +46,31 @@ func isDeclared(name string, declared []string) bool {
 	})
 }
 
-// checkCommands checks the arguments of an instance that are commands.
-func (g *Graph) checkCommands(inst *Instance, args []cty.Value) (diags diag.List) {
+// checkCommands checks the arguments of an instance that are commands, once if
+// all instances of the block have the same.
+func (g *Graph) checkCommands(inst *Instance, args []cty.Value) diag.List {
+	s := inst.Step
+	if s.shared == nil {
+		return g.checkOwnCommands(inst, args)
+	}
+	for i := range s.Kind.Args {
+		a := &s.Kind.Args[i]
+		if (a.Command || declares(a)) && !s.shared.has(s.Args[a.Name]) {
+			return g.checkOwnCommands(inst, args)
+		}
+	}
+	same := &s.shared.commands
+	same.once.Do(func() { same.diags = g.checkOwnCommands(inst, args) })
+	return copyDiags(same.diags)
+}
+
+// declares reports whether an argument names files that a command may use.
+func declares(a *step.Attr) bool { return a.Name == "files" || a.Name == "outputs" }
+
+func (g *Graph) checkOwnCommands(inst *Instance, args []cty.Value) (diags diag.List) {
 	var declared []string
 	for i := range inst.Step.Kind.Args {
-		switch a := &inst.Step.Kind.Args[i]; a.Name {
-		case "files", "outputs":
+		if declares(&inst.Step.Kind.Args[i]) {
 			declared = append(declared, namesIn(args[i])...)
 		}
 	}

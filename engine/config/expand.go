@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -44,13 +45,13 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	}
 	ctx := g.scope(exprs)
 	if s.ForEach != nil {
-		s.once = g.evaluateOnce(s, ctx)
+		s.shared = &shared{values: g.evaluateOnce(s, ctx), each: slices.ContainsFunc(exprs, refersToEach)}
 	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
 		found[i] = g.expandInstance(g.Instances[first+i], ctx)
 	})
-	s.once = nil
+	s.shared = nil
 	var diags diag.List
 	for _, more := range found {
 		if len(diags) > 20 { // one error for all keys is enough
@@ -82,12 +83,15 @@ func (g *Graph) addInstance(s *Step, el element) *Instance {
 }
 
 func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
-	child := inst.context(ctx)
+	child := ctx
+	if s := inst.Step.shared; s == nil || s.each {
+		child = inst.context(ctx)
+	}
 	args, origins, diags := g.evaluateArgs(inst, child)
 	inst.args = args
 	if !diags.HasErrors() {
 		diags = append(diags, g.checkCommands(inst, args)...)
-		inst.Dynamic = slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsWhollyKnown() })
+		inst.Dynamic = g.dynamic(inst)
 	}
 	marks := map[any]struct{}{}
 	more := g.limits(inst, child, marks)
@@ -101,6 +105,19 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 		inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
 	}
 	return diags
+}
+
+// dynamic reports whether an argument of an instance is not wholly known.
+func (g *Graph) dynamic(inst *Instance) bool {
+	for i, v := range inst.args {
+		if i < len(inst.Step.Kind.Args) && inst.Step.shared.final(inst.Step.Args[inst.Step.Kind.Args[i].Name]) {
+			continue
+		}
+		if !v.IsWhollyKnown() {
+			return true
+		}
+	}
+	return false
 }
 
 func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
@@ -152,11 +169,40 @@ func object(k *step.Kind, values []cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
+// shared is what the instances of a block with for_each have in common while they
+// are expanded.
+type shared struct {
+	// values are those of the arguments that do not refer to each.
+	values map[hcl.Expression]evaluated
+	// each says that some expression of the block refers to each.
+	each bool
+	// commands are what is wrong with the commands, if all instances have the same.
+	commands struct {
+		once  sync.Once
+		diags diag.List
+	}
+}
+
 // evaluated is the value of an expression before its marks were removed.
 type evaluated struct {
 	value cty.Value
 	diags diag.List
+	// final says that it is the argument of every instance as it is: known, without
+	// marks, of the right type and allowed.
+	final bool
 }
+
+// has reports whether all instances have the same value of an expression, or none.
+func (s *shared) has(e hcl.Expression) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.values[e]
+	return ok || e == nil
+}
+
+// final reports whether the value of an expression is final.
+func (s *shared) final(e hcl.Expression) bool { return s != nil && e != nil && s.values[e].final }
 
 // evaluateOnce evaluates the arguments of a block that are the same for all
 // instances, since they do not refer to each.
@@ -169,12 +215,14 @@ func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]e
 				continue
 			}
 			v, diags := g.evaluate(e, ctx)
+			final := false
 			if !diags.HasErrors() && !v.ContainsMarked() {
 				if out, err := convert.Convert(v, attrs[i].Type); err == nil {
 					v = out
+					final = len(diags) == 0 && !attrs[i].Files && !v.IsNull() && v.IsWhollyKnown() && allowed(&attrs[i], v)
 				}
 			}
-			once[e] = evaluated{v, diags}
+			once[e] = evaluated{v, diags, final}
 		}
 	}
 	add(s.Kind.Args, s.Args)
@@ -219,6 +267,9 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 			return cty.NullVal(cty.DynamicPseudoType) // in the form that Args.Decode expects
 		}
 		return cty.NullVal(a.Type)
+	}
+	if e.inst.Step.shared.final(expr) {
+		return e.inst.Step.shared.values[expr].value
 	}
 	v, diags := e.value(expr)
 	if diags.HasErrors() {
@@ -270,7 +321,8 @@ func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 // value evaluates an expression, unless its value is the same for all instances
 // of the block and already known.
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
-	if same, ok := e.inst.Step.once[expr]; ok {
+	if e.inst.Step.shared.has(expr) {
+		same := e.inst.Step.shared.values[expr]
 		return same.value, copyDiags(same.diags)
 	}
 	return e.g.evaluate(expr, e.ctx)
@@ -299,8 +351,12 @@ func (e *argEval) about(diags diag.List) diag.List {
 	return diags
 }
 
+func allowed(a *step.Attr, v cty.Value) bool {
+	return len(a.OneOf) == 0 || !v.IsKnown() || v.Type() != cty.String || slices.Contains(a.OneOf, v.AsString())
+}
+
 func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
-	if len(a.OneOf) == 0 || !v.IsKnown() || v.Type() != cty.String || slices.Contains(a.OneOf, v.AsString()) {
+	if allowed(a, v) {
 		return
 	}
 	e.diags = append(e.diags, diag.Error(expr.Range(), "Value not allowed", "%s must be one of %s, not %q.%s",

@@ -123,9 +123,8 @@ type Step struct {
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
 
-	// once are the values of the arguments that all instances share, during the
-	// expansion of the block.
-	once map[hcl.Expression]evaluated
+	// shared is what its instances have in common, while they are expanded.
+	shared *shared
 }
 
 // ArgRange returns the range of an argument or nested block, or that of the

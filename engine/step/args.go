@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/gocty"
 )
 
 // Args are the decoded arguments of an instance: an object with one attribute
@@ -23,7 +22,7 @@ type Args struct {
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts decode into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := gocty.FromCtyValue(untypedNulls(a.Value), dst); err != nil {
+	if err := decode(untypedNulls(a.Value), dst); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -91,13 +92,30 @@ func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 	case holdsContent(ty):
 		return hashElements(h, label, v)
 	default:
-		text, err := ctyjson.Marshal(v, ty)
+		text, err := marshal(v)
 		if err != nil {
 			return fmt.Errorf("argument %s: %w", label, err)
 		}
 		h.String(label, string(text))
 	}
 	return nil
+}
+
+// marshal encodes a value as JSON, strings and lists of strings without the detours
+// of ctyjson.Marshal, whose text it is.
+func marshal(v cty.Value) ([]byte, error) {
+	ty := v.Type()
+	var list []string
+	var all map[string]string
+	switch {
+	case ty == cty.Bool && v.IsKnown() && !v.IsNull():
+		return strconv.AppendBool(nil, v.True()), nil
+	case ty == cty.List(cty.String) && plainly(v, &list):
+		return json.Marshal(list)
+	case ty == cty.Map(cty.String) && plainly(v, &all):
+		return json.Marshal(all)
+	}
+	return ctyjson.Marshal(v, ty)
 }
 
 func hashElements(h *digest.Hasher, label string, v cty.Value) error {

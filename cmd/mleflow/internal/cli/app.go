@@ -64,6 +64,7 @@ func Main(args []string) int {
 	if len(args) > 0 && hidden[args[0]] != nil {
 		return hidden[args[0]](args[1:])
 	}
+	collectLate()
 	a := newApp(&terminal{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()})
 	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()

@@ -70,7 +70,9 @@ func newPlace(t *testing.T, dir string) *place {
 }
 
 func (p *place) command(args ...string) *exec.Cmd {
-	cachetest.Removable(p.t, p.cache)
+	if p.t != nil { // a benchmark has none
+		cachetest.Removable(p.t, p.cache)
+	}
 	cmd := exec.Command(binary, append(args, "--cache-dir", p.cache)...)
 	cmd.Env = append(append(os.Environ(), "MLEFLOW_CACHE_DIR=", "MLEFLOW_AUTO_RUNTIME=process", "TERM=dumb"), p.env...)
 	return cmd

@@ -67,6 +67,9 @@ type outcomeOutputs struct {
 }
 
 func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
+	if outputs["outcome"] == "" {
+		return out, false
+	}
 	for name, to := range map[string]any{"outcome": &out.outcome, "reason": &out.reason, "score": &out.score, "stats": &out.stats} {
 		// What is not there or not of this form says nothing.
 		_ = json.Unmarshal([]byte(outputs[name]), to)
