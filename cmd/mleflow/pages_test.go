@@ -16,7 +16,7 @@ var (
 	fence  = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 	title  = regexp.MustCompile(`title="([^"]+)"`)
 	export = regexp.MustCompile(`(?m)^export .*\n`)
-	took   = regexp.MustCompile(`\b\d+\.\d\ds\b`)
+	took   = regexp.MustCompile(`\b(\d+h\d\dm|\d+m\d\ds|\d+\.\d{1,2}s)\b`) // as view.Duration writes it, on a busy machine too
 )
 
 // TestPages does what the tutorials say, as they stand, in an empty folder:

@@ -2,7 +2,9 @@ package export
 
 import (
 	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -41,12 +43,7 @@ type Record struct {
 
 // Snapshot is a graded copy of an attempt's submission, as the output curve of
 // the step grade has it.
-type Snapshot struct {
-	Seconds int64    `json:"seconds"`
-	Outcome string   `json:"outcome"`
-	Score   *float64 `json:"score"`
-	Medal   string   `json:"medal"`
-}
+type Snapshot = grading.Moment
 
 // Percentile is the percentage of the human teams that the score is at least as
 // good as; nil if the place is not known.
@@ -58,9 +55,34 @@ func Percentile(r grading.Report) *float64 {
 	return &p
 }
 
+// Stopped is the report had the attempt been stopped at a time; nil if that is
+// not known.
+func (r Record) Stopped(at time.Duration) *grading.Report {
+	if !r.Graded {
+		return nil
+	}
+	g, err := grading.Graded{Report: r.Report, Origin: &grading.Origin{WallSeconds: r.Attempt.WallSeconds, Curve: r.Snapshots}}.Stopped(at)
+	if err != nil {
+		return nil
+	}
+	return &g.Report
+}
+
+// After writes a time of early stopping for the name of a column: 1h, 90m, 45s.
+func After(at time.Duration) string {
+	switch {
+	case at%time.Hour == 0:
+		return strconv.Itoa(int(at/time.Hour)) + "h"
+	case at%time.Minute == 0:
+		return strconv.Itoa(int(at/time.Minute)) + "m"
+	}
+	return strconv.FormatFloat(at.Seconds(), 'f', -1, 64) + "s"
+}
+
 // Attempts returns the table of attempts, in their order. The columns of the
-// table of runs are among its columns, with the same names and meanings.
-func Attempts(records []Record) (*table.Table, error) {
+// table of runs are among its columns, with the same names and meanings. For each
+// time it has columns with what stopping the attempt then would have given.
+func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	runs := make([]Run, len(records))
 	for i, r := range records {
 		runs[i] = r.Run
@@ -76,6 +98,9 @@ func Attempts(records []Record) (*table.Table, error) {
 	scoreColumns(&r)
 	settingColumns(&r)
 	originColumns(&r)
+	for _, at := range stops {
+		stopColumns(&r, at)
+	}
 	return table.New(r.columns...)
 }
 
@@ -144,6 +169,29 @@ func originColumns(r *rows[Record]) {
 	r.text("definition_digest", func(r Record) string { return r.Definition })
 }
 
+// stopColumns are what stopping at a time would have given.
+func stopColumns(r *rows[Record], at time.Duration) {
+	suffix := "_at_" + After(at)
+	r.text("outcome"+suffix, func(rec Record) string {
+		if s := rec.Stopped(at); s != nil {
+			return string(s.Outcome)
+		}
+		return ""
+	})
+	r.number("score"+suffix, func(rec Record) *float64 {
+		if s := rec.Stopped(at); s != nil && s.ExactScore != nil {
+			return known(*s.ExactScore)
+		}
+		return nil
+	})
+	r.text("medal"+suffix, func(rec Record) string {
+		if s := rec.Stopped(at); s != nil {
+			return Medal(*s)
+		}
+		return ""
+	})
+}
+
 // moment is a snapshot as a row.
 type moment struct {
 	Record
@@ -171,7 +219,7 @@ func Snapshots(records []Record) (*table.Table, error) {
 	r.text("competition", func(m moment) string { return m.Report.CompetitionID })
 	r.text("competition_version", func(m moment) string { return m.Report.CompetitionVersion })
 	r.whole("seconds", func(m moment) int { return int(m.Seconds) })
-	r.text("outcome", func(m moment) string { return m.Snapshot.Outcome })
+	r.text("outcome", func(m moment) string { return string(m.Snapshot.Outcome) })
 	r.number("score", func(m moment) *float64 { return m.Snapshot.Score })
 	r.number("best_score", func(m moment) *float64 { return m.best })
 	r.truth("is_lower_better", func(m moment) bool { return m.Report.LowerIsBetter })

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +72,36 @@ r,"step.agent-run.solve[""a""]",x,0,apples,v1,4,scored,0.5,0.5,True,silver
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Early stopping adds columns: what lay there then, the final report where the
+// attempt had ended, and nothing where that is not known.
+func TestStoppedColumns(t *testing.T) {
+	list := records()
+	list[0].Attempt.WallSeconds = of(5400.0)
+	list[0].Snapshots = append(list[0].Snapshots, export.Snapshot{Seconds: 3601, Outcome: "scored", Score: of(0.1), Medal: "gold"})
+	tab, err := export.Attempts(list, 500*time.Millisecond, 2*time.Second, time.Hour, 90*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	var rows []map[string]any
+	if err := export.Write(&out, tab, export.JSON); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	for suffix, want := range map[string][]any{"0.5s": {"missing", nil, nil}, "2s": {"invalid", nil, nil}, "1h": {"scored", 0.5, "silver"}, "90m": {rows[0]["outcome"], rows[0]["exact_score"], rows[0]["medal"]}} {
+		if diff := cmp.Diff(want, []any{rows[0]["outcome_at_"+suffix], rows[0]["score_at_"+suffix], rows[0]["medal_at_"+suffix]}); diff != "" {
+			t.Errorf("after %s: %s", suffix, diff)
+		}
+		for i := 1; i < 3; i++ {
+			if got, has := rows[i]["outcome_at_"+suffix]; got != nil || !has {
+				t.Errorf("row %d, which has no snapshots, has %v after %s", i, got, suffix)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,7 @@ type boardOptions struct {
 	output, dataDir, title string
 	reported               []string
 	seeds                  int
+	at                     []time.Duration
 }
 
 func newBoardBuild(a *app) *cobra.Command {
@@ -51,6 +53,9 @@ Submissions are graded again with the answers that you prepared in the cache, or
 --data-dir. Bundles that are damaged are named and count for nothing. The page also
 names duplicates, signs that attempts were selected by their scores, and agents with
 mixed tasks. DIR may be a board that this command wrote before, which is replaced.
+
+--at adds columns with what stopping every attempt early would have given, from the
+graded snapshots in the bundles, to the pages and to the tables.
 
 --reported adds rows that others published, from CSV or JSON, marked as not verified.
 docs/board.md has the rules, the format, and an example for CI.
@@ -72,6 +77,7 @@ and 5 if scores are only claimed. The board is written all the same.`,
 	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` with the competitions' data, as mleflow prepare writes it")
 	flags.StringVar(&o.title, "title", "Leaderboard", "the `TITLE` of the board")
 	flags.StringArrayVar(&o.reported, "reported", nil, "add the published rows of `FILE`, CSV or JSON; may be repeated")
+	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
 	flags.IntVar(&o.seeds, "seeds", 0, "name agents that have fewer than `N` seeds at a competition")
 	return cmd
 }
@@ -80,7 +86,11 @@ func (a *app) buildBoard(ctx context.Context, o boardOptions, paths []string) (e
 	if o.seeds < 0 {
 		return usagef("--seeds %d: it is 0 or more", o.seeds)
 	}
-	q := site.Request{Title: o.title, Seeds: o.seeds, Version: thisVersion().Version}
+	if err := checkStops(o.at); err != nil {
+		return err
+	}
+	slices.Sort(o.at)
+	q := site.Request{Title: o.title, Stops: o.at, Seeds: o.seeds, Version: thisVersion().Version}
 	slices.Sort(o.reported)
 	for _, path := range o.reported {
 		rows, err := site.ReadReported(path)

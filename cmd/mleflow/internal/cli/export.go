@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,10 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-type exportOptions struct{ format, table, output string }
+type exportOptions struct {
+	format, table, output string
+	at                    []time.Duration
+}
 
 func newExport(a *app) *cobra.Command {
 	var o exportOptions
@@ -33,14 +37,16 @@ func newExport(a *app) *cobra.Command {
 tokens, cost, isolation and digests. RESULT is a run (its id, the beginning of one, or
 "latest", which is the default), a bundle, a leaderboard (board.json), a grading report,
 or a folder of them. --table snapshots has a row for each graded snapshot instead: the
-score over time.
+score over time. --at adds columns with what stopping every attempt early would have
+given, from its graded snapshots.
 
 docs/export.md describes the columns. The same results give the same bytes. The
 commands below write other formats.`,
 		Example: `  mleflow export --format parquet -o results.parquet
   mleflow export latest latest~1 --format csv
   mleflow export a.bundle b.bundle --format arrow -o results.arrow
-  mleflow export latest --table snapshots --format json`,
+  mleflow export latest --table snapshots --format json
+  mleflow export latest --at 1h,6h,12h,24h -o results.parquet`,
 		Args: takes(0, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if err := o.check(a.terminal); err != nil {
@@ -54,6 +60,7 @@ commands below write other formats.`,
 	}
 	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
 	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
+	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a))
 	return cmd
@@ -75,10 +82,12 @@ func (o *exportOptions) check(t *terminal) error {
 		return usagef("--format %s: it is parquet, arrow, csv or json", o.format)
 	case o.table != "attempts" && o.table != "snapshots":
 		return usagef("--table %s: it is attempts or snapshots", o.table)
+	case len(o.at) > 0 && o.table != "attempts":
+		return usagef("--at adds columns to the table attempts, not %s", o.table)
 	case t.json && o.output == "" && o.format != string(export.JSON):
 		return usagef("--json writes to standard output, where --format %s goes; name a file with -o", o.format)
 	}
-	return nil
+	return checkStops(o.at)
 }
 
 // exportedJSON is what export --json prints of a file that it wrote.
@@ -99,11 +108,10 @@ func (a *app) export(ctx context.Context, o exportOptions, args []string) error 
 		}
 		records = append(records, list...)
 	}
-	build := export.Attempts
+	t, err := export.Attempts(records, o.at...)
 	if o.table == "snapshots" {
-		build = export.Snapshots
+		t, err = export.Snapshots(records)
 	}
-	t, err := build(records)
 	if err != nil {
 		return fmt.Errorf("make table: %w", err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,11 +19,22 @@ type stoppedBoard struct {
 	at time.Duration
 }
 
-func (o *leaderboardOptions) checkAt() error {
-	for _, at := range o.at {
-		if at <= 0 {
-			return usagef("--at %s: it takes times such as 1h or 90m", at)
+// checkStops checks times of early stopping.
+func checkStops(at []time.Duration) error {
+	for i, t := range at {
+		switch {
+		case t <= 0:
+			return usagef("--at %s: it takes times such as 1h or 90m", t)
+		case slices.Contains(at[:i], t):
+			return usagef("--at names %s twice", t)
 		}
+	}
+	return nil
+}
+
+func (o *leaderboardOptions) checkAt() error {
+	if err := checkStops(o.at); err != nil {
+		return err
 	}
 	if len(o.at) > 0 && (o.show.table != "figures" || o.show.format != "text" && o.show.format != "json") {
 		return usagef("--at is shown with the table of figures, as text or JSON")

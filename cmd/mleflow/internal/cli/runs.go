@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,22 +91,6 @@ func medalsOf(sum *ledger.Summary) string {
 	return fmt.Sprintf("%d of %d", medals, graded)
 }
 
-// givenVariables are the values that a command line gives to variables.
-func givenVariables(argv []string) string {
-	var given []string
-	for i, arg := range argv {
-		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		switch {
-		case !strings.HasPrefix(arg, "-") || name != "var":
-		case joined:
-			given = append(given, value)
-		case i+1 < len(argv):
-			given = append(given, argv[i+1])
-		}
-	}
-	return strings.Join(given, " ")
-}
-
 // runEntry is a run in the form of runs --json.
 type runEntry struct {
 	ledger.Entry
@@ -136,7 +119,7 @@ func (s *store) showRuns(entries []ledger.Entry) error {
 			row = append(row, "", "", "", "")
 		}
 		r := s.resultsOf(e.ID)
-		t.Row(append(row, r.finished, r.isolation, r.medals, view.OneLine(givenVariables(e.Argv)))...)
+		t.Row(append(row, r.finished, r.isolation, r.medals, view.OneLine(view.GivenVariables(e.Argv)))...)
 	}
 	return t.Write(s.stdout, s.outStyle())
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
 	"github.com/mleflow/mleflow/competitions"
@@ -21,7 +22,10 @@ type Request struct {
 	// Reported are rows that others published.
 	Reported []Reported
 	// Seeds is how many seeds an agent must have; 0 asks for none.
-	Seeds   int
+	Seeds int
+	// Stops are times for which the board shows what stopping every attempt then
+	// would have given.
+	Stops   []time.Duration
 	Catalog *competitions.Catalog
 	Version string
 }
@@ -38,6 +42,7 @@ type Site struct {
 	Standings map[audit.Standing]int `json:"standings"`
 
 	rows    []*Row
+	stops   []time.Duration
 	catalog *competitions.Catalog
 }
 
@@ -48,6 +53,14 @@ type Table struct {
 	Agents []*Agent         `json:"agents"`
 	Board  *aggregate.Board `json:"board"`
 	rows   []*Row
+	stops  []time.Duration
+}
+
+// Stopped is an agent had all its attempts been stopped at a time.
+type Stopped struct {
+	Hours float64 `json:"hours"`
+	// Percentages are those of Overall; nil if they are not known of an attempt.
+	Percentages board.Split `json:"percentages"`
 }
 
 // Agent is a row of a table.
@@ -60,6 +73,10 @@ type Agent struct {
 	// it is in or fell out of; Behind is the comparison. The first of all has none.
 	Head   string            `json:"compared_with,omitempty"`
 	Behind *board.Comparison `json:"comparison,omitempty"`
+
+	// Stopped is what early stopping would have given, at the times that the
+	// board was asked for.
+	Stopped []Stopped `json:"stopped,omitempty"`
 
 	Standings map[audit.Standing]int `json:"standings"`
 	Models    []string               `json:"models,omitempty"`
@@ -75,7 +92,7 @@ type Agent struct {
 // Build judges the bundles together and makes the tables.
 func Build(q Request) (*Site, error) {
 	sortBundles(q.Bundles)
-	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, Tables: []*Table{}}
+	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
 	s.rows, s.Findings = check(q.Bundles, q.Seeds)
 	by := map[Setting][]*Row{}
 	for _, r := range s.rows {
@@ -85,7 +102,7 @@ func Build(q Request) (*Site, error) {
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
-		t, err := newTable(at, by[at], q.Catalog)
+		t, err := newTable(at, by[at], q)
 		if err != nil {
 			return nil, err
 		}
@@ -102,25 +119,62 @@ func compareSettings(a, b Setting) int {
 	return cmp.Or(first(b)-first(a), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
 }
 
-func newTable(at Setting, rows []*Row, catalog *competitions.Catalog) (*Table, error) {
+func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
+	b, err := newBoard(rows, q.Catalog, func(r *Row) *grading.Report { return &r.Report })
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Setting: at, Board: b, rows: rows, stops: q.Stops}
+	for _, a := range b.Agents {
+		t.Agents = append(t.Agents, newAgent(a, rows))
+	}
+	for _, stop := range q.Stops {
+		if err := t.stop(stop, q.Catalog); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.group()
+}
+
+// newBoard makes the leaderboard of rows with the reports that a function gives.
+func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *grading.Report) (*aggregate.Board, error) {
 	var entries []aggregate.Entry
 	for _, r := range rows {
-		e := aggregate.NewEntry(grading.Graded{Report: r.Report, Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
+		e := aggregate.NewEntry(grading.Graded{Report: *report(r), Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
 		e.Attempt = &r.Attempt
 		entries = append(entries, e)
 	}
 	aggregate.SortEntries(entries)
-	b, err := aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
+	return aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
 		return cmp.Or(string(catalog.Complexity(id)), "other")
 	}})
+}
+
+// stop adds to the agents what stopping their attempts at a time would have given.
+func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
+	unknown := map[string]bool{}
+	b, err := newBoard(t.rows, catalog, func(r *Row) *grading.Report {
+		if s := r.Stopped(at); s != nil {
+			return s
+		}
+		unknown[r.Agent] = true
+		return &r.Report
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := &Table{Setting: at, Board: b, rows: rows}
+	by := map[string]board.Split{}
 	for _, a := range b.Agents {
-		t.Agents = append(t.Agents, newAgent(a, rows))
+		by[a.Name] = a.Overall.Percentages
 	}
-	return t, t.group()
+	for _, a := range t.Agents {
+		s := Stopped{Hours: at.Hours()}
+		if !unknown[a.Name] {
+			s.Percentages = by[a.Name]
+		}
+		a.Stopped = append(a.Stopped, s)
+	}
+	return nil
 }
 
 // group numbers the tie groups. Comparisons are those of package board.

@@ -88,7 +88,7 @@ func (c *competition) by() string {
 }
 
 // results is a table of rows; up is the path to the folder of the board.
-func results(caption, up string, rows []*Row, agents, competitions bool) grid {
+func (s *Site) results(caption, up string, rows []*Row, agents, competitions bool) grid {
 	names := []string{}
 	if agents {
 		names = append(names, "Agent")
@@ -96,7 +96,11 @@ func results(caption, up string, rows []*Row, agents, competitions bool) grid {
 	if competitions {
 		names = append(names, "Competition")
 	}
-	names = append(names, "Seed", ">Score", "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Bundle", "Remarks")
+	names = append(names, "Seed", ">Score")
+	for _, at := range s.stops {
+		names = append(names, ">… after "+export.After(at))
+	}
+	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Bundle", "Remarks")
 	g := newGrid(caption, names...)
 	for _, r := range rows {
 		var cells []entry
@@ -106,9 +110,28 @@ func results(caption, up string, rows []*Row, agents, competitions bool) grid {
 		if competitions {
 			cells = append(cells, link(r.Report.CompetitionID, up+competitionPath(r.Report.CompetitionID)))
 		}
-		g.add(append(cells, r.cells(up)...)...)
+		own := r.cells(up)
+		cells = append(cells, own[:2]...)
+		for _, at := range s.stops {
+			cells = append(cells, text(r.scoreAt(at)))
+		}
+		g.add(append(cells, own[2:]...)...)
 	}
 	return g
+}
+
+// scoreAt is the score had the attempt been stopped at a time, with its medal.
+func (r *Row) scoreAt(at time.Duration) string {
+	s := r.Stopped(at)
+	switch {
+	case s == nil || r.Verdict.Standing == audit.Refused:
+		return "–"
+	case s.ExactScore == nil:
+		return strings.ReplaceAll(string(s.Outcome), "_", " ")
+	case export.Medal(*s) != "":
+		return page.Score(float64(*s.ExactScore)) + " " + export.Medal(*s)
+	}
+	return page.Score(float64(*s.ExactScore))
 }
 
 func (r *Row) cells(up string) []entry {
@@ -184,7 +207,7 @@ func (s *Site) competitionPage(c *competition) document {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		rows := by[at]
-		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []grid{results("Attempts", "../", rows, true, false)}}
+		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []grid{s.results("Attempts", "../", rows, true, false)}}
 		if c.note != "" {
 			sec.Text = append(sec.Text, c.note)
 		}
@@ -234,7 +257,7 @@ func (s *Site) agentPage(name string) document {
 		}
 	}
 	if len(aside) > 0 {
-		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []grid{results("Attempts that do not count", "../", aside, false, true)}})
+		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []grid{s.results("Attempts that do not count", "../", aside, false, true)}})
 	}
 	return d
 }
@@ -247,7 +270,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))
 	}
-	sec.Grids = append(sec.Grids, disclosed(a), results("Attempts", "../", a.rows, false, true))
+	sec.Grids = append(sec.Grids, disclosed(a), s.results("Attempts", "../", a.rows, false, true))
 	for _, c := range s.competitions() {
 		var rows []*Row
 		for _, r := range a.rows {
@@ -297,7 +320,7 @@ func (s *Site) bundlePage(b *Bundle) document {
 	if sec := s.findings(func(f Finding) bool { return slices.Contains(f.Files, b.File) }, "Look at these first"); len(sec.Alarm) > 0 {
 		d.Sections = append(d.Sections, sec)
 	}
-	checked := section{Title: "Checked", Grids: []grid{results("Rows", "../", b.Rows, true, true)}, Text: []string{
+	checked := section{Title: "Checked", Grids: []grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
 		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records.",
 	}}
 	if len(b.Pinned) > 0 {

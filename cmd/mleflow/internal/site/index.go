@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -96,6 +97,10 @@ func (t *Table) section(i int, several bool) section {
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
 		"the 95 % interval of the difference from the first of the group, over other runs at these competitions, includes zero, or there are too few runs for one.")
+	if len(t.stops) > 0 {
+		sec.Text = append(sec.Text, "Columns such as “… after 1h” are what stopping every attempt then would have given: the last submission that lay there, or the final one of attempts that had ended. "+
+			"A dash means that it is not known, because no snapshots of an attempt were graded.")
+	}
 	if len(t.Agents) > 0 && len(t.Agents[0].Groups) > 1 {
 		sec.Grids = append(sec.Grids, t.groups())
 	}
@@ -121,16 +126,22 @@ func (t *Table) conditions() []conditions.Attempts {
 }
 
 // rate writes a percentage of a group.
-func rate(g aggregate.Group, name string) string {
-	p, ok := g.Percentages[name]
+func rate(g aggregate.Group, name string) string { return percentage(g.Percentages, g.Seeds, name) }
+
+func percentage(of board.Split, seeds int, name string) string {
+	p, ok := of[name]
 	if !ok {
 		return "–"
 	}
-	return page.Rate{Mean: float64(p.Mean), SEM: float64(p.SEM), Known: g.Seeds > 1}.String()
+	return page.Rate{Mean: float64(p.Mean), SEM: float64(p.SEM), Known: seeds > 1}.String()
 }
 
 func (t *Table) ranking() grid {
-	g := newGrid("Leaderboard", "Place", "Tie group", "Agent", ">Any medal %", ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Models", ">Tokens", ">Cost, USD", ">Agent time")
+	names := []string{"Place", "Tie group", "Agent", ">Any medal %"}
+	for _, at := range t.stops {
+		names = append(names, ">… after "+export.After(at))
+	}
+	g := newGrid("Leaderboard", append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
 	for _, a := range t.Agents {
 		place := "–"
 		if a.Place > 0 {
@@ -147,10 +158,13 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		g.add(text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)),
-			text(rate(a.Overall, shownFigure)), text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
+		cells := []entry{text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure))}
+		for _, s := range a.Stopped {
+			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
+		}
+		g.add(append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
 			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), checked, isolation,
-			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(amount(a.CostUSD, 2)), text(took(a.Seconds)))
+			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(amount(a.CostUSD, 2)), text(took(a.Seconds)))...)
 	}
 	return g
 }

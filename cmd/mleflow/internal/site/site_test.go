@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,6 +131,46 @@ func TestAside(t *testing.T) {
 		t.Errorf("%+v %v\n%s", s.Findings, s.Standings, diff)
 	}
 }
+
+// Early stopping is columns of the board on request; of an agent without graded
+// snapshots nothing is said.
+func TestStops(t *testing.T) {
+	early, none := made("early", "own", 2, always), made("none", "own", 2, always)
+	for _, r := range early.Rows {
+		r.Attempt.WallSeconds = of(7 * 3600.0)
+		r.Snapshots = []export.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
+	}
+	early.Rows[0].Snapshots[1].Medal = "none"
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: []*Bundle{early, none}, Catalog: catalog, Stops: []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, row := range s.Tables[0].ranking().Rows {
+		for _, cell := range row[3:7] {
+			got[row[2].Text] = append(got[row[2].Text], cell.Text)
+		}
+	}
+	want := map[string][]string{"early": {"100.0 ± 0.0", "0.0 ± 0.0", "50.0 ± 50.0", "100.0 ± 0.0"}, "none": {"100.0 ± 0.0", "–", "–", "–"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{agentPath("early"): ">0.98 bronze<", agentPath("none"): ">… after 12h<", "board.json": `"hours": 6`, "attempts.csv": ",outcome_at_12h,score_at_12h,medal_at_12h\n"} {
+		if !strings.Contains(string(files[path]), text) {
+			t.Errorf("%s lacks %q", path, text)
+		}
+	}
+}
+
+func of[T any](v T) *T { return &v }
 
 // The order of the bundles changes no byte of any file.
 func TestOrderChangesNothing(t *testing.T) {

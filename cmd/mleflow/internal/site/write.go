@@ -62,7 +62,8 @@ func (s *Site) tables(files map[string][]byte) error {
 		}
 	}
 	tidy.Sort(records)
-	for name, build := range map[string]func([]export.Record) (*table.Table, error){"attempts": export.Attempts, "snapshots": export.Snapshots} {
+	attempts := func(records []export.Record) (*table.Table, error) { return export.Attempts(records, s.stops...) }
+	for name, build := range map[string]func([]export.Record) (*table.Table, error){"attempts": attempts, "snapshots": export.Snapshots} {
 		t, err := build(records)
 		if err != nil {
 			return err

@@ -117,7 +117,7 @@ func (u *UI) matching(ids []string, query, state string) []string {
 }
 
 func (u *UI) runRow(e ledger.Entry) runRow {
-	row := runRow{ID: e.ID, Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: variables(e.Argv), Tally: u.results.tally(e.ID)}
+	row := runRow{ID: e.ID, Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
 	if e.Pipeline != "" {
 		row.Pipeline = filepath.Base(e.Pipeline)
 	}
@@ -132,22 +132,6 @@ func (u *UI) runRow(e ledger.Entry) runRow {
 		row.Took = view.Duration(u.Now().Sub(e.Started).Round(time.Second)) + " so far"
 	}
 	return row
-}
-
-// variables are the values that a command line gives to variables.
-func variables(argv []string) string {
-	var given []string
-	for i, arg := range argv {
-		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		switch {
-		case !strings.HasPrefix(arg, "-") || name != "var":
-		case joined:
-			given = append(given, value)
-		case i+1 < len(argv):
-			given = append(given, argv[i+1])
-		}
-	}
-	return strings.Join(given, " ")
 }
 
 // when writes a time of the reader's machine for a table.
