@@ -66,7 +66,7 @@ func (d *intervals) x(v float64) float64 {
 }
 
 func (d *intervals) row(r Estimate, y float64) {
-	d.text(intervalLeft-10, y+4, 12, "end", clip(r.Name, 32))
+	d.text(intervalLeft-10, y+4, 12, "end", clip(r.Name, 26))
 	d.text(intervalWidth-intervalRight+10, y+4, 11, "start", r.Note)
 	if len(finite([]float64{r.Value})) == 0 {
 		return

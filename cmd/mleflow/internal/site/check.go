@@ -256,7 +256,7 @@ func (c *checker) selected() {
 	for _, b := range c.bundles {
 		c.earlier(b, runs)
 		if n := len(b.Unmade); n > 0 {
-			c.find(Selection, b.File, []*Bundle{b}, "%s of its run have no result, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
+			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
 		}
 	}
 	by := c.counted()

@@ -165,7 +165,7 @@ func (r *Row) cells(up string) []entry {
 		remarks = append(remarks, "no answers, or not all files, to grade it again with")
 	}
 	return []entry{
-		text(cmp.Or(r.Seed, "–")), text(score), medal, text(place), text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
+		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
 		text(amount(tokens, 0)), text(amount(cost, 2)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(remarks, "; "), Class: "why"},
 	}
 }

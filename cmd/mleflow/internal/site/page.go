@@ -93,7 +93,7 @@ func (g *grid) add(cells ...entry) {
 
 func text(s string) entry { return entry{Text: s} }
 
-func link(s, to string) entry { return entry{Text: s, Link: to} }
+func link(s, to string) entry { return entry{Text: s, Link: to, Class: "name"} }
 
 // write writes a page. Up is the path from it to the folder of the board.
 func (d document) write(up string) ([]byte, error) {

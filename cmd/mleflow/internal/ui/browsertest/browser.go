@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -292,6 +291,14 @@ func (t *Tab) Go(address string) {
 // a promise.
 func (t *Tab) Run(script string) string {
 	t.b.t.Helper()
+	value, err := t.try(script)
+	if err != nil {
+		t.b.t.Fatal(err)
+	}
+	return value
+}
+
+func (t *Tab) try(script string) (string, error) {
 	var r struct {
 		Result struct {
 			Value json.RawMessage
@@ -301,20 +308,31 @@ func (t *Tab) Run(script string) string {
 			Exception struct{ Description string }
 		}
 	}
-	if err := json.Unmarshal(t.call("Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true}), &r); err != nil {
-		t.b.t.Fatal(err)
+	raw, err := t.b.call(t.session, "Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true})
+	if err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", err
 	}
 	if e := r.ExceptionDetails; e != nil {
-		t.b.t.Fatalf("run %.80s: %s %s", script, e.Text, e.Exception.Description)
+		return "", fmt.Errorf("run %.80s: %s %s", script, e.Text, e.Exception.Description)
 	}
-	return string(r.Result.Value)
+	return string(r.Result.Value), nil
+}
+
+// Click clicks the first element of a selector, which may lead to another page.
+func (t *Tab) Click(selector string) {
+	t.b.t.Helper()
+	t.Run(fmt.Sprintf("setTimeout(() => document.querySelector(%q).click())", selector))
 }
 
 // Wait waits until a page is loaded, its scripts included, and a script is true.
+// Meanwhile the tab may go from one page to another.
 func (t *Tab) Wait(script string) {
 	t.b.t.Helper()
 	for range 600 {
-		if t.Run("document.readyState === 'complete' && !!("+script+")") == "true" {
+		if is, err := t.try("document.readyState === 'complete' && !!(" + script + ")"); err == nil && is == "true" {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -359,23 +377,4 @@ func (t *Tab) Shot(path string) {
 	if err != nil {
 		t.b.t.Fatal(err)
 	}
-}
-
-// Axe is the environment variable with the path of axe.min.js of axe-core.
-const Axe = "MLEFLOW_AXE"
-
-// Violations returns what axe-core finds of serious or critical impact, a line
-// each. Without axe-core it returns nothing and false.
-func (t *Tab) Violations() (found []string, checked bool) {
-	t.b.t.Helper()
-	script, err := os.ReadFile(os.Getenv(Axe))
-	if err != nil {
-		return nil, false
-	}
-	t.call("Runtime.evaluate", map[string]any{"expression": string(script)})
-	text := t.Run(`axe.run({resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message || '')).slice(0, 3).join(' | ')))`)
-	if err := json.Unmarshal([]byte(text), &found); err != nil {
-		t.b.t.Fatalf("axe: %s", strings.TrimSpace(text))
-	}
-	return found, true
 }
