@@ -188,9 +188,7 @@ func (a *audit) keys() error {
 		if rec == nil {
 			continue
 		}
-		switch a.kind(i) {
-		case kindAgentRun, kindAggregate, kindChecksum, kindDownload, kindGrade, kindPrepare:
-		default:
+		if !basis(a.kind(i)) {
 			a.report.Other = append(a.report.Other, a.address(i))
 			continue
 		}

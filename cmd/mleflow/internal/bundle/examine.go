@@ -43,6 +43,8 @@ type Examined struct {
 	Sources map[string][]byte `json:"-"`
 	// Competitions are those that were graded.
 	Competitions []string `json:"-"`
+	// Kinds are the versions of the step kinds that made the records.
+	Kinds map[string]string `json:"-"`
 }
 
 // records reads records.jsonl.
@@ -168,9 +170,11 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 // checkRecords computes the keys of the actions from their inputs.
 func (x *Examined) checkRecords(records []record) error {
 	last := ""
+	x.Kinds = map[string]string{}
 	var attempts conditions.Tally
 	for _, r := range records {
 		attempts.Add(r.Kind, step.RecordedConditions(r.Fields))
+		x.Kinds[r.Kind] = r.field("kind version")
 		if last != "" && compareAddresses(last, r.Address) >= 0 {
 			return damage(recordsFile, "%s is not in its place", r.Address)
 		}

@@ -50,7 +50,8 @@ JSON, and its rows as CSV and Parquet. Each row says whether it was recomputed, 
 by digest, or is only claimed. The same bundles give the same bytes.
 
 Submissions are graded again with the answers that you prepared in the cache, or in
---data-dir. Bundles that are damaged are named and count for nothing. The page also
+--data-dir. Bundles that are damaged, or of another version of mleflow, are named and count for
+nothing. The page also
 names duplicates, signs that attempts were selected by their scores, and agents with
 mixed tasks. DIR may be a board that this command wrote before, which is replaced.
 
@@ -143,12 +144,15 @@ func (a *app) boardBundle(ctx context.Context, o boardOptions, path string, q au
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
+		var other *audit.OtherVersion
 		var diags *diagError
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.As(err, &bad):
 			out.Refused = bad.Error()
+		case errors.As(err, &other):
+			out.Refused, out.OtherVersion = other.Error(), true
 		case errors.As(err, &diags):
 			out.Refused = "its pipeline is not valid here: " + diags.Error()
 		case errors.Is(err, step.ErrMismatch):
@@ -156,7 +160,7 @@ func (a *app) boardBundle(ctx context.Context, o boardOptions, path string, q au
 		default:
 			return nil, fmt.Errorf("check bundle %s: %w", path, err)
 		}
-		return &site.Bundle{File: out.File, Refused: out.Refused}, nil
+		return &site.Bundle{File: out.File, Refused: out.Refused, OtherVersion: out.OtherVersion}, nil
 	}
 	b, err := bundle.Open(ctx, path)
 	if err != nil {

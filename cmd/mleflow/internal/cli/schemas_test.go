@@ -76,7 +76,7 @@ func outputs() map[string][]any {
 			Checks []machine.Check `json:"checks"`
 		}{}},
 		"explain": {explanationJSON{}},
-		"export":  {exportedJSON{}, rowsOf(export.Attempts), rowsOf(export.Snapshots)},
+		"export":  {exportedJSON{}, rowsOf(func(r []export.Record) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
 			Path      string `json:"path"`
 			Steps     int    `json:"steps"`

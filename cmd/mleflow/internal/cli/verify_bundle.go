@@ -120,6 +120,9 @@ func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q 
 	if err != nil {
 		return nil, err
 	}
+	if err := audit.CheckVersions(x, parts.kinds); err != nil {
+		return nil, err
+	}
 	q.Options = engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {

@@ -24,6 +24,9 @@ type Bundle struct {
 	Manifest string `json:"manifest,omitempty"`
 	// Refused says why nothing of the bundle counts.
 	Refused string `json:"refused,omitempty"`
+	// OtherVersion says that this is so because another version of mleflow made it;
+	// it may be sound.
+	OtherVersion bool `json:"other_version,omitempty"`
 
 	Run        string    `json:"run,omitempty"`
 	Pipeline   string    `json:"pipeline,omitempty"`

@@ -21,6 +21,8 @@ const (
 	// Refused: a bundle is damaged, does not follow from its own records, or has
 	// a score that is wrong.
 	Refused Kind = "refused"
+	// OtherVersion: a bundle of another version of mleflow cannot be checked here.
+	OtherVersion Kind = "other_version"
 	// Duplicate: the same attempt is in several bundles.
 	Duplicate Kind = "duplicate"
 	// Selection: attempts are missing or were repeated, so that those that are
@@ -80,13 +82,16 @@ func check(bundles []*Bundle, seeds int) (rows []*Row, findings []Finding) {
 }
 
 func order(k Kind) int {
-	return slices.Index([]Kind{Refused, Duplicate, Selection, MixedTask, Suspicious, SetAside}, k)
+	return slices.Index([]Kind{Refused, OtherVersion, Duplicate, Selection, MixedTask, Suspicious, SetAside}, k)
 }
 
 // refused tells of bundles and rows that are wrong.
 func (c *checker) refused() {
 	for _, b := range c.bundles {
-		if b.Refused != "" {
+		switch {
+		case b.OtherVersion:
+			c.find(OtherVersion, b.File, []*Bundle{b}, "the bundle was not checked and counts for nothing: %s", b.Refused)
+		case b.Refused != "":
 			c.find(Refused, b.File, []*Bundle{b}, "the bundle is refused: %s", b.Refused)
 		}
 		for _, r := range b.Rows {

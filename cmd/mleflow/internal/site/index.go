@@ -19,7 +19,7 @@ import (
 
 // kindWords are what pages call a finding.
 var kindWords = map[Kind]string{
-	Refused: "Refused:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
+	Refused: "Refused:", OtherVersion: "Of another version:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
 }
 
 // index is the first page.
@@ -265,7 +265,11 @@ func (s *Site) bundlesSection() section {
 	g := newGrid("Bundles", "File", "Run", "Manifest, SHA-256", ">Rows", "Scores", "Signatures", "mleflow", "Started")
 	for _, b := range s.Bundles {
 		if b.Refused != "" {
-			g.add(text(b.File), text("–"), text("–"), text("0"), entry{Text: "refused", Pill: "bad"}, text("–"), text("–"), text("–"))
+			state := entry{Text: "refused", Pill: "bad"}
+			if b.OtherVersion {
+				state = entry{Text: "of another version", Pill: "warn"}
+			}
+			g.add(text(b.File), text("–"), text("–"), text("0"), state, text("–"), text("–"), text("–"))
 			continue
 		}
 		n := map[audit.Standing]int{}

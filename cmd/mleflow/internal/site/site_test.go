@@ -202,6 +202,23 @@ func TestOrderChangesNothing(t *testing.T) {
 	}
 }
 
+// A bundle of another version is told apart from one that was tampered with.
+func TestOtherVersion(t *testing.T) {
+	s := built(t, made("a", "own", 1, always), &Bundle{File: "old", Refused: "verify it with mleflow 0.0.9", OtherVersion: true}, &Bundle{File: "bad", Refused: "x"})
+	if diff := cmp.Diff([]Kind{Refused, OtherVersion}, kinds(s)); diff != "" {
+		t.Error(diff)
+	}
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Of another version: old.</strong>", "verify it with mleflow 0.0.9", `<span class="pill warn">of another version</span>`, `<span class="pill bad">refused</span>`} {
+		if !strings.Contains(string(files["index.html"]), want) {
+			t.Errorf("the board lacks %q", want)
+		}
+	}
+}
+
 func TestSlug(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{"AIDE", "aide", "a/../b", "..", "", "CON", "ünï", "a b", "a-b", strings.Repeat("x", 300), "\x00", `"><img>`, "日本"} {
