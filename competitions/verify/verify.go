@@ -65,8 +65,9 @@ type Request struct {
 	Expected func(context.Context) (*Data, error)
 	// Store is a cache that may still hold the right bytes; nil without one.
 	Store cache.Files
-	// Progress, if set, is told of each pin that was compared.
-	Progress func(path string, done, total int)
+	// Progress, if set, is told of each pin that was compared, and how many bytes
+	// were read until then.
+	Progress func(path string, done, total int, bytes int64)
 }
 
 // Run verifies prepared data. An error says that they could not be read.
@@ -154,7 +155,7 @@ func (v *verification) pins(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
-	done := 0
+	done, bytes := 0, int64(0)
 	for i, path := range paths {
 		group.Go(func() (err error) {
 			if got[i], err = sumOf(ctx, v.Data.folder, path, pins[path]); err != nil {
@@ -162,8 +163,9 @@ func (v *verification) pins(ctx context.Context) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			bytes += got[i].size
 			if done++; v.Progress != nil {
-				v.Progress(path, done, len(paths))
+				v.Progress(path, done, len(paths), bytes)
 			}
 			return nil
 		})

@@ -56,6 +56,8 @@ type Progress struct {
 	Done, Total int64
 	// Unit is "bytes", "files", "rows" or "steps".
 	Unit string
+	// Bytes is the size of what is done, if it is known and Unit is another.
+	Bytes int64
 }
 
 // ErrMismatch is wrapped by errors that Mismatch makes.

@@ -26,6 +26,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // placingVariable asks for TestPlacing: the number of small files, and the size of
@@ -69,6 +70,13 @@ func TestPlacing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { place(t, tt.runtime, tt.store, data, tt.attempts, tt.agent) })
 	}
+	t.Run("sandbox", func(t *testing.T) {
+		boxed := sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime()
+		if here := boxed.Here(); !here.OK {
+			t.Skip(here.Because)
+		}
+		place(t, boxed, store, data, 2, shell("true"))
+	})
 	t.Run("containerd", func(t *testing.T) {
 		e := containerd.New(containerdtest.Start(t).Options)
 		t.Cleanup(func() { e.Close() })

@@ -152,8 +152,8 @@ func (c *check) verify(ctx context.Context, env *step.Env, public, private cache
 	}
 	return verify.Run(ctx, verify.Request{
 		Definition: c.def, Data: data, Expected: expected, Store: env.Store,
-		Progress: func(path string, done, total int) {
-			env.Progress(step.Progress{What: path, Done: int64(done), Total: int64(total), Unit: "files"})
+		Progress: func(path string, done, total int, bytes int64) {
+			env.Progress(step.Progress{What: path, Done: int64(done), Total: int64(total), Unit: "files", Bytes: bytes})
 		},
 	})
 }

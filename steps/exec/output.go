@@ -43,7 +43,9 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 		return cache.Ref{}, false, fmt.Errorf("collect output %q: %w", path, err)
 	case info.IsDir():
 		ref, err := tree.Import(ctx, env.Store, full, tree.ImportOptions{
-			Progress: func(files, _ int64) { env.Progress(step.Progress{What: path, Done: files, Unit: "files"}) },
+			Progress: func(files, bytes int64) {
+				env.Progress(step.Progress{What: path, Done: files, Unit: "files", Bytes: bytes})
+			},
 		})
 		return ref, false, err
 	case !info.Mode().IsRegular():

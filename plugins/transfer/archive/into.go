@@ -132,6 +132,9 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, format F
 		u.cancel(nil)
 		return nil, errors.Join(err, journal.close())
 	}
+	if u.continued > 0 && o.Progress != nil {
+		o.Progress(u.files, u.bytes) // from here on it takes time
+	}
 	if u.continued > 0 && o.Resumed != nil {
 		o.Resumed(u.continued)
 	}
@@ -195,7 +198,7 @@ func (u *unpacker) restore(f finished) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.continued++
-	return u.add(f)
+	return u.count(f)
 }
 
 // holds reports whether an object is in the store with everything below it.
@@ -213,7 +216,10 @@ func (u *unpacker) holds(ref cache.Ref) bool {
 // finish adds an entry that is in the store to the sink and the journal.
 func (u *unpacker) finish(f finished) error {
 	u.mu.Lock()
-	err := u.add(f)
+	err := u.count(f)
+	if err == nil && u.o.Progress != nil {
+		u.o.Progress(u.files, u.bytes)
+	}
 	u.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%q: %w", f.name, err)
@@ -221,16 +227,13 @@ func (u *unpacker) finish(f finished) error {
 	return u.journal.write(f)
 }
 
-// add adds an entry to the sink. The caller holds the lock.
-func (u *unpacker) add(f finished) error {
+// count adds an entry to the sink and to the sums. The caller holds the lock.
+func (u *unpacker) count(f finished) error {
 	if err := u.sink.Add(f.name, f.ref, f.executable); err != nil {
 		return err
 	}
 	u.files += max(f.ref.Files, 1)
 	u.bytes += f.ref.Size
-	if u.o.Progress != nil {
-		u.o.Progress(u.files, u.bytes)
-	}
 	return nil
 }
 

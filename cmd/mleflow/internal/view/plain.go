@@ -94,14 +94,13 @@ func (p *Plain) jobLine(e event.StepJob) string {
 	return p.ifVerbose(text)
 }
 
-// plainEvery is how often a plain view tells of a download, so that the log of
+// plainEvery is how often a plain view tells how far a step is, so that the log of
 // one that takes a day stays readable.
 const plainEvery = time.Minute
 
-// progressLine tells how far a step is: each report if verbose, else of long
-// transfers one a minute.
+// progressLine tells how far a step is: each report if verbose, else one a minute.
 func (p *Plain) progressLine(e event.StepProgress) string {
-	text := "progress " + e.Address + ": " + strings.TrimSpace(ProgressText(e.Done, e.Total, e.Unit)+" "+OneLine(e.What))
+	text := "progress " + e.Address + ": " + strings.TrimSpace(progressText(e)+" "+OneLine(e.What))
 	r := p.state.running[e.Address]
 	if r == nil {
 		return p.ifVerbose(text)
@@ -116,7 +115,7 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 	if last.IsZero() {
 		last = r.Time
 	}
-	if e.Unit != "bytes" || e.Time.Sub(last) < plainEvery {
+	if e.Time.Sub(last) < plainEvery {
 		return ""
 	}
 	p.told[e.Address] = e.Time

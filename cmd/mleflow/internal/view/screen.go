@@ -148,7 +148,7 @@ func attemptProgress(r *running, style Style, now time.Time) string {
 	if p.Total > 0 {
 		text += bar(p.Done, p.Total, 10, style) + " "
 	}
-	text += ProgressText(p.Done, p.Total, p.Unit)
+	text += progressText(p)
 	if rate := rateText(p, &r.Rate, now); rate != "" {
 		text += style.Dim(" " + rate)
 	}

@@ -1,0 +1,39 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+func TestRateText(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	report := func(seconds int, what string, done, total int64, unit string, bytes int64) event.StepProgress {
+		return event.StepProgress{At: event.At{Time: began.Add(time.Duration(seconds) * time.Second)}, What: what, Done: done, Total: total, Unit: unit, Bytes: bytes}
+	}
+	for _, tt := range []struct {
+		name    string
+		reports []event.StepProgress
+		want    string
+	}{
+		{"download", []event.StepProgress{report(0, "fetching", 0, 100<<20, "bytes", 0), report(5, "fetching", 50<<20, 100<<20, "bytes", 0)}, "10.0 MiB/s, 5.00s left"},
+		{"resumed download", []event.StepProgress{report(0, "fetching", 90<<20, 100<<20, "bytes", 0), report(5, "fetching", 95<<20, 100<<20, "bytes", 0)}, "1.0 MiB/s, 5.00s left"},
+		{"unpacking", []event.StepProgress{report(0, "unpacking", 1000, 0, "files", 1<<30), report(4, "unpacking", 3000, 0, "files", 1<<30+40<<20)}, "500 files/s, 10.0 MiB/s"},
+		{"checksums of many files", []event.StepProgress{report(0, "a", 1, 100, "files", 1<<20), report(2, "b", 21, 100, "files", 3<<20), report(4, "c", 41, 100, "files", 5<<20)}, "10 files/s, 1.0 MiB/s, 5.90s left"},
+		{"next output", []event.StepProgress{report(0, "train", 1, 1000, "files", 0), report(4, "train", 1000, 1000, "files", 0), report(5, "test", 10, 500, "files", 0)}, ""},
+		{"began again", []event.StepProgress{report(0, "fetching", 50<<20, 100<<20, "bytes", 0), report(4, "fetching", 10<<20, 100<<20, "bytes", 0)}, ""},
+		{"slow", []event.StepProgress{report(0, "x", 1, 5, "rows", 0), report(10, "x", 2, 5, "rows", 0)}, "30.0s left"},
+		{"at once", []event.StepProgress{report(0, "x", 1, 5, "files", 0), report(0, "x", 4, 5, "files", 0)}, ""},
+	} {
+		var r rate
+		var last event.StepProgress
+		for _, e := range tt.reports {
+			r.add(e)
+			last = e
+		}
+		if got := rateText(last, &r, last.Time); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
