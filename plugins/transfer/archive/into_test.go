@@ -93,7 +93,15 @@ func TestInto(t *testing.T) {
 			if u.Files != int64(len(files)) || u.Continued != 0 {
 				t.Errorf("%d files, %d continued, want %d and 0", u.Files, u.Continued, len(files))
 			}
-			again, u, err := into(store, source(data), format, archive.IntoOptions{Key: "it"})
+			told := 0
+			again, u, err := into(store, source(data), format, archive.IntoOptions{Key: "it", Progress: func(n, _ int64) {
+				if told++; n != int64(len(files)) {
+					t.Errorf("told of %d files, want what was there", n)
+				}
+			}})
+			if told != 1 {
+				t.Errorf("told %d times of what took no time, want once", told)
+			}
 			if err != nil || again != ref || u.Continued != int64(len(files)) || u.Files != int64(len(files)) {
 				t.Errorf("the second time: %+v, %v, want all continued", u, err)
 			}
