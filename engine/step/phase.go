@@ -1,6 +1,10 @@
 package step
 
-import "time"
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+)
 
 // Phase is the current phase of an agent's attempt. What is not known is zero.
 type Phase struct {
@@ -22,6 +26,16 @@ type Phase struct {
 	Submission Submission `json:"submission,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Spent
+	Kept
+}
+
+// Kept is where to find, on the machine of the attempt, what it has kept so far.
+type Kept struct {
+	// Transcript is the key of the cache's kept folder in whose folder "transcript"
+	// the exchanges with models are written.
+	Transcript string `json:"transcript,omitempty"`
+	// Code is the last copy of its code, a tree.
+	Code cache.Ref `json:"code,omitzero"`
 }
 
 // Spent is what an attempt has used of its models so far: requests, input and
@@ -66,7 +80,7 @@ const (
 )
 
 // Turn reports whether p is more than progress in the previous phase: another
-// phase, or another state of the submission.
+// phase, another state of the submission, or something that was kept.
 func (p Phase) Turn(before Phase) bool {
-	return p.Name != before.Name || p.Submission != before.Submission || p.Reason != before.Reason || !p.Started.Equal(before.Started)
+	return p.Name != before.Name || p.Submission != before.Submission || p.Reason != before.Reason || p.Kept != before.Kept || !p.Started.Equal(before.Started)
 }

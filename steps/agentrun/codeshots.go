@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // What is kept of the code over time: of one copy, and of all different files
@@ -100,6 +101,7 @@ func (c *codeSnapshots) take(ctx context.Context) error {
 		return err
 	}
 	c.list, c.bytes = append(c.list, one), c.bytes+ref.Size
+	c.phases.note(step.Running, func(now *step.Phase) { now.Code = ref })
 	_, err = c.notes.Write(append(line, '\n'))
 	return err
 }

@@ -87,6 +87,7 @@ func (s *session) findModels(ctx context.Context, key string) error {
 	}
 	s.close = append(s.close, func(bool) error { return release(!s.done) })
 	s.models = &modelGate{dir: dir}
+	s.phases.transcript(keptPrefix + modelsPrefix + key)
 	if err := s.models.findKeys(s.args.Agent.Models); err != nil {
 		return fmt.Errorf("keys of the model gateway: %w", err)
 	}

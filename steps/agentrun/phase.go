@@ -20,7 +20,7 @@ type phases struct {
 func (p *phases) enter(now step.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now.Spent = p.now.Spent
+	now.Spent, now.Kept = p.now.Spent, p.now.Kept
 	p.now = now
 	p.tell(now)
 }
@@ -33,6 +33,13 @@ func (p *phases) spent(s step.Spent) {
 		p.now.Spent = s
 		p.tell(p.now)
 	}
+}
+
+// transcript tells where the transcript is, from the next phase on.
+func (p *phases) transcript(folder string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Transcript = folder
 }
 
 // note changes what is told of a phase, unless it is over.

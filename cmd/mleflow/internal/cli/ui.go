@@ -59,7 +59,7 @@ func (a *app) serveUI(ctx context.Context, port int, given bool) error {
 		return errors.Join(err, l.Close())
 	}
 	lent := &lending{store: a.store}
-	pages := ui.New(ctx, ui.Source{Ledger: runs, Results: lent.use, Catalog: a.catalogOf, Version: thisVersion().Version})
+	pages := ui.New(ctx, ui.Source{Ledger: runs, Results: lent.use, Catalog: a.catalogOf, Kept: lent.kept, Version: thisVersion().Version})
 	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	guard := ui.NewGuard(name, pages)
 	address := "http://127.0.0.1:" + name + "/?token=" + guard.Token()
@@ -117,6 +117,16 @@ func (l *lending) use(past *ledger.Past, use func(ui.Results) error) error {
 	}
 	r := remote.NewReader(c, loc, remote.Options{Warn: l.warn})
 	return errors.Join(use(r), r.Close())
+}
+
+// kept implements ui.Source.Kept.
+func (l *lending) kept(key string) (string, error) {
+	c, err := l.take()
+	if err != nil {
+		return "", err
+	}
+	defer l.put()
+	return ui.KeptIn(context.Background(), c, key)
 }
 
 // location is the remote cache of a run's pipeline.

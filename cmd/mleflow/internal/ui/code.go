@@ -16,6 +16,7 @@ type codeData struct {
 	changeList
 	Action, Address string
 	Versions        bool
+	Now             string
 	NoVersions      string
 	From, To        []choice
 	Attempts        []choice
@@ -42,6 +43,15 @@ const codeSnapshots = "code_snapshots"
 // code shows the code that the agent left, and how it changed.
 func (o *one) code() error {
 	d := codeData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address}
+	if k := o.running(); k != nil && len(k.code) > 0 {
+		d.NoVersions = "There is one copy of the code so far."
+		if len(k.code) > 1 {
+			d.choose(o, k.code)
+		}
+		d.Now = "The attempt runs. This is the code when it was copied last, after " + k.code[len(k.code)-1].name + "."
+		d.Files = o.list(k.code[len(k.code)-1].ref, "code")
+		return o.c.add("code", "code", d)
+	}
 	final, why := o.output("code")
 	if why != "" {
 		d.Files.Missing, d.NoVersions = why, "The change over time appears with the code."
@@ -81,7 +91,11 @@ func (o *one) versions(d *codeData, final cache.Ref) {
 	if len(all) == 0 {
 		return
 	}
-	all = append(all, version{"the end", final})
+	d.choose(o, append(all, version{"the end", final}))
+}
+
+// choose compares the two versions that the address names, or the last two.
+func (d *codeData) choose(o *one, all []version) {
 	q := o.r.URL.Query()
 	from, to := max(0, len(all)-2), len(all)-1
 	for i, v := range all {

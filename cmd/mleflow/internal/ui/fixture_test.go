@@ -51,6 +51,7 @@ func newLab(t testing.TB) *lab {
 	l := &lab{t: t, ctx: ctx, cache: c, ledger: ledger.New(dir), start: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
 	l.ui = New(ctx, Source{
 		Ledger: l.ledger, Version: "0.1.0",
+		Kept:    func(key string) (string, error) { return KeptIn(ctx, c, key) },
 		Results: func(_ *ledger.Past, use func(Results) error) error { return use(c) },
 		Catalog: func(*ledger.Past) (*competitions.Catalog, error) { return competitions.Shipped() },
 	})

@@ -62,12 +62,13 @@ type model struct {
 	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
-	// leases are those of the attempts under way.
+	// leases are those of the attempts under way, kept what these have kept so far.
 	leases map[string]event.StepStarted
+	kept   map[string]*kept
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, leases: map[string]event.StepStarted{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too
@@ -106,9 +107,12 @@ func (m *model) refresh() error {
 		m.state.Apply(e)
 		switch e := e.(type) {
 		case event.StepStarted:
-			m.leases[e.Address] = e
+			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
+		case event.StepPhase:
+			m.kept[e.Address].add(e)
 		case event.StepFinished:
 			delete(m.leases, e.Address)
+			delete(m.kept, e.Address)
 		}
 	}
 	return nil

@@ -34,6 +34,8 @@ type Source struct {
 	Results func(past *ledger.Past, use func(Results) error) error
 	// Catalog are the competitions that are known for a run, or without one.
 	Catalog func(past *ledger.Past) (*competitions.Catalog, error)
+	// Kept is the folder of the local cache that is kept under a key.
+	Kept    func(key string) (string, error)
 	Version string
 	// Now is the time; nil is time.Now.
 	Now func() time.Time

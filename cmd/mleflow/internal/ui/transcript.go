@@ -95,6 +95,9 @@ type transcriptData struct {
 
 // transcript lists the exchanges with models and shows one of them.
 func (o *one) transcript() error {
+	if k := o.running(); k != nil {
+		return o.follow(k)
+	}
 	var d transcriptData
 	err := o.withTranscript(func(r *transcript.Reader, spans []transcript.Span, why string) error {
 		if d.Missing = why; why != "" {
@@ -107,7 +110,7 @@ func (o *one) transcript() error {
 		}
 		from, to, p := paged(o.r, len(spans), turnsShown)
 		d.From, d.Pages = from, p
-		shown, _ := strconv.Atoi(o.r.URL.Query().Get("turn"))
+		shown := o.turn()
 		var err error
 		if d.Rows, err = o.turns(r, spans, from, to, shown); err != nil {
 			return err
@@ -126,6 +129,12 @@ func (o *one) transcript() error {
 		d.Missing = "The transcript cannot be read: " + err.Error()
 	}
 	return o.c.add("transcript", "transcript", d)
+}
+
+// turn is the exchange that the address names, 0 if none.
+func (o *one) turn() int {
+	n, _ := strconv.Atoi(o.r.URL.Query().Get("turn"))
+	return n
 }
 
 // withTranscript opens the transcript, or says why there is none.
