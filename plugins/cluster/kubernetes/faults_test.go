@@ -170,3 +170,24 @@ func TestRealPodDoesNotStart(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestRealGPUs has two fake GPUs on each node: a job gets what it asks for, and waits
+// where no node has as many.
+func TestRealGPUs(t *testing.T) {
+	l := realCluster(t, nil)
+	nodes, err := l.Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Has.GPUs != 2 {
+			t.Errorf("%+v, want 2 GPUs", n)
+		}
+	}
+	for gpus, script := range map[int]string{1: "[ $(ls -d /dev/fakegpu* | wc -l) = 1 ] || exit 2", 2: "[ -c /dev/fakegpu0 -a -c /dev/fakegpu1 ] || exit 2"} {
+		name := l.start(script, func(j *cluster.Job) { j.Needs.GPUs = gpus })
+		l.await(name, time.Minute, is(cluster.Succeeded, ""))
+	}
+	name := l.start("true", func(j *cluster.Job) { j.Needs.GPUs = 3 })
+	l.await(name, time.Minute, is(cluster.Pending, "Unschedulable"))
+}

@@ -199,7 +199,7 @@ func (w *watcher) update(name string) {
 		st = status(name, v, last, len(w.ran[name]))
 		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: what was last seen of it
 			st.Node = was.Node
-			if v.ended == "" {
+			if v.ended == "" || v.ended == cluster.Failed && !v.verdict && was.Reason != "" {
 				st.Reason, st.Message = was.Reason, was.Message
 			}
 		}

@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mleflow/mleflow/cache/remote/s3test"
 )
@@ -40,15 +44,11 @@ func newKubernetes(t *testing.T, runs string) *lab {
 		t.Skipf("%s names no folder with a cluster: .ci/test-kubernetes makes one", kubernetesVariable)
 	}
 	s := s3test.StartAt(t, "10.99.0.254")
-	secret := []string{"create", "secret", "generic", "mleflow-remote-cache", "-n", "mleflow"}
+	secret := []string{"create", "secret", "generic", "mleflow-remote-cache"}
 	for name, value := range s3test.Environ() {
 		secret = append(secret, "--from-literal="+name+"="+value)
 	}
-	kubectl := func(args ...string) (string, error) {
-		out, err := exec.Command(folder+"/bin/kubectl", append([]string{"--kubeconfig", folder + "/run/admin.kubeconfig"}, args...)...).CombinedOutput()
-		return string(out), err
-	}
-	_, _ = kubectl("delete", "secret", "-n", "mleflow", "mleflow-remote-cache", "--ignore-not-found")
+	_, _ = kubectl("delete", "secret", "mleflow-remote-cache", "--ignore-not-found")
 	if out, err := kubectl(secret...); err != nil {
 		t.Fatal(out)
 	}
@@ -73,6 +73,76 @@ func TestKubernetes(t *testing.T) {
 			"-var", "on_mismatch=warn", "-var", "task=own", "-var", "cpus=0.2", "-var", "memory=256MiB")
 		l.report()
 	})
+	t.Run("DuplicatePods", duplicatePods)
+}
+
+// duplicatePods starts a second pod for an action whose pod runs: it waits for the
+// first one and ends well, and the step ran once.
+func duplicatePods(t *testing.T) {
+	l := newKubernetes(t, `"exec"`)
+	const pipeline = `
+step "exec" "work" { command = ["sh", "-c", "sleep 10; cat /proc/sys/kernel/random/uuid"] }
+output "all" { value = step.exec.work.stdout }
+`
+	if err := os.WriteFile(l.file, []byte(pipeline), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := l.command("apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "--json")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const first = "mleflow=worker,batch.kubernetes.io/job-name"
+	waitFor := func(what, want string, args ...string) string {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(300 * time.Millisecond) {
+			text, _ := kubectl(args...)
+			if strings.Contains(text, want) {
+				return text
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %s", what, text)
+			}
+		}
+	}
+	waitFor("a pod that runs", "Running", "get", "pods", "-l", first)
+	text, err := kubectl("get", "pods", "-l", first, "-o", "json")
+	var list struct {
+		Items []struct{ Spec map[string]any }
+	}
+	if err = errors.Join(err, json.Unmarshal([]byte(text), &list)); err != nil || len(list.Items) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	spec := list.Items[0].Spec
+	delete(spec, "nodeName")
+	manifest, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "duplicate", "namespace": "mleflow"}, "spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(l.dir, "pod.json")
+	if err := os.WriteFile(file, manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = kubectl("delete", "pod", "duplicate", "--ignore-not-found", "--now") })
+	if text, err := kubectl("create", "-f", file); err != nil {
+		t.Fatal(text)
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), `"status":"ran"`) {
+		t.Fatalf("%v\n%s", err, tail(out.String()))
+	}
+	waitFor("the duplicate succeeds", "Succeeded", "get", "pod", "duplicate", "-o", "jsonpath={.status.phase}")
+	log, _ := kubectl("logs", "duplicate")
+	if !strings.Contains(log, "another worker has the action") || strings.Contains(log, ": running") {
+		t.Errorf("the duplicate said:\n%s", log)
+	}
+	t.Log(log)
+}
+
+// kubectl runs it in the workers' namespace.
+func kubectl(args ...string) (string, error) {
+	folder := os.Getenv(kubernetesVariable)
+	out, err := exec.Command(folder+"/bin/kubectl", append([]string{"--kubeconfig", folder + "/run/admin.kubeconfig", "-n", "mleflow"}, args...)...).CombinedOutput()
+	return string(out), err
 }
 
 // report makes the report of the last run, which names the nodes.
