@@ -212,7 +212,9 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		if err := r.record.save(r.claim.Dir); err != nil {
 			return err
 		}
-		if err := r.control.send(message{Keep: true}); err != nil {
+		// A command may have ended meanwhile, and its first process with it: then its
+		// report waits on the socket.
+		if err := r.control.send(message{Keep: true}); err != nil && !errors.Is(err, unix.EPIPE) {
 			return fmt.Errorf("make sandbox: %w", err)
 		}
 	}
