@@ -74,6 +74,30 @@ func TestKubernetes(t *testing.T) {
 		l.report()
 	})
 	t.Run("DuplicatePods", duplicatePods)
+	t.Run("Breach", breached)
+}
+
+// breached opens the network to an agent: its sandbox then has the pod's, which
+// reaches the API server, so the agent is not started.
+func breached(t *testing.T) {
+	l := newKubernetes(t, `"agent-run"`)
+	demo, err := os.ReadFile(pipelines + "demo.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const step = `step "agent-run" "solve" {`
+	if !strings.Contains(string(demo), step) {
+		t.Fatal("the demonstration has other names")
+	}
+	text := strings.Replace(string(demo), step, step+"\n  network { open = true }", 1)
+	if err := os.WriteFile(l.file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.env = append(l.env, "MLEFLOW_AUTO_RUNTIME=sandbox")
+	_, stderr, code := l.run("apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "seeds=1")
+	if code == 0 || !strings.Contains(stderr, "10.99.0.1:16443") || !strings.Contains(stderr, "the agent was not started") {
+		t.Errorf("status %d\n%s", code, tail(stderr))
+	}
 }
 
 // duplicatePods starts a second pod for an action whose pod runs: it waits for the
