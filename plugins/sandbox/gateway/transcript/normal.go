@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,7 +16,7 @@ const assistant = "assistant"
 // rule replaces what two runs of one program print differently.
 type rule struct {
 	name    string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	// needs are strings of which a line has one if the pattern is in it: most
 	// lines need no look at the pattern. digits is how many hexadecimal digits in a
 	// row, one of them decimal, there are at least; -1 if none need be.
@@ -32,8 +33,13 @@ const (
 	clock   = `\b(?:,? \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: [AP]M\b)?(?: (?:[A-Z]{3,4}\b|[+-]\d{4}\b))?`
 )
 
+// lazily compiles a pattern when it is first asked for: most processes never are.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 func newRule(name, pattern string, digits int, needs string, holds func(n *normaliser, match string) bool) rule {
-	return rule{name, regexp.MustCompile(pattern), strings.Split(needs, "|"), digits, holds}
+	return rule{name, lazily(pattern), strings.Split(needs, "|"), digits, holds}
 }
 
 const unit = `(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`
@@ -109,7 +115,7 @@ func (r *rule) mayMatch(line []byte) bool {
 }
 
 func (n *normaliser) replace(r *rule, line []byte) []byte {
-	return r.pattern.ReplaceAllFunc(line, func(match []byte) []byte {
+	return r.pattern().ReplaceAllFunc(line, func(match []byte) []byte {
 		if r.holds != nil && !r.holds(n, string(match)) {
 			return match
 		}
@@ -184,18 +190,18 @@ func (n *normaliser) isNow(match string) bool {
 }
 
 var (
-	monthName = regexp.MustCompile(months)
-	dayNumber = regexp.MustCompile(`\b0?(\d{1,2})\b`)
-	yearShown = regexp.MustCompile(`\b(?:19|20)\d\d\b`)
+	monthName = lazily(months)
+	dayNumber = lazily(`\b0?(\d{1,2})\b`)
+	yearShown = lazily(`\b(?:19|20)\d\d\b`)
 )
 
 // isNamed reports whether a date with the name of its month is near.
 func (n *normaliser) isNamed(match string) bool {
-	year := yearShown.FindString(match)
+	year := yearShown().FindString(match)
 	if year == "" {
 		year = strconv.Itoa(n.now.Year())
 	}
-	t, err := time.Parse("2006 Jan 2", year+" "+monthName.FindString(match)+" "+dayNumber.FindStringSubmatch(match)[1])
+	t, err := time.Parse("2006 Jan 2", year+" "+monthName().FindString(match)+" "+dayNumber().FindStringSubmatch(match)[1])
 	return err == nil && n.near(t)
 }
 
