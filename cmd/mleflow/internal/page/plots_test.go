@@ -2,6 +2,8 @@ package page
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -84,5 +86,29 @@ func TestFrame(t *testing.T) {
 		if strings.Contains(served.String(), unwanted) {
 			t.Errorf("the served page has %q", unwanted)
 		}
+	}
+}
+
+// TestOneLibrary sees that pages, reports and boards draw nothing themselves.
+func TestOneLibrary(t *testing.T) {
+	shape := regexp.MustCompile("<(svg xmlns|path|circle|rect|polyline)[^>]*%")
+	for _, dir := range []string{"ui", "report", "site", "results"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files (%v)", dir, err)
+		}
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := shape.Find(text); found != nil {
+				t.Errorf("%s draws %s: plots are those of package page", path, found)
+			}
+		}
+	}
+	own, err := os.ReadFile("intervals.go")
+	if err != nil || !shape.Match(own) {
+		t.Errorf("what draws is not recognized (%v)", err)
 	}
 }

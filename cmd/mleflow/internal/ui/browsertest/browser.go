@@ -43,6 +43,10 @@ type message struct {
 	SessionID string          `json:"sessionId"`
 }
 
+// Rebound is a name that resolves to this machine in the browser, as that of a
+// site does that tries DNS rebinding.
+const Rebound = "rebound.example"
+
 // Open starts Chromium and stops it when the test ends. The test is skipped if
 // the machine has none.
 func Open(t testing.TB) *Browser {
@@ -67,7 +71,7 @@ func Open(t testing.TB) *Browser {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--host-resolver-rules=MAP "+Rebound+" 127.0.0.1", "--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{toChild, fromChild}
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	if err := cmd.Start(); err != nil {
