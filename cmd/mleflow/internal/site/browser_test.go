@@ -88,7 +88,14 @@ func TestBoardInTheBrowser(t *testing.T) {
 		r.Verdict.Standing, r.Verdict.Flags = audit.Claimed, nil
 		r.Report.MadeUnder([]string{"isolation=none", "runtime=process", "task=own"})
 	}
-	dir, pages := published(t, "plain", told("an agent with quite a long name", "plain", 4, always), claimed, made("bare", "reference", 2, never))
+	for i := range claimed.Rows {
+		claimed.Rows[i].Snapshots = []export.Snapshot{{Seconds: 5000, Outcome: "scored", Score: of(0.7 + 0.05*float64(i)), Medal: "none"}, {Seconds: 60_000, Outcome: "scored", Score: of(0.9 + 0.02*float64(i)), Medal: "none"}}
+	}
+	bare := made("bare", "reference", 2, never)
+	for _, r := range bare.Rows {
+		r.Report.Thresholds = claimed.Rows[0].Report.Thresholds
+	}
+	dir, pages := published(t, "plain", told("an agent with quite a long name", "plain", 4, always), claimed, bare)
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer server.Close()
 	forms := browsertest.Forms()

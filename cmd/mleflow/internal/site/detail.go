@@ -13,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/engine/template"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -173,13 +172,20 @@ func (r *Row) cells(up string) []entry {
 // maxLines is how many curves one plot shows.
 const maxLines = 16
 
-// curves draws score over time; empty without snapshots.
-func curves(people page.People, rows []*Row, name func(*Row) string) template.Markup {
+// curves draws score over time; the plot is empty without snapshots.
+func curves(title string, people page.People, rows []*Row, name func(*Row) string) plot {
 	c := page.Curves{People: people}
+	p := plot{Title: title, Note: "Points are graded snapshots; the line is the best so far."}
+	left := 0
 	for _, r := range rows {
-		if len(r.Snapshots) == 0 || r.Aside != "" || len(c.Lines) >= 2*maxLines {
+		if len(r.Snapshots) == 0 || r.Aside != "" {
 			continue
 		}
+		if len(p.Names) == maxLines {
+			left++
+			continue
+		}
+		p.Names = append(p.Names, name(r))
 		points, best := page.Line{Name: name(r), Color: len(c.Lines) / 2}, page.Line{Name: name(r) + ", best so far", Steps: true, Color: len(c.Lines) / 2}
 		var top *float64
 		for _, s := range r.Snapshots {
@@ -195,7 +201,11 @@ func curves(people page.People, rows []*Row, name func(*Row) string) template.Ma
 		}
 		c.Lines = append(c.Lines, points, best)
 	}
-	return c.Draw()
+	if left > 0 {
+		p.Note += " " + view.Plural(left, "more attempt") + " not drawn."
+	}
+	p.Plot = c.Draw()
+	return p
 }
 
 // competitionPage shows all rows at a competition.
@@ -214,8 +224,8 @@ func (s *Site) competitionPage(c *competition) document {
 		if drawn, off := page.Distribution(c.people, scores(rows)); drawn != "" {
 			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: drawn, People: &legend{c.people, off}})
 		}
-		if drawn := curves(c.people, rows, func(r *Row) string { return r.Agent + ", seed " + r.Seed }); drawn != "" {
-			sec.Plots = append(sec.Plots, plot{Title: "Score over time", Plot: drawn})
+		if p := curves("Score over time", c.people, rows, func(r *Row) string { return r.Agent + ", seed " + r.Seed }); p.Plot != "" {
+			sec.Plots = append(sec.Plots, p)
 		}
 		d.Sections = append(d.Sections, sec)
 	}
@@ -278,8 +288,8 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 				rows = append(rows, r)
 			}
 		}
-		if drawn := curves(c.people, rows, func(r *Row) string { return "seed " + r.Seed }); drawn != "" {
-			sec.Plots = append(sec.Plots, plot{Title: "Score over time: " + c.title, Plot: drawn})
+		if p := curves("Score over time: "+c.title, c.people, rows, func(r *Row) string { return "seed " + r.Seed }); p.Plot != "" {
+			sec.Plots = append(sec.Plots, p)
 		}
 	}
 	return sec

@@ -41,11 +41,13 @@ type section struct {
 // alarm is a finding in a section.
 type alarm struct{ Head, Text string }
 
-// plot is a drawing; with People, it has a legend of medal lines.
+// plot is a drawing; with People, it has a legend of medal lines, with Names one of lines.
 type plot struct {
 	Title, Note string
 	Plot        template.Markup
 	People      *legend
+	// Names are those of the lines, in the order of their colors.
+	Names []string
 }
 
 // legend is what the legend of a distribution needs.
