@@ -32,10 +32,11 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 }
 
 const (
-	// patience is how long an address may take to answer.
-	patience = time.Second
+	// patience is how long an address may take to answer: long enough for a busy
+	// server that drops the first two packets. Without a network nothing is waited for.
+	patience = 5 * time.Second
 	// atOnce is how many addresses are tried at the same time.
-	atOnce = 16
+	atOnce = 64
 )
 
 // Look tries each target from where it runs, and returns what succeeded, sorted.
