@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,8 +26,8 @@ func (l *lab) serve() (base, first string) {
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	g := NewGuard(port, l.ui)
 	s.Config.Handler = g
+	s.Config.BaseContext = func(net.Listener) context.Context { return l.t.Context() } // Close waits for who follows a page
 	s.Start()
-	l.t.Cleanup(s.CloseClientConnections)
 	l.t.Cleanup(s.Close)
 	return s.URL, s.URL + "/?token=" + g.Token()
 }
