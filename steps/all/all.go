@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/steps/check"
 	"github.com/mleflow/mleflow/steps/checksum"
 	"github.com/mleflow/mleflow/steps/download"
 	"github.com/mleflow/mleflow/steps/exec"
@@ -57,6 +58,7 @@ func Kinds(d Deps) []step.Kind {
 	return []step.Kind{
 		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden}),
 		aggregate.Kind(d.Catalog),
+		check.Kind(d.Catalog),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),

@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+)
+
+var graderImport = Rule{
+	Name:   "grader-import",
+	Doc:    "Code that imports or runs the benchmark's grader, or was refused when it called it.",
+	Honest: "A harness that was written for MLE-bench may call the grader itself, not the agent; a refused call is a note.",
+	begin: func(c *check) visitor {
+		const name = "grader-import"
+		return visitor{
+			source: func(s *pysource.Source, tokens []pysource.Token) {
+				for _, i := range imports(tokens) {
+					if i.module == "mlebench" && slices.Contains(graders, i.name) || isGrader(i.module) {
+						c.find(name, evidence.Warning, at(s, i.line), s.Excerpt(i.line, i.line, 1), "The code imports the benchmark's grader.")
+					}
+				}
+			},
+			text: func(p place, text string) {
+				if graderCommand.MatchString(text) {
+					c.find(name, evidence.Warning, p, text, "A command runs the benchmark's grader.")
+				}
+			},
+			shim: func(p place, r shim.Record) {
+				if r.Kind == shim.Grade {
+					c.find(name, evidence.Note, p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
+				}
+			},
+		}
+	},
+}
+
+// graders are the modules of the package mlebench that score, as of the reference.
+var graders = []string{"grade", "grade_helpers", "metrics", "cli"}
+
+func isGrader(module string) bool {
+	rest, ok := strings.CutPrefix(module, "mlebench.")
+	first, _, _ := strings.Cut(rest, ".")
+	return ok && (slices.Contains(graders, first) || strings.HasSuffix(module, ".grade"))
+}
+
+var graderCommand = regexp.MustCompile(`(^|[\s;&|(])(python3? -m )?mlebench\s+grade(-sample)?\b|from mlebench\.?\w* import grade|import mlebench\.grade`)

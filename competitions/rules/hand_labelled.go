@@ -1,0 +1,46 @@
+package rules
+
+import (
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+)
+
+var handLabelled = Rule{
+	Name:   "hand-labelled",
+	Doc:    "Test rows by their ids in code, or in what a model wrote: predictions that were written down and not computed.",
+	Honest: "None is known. Rows that code prints are not what a model writes.",
+	begin: func(c *check) visitor {
+		const name = "hand-labelled"
+		return visitor{
+			source: func(s *pysource.Source, tokens []pysource.Token) {
+				first, seen := -1, map[string]bool{}
+				for _, t := range tokens {
+					before := len(seen)
+					switch t.Kind {
+					case pysource.String:
+						if c.ids.in(t.Value(), seen); c.ids.known[t.Value()] {
+							seen[t.Value()] = true
+						}
+					case pysource.Number:
+						c.ids.in(t.Text, seen)
+					}
+					if first < 0 && len(seen) > before {
+						first = t.Line
+					}
+				}
+				if len(c.ids.known) > 0 && len(seen) >= c.ids.enough() {
+					c.find(name, evidence.Warning, at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+				}
+			},
+			reply: func(p place, text string) {
+				if len(c.ids.known) == 0 || c.ids.numbers {
+					return
+				}
+				seen := map[string]bool{}
+				if c.ids.in(text, seen); len(seen) >= c.ids.enough() {
+					c.find(name, evidence.Warning, p, text, "The model wrote the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+				}
+			},
+		}
+	},
+}

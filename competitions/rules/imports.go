@@ -1,0 +1,87 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+)
+
+// imported is one name that is imported: from module import name, or import module.
+type imported struct {
+	module, name string
+	line         int
+}
+
+// imports are those of a source: statements, and calls of importlib and __import__
+// with a literal.
+func imports(tokens []pysource.Token) (list []imported) {
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		switch {
+		case t.Kind == pysource.Keyword && t.Text == "import" && !follows(tokens, i, "from"):
+			list = append(list, plainImport(tokens, i+1, t.Line)...)
+		case t.Kind == pysource.Keyword && t.Text == "from":
+			module, next := dotted(tokens, i+1)
+			if next < len(tokens) && tokens[next].Text == "import" {
+				list = append(list, fromImport(tokens, next+1, module, t.Line)...)
+			}
+		case t.Kind == pysource.Name && (t.Text == "import_module" || t.Text == "__import__") && i+2 < len(tokens) && tokens[i+1].Text == "(":
+			if name := tokens[i+2].Value(); name != "" {
+				list = append(list, imported{module: name, line: t.Line})
+			}
+		}
+	}
+	return list
+}
+
+// follows reports whether the statement of token i begins with a keyword.
+func follows(tokens []pysource.Token, i int, keyword string) bool {
+	for i--; i >= 0 && tokens[i].Kind != pysource.Newline && tokens[i].Text != ";"; i-- {
+		if tokens[i].Kind == pysource.Keyword && tokens[i].Text == keyword {
+			return true
+		}
+	}
+	return false
+}
+
+// dotted reads a dotted name.
+func dotted(tokens []pysource.Token, i int) (name string, next int) {
+	var b strings.Builder
+	for ; i < len(tokens) && (tokens[i].Kind == pysource.Name || tokens[i].Text == "." || tokens[i].Text == "..."); i++ {
+		b.WriteString(tokens[i].Text)
+	}
+	return b.String(), i
+}
+
+// plainImport reads "a.b as c, d".
+func plainImport(tokens []pysource.Token, i, line int) (list []imported) {
+	for {
+		name, next := dotted(tokens, i)
+		if name == "" {
+			return list
+		}
+		list = append(list, imported{module: name, line: line})
+		for i = next; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ","; i++ {
+		}
+		if i >= len(tokens) || tokens[i].Text != "," {
+			return list
+		}
+		i++
+	}
+}
+
+// fromImport reads "a as b, c", in brackets or not.
+func fromImport(tokens []pysource.Token, i int, module string, line int) (list []imported) {
+	renamed := false
+	for ; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ";"; i++ {
+		switch t := tokens[i]; {
+		case t.Text == "as":
+			renamed = true
+		case t.Kind == pysource.Name && !renamed:
+			list = append(list, imported{module, t.Text, line})
+		case t.Text == ",":
+			renamed = false
+		}
+	}
+	return append(list, imported{module: module, line: line})
+}

@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+)
+
+var knownData = Rule{
+	Name:   "known-data",
+	Doc:    "Code or commands that get data from Kaggle or other public collections, where a competition's test rows may be with their labels, and connections to Kaggle.",
+	Honest: "Pretrained weights; a command that failed because there is no network.",
+	begin: func(c *check) visitor {
+		const name = "known-data"
+		hosts := map[string]bool{}
+		return visitor{
+			source: func(s *pysource.Source, tokens []pysource.Token) {
+				for i, t := range tokens {
+					call := t.Kind == pysource.Name && i+1 < len(tokens) && tokens[i+1].Text == "("
+					switch {
+					case call && slices.Contains(kaggleCalls, t.Text):
+						c.find(name, evidence.Warning, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
+					case call && slices.Contains(publicCalls, t.Text):
+						c.find(name, evidence.Note, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
+					}
+				}
+			},
+			text: func(p place, text string) {
+				switch {
+				case kaggleData.MatchString(text):
+					c.find(name, evidence.Warning, p, text, "It gets data from Kaggle.")
+				case publicData.MatchString(text):
+					c.find(name, evidence.Note, p, text, "It gets a public data set.")
+				}
+			},
+			conn: func(p place, n proxy.Conn) {
+				host := strings.ToLower(strings.TrimSuffix(n.Host, "."))
+				if hosts[host] || host != "kaggle.com" && !strings.HasSuffix(host, ".kaggle.com") && !strings.HasSuffix(host, ".kaggle.io") {
+					return
+				}
+				hosts[host] = true
+				severity := evidence.Note
+				if n.Verdict == proxy.Allowed {
+					severity = evidence.Warning
+				}
+				c.find(name, severity, p, host, "The agent connected to Kaggle: %s.", n.Verdict)
+			},
+		}
+	},
+}
+
+// kaggleCalls are functions of kagglehub and of Kaggle's API, publicCalls those of
+// packages that get other collections.
+var (
+	kaggleCalls = []string{"competition_download", "dataset_download", "notebook_output_download", "competition_download_files", "competition_download_file", "dataset_download_files"}
+	publicCalls = []string{"fetch_openml", "load_dataset", "fetch_20newsgroups", "fetch_california_housing", "fetch_covtype", "fetch_kddcup99"}
+)
+
+var (
+	kaggleData = regexp.MustCompile(`\bkaggle\s+(competitions|datasets|kernels)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/`)
+	publicData = regexp.MustCompile(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/record|data\.world/)|huggingface\.co/datasets/`)
+)

@@ -1,0 +1,224 @@
+package rules
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+)
+
+// Bounds on what is read. What is beyond is named as unread.
+const (
+	mostText   = 16 << 20 // bytes of a file that is not Python
+	mostLine   = 1 << 20  // bytes of a line of a record
+	mostFields = 100_000  // strings in the arguments of a tool
+)
+
+// scripts are the endings of other files of code.
+var scripts = []string{".sh", ".bash", ".r", ".jl", ".js", ".ts", ".pl", ".rb", ".go", ".c", ".cc", ".cpp", ".rs", ".java", ".scala", ".lua", ".sql"}
+
+// code reads the folder of code.
+func (c *check) code() error {
+	if c.Code == nil {
+		return nil
+	}
+	sources, skipped, err := pysource.ReadDir(c.Code)
+	if err != nil {
+		return fmt.Errorf("read code: %w", err)
+	}
+	for _, s := range skipped {
+		c.unread = append(c.unread, clip("code/"+s.Name+": "+s.Reason))
+	}
+	for _, s := range sources {
+		c.python(s)
+	}
+	return fs.WalkDir(c.Code, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || c.ctx.Err() != nil {
+			return errors.Join(err, c.ctx.Err())
+		}
+		if e.Type().IsRegular() && slices.Contains(scripts, strings.ToLower(path.Ext(name))) {
+			return c.script(name)
+		}
+		return nil
+	})
+}
+
+func (c *check) python(s *pysource.Source) {
+	tokens := s.Tokens()
+	for _, v := range c.visitors {
+		if v.source != nil {
+			v.source(s, tokens)
+		}
+	}
+	for _, t := range tokens {
+		if t.Kind == pysource.String {
+			c.text(at(s, t.Line), t.Value())
+		}
+	}
+}
+
+// at is the place of a line of a source; the first is 0.
+func at(s *pysource.Source, line int) place {
+	p := place{file: "code/" + s.Name, line: line + 1}
+	if len(s.Cells) > 0 {
+		p.in = s.Place(line)
+	}
+	return p
+}
+
+// text shows a text, line by line.
+func (c *check) text(p place, text string) {
+	for line := range strings.Lines(text) {
+		for _, v := range c.visitors {
+			if v.text != nil {
+				v.text(p, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+func (c *check) script(name string) error {
+	f, err := c.Code.Open(name)
+	if err != nil {
+		return fmt.Errorf("read code: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostText+1))
+	if err != nil {
+		return fmt.Errorf("read code: %w", err)
+	}
+	if len(data) > mostText {
+		c.unread = append(c.unread, clip("code/"+name+": it is larger than 16 MiB"))
+		data = data[:mostText]
+	}
+	number := 0
+	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\uFFFD")) {
+		number++
+		c.text(place{file: "code/" + name, line: number}, line)
+	}
+	return nil
+}
+
+// conversations reads the transcript.
+func (c *check) conversations() error {
+	if c.Transcript == nil {
+		return nil
+	}
+	for t, err := range c.Transcript.Turns() {
+		if err != nil {
+			c.unread = append(c.unread, clip("transcript: "+err.Error()))
+			return nil
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		p := place{file: fmt.Sprintf("transcript/%d", t.Sequence)}
+		for _, v := range c.visitors {
+			if v.turn != nil {
+				v.turn(p, t)
+			}
+		}
+		wrote := []string{t.Reply.Text}
+		for _, call := range t.Reply.Calls {
+			for _, text := range stringsIn(call.Arguments) {
+				c.text(p, text)
+				wrote = append(wrote, text)
+			}
+		}
+		for _, v := range c.visitors {
+			if v.reply != nil {
+				v.reply(p, strings.Join(wrote, "\n"))
+			}
+		}
+	}
+	return nil
+}
+
+// stringsIn are the strings in JSON, or the text itself if it is none.
+func stringsIn(text string) (list []string) {
+	d := json.NewDecoder(strings.NewReader(text))
+	for len(list) < mostFields {
+		token, err := d.Token()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				return []string{text}
+			}
+			return list
+		}
+		if s, ok := token.(string); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// records reads the sandbox's records.
+func (c *check) records() error {
+	return errors.Join(
+		eachLine(c, "network_log", c.Network, func(v visitor) func(place, proxy.Conn) { return v.conn }),
+		eachLine(c, "validation_log", c.Validation, func(v visitor) func(place, validity.Call) { return v.valid }),
+		eachLine(c, "shim_log", c.Shim, func(v visitor) func(place, shim.Record) { return v.shim }),
+	)
+}
+
+// eachLine decodes the lines of a record for the visitors that want them.
+func eachLine[T any](c *check, name string, r io.Reader, visit func(visitor) func(place, T)) error {
+	if r == nil {
+		return nil
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, mostLine)
+	for n := 1; lines.Scan(); n++ {
+		var e T
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			c.unread = append(c.unread, fmt.Sprintf("%s: line %d is not a record", name, n))
+			return nil
+		}
+		for _, v := range c.visitors {
+			if f := visit(v); f != nil {
+				f(place{file: name, line: n}, e)
+			}
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		c.unread = append(c.unread, name+": a line is longer than 1 MiB")
+	} else if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// clip makes a text one short line of printable characters.
+func clip(text string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimSpace(text) {
+		if b.Len() >= mostExcerpt {
+			b.WriteString(" …")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteRune('\uFFFD')
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,24 @@
+package rules
+
+import (
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+var providerSearch = Rule{
+	Name:   "provider-search",
+	Doc:    "Requests that would have let the provider search the web, fetch pages or files, or run code; the gateway refused them.",
+	Honest: "Agent programs declare such tools by themselves, whatever the task.",
+	begin: func(c *check) visitor {
+		const name = "provider-search"
+		seen := map[dialect.Ability]bool{}
+		return visitor{turn: func(p place, t *transcript.Turn) {
+			if t.Refused == "" || t.Ability == "" || seen[t.Ability] {
+				return
+			}
+			seen[t.Ability] = true
+			c.find(name, evidence.Note, p, t.Asked, "The request was refused: it would have let the provider use %s. This is the first of its kind.", t.Ability)
+		}}
+	},
+}

@@ -1,0 +1,143 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/plugins/data/pysource"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+)
+
+// Attempt is what an attempt left. What is nil is missing, and rules about it find
+// nothing.
+type Attempt struct {
+	// Code is its folder of code, Submission its folder with the file of that name.
+	Code, Submission fs.FS
+	File             string
+	// Data are the public files it had, with the sample submission at that path.
+	Data   fs.FS
+	Sample string
+	// Network, Validation and Shim are the sandbox's records, as JSON lines.
+	Network, Validation, Shim io.Reader
+	Transcript                *transcript.Reader
+}
+
+// Rule is one thing to look for.
+type Rule struct {
+	Name string
+	// Doc says what it finds, and Honest what of that an honest attempt may have.
+	Doc, Honest string
+	// begin returns what to call for the parts of one attempt.
+	begin func(c *check) visitor
+}
+
+// All are the rules, in the order of the documentation.
+func All() []Rule {
+	return []Rule{
+		graderImport, privateData, outsideData, handLabelled, modelPredictions, providerSearch, knownData, sampleCopy, probing,
+	}
+}
+
+// visitor is called for the parts of an attempt; nil functions are not.
+type visitor struct {
+	// source gets each Python file and notebook of the code, with its tokens.
+	source func(s *pysource.Source, tokens []pysource.Token)
+	// text gets what may be a path or a command: strings in Python, the lines of other
+	// files of code, and the lines that models gave to tools.
+	text func(p place, text string)
+	// reply gets all that a model wrote in one exchange.
+	reply func(p place, text string)
+	turn  func(p place, t *transcript.Turn)
+	conn  func(p place, c proxy.Conn)
+	valid func(p place, c validity.Call)
+	shim  func(p place, r shim.Record)
+	// end is called last.
+	end func()
+}
+
+// place is where something is, as in a Finding.
+type place struct {
+	file, in string
+	line     int
+}
+
+// mostFindings bounds those of one rule, mostExcerpt their texts.
+const (
+	mostFindings = 20
+	mostExcerpt  = 200
+)
+
+// check is the check of one attempt.
+type check struct {
+	ctx context.Context
+	*Attempt
+	ids      ids
+	visitors []visitor
+	found    []evidence.Finding
+	// places are where a rule has found something, by its name.
+	places map[string]map[place]bool
+	// unread are the parts that could not be read, with the reason.
+	unread []string
+}
+
+// Result is what was found.
+type Result struct {
+	// Findings have the warnings first.
+	Findings []evidence.Finding
+	// Unread names what could not be read, which may hide something.
+	Unread []string
+}
+
+// Check looks for what the rules describe. The error is that of a store or ctx: what
+// is wrong with the attempt's files is in the result.
+func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
+	c := &check{ctx: ctx, Attempt: a, places: map[string]map[place]bool{}}
+	if err := c.readIDs(); err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		c.visitors = append(c.visitors, r.begin(c))
+	}
+	for _, part := range []func() error{c.code, c.conversations, c.records} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range c.visitors {
+		if v.end != nil {
+			v.end()
+		}
+	}
+	for _, r := range list {
+		if n := len(c.places[r.Name]); n > mostFindings {
+			c.found = append(c.found, evidence.Finding{Rule: r.Name, Severity: evidence.Note, Explanation: fmt.Sprintf("There are %d more findings of this rule.", n-mostFindings)})
+		}
+	}
+	evidence.Sort(c.found)
+	return &Result{c.found, c.unread}, nil
+}
+
+// find adds a finding, unless the rule has one there.
+func (c *check) find(rule string, severity evidence.Severity, p place, excerpt, format string, args ...any) {
+	if c.places[rule][p] {
+		return
+	}
+	if c.places[rule] == nil {
+		c.places[rule] = map[place]bool{}
+	}
+	if c.places[rule][p] = true; len(c.places[rule]) > mostFindings {
+		return
+	}
+	c.found = append(c.found, evidence.Finding{
+		Rule: rule, Severity: severity, File: p.file, Line: p.line, Place: p.in, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...),
+	})
+}

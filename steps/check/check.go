@@ -1,0 +1,218 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/rules"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+)
+
+// attemptType is what is read of an agent-run step.
+var attemptType = cty.Object(map[string]cty.Type{
+	"code": step.ArtifactType, "submission": step.ArtifactType, "transcript": step.ArtifactType,
+	"network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
+})
+
+// Report is the output "findings".
+type Report struct {
+	// Rules are those that were applied.
+	Rules    []string           `json:"rules"`
+	Findings []evidence.Finding `json:"findings"`
+	// Unread names what could not be read, which may hide something.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// Kind returns the step kind "check" over the competitions of a catalog.
+func Kind(catalog *competitions.Catalog) step.Kind {
+	return step.Kind{
+		Name:    "check",
+		Version: "1",
+		Doc: "Looks through the code, the conversations and the records of an attempt for what its readers should look at, such as imports of the grader " +
+			"or predictions that were written by hand. What it finds is evidence with file and line, never a verdict; no score depends on it.",
+		Args: []step.Attr{
+			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
+			{Name: "attempt", Type: attemptType, Required: true, Doc: "A step of kind agent-run."},
+			{Name: "data", Type: step.ArtifactType, Doc: "The public files that the agent had. Without them, rules about the rows of the test set find nothing."},
+			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in its tree."},
+			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Names of the rules to apply; all if it is empty."},
+		},
+		Results: true,
+		Outputs: []step.Output{
+			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules that were applied, what they found, and what could not be read, JSON."},
+			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that an honest attempt may have, too."},
+			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that are hard to explain in an honest attempt."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Competition string         `cty:"competition"`
+	Version     string         `cty:"version"`
+	Attempt     attempt        `cty:"attempt"`
+	Data        *step.Artifact `cty:"data"`
+	File        string         `cty:"file"`
+	Rules       []string       `cty:"rules"`
+}
+
+type attempt struct {
+	Code       *step.Artifact `cty:"code"`
+	Submission *step.Artifact `cty:"submission"`
+	Transcript *step.Artifact `cty:"transcript"`
+	Network    *step.Artifact `cty:"network_log"`
+	Validation *step.Artifact `cty:"validation_log"`
+	Shim       *step.Artifact `cty:"shim_log"`
+}
+
+type check struct {
+	args  arguments
+	def   *competitions.Definition
+	rules []rules.Rule
+}
+
+func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) {
+	c := &check{}
+	if err := args.Decode(&c.args); err != nil {
+		return nil, err
+	}
+	def, err := catalog.Get(c.args.Competition)
+	if err != nil {
+		return nil, step.WrongArg("competition", err)
+	}
+	if c.def, err = def.At(c.args.Version); err != nil {
+		return nil, step.WrongArg("version", err)
+	}
+	if !filepath.IsLocal(c.args.File) {
+		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", c.args.File))
+	}
+	c.rules, err = choose(c.args.Rules)
+	return c, step.WrongArg("rules", err)
+}
+
+// choose returns the rules of these names; all without names.
+func choose(names []string) (chosen []rules.Rule, err error) {
+	var known []string
+	for _, r := range rules.All() {
+		known = append(known, r.Name)
+		if len(names) == 0 || slices.Contains(names, r.Name) {
+			chosen = append(chosen, r)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no rule %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// Run implements step.Step.
+func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err error) {
+	folder := func(a *step.Artifact) fs.FS {
+		if a == nil || a.Ref.IsZero() {
+			return nil
+		}
+		return tree.NewFS(ctx, env.Store, a.Ref)
+	}
+	given := &rules.Attempt{
+		Code: folder(c.args.Attempt.Code), Submission: folder(c.args.Attempt.Submission), File: filepath.ToSlash(c.args.File), Data: folder(c.args.Data),
+	}
+	given.Sample, _ = strings.CutPrefix(c.def.Layout.Sample, "public/")
+	for _, log := range []struct {
+		of   *step.Artifact
+		into *io.Reader
+	}{{c.args.Attempt.Network, &given.Network}, {c.args.Attempt.Validation, &given.Validation}, {c.args.Attempt.Shim, &given.Shim}} {
+		if log.of == nil || log.of.Ref.IsZero() {
+			continue
+		}
+		f, err := env.Store.Open(ctx, log.of.Ref.ID)
+		if err != nil {
+			return nil, fmt.Errorf("check %s: %w", c.def.ID, err)
+		}
+		defer f.Close()
+		*log.into = f
+	}
+	unread, err := c.open(given, folder(c.args.Attempt.Transcript))
+	if given.Transcript != nil {
+		defer func() { err = errors.Join(err, given.Transcript.Close()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, err := rules.Check(ctx, given, c.rules)
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", c.def.ID, err)
+	}
+	report := Report{Rules: []string{}, Findings: result.Findings, Unread: append(unread, result.Unread...)}
+	for _, r := range c.rules {
+		report.Rules = append(report.Rules, r.Name)
+	}
+	return c.outputs(ctx, env, report)
+}
+
+// open opens the transcript, if there is one. One that is damaged is unread.
+func (c *check) open(given *rules.Attempt, folder fs.FS) (unread []string, err error) {
+	if folder == nil {
+		return nil, nil
+	}
+	entries, err := fs.ReadDir(folder, ".")
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	if given.Transcript, err = transcript.OpenReader(folder); err != nil {
+		return []string{"transcript: " + err.Error()}, nil
+	}
+	return nil, nil
+}
+
+func (c *check) outputs(ctx context.Context, env *step.Env, report Report) (cache.Outputs, error) {
+	if report.Findings == nil {
+		report.Findings = []evidence.Finding{}
+	}
+	warnings := 0
+	for _, f := range report.Findings {
+		if f.Severity == evidence.Warning {
+			warnings++
+		}
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	ref, err := cache.PutBytes(ctx, env.Store, append(data, '\n'))
+	if err != nil {
+		return nil, fmt.Errorf("check %s: keep what was found: %w", c.def.ID, err)
+	}
+	fmt.Fprintf(env.Log, "%d warnings, %d notes\n", warnings, len(report.Findings)-warnings)
+	for _, f := range report.Findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		fmt.Fprintf(env.Log, "%s %s %s: %s\n", f.Severity, f.Rule, where, f.Explanation)
+	}
+	for _, text := range report.Unread {
+		fmt.Fprintf(env.Log, "not read: %s\n", text)
+	}
+	return cache.Outputs{"findings": {Ref: ref}, "notes": number(len(report.Findings) - warnings), "warnings": number(warnings)}, nil
+}
+
+func number(n int) cache.Value { return cache.Value{JSON: []byte(strconv.Itoa(n))} }
