@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strings"
+
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
@@ -13,16 +15,20 @@ var handLabelled = Rule{
 		const name = "hand-labelled"
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
-				first, seen := -1, map[string]bool{}
-				for _, t := range tokens {
+				first, seen, open := -1, map[string]bool{}, ""
+				for i, t := range tokens {
 					before := len(seen)
-					switch t.Kind {
-					case pysource.String:
+					switch key := strings.HasSuffix(open, "{") && i+1 < len(tokens) && tokens[i+1].Text == ":"; {
+					case t.Kind == pysource.Op && strings.Contains("([{", t.Text):
+						open += t.Text
+					case t.Kind == pysource.Op && strings.Contains(")]}", t.Text):
+						open = open[:max(0, len(open)-1)]
+					case t.Kind == pysource.String:
 						if c.ids.in(t.Value(), seen); c.ids.known[t.Value()] {
 							seen[t.Value()] = true
 						}
-					case pysource.Number:
-						c.ids.in(t.Text, seen)
+					case t.Kind == pysource.Number && key && c.ids.known[t.Text]: // of a dictionary
+						seen[t.Text] = true
 					}
 					if first < 0 && len(seen) > before {
 						first = t.Line

@@ -72,8 +72,17 @@ func (i ids) enough() int {
 	return max(20, min(200, n/20))
 }
 
-// in counts the different ids among the words of a text.
+// in notes the different ids among the words of a text; of those that are numbers,
+// the ones that begin a row of a table.
 func (i ids) in(text string, seen map[string]bool) {
+	if i.numbers {
+		for line := range strings.Lines(text) {
+			if id, _, ok := strings.Cut(strings.TrimSpace(line), ","); ok && i.known[id] {
+				seen[id] = true
+			}
+		}
+		return
+	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|:\"'`()[]{}=", r) }) {
 		if i.known[word] {
 			seen[word] = true

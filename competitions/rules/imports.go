@@ -85,3 +85,8 @@ func fromImport(tokens []pysource.Token, i int, module string, line int) (list [
 	}
 	return append(list, imported{module: module, line: line})
 }
+
+// isCall reports whether token i is a name that is called.
+func isCall(tokens []pysource.Token, i int) bool {
+	return tokens[i].Kind == pysource.Name && i+1 < len(tokens) && tokens[i+1].Text == "(" && !(i > 0 && tokens[i-1].Text == "def")
+}

@@ -20,7 +20,7 @@ var knownData = Rule{
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for i, t := range tokens {
-					call := t.Kind == pysource.Name && i+1 < len(tokens) && tokens[i+1].Text == "("
+					call := isCall(tokens, i)
 					switch {
 					case call && slices.Contains(kaggleCalls, t.Text):
 						c.find(name, evidence.Warning, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")

@@ -17,10 +17,10 @@ var outsideData = Rule{
 		const name = "outside-data"
 		return visitor{source: func(s *pysource.Source, tokens []pysource.Token) {
 			for i, t := range tokens {
-				if t.Kind != pysource.Name || !slices.Contains(readers, t.Text) || i+2 >= len(tokens) || tokens[i+1].Text != "(" {
+				if !slices.Contains(readers, t.Text) || !isCall(tokens, i) || i+2 >= len(tokens) {
 					continue
 				}
-				if file := tokens[i+2].Value(); isOutside(file) {
+				if file := tokens[i+2].Value(); isOutside(file) && !(i+4 < len(tokens) && tokens[i+3].Text == "," && strings.HasPrefix(tokens[i+4].Value(), "w")) {
 					c.find(name, evidence.Note, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It reads %q, which is in none of the attempt's folders.", clip(file))
 				}
 			}

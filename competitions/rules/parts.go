@@ -21,7 +21,7 @@ import (
 
 // Bounds on what is read. What is beyond is named as unread.
 const (
-	mostText   = 16 << 20 // bytes of a file that is not Python
+	mostText   = 16 << 20 // bytes of files that are not Python
 	mostLine   = 1 << 20  // bytes of a line of a record
 	mostFields = 100_000  // strings in the arguments of a tool
 )
@@ -95,14 +95,15 @@ func (c *check) script(name string) error {
 		return fmt.Errorf("read code: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostText+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(mostText-c.read+1)))
 	if err != nil {
 		return fmt.Errorf("read code: %w", err)
 	}
-	if len(data) > mostText {
-		c.unread = append(c.unread, clip("code/"+name+": it is larger than 16 MiB"))
-		data = data[:mostText]
+	if c.read+len(data) > mostText {
+		c.unread = append(c.unread, clip("code/"+name+": files that are not Python have more than 16 MiB"))
+		data = data[:mostText-c.read]
 	}
+	c.read += len(data)
 	number := 0
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\uFFFD")) {
 		number++

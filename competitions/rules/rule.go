@@ -82,6 +82,8 @@ type check struct {
 	found    []evidence.Finding
 	// places are where a rule has found something, by its name.
 	places map[string]map[place]bool
+	// read is how many bytes of files were read that are not Python.
+	read int
 	// unread are the parts that could not be read, with the reason.
 	unread []string
 }

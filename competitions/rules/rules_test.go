@@ -105,11 +105,15 @@ var table = []planted{
 	}, []string{"private-data note shim_log:2"}},
 
 	{"outside", code("a.py", "import pandas\nx = open(\n  '/srv/data/labels.csv').read()\npandas.read_parquet('~/old.parquet')\n"), []string{"outside-data note code/a.py:2", "outside-data note code/a.py:4"}},
-	{"inside", code("a.py", "open('/home/agent/../data/x')\nopen('data/x')\nopen('/kaggle/input/x.csv')\nopen(f'/srv/{x}')\nopen(path)\nopen('/tmp/x', 'w')\n"), nil},
+	{"inside", code("a.py", "open('/home/agent/../data/x')\nopen('data/x')\nopen('/kaggle/input/x.csv')\nopen(f'/srv/{x}')\nopen(path)\nopen('/tmp/x', 'w')\nopen('/srv/x', 'w')\ndef open('/srv/x'):\n  pass\n"), nil},
 
 	{"labelled", code("a.py", "x = 1\n"+idsOf(named, 30)), []string{"hand-labelled warning code/a.py:3"}},
 	{"labelled in a text", code("a.py", "x = '''"+named+"'''\n"), []string{"hand-labelled warning code/a.py:1"}},
 	{"labelled numbers", func(a *Attempt) { a.Code, a.Data = files("a.py", idsOf(numbered, 55)), files("sample.csv", numbered) }, []string{"hand-labelled warning code/a.py:2"}},
+	{"labelled numbers in a text", func(a *Attempt) { a.Code, a.Data = files("a.py", "x = '''"+numbered+"'''"), files("sample.csv", numbered) }, []string{"hand-labelled warning code/a.py:1"}},
+	{"numbers", func(a *Attempt) {
+		a.Code, a.Data = files("a.py", "x = ["+strings.ReplaceAll(strings.ReplaceAll(numbered, "id,label", ""), "\n", ",")+"]\n"), files("sample.csv", numbered)
+	}, nil},
 	{"a few ids", code("a.py", idsOf(named, 12)), nil},
 	{"a few numbers", func(a *Attempt) { a.Code, a.Data = files("a.py", idsOf(numbered, 40)), files("sample.csv", numbered) }, nil},
 	{"labelled by a model", said(named, ""), []string{"hand-labelled warning transcript/1"}},
@@ -274,4 +278,17 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDocumented: the page of the rules has each with what it says of itself.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/checks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range All() {
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", r.Name, r.Doc, r.Honest); !strings.Contains(string(page), row) {
+			t.Errorf("docs/checks.md lacks the row\n%s", row)
+		}
+	}
 }

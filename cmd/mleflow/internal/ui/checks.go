@@ -92,7 +92,10 @@ type connection struct {
 
 // checks shows what the agent asked of the world, and what was refused.
 func (o *one) checks() error {
-	d := struct{ Validity, Network, Refused callList }{}
+	d := struct {
+		Validity, Network, Refused callList
+		Findings                   findings
+	}{Findings: o.findings()}
 	d.Validity = calls(o, "validation_log", "The agent never asked the validity server.", func(v validation) call {
 		c := call{Time: clock(v.Time), What: view.Bytes(v.Bytes), Verdict: "valid", Note: v.Reason}
 		if v.SHA256 != "" {

@@ -62,13 +62,15 @@ type model struct {
 	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
+	// checks are the steps that apply rules, by the attempts that they check.
+	checks map[string]string
 	// leases are those of the attempts under way, kept what these have kept so far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too
@@ -83,8 +85,13 @@ func newModel(past *ledger.Past) (*model, error) {
 			m.blocks = append(m.blocks, block)
 		}
 		for _, b := range s.After {
-			if s.Kind == conditions.GradeKind && p.Steps[b].Kind == conditions.AttemptKind {
-				m.grades[p.Steps[b].Name] = s.Name
+			if p.Steps[b].Kind == conditions.AttemptKind {
+				switch s.Kind {
+				case conditions.GradeKind:
+					m.grades[p.Steps[b].Name] = s.Name
+				case checkKind:
+					m.checks[p.Steps[b].Name] = s.Name
+				}
 			}
 			if from := p.Steps[b].Address.Step.String(); from != block && !slices.Contains(m.before[block], from) {
 				m.before[block] = append(m.before[block], from)

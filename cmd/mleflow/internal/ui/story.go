@@ -39,6 +39,7 @@ type storyData struct {
 	Grade                        string
 	GradeLink                    string
 	Competition, CompetitionLink string
+	Findings                     findings
 }
 
 // stopRow is what early stopping would have scored.
@@ -69,6 +70,7 @@ func (o *one) story() error {
 	if len(o.m.grades[o.address]) > 0 {
 		d.Grade, d.GradeLink = o.m.grades[o.address], stepAddress(o.sum.ID, o.m.grades[o.address], "grade")
 	}
+	d.Findings = o.findings()
 	lines := o.m.past.Tail(o.address, tailLines)
 	d.LogEnd = strings.Join(lines, "\n")
 	return o.c.add("story", "story", d)
