@@ -110,7 +110,9 @@ var table = []planted{
 	{"labelled", code("a.py", "x = 1\n"+idsOf(named, 30)), []string{"hand-labelled warning code/a.py:3"}},
 	{"labelled in a text", code("a.py", "x = '''"+named+"'''\n"), []string{"hand-labelled warning code/a.py:1"}},
 	{"labelled numbers", func(a *Attempt) { a.Code, a.Data = files("a.py", idsOf(numbered, 55)), files("sample.csv", numbered) }, []string{"hand-labelled warning code/a.py:2"}},
-	{"labelled numbers in a text", func(a *Attempt) { a.Code, a.Data = files("a.py", "x = '''"+numbered+"'''"), files("sample.csv", numbered) }, []string{"hand-labelled warning code/a.py:1"}},
+	{"labelled numbers in a text", func(a *Attempt) {
+		a.Code, a.Data = files("a.py", "x = '''"+numbered+"'''"), files("sample.csv", numbered)
+	}, []string{"hand-labelled warning code/a.py:1"}},
 	{"numbers", func(a *Attempt) {
 		a.Code, a.Data = files("a.py", "x = ["+strings.ReplaceAll(strings.ReplaceAll(numbered, "id,label", ""), "\n", ",")+"]\n"), files("sample.csv", numbered)
 	}, nil},
