@@ -45,6 +45,10 @@ type Origin struct {
 	// Curve are the scores of the attempt's snapshots in order of time; nil if
 	// they are not known.
 	Curve []Moment `json:"curve,omitempty"`
+	// Checked says that rule checks looked at the attempt; WarnedBy are the rules
+	// with warnings.
+	Checked  bool     `json:"checked,omitempty"`
+	WarnedBy []string `json:"warned_by,omitempty"`
 }
 
 // Moment is what became of a submission that lay there some seconds after the

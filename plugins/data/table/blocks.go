@@ -77,8 +77,11 @@ const warmRows = 128
 // processor then fetches many of them at once, where the rows' formatting
 // would wait for each. It returns what it saw so that it is not left out.
 func (f *formatter) warm(lo, hi int) (seen int) {
-	for _, c := range f.t.cols {
-		if c.rows == nil || len(c.parts) == 0 {
+	if f.lines != nil {
+		seen = f.lines.warm(lo, hi)
+	}
+	for k, c := range f.t.cols {
+		if c.rows == nil || f.lines != nil && f.lines.fields[k] >= 0 || len(c.parts()) == 0 {
 			continue
 		}
 		rows := c.rows[lo:hi]
@@ -95,11 +98,11 @@ func (f *formatter) warm(lo, hi int) (seen int) {
 }
 
 func touch[T float64 | int64](c *Column, rows []int32, data func(*vector) []T) int {
-	mask := int32(1)<<c.shift - 1
+	mask, parts := int32(1)<<c.shift-1, c.parts()
 	var sum T
 	for _, r := range rows {
-		if r >= 0 {
-			sum += data(c.parts[r>>c.shift])[r&mask]
+		if d := data(parts[max(r, 0)>>c.shift]); int(r&mask) < len(d) { // narrow ones have none
+			sum += d[r&mask]
 		}
 	}
 	return int(sum)
@@ -107,16 +110,16 @@ func touch[T float64 | int64](c *Column, rows []int32, data func(*vector) []T) i
 
 // touchTexts fetches the places of the strings first and then the strings.
 func touchTexts(c *Column, rows []int32) (sum int) {
-	mask := int32(1)<<c.shift - 1
+	mask, parts := int32(1)<<c.shift-1, c.parts()
 	var first [warmRows]byte
 	var ends [warmRows]int32
 	for k, r := range rows {
-		if v := c.parts[max(r, 0)>>c.shift]; v.offs != nil {
+		if v := parts[max(r, 0)>>c.shift]; v.offs != nil {
 			ends[k] = v.offs[max(r, 0)&mask]
 		}
 	}
 	for k, r := range rows {
-		if v := c.parts[max(r, 0)>>c.shift]; int(ends[k]) < len(v.text) {
+		if v := parts[max(r, 0)>>c.shift]; int(ends[k]) < len(v.text) {
 			first[k] = v.text[ends[k]]
 		}
 	}

@@ -115,7 +115,7 @@ func packValid(valid []bool) []byte {
 }
 
 func wrap(name string, v *vector) *Column {
-	return &Column{name: name, kind: v.kind, parts: []*vector{v}, shift: oneVector, n: v.len()}
+	return &Column{name: name, kind: v.kind, vecs: []*vector{v}, shift: oneVector, n: v.len()}
 }
 
 func arrayData(t arrow.DataType, n int, valid []byte, bufs ...[]byte) *array.Data {
@@ -185,8 +185,8 @@ func mixedVector(v []Value) *vector {
 		Int64:   intVector(mapValues(byKind[Int64], Value.Int)),
 		Uint64:  uintVector(mapValues(byKind[Uint64], func(x Value) uint64 { return x.bits })),
 		Float64: floatVector(mapValues(byKind[Float64], Value.Float)),
-		Bool:    FromBools("", mapValues(byKind[Bool], Value.Bool), nil).parts[0],
-		Text:    FromTexts("", mapValues(byKind[Text], Value.String), nil).parts[0],
+		Bool:    FromBools("", mapValues(byKind[Bool], Value.Bool), nil).vecs[0],
+		Text:    FromTexts("", mapValues(byKind[Text], Value.String), nil).vecs[0],
 	}
 	out.array = unionArray(out)
 	return out

@@ -1,8 +1,13 @@
 package table
 
+import (
+	"math"
+	"slices"
+)
+
 // Ints returns all cells as Int does. The slice must not be changed.
 func (c *Column) Ints() []int64 {
-	return bulk(c, Int64, func(v *vector) []int64 { return v.ints }, 0, (*Column).Int)
+	return c.IntsInto(nil)
 }
 
 // uints returns all cells as unsigned integers, negative ones wrapped. The
@@ -12,12 +17,67 @@ func (c *Column) uints() []uint64 {
 		func(c *Column, i int) uint64 { return uint64(c.Int(i)) })
 }
 
+// IntsInto is Ints with memory that may be used for the result.
+func (c *Column) IntsInto(memory []int64) []int64 {
+	if c.kind == Int64 && c.narrow(func(v *vector) bool { return v.small != nil }) {
+		return spread(c, memory, (*vector).spreadInts, (*vector).int, 0)
+	}
+	return bulk(c, Int64, func(v *vector) []int64 { return v.ints }, 0, (*Column).Int)
+}
+
 // Floats returns all cells as Float does. The slice must not be changed.
-func (c *Column) Floats() []float64 {
-	if c.kind == Int64 {
+func (c *Column) Floats() []float64 { return c.FloatsInto(nil) }
+
+// FloatsInto is Floats with memory that may be used for the result.
+func (c *Column) FloatsInto(memory []float64) []float64 {
+	switch {
+	case c.kind == Int64:
 		return bulk(c, Float64, nil, nan(), intAsFloat)
+	case c.kind == Float64 && c.narrow(func(v *vector) bool { return v.decimals != nil }):
+		return spread(c, memory, (*vector).spreadFloats, (*vector).float, nan())
 	}
 	return bulk(c, Float64, func(v *vector) []float64 { return v.floats }, nan(), (*Column).Float)
+}
+
+// narrow reports whether some vector of the column is narrow.
+func (c *Column) narrow(is func(*vector) bool) bool { return slices.ContainsFunc(c.parts(), is) }
+
+// spread returns all cells of a column of which some vectors are narrow.
+func spread[T any](c *Column, memory []T, all func(v *vector, out []T, lo int), one func(*vector, int) T, missing T) []T {
+	out := slices.Grow(memory[:0], c.n)[:c.n]
+	parts, mask := c.parts(), 1<<c.shift-1
+	if c.rows == nil {
+		for at := 0; at < c.n; {
+			lo := (c.lo + at) & mask
+			end := min(c.n, at+mask+1-lo)
+			all(parts[(c.lo+at)>>c.shift], out[at:end], lo)
+			at = end
+		}
+		return out
+	}
+	for i, r := range c.rows {
+		if out[i] = missing; r >= 0 {
+			out[i] = one(parts[r>>c.shift], int(r)&mask)
+		}
+	}
+	return out
+}
+
+// Bounds returns the least and the greatest cell of a column of numbers if they
+// were found when it was read, or less and greater numbers. If ok, no cell is
+// missing, and all are finite.
+func (c *Column) Bounds() (lo, hi float64, ok bool) {
+	if c.kept != nil || c.kind != Float64 || slices.ContainsFunc(c.rows, func(r int32) bool { return r < 0 }) {
+		return 0, 0, false
+	}
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, v := range c.vecs {
+		if !v.bounded {
+			return 0, 0, false
+		}
+		lo, hi = min(lo, v.lo), max(hi, v.hi)
+	}
+	return lo, hi, len(c.vecs) > 0
 }
 
 func intAsFloat(c *Column, i int) float64 {
@@ -25,7 +85,7 @@ func intAsFloat(c *Column, i int) float64 {
 	if r < 0 {
 		return nan()
 	}
-	return float64(v.ints[r])
+	return float64(v.int(r))
 }
 
 // Texts returns all cells as Text does; the strings of a Text column share its
@@ -56,15 +116,16 @@ func bulk[T any](c *Column, kind Kind, stored func(*vector) []T, missing T, cell
 	if hi == lo {
 		return []T{}
 	}
+	parts := c.parts()
 	if first := lo >> c.shift; first == (hi-1)>>c.shift {
 		base := first << c.shift
-		return stored(c.parts[first])[lo-base : hi-base : hi-base]
+		return stored(parts[first])[lo-base : hi-base : hi-base]
 	}
 	out := make([]T, 0, c.n)
 	for at := lo; at < hi; {
 		base := at >> c.shift << c.shift
 		end := min(hi, base+1<<c.shift)
-		out = append(out, stored(c.parts[at>>c.shift])[at-base:end-base]...)
+		out = append(out, stored(parts[at>>c.shift])[at-base:end-base]...)
 		at = end
 	}
 	return out
@@ -72,8 +133,8 @@ func bulk[T any](c *Column, kind Kind, stored func(*vector) []T, missing T, cell
 
 // gather returns the stored values at the column's row numbers.
 func gather[T any](c *Column, stored func(*vector) []T, missing T) []T {
-	data := make([][]T, len(c.parts))
-	for i, v := range c.parts {
+	data := make([][]T, len(c.parts()))
+	for i, v := range c.parts() {
 		data[i] = stored(v)
 	}
 	out := make([]T, c.n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -13,10 +14,11 @@ import (
 type chunk struct {
 	piece
 	cols   []*vector
-	fields int       // of its first record
-	long   []longRow // records, after the first, with more fields than all before
-	bytes  int       // of raw, which is used again
-	filled int       // missing cells that fill up its short records
+	lines  *keptLines // in place of the vectors' data
+	fields int        // of its first record
+	long   []longRow  // records, after the first, with more fields than all before
+	bytes  int        // of raw, which is used again
+	filled int        // missing cells that fill up its short records
 	err    error
 }
 
@@ -24,12 +26,13 @@ type chunk struct {
 type schema struct {
 	dialect
 	rules
-	names   []string // of the columns after the leading ones
-	leading int      // columns that become the index
-	width   int      // columns read
-	forced  []Kind   // by column, Missing where the kind is inferred
-	rows    int      // records a chunk
-	limits  Limits
+	names     []string // of the columns after the leading ones
+	leading   int      // columns that become the index
+	width     int      // columns read
+	forced    []Kind   // by column, Missing where the kind is inferred
+	rows      int      // records a chunk
+	limits    Limits
+	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
 }
 
 // maxFilled is how many missing cells may fill up short records before their
@@ -43,13 +46,14 @@ var errFilled = errors.New("most records have far fewer fields than the first on
 type parser struct {
 	*schema
 	guesses []Kind // by column, from the chunk before
+	wide    []bool // by column: floats have too many digits to be kept as decimals
 	sampled bool
 	texts   []textBuilder
 	batch   batch
 }
 
 func newParser(s *schema) *parser {
-	return &parser{schema: s, guesses: make([]Kind, s.width), texts: make([]textBuilder, s.width)}
+	return &parser{schema: s, guesses: make([]Kind, s.width), wide: make([]bool, s.width), texts: make([]textBuilder, s.width)}
 }
 
 const (
@@ -64,16 +68,26 @@ func (p *parser) parse(c *chunk) {
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
 	}
-	if !p.sampled && c.rows > sampleRows {
+	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load()) {
 		p.sample(c)
+	}
+	c.bytes = len(c.raw)
+	if p.keepLines.Load() {
+		if p.keep(c) {
+			return
+		}
+		p.keepLines.Store(false)
+		c.cols, c.filled, c.err = nil, 0, nil
 	}
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
 		if p.forced[i] == Missing {
-			builders[i] = newBuilder(k, p.rules, c.rows, &p.texts[i])
+			if k == Text {
+				p.texts[i].reserve(c.rows, len(c.raw))
+			}
+			builders[i] = newBuilder(k, p.rules, c.rows, p.wide[i], &p.texts[i])
 		}
 	}
-	c.bytes = len(c.raw)
 	p.build(c, builders)
 	if c.err != nil {
 		return
@@ -92,6 +106,7 @@ func (p *parser) parse(c *chunk) {
 	for i, v := range c.cols {
 		if v != nil {
 			p.guesses[i] = v.kind
+			p.wide[i] = v.floats != nil
 		}
 	}
 }
@@ -135,7 +150,9 @@ func (p *parser) build(c *chunk, builders []builder) {
 }
 
 func (p *parser) tokenizer(c *chunk) tokenizer {
-	return tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: p.limits.columns()}
+	t := tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: p.limits.columns()}
+	t.plain = !t.nul && bytes.IndexByte(c.raw, '"') < 0 && bytes.IndexByte(c.raw, '\r') < 0
+	return t
 }
 
 // nextBatch cuts some more records; every one gets width fields.

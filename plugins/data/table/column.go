@@ -14,7 +14,8 @@ import (
 type Column struct {
 	name  string
 	kind  Kind
-	parts []*vector
+	vecs  []*vector // nil while the data are only in kept
+	kept  *keptColumn
 	shift uint8
 	rows  []int32 // row numbers, -1 = missing; nil: lo, lo+1, …
 	lo    int
@@ -25,27 +26,34 @@ type Column struct {
 // set follows from kind; array owns the memory they look at. The vectors of a
 // Mixed column may be of any kind.
 type vector struct {
-	kind   Kind
-	array  arrow.Array
-	ints   []int64
-	uints  []uint64
-	floats []float64
-	bits   []byte  // Bool: one bit a value
-	offs   []int32 // Text: n+1 offsets into text, or
-	wide   []int64 // the same where text is 2 GiB or more
-	text   []byte
-	plain  bool    // text holds no quote, line feed or comma
-	valid  []byte  // Bool, Text: one bit a value, nil when none is missing
-	tags   []int8  // Mixed: Kind of every value
-	slots  []int32 // Mixed: its place in the part of that kind
-	union  [Mixed]*vector
-	mix    *tally // Mixed: of the chunks it was joined from, if it was
+	kind     Kind
+	array    arrow.Array // nil where n says how many values there are
+	n        int
+	ints     []int64
+	small    []int8 // Int64: in place of ints
+	uints    []uint64
+	floats   []float64
+	decimals []int32 // Float64: in place of floats, each over power
+	power    float64
+	lo, hi   float64 // Float64: of the values
+	bounded  bool    // lo and hi are known: all are finite
+	bits     []byte  // Bool: one bit a value
+	offs     []int32 // Text: n+1 offsets into text, or
+	wide     []int64 // the same where text is 2 GiB or more
+	text     []byte
+	plain    bool    // text holds no quote, line feed or comma
+	valid    []byte  // Bool, Text: one bit a value, nil when none is missing
+	tags     []int8  // Mixed: Kind of every value
+	slots    []int32 // Mixed: its place in the part of that kind
+	union    [Mixed]*vector
+	mix      *tally // Mixed: of the chunks it was joined from, if it was
 }
 
-// size returns about how much memory the vector takes.
+// size returns about how much memory the vector takes at most: as if numbers
+// were not narrow, so that limits do not depend on their digits.
 func (v *vector) size() int64 {
 	const header = 512 // with its Arrow array
-	n := header + 8*(len(v.ints)+len(v.uints)+len(v.floats)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
+	n := header + 8*(len(v.ints)+len(v.small)+len(v.uints)+len(v.floats)+len(v.decimals)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
 		len(v.bits) + len(v.text) + len(v.valid) + len(v.tags)
 	for _, part := range v.union {
 		if part != nil {
@@ -76,7 +84,15 @@ func (c *Column) at(i int) (*vector, int) {
 	if r < 0 {
 		return nil, -1
 	}
-	return c.parts[r>>c.shift], r & (1<<c.shift - 1)
+	return c.parts()[r>>c.shift], r & (1<<c.shift - 1)
+}
+
+// parts returns the column's vectors, reading them from kept lines if need be.
+func (c *Column) parts() []*vector {
+	if c.kept == nil {
+		return c.vecs
+	}
+	return c.kept.vectors()
 }
 
 // Name returns the column's name.
@@ -113,7 +129,7 @@ func (c *Column) MissingCount() int {
 func (c *Column) Int(i int) int64 {
 	v, r := c.at(i)
 	if c.kind == Int64 {
-		return v.ints[r]
+		return v.int(r)
 	}
 	return v.value(r).Int()
 }
@@ -123,7 +139,7 @@ func (c *Column) Int(i int) int64 {
 func (c *Column) Float(i int) float64 {
 	v, r := c.at(i)
 	if c.kind == Float64 && r >= 0 {
-		return v.floats[r]
+		return v.float(r)
 	}
 	return v.value(r).Float()
 }
@@ -155,12 +171,18 @@ func (c *Column) Rename(name string) *Column {
 	return &d
 }
 
-func (v *vector) len() int { return v.array.Len() }
+func (v *vector) len() int {
+	if v.array == nil {
+		return v.n
+	}
+	return v.array.Len()
+}
 
 func (v *vector) missing(r int) bool {
 	switch v.kind {
 	case Float64:
-		return v.floats[r] != v.floats[r]
+		f := v.float(r)
+		return f != f
 	case Mixed:
 		return v.tags[r] == int8(Missing)
 	}
@@ -187,11 +209,11 @@ func (v *vector) value(r int) Value {
 	}
 	switch v.kind {
 	case Int64:
-		return IntValue(v.ints[r])
+		return IntValue(v.int(r))
 	case Uint64:
 		return UintValue(v.uints[r])
 	case Float64:
-		return FloatValue(v.floats[r])
+		return FloatValue(v.float(r))
 	case Bool:
 		return BoolValue(bit(v.bits, r))
 	case Text:
@@ -204,7 +226,7 @@ func (v *vector) value(r int) Value {
 
 // over returns the column's data seen through rows.
 func (c *Column) over(rows []int32) *Column {
-	d := &Column{name: c.name, kind: c.kind, parts: c.parts, shift: c.shift, rows: rows, n: len(rows)}
+	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, kept: c.kept, shift: c.shift, rows: rows, n: len(rows)}
 	if c.kind == Int64 || c.kind == Uint64 {
 		for _, r := range rows {
 			if r < 0 {

@@ -21,6 +21,13 @@
 // Floats, …) return the stored slice where the column is a plain view and a
 // copy otherwise; callers never write to either.
 //
+// ReadCSV stores integers that fit a byte, and decimals of a few digits, in one
+// and four bytes outside of Arrow; accessors return them at full width.
+//
+// ReadCSV with Keep holds the lines of a file as WriteCSV writes them, and makes
+// a column's array when something asks for its values. Rows of such a table are
+// written by copying lines, or fields of them; nothing is formatted again.
+//
 // Sorting, concatenating and the bulk accessors of columns longer than a chunk
 // need the whole column in memory; WriteCSV does not.
 //

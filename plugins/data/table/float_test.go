@@ -21,11 +21,15 @@ func TestParsePlain(t *testing.T) {
 		if r.IntN(2) == 0 {
 			s = "-" + s
 		}
-		got, _, ok := parsePlain([]byte(s))
+		d, ok := parsePlain([]byte(s))
+		got := d.f
 		if !ok {
 			continue
 		}
 		seen++
+		if d.mantissa < 1<<53 && math.Float64bits(float64(d.mantissa)/pow10[d.places]) != math.Float64bits(math.Abs(got)) {
+			t.Fatalf("%s: %v is not %d over 10^%d", s, got, d.mantissa, d.places)
+		}
 		if want, _ := strconv.ParseFloat(s, 64); math.Float64bits(want) != math.Float64bits(got) {
 			t.Fatalf("%s: got %v, want %v", s, got, want)
 		}
@@ -44,7 +48,8 @@ func TestParsePlainHalfway(t *testing.T) {
 			s := strconv.FormatUint(d, 10)
 			at := r.IntN(len(s))
 			s = s[:at] + "." + s[at:]
-			got, _, ok := parsePlain([]byte(s))
+			d, ok := parsePlain([]byte(s))
+			got := d.f
 			if want, _ := strconv.ParseFloat(s, 64); ok && want != got {
 				t.Fatalf("%s: got %v, want %v", s, got, want)
 			}

@@ -16,6 +16,7 @@ type formatter struct {
 	float   floatFormat
 	odd     bool // numbers may need quotes
 	bare    bool // strings without quote, line feed and comma need none
+	lines   *copier
 }
 
 func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
@@ -36,6 +37,9 @@ func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
 	f.na = f.appendText(nil, []byte(o.NA))
 	f.bare = f.comma == ',' && o.Quoting == QuoteMinimal
 	f.odd = o.Quoting != QuoteMinimal || o.FloatFormat != "" || f.comma > '*' && f.comma != ',' && f.comma < 0x7f
+	if f.comma == ',' && o.FloatFormat == "" && o.NA == "" {
+		f.lines = newCopier(t, o.Quoting)
+	}
 	return f, nil
 }
 
@@ -112,30 +116,46 @@ func (f *formatter) quoteFrom(b []byte, start int, number bool) []byte {
 
 // rows appends rows lo up to hi.
 func (f *formatter) rows(b []byte, lo, hi int) []byte {
+	var fields [][]byte
 	for at := lo; at < hi; at += warmRows {
 		end := min(at+warmRows, hi)
 		f.warm(at, end)
 		for i := at; i < end; i++ {
-			b = f.row(b, i)
+			b, fields = f.row(b, i, fields)
 		}
 	}
 	return b
 }
 
-func (f *formatter) row(b []byte, i int) []byte {
+// row appends row i; fields is memory for those of a kept line.
+func (f *formatter) row(b []byte, i int, fields [][]byte) ([]byte, [][]byte) {
 	start, width := len(b), len(f.t.cols)
 	if f.o.Index {
 		width++
 		b = f.quoteFrom(strconv.AppendInt(b, int64(i), 10), start, true)
 	}
+	if f.lines != nil {
+		line := f.lines.line(i)
+		if f.lines.whole && line != nil {
+			if f.o.Index {
+				b = append(b, f.comma)
+			}
+			return append(b, line...), fields
+		}
+		fields = f.lines.cut(line, fields[:0])
+	}
 	for k, c := range f.t.cols {
 		if k > 0 || f.o.Index {
 			b = append(b, f.comma)
 		}
+		if f.lines != nil && f.lines.fields[k] >= 0 {
+			b = f.appendKept(b, fields[f.lines.fields[k]], c.kind)
+			continue
+		}
 		v, r := c.at(i)
 		b = f.appendCell(b, v, r, c.kind)
 	}
-	return f.endLine(b, start, width)
+	return f.endLine(b, start, width), fields
 }
 
 // appendCell appends place r of v, a part of a column of the given kind. As
@@ -148,14 +168,14 @@ func (f *formatter) appendCell(b []byte, v *vector, r int, kind Kind) []byte {
 	start, number := len(b), true
 	switch v.kind {
 	case Int64:
-		b = strconv.AppendInt(b, v.ints[r], 10)
+		b = strconv.AppendInt(b, v.int(r), 10)
 	case Uint64:
 		b = strconv.AppendUint(b, v.uints[r], 10)
 	case Float64:
 		if kind == Mixed || f.float.verb == 0 {
-			b = AppendFloat(b, v.floats[r])
+			b = AppendFloat(b, v.float(r))
 		} else {
-			b, number = f.float.append(b, v.floats[r]), false
+			b, number = f.float.append(b, v.float(r)), false
 		}
 	case Bool:
 		b = appendBool(b, bit(v.bits, r))

@@ -1,5 +1,7 @@
 package table
 
+import "math"
+
 // A builder types a column while it is cut into fields, on the guess that
 // this chunk has the kind of the one before. It promises the very result of
 // rules.infer or none.
@@ -12,13 +14,14 @@ type builder interface {
 }
 
 // newBuilder returns a builder for a chunk of n rows of the guessed kind, nil
-// if there is none for it.
-func newBuilder(kind Kind, r rules, n int, scratch *textBuilder) builder {
+// if there is none for it. wide says that floats have too many digits to be
+// kept as decimals.
+func newBuilder(kind Kind, r rules, n int, wide bool, scratch *textBuilder) builder {
 	switch kind {
 	case Int64:
-		return &intGuess{r: r, out: make([]int64, 0, n)}
+		return &intGuess{intList{small: make([]int8, 0, n), n: n}}
 	case Float64:
-		return &floatGuess{r: r, out: make([]float64, 0, n)}
+		return &floatGuess{r: r, out: newFloatList(n, wide)}
 	case Text:
 		scratch.reset()
 		return &textGuess{r: r, b: scratch}
@@ -26,32 +29,34 @@ func newBuilder(kind Kind, r rules, n int, scratch *textBuilder) builder {
 	return nil
 }
 
-type intGuess struct {
-	r   rules
-	out []int64
-}
+type intGuess struct{ out intList }
 
 func (g *intGuess) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
+		if s := b.spans[i]; s.n == 1 && s.off < inSide && g.out.wide == nil && isDigit(b.raw[b.base+int(s.off)]) {
+			g.out.small = append(g.out.small, int8(b.raw[b.base+int(s.off)]-'0'))
+			continue
+		}
 		v, res := parseInt(b.cell(b.spans[i]))
 		if res != okay {
 			return false
 		}
-		g.out = append(g.out, v)
+		g.out.add(v)
 	}
 	return true
 }
 
-func (g *intGuess) finish() *vector { return intVector(g.out) }
+func (g *intGuess) finish() *vector { return g.out.vector() }
 
 // floatGuess holds for columns with at least one number that has a point or
 // an exponent before any integer that is too large, or with a gap and small
 // integers.
 type floatGuess struct {
 	r          rules
-	out        []float64
+	out        floatList
 	gap        bool
 	fractional bool
+	minusZero  bool // an integer is -0, which is 0 among integers
 }
 
 // maxWhole bounds the integers that any parser turns into the same double.
@@ -59,41 +64,48 @@ const maxWhole = 1 << 53
 
 func (g *floatGuess) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
-		if !g.cell(b.cell(b.spans[i])) {
+		cell := b.cell(b.spans[i])
+		if g.fractional && !g.r.fast && g.out.addPlain(cell) {
+			continue
+		}
+		d, ok := g.cell(cell)
+		if !ok {
 			return false
 		}
+		g.out.add(d)
 	}
 	return true
 }
 
-func (g *floatGuess) cell(b []byte) bool {
-	f, whole, ok := g.r.float(b)
-	switch {
-	case !ok:
-		if !g.r.missing(b) {
-			return false
-		}
+// cell reads a cell and reports whether the guess may still hold.
+func (g *floatGuess) cell(b []byte) (d double, ok bool) {
+	if d, ok = g.r.double(b); !ok {
 		g.gap = true
-		f = nan()
-	case !whole && !g.fractional:
+		return double{f: nan(), places: -1}, g.r.missing(b)
+	}
+	switch {
+	case !d.whole && !g.fractional:
 		if _, res := parseInt(b); res != invalid {
-			return false // pandas takes too many digits before the point for text
+			return d, false // pandas takes too many digits before the point for text
 		}
 		g.fractional = true
-	case !whole:
-	case !(-maxWhole < f && f < maxWhole):
-		return false
+	case !d.whole:
+	case !(-maxWhole < d.f && d.f < maxWhole):
+		return d, false
+	case d.f == 0 && math.Signbit(d.f):
+		g.minusZero = true
 	}
-	g.out = append(g.out, f)
-	return true
+	return d, true
 }
 
 func (g *floatGuess) finish() *vector {
-	if !g.fractional && !g.gap {
+	if !g.holds() {
 		return nil
 	}
-	return floatVector(g.out)
+	return g.out.vector()
 }
+
+func (g *floatGuess) holds() bool { return g.fractional || g.gap && !g.minusZero }
 
 // textGuess holds for columns in which some cell is not an integer, some no
 // number and some no boolean, if no integer too large comes before them.

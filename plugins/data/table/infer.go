@@ -293,6 +293,14 @@ func (b *textBuilder) vector() *vector {
 	return textVector(b.ends, text, valid)
 }
 
+// reserve makes space for a chunk of so many rows and bytes, if the builder was
+// not used yet. What is too much is never touched, and takes no memory.
+func (b *textBuilder) reserve(rows, bytes int) {
+	if b.ends == nil && rows > sampleRows {
+		b.ends, b.text = make([]int, 0, rows), make([]byte, 0, bytes)
+	}
+}
+
 func (b *textBuilder) reset() {
 	b.text, b.ends, b.missing = b.text[:0], b.ends[:0], b.missing[:0]
 }

@@ -47,15 +47,15 @@ func (g *gatherer) finish() []*chunk {
 func join(a, b *vector) *vector {
 	switch {
 	case a.kind == b.kind && a.kind == Int64:
-		return intVector(slices.Concat(a.ints, b.ints))
+		return intVector(slices.Concat(a.allInts(), b.allInts()))
 	case a.kind == b.kind && a.kind == Uint64:
 		return uintVector(slices.Concat(a.uints, b.uints))
 	case a.kind == b.kind && a.kind == Float64:
-		return floatVector(slices.Concat(a.floats, b.floats))
+		return floatVector(slices.Concat(a.allFloats(), b.allFloats()))
 	case a.kind == b.kind && a.kind == Text:
-		return concatTexts("", []*Column{wrap("", a), wrap("", b)}).parts[0]
+		return concatTexts("", []*Column{wrap("", a), wrap("", b)}).vecs[0]
 	case a.kind == b.kind && a.kind == Bool:
-		return fromKind("", Bool, slices.Concat(a.values(), b.values())).parts[0]
+		return fromKind("", Bool, slices.Concat(a.values(), b.values())).vecs[0]
 	}
 	v := mixedVector(slices.Concat(a.values(), b.values()))
 	v.mix = &tally{}

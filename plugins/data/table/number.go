@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 	"unsafe"
@@ -203,11 +204,31 @@ func (d *decimal) value() float64 {
 	return f
 }
 
+// double is a number that was read.
+type double struct {
+	f        float64
+	mantissa uint64 // f is the double nearest to mantissa / 10^places, but for its sign
+	places   int    // -1 if mantissa is not known
+	whole    bool   // there are only digits
+}
+
+// double reads a number as the rules say.
+func (r rules) double(b []byte) (d double, ok bool) {
+	if !r.fast {
+		if d, ok = parsePlain(b); ok {
+			return d, true
+		}
+	}
+	d.places = -1
+	d.f, d.whole, ok = r.float(b)
+	return d, ok
+}
+
 // parseRoundTrip reads the nearest double. Digits that overflow upwards are
 // refused and downwards give -inf, as pandas has it.
 func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
-	if f, whole, ok = parsePlain(b); ok {
-		return f, whole, true
+	if d, ok := parsePlain(b); ok {
+		return d.f, d.whole, true
 	}
 	var d decimal
 	if d.scan(b) {
@@ -221,41 +242,67 @@ func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
 
 // parsePlain reads a number of at most 19 digits, a sign and a point, which
 // most numbers are.
-func parsePlain(b []byte) (f float64, whole bool, ok bool) {
-	i := 0
-	if len(b) > 0 && b[0] == '-' {
-		i = 1
+func parsePlain(b []byte) (d double, ok bool) {
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		b = b[1:]
 	}
-	if len(b) > i+20 || len(b) == i {
-		return 0, false, false
+	mantissa, places, ok := plainDigits(b)
+	if !ok {
+		return d, false
 	}
-	mantissa, point := uint64(0), -1
-	for k, c := range b[i:] {
-		if c -= '0'; c <= 9 {
-			mantissa = mantissa*10 + uint64(c)
-		} else if c == '.'+256-'0' && point < 0 {
-			point = k
-		} else {
-			return 0, false, false
+	d = double{mantissa: mantissa, places: max(places, 0), whole: places < 0}
+	if mantissa < 1<<53 {
+		d.f = float64(mantissa) / pow10[d.places] // both exact, there are at most 19
+	} else if d.f, ok = scaleDown(mantissa, d.places); !ok {
+		return d, false
+	}
+	if negative {
+		d.f = -d.f
+	}
+	return d, true
+}
+
+// plainDigits reads at most 19 digits with a point among them or without one.
+// It returns them as an integer and how many follow the point, -1 without one.
+func plainDigits(b []byte) (m uint64, places int, ok bool) {
+	k, digits := 0, len(b)
+	for ; k < len(b) && isDigit(b[k]); k++ {
+		m = m*10 + uint64(b[k]-'0')
+	}
+	if places = -1; k < len(b) {
+		if b[k] != '.' {
+			return 0, 0, false
+		}
+		places, digits = len(b)-k-1, digits-1
+		for k++; k+8 <= len(b); k += 8 {
+			v, ok := eightDigits(b[k:])
+			if !ok {
+				return 0, 0, false
+			}
+			m = m*1e8 + v
+		}
+		for ; k < len(b); k++ {
+			if !isDigit(b[k]) {
+				return 0, 0, false
+			}
+			m = m*10 + uint64(b[k]-'0')
 		}
 	}
-	exp, count := 0, len(b)-i
-	if point >= 0 {
-		count--
-		exp = count - point
+	return m, places, digits > 0 && digits <= 19
+}
+
+// eightDigits reads the first eight bytes of b if they are digits: all at
+// once, then sums of two, of four and of eight.
+func eightDigits(b []byte) (uint64, bool) {
+	const high = 0xf0f0f0f0f0f0f0f0
+	x := binary.LittleEndian.Uint64(b)
+	if x&high|(x+0x0606060606060606)&high>>4 != 0x3333333333333333 {
+		return 0, false
 	}
-	if count == 0 || count > 19 {
-		return 0, false, false
-	}
-	if mantissa < 1<<53 {
-		f = float64(mantissa) / pow10[exp] // both exact, exp is at most 19
-	} else if f, ok = scaleDown(mantissa, exp); !ok {
-		return 0, false, false
-	}
-	if i > 0 {
-		f = -f
-	}
-	return f, point < 0, true
+	x = (x & 0x0f0f0f0f0f0f0f0f) * (1 + 10<<8) >> 8
+	x = (x & 0x00ff00ff00ff00ff) * (1 + 100<<16) >> 16
+	return (x & 0x0000ffff0000ffff) * (1 + 10000<<32) >> 32, true
 }
 
 var infinities = [...]string{"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}

@@ -61,7 +61,7 @@ func (c *pandasCase) read() ReadOptions {
 func dtype(c *Column) string {
 	switch c.Kind() {
 	case Bool:
-		for _, v := range c.parts {
+		for _, v := range c.parts() {
 			if v.valid != nil {
 				return "object"
 			}

@@ -82,8 +82,15 @@ func (s *schema) assemble(chunks []*chunk) (*Table, error) {
 	for _, c := range chunks {
 		n += c.rows
 	}
-	all := make([]*Column, s.width)
+	all, lines := make([]*Column, s.width), s.lines(chunks)
 	for i := range all {
+		if lines != nil && lines.kinds[i] != Missing {
+			all[i] = &Column{name: s.columnName(i), kind: lines.kinds[i], kept: &keptColumn{kept: lines, field: i}, shift: s.shift(), n: n}
+			if len(chunks) == 1 {
+				all[i].shift = oneVector
+			}
+			continue
+		}
 		var t tally
 		for _, c := range chunks {
 			t.add(c.cols[i])
@@ -94,7 +101,7 @@ func (s *schema) assemble(chunks []*chunk) (*Table, error) {
 			c.shift = oneVector
 		}
 		for _, ch := range chunks {
-			c.parts = append(c.parts, m.adapt(ch.cols[i]))
+			c.vecs = append(c.vecs, m.adapt(ch.cols[i]))
 			ch.cols[i] = nil
 		}
 		all[i] = c

@@ -29,6 +29,7 @@ type ReadOptions struct {
 	NoQuotes bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
 	KeepNA   bool            // na_filter=False: no text stands for a missing value
 	Limits   Limits          // what the file may ask for
+	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
 
 	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
 }
@@ -66,6 +67,9 @@ type meter struct {
 func (m *meter) add(c *chunk) error {
 	for _, v := range c.cols {
 		m.used += v.size()
+	}
+	if c.lines != nil {
+		m.used += c.lines.size()
 	}
 	if m.Memory > 0 && m.used > m.Memory {
 		return fmt.Errorf("line %d: the columns take more than %d bytes of memory", c.firstLine+c.rows, m.Memory)
@@ -138,7 +142,7 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	if sch.width == 0 {
 		return New()
 	}
-	g, m := gatherer{wide: sch.rows < tallRows}, meter{Limits: o.Limits}
+	g, m := gatherer{wide: sch.rows < tallRows && !sch.keepLines.Load()}, meter{Limits: o.Limits}
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
 			return err
@@ -203,6 +207,7 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
+	sch.keepLines.Store(o.Keep && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))
 	sch.forced, err = o.forced(sch)
 	return sch, rag, err
 }

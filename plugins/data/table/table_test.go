@@ -153,7 +153,7 @@ func TestBulk(t *testing.T) {
 	tb := read(t, "n,f,s\n1,0.5,a\n2,,b\n3,1.5,\n4,2.5,d\n5,3.5,e\n", ReadOptions{})
 	n, f, s := tb.cols[0], tb.cols[1], tb.cols[2]
 	for _, c := range tb.cols {
-		c.parts, c.shift = cut(c.parts[0], 1), 1
+		c.vecs, c.shift = cut(c.vecs[0], 1), 1
 	}
 	nan := math.NaN()
 	for _, tc := range []struct{ got, want any }{
@@ -180,7 +180,7 @@ func TestBulk(t *testing.T) {
 func cut(v *vector, shift int) (parts []*vector) {
 	for all := v.values(); len(all) > 0; {
 		n := min(len(all), 1<<shift)
-		parts = append(parts, fromKind("", v.kind, all[:n]).parts[0])
+		parts = append(parts, fromKind("", v.kind, all[:n]).vecs[0])
 		all = all[n:]
 	}
 	return parts

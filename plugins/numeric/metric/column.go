@@ -19,6 +19,9 @@ func finiteFloats(c *table.Column) ([]float64, error) {
 	if len(v) == 0 {
 		return nil, &Unscorable{Column: c.Name(), Reason: "has no rows"}
 	}
+	if _, _, ok := c.Bounds(); ok {
+		return v, nil
+	}
 	for i, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + " is missing or not finite"}

@@ -54,29 +54,31 @@ func scoreColumnLogLoss(pairs []pair) (float64, error) {
 	if len(losses) == 0 {
 		return 0, unscorable("there are no rows")
 	}
+	memory := make([]int64, len(losses))
 	for _, p := range pairs {
-		probs, err := finiteFloats(p.pred)
-		if err != nil {
-			return 0, err
+		prob := p.pred.Float // few are looked at, so they are not copied
+		if _, _, finite := p.pred.Bounds(); !finite {
+			probs, err := finiteFloats(p.pred)
+			if err != nil {
+				return 0, err
+			}
+			prob = func(i int) float64 { return probs[i] }
 		}
-		addColumnLoss(losses, p.truth, probs)
+		if p.truth.Kind() == table.Int64 {
+			addLoss(losses, p.truth.IntsInto(memory), prob)
+		} else {
+			addLoss(losses, p.truth.Floats(), prob)
+		}
 	}
 	return Mean(losses), nil
 }
 
-func addColumnLoss(losses []float64, truth *table.Column, probs []float64) {
-	if truth.Kind() == table.Int64 {
-		addLoss(losses, truth.Ints(), probs)
-		return
-	}
-	addLoss(losses, truth.Floats(), probs)
-}
-
-func addLoss[T int64 | float64](losses []float64, truth []T, probs []float64) {
+// addLoss adds what each row costs in one column.
+func addLoss[T int64 | float64](losses []float64, truth []T, prob func(int) float64) {
 	inParallel(len(losses), func(lo, hi int) {
 		for i, t := range truth[lo:hi] {
 			if t != 0 {
-				losses[lo+i] -= float64(float64(t) * libm.Log(clip(probs[lo+i], epsilon, 1-epsilon)))
+				losses[lo+i] -= float64(float64(t) * libm.Log(clip(prob(lo+i), epsilon, 1-epsilon)))
 			}
 		}
 	})

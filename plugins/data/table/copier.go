@@ -1,0 +1,86 @@
+package table
+
+import "slices"
+
+// copier finds the cells that can be copied from kept lines.
+type copier struct {
+	of     *Column // the first column that has kept lines
+	fields []int   // by column of the table: its place in these lines, -1 if it must be formatted
+	last   int     // the last place
+	whole  bool    // a line is all of the row
+}
+
+// newCopier returns nil if no column of t has kept lines.
+func newCopier(t *Table, q Quoting) *copier {
+	at := slices.IndexFunc(t.cols, func(c *Column) bool { return c.kept != nil })
+	if at < 0 {
+		return nil
+	}
+	l := &copier{of: t.cols[at], fields: make([]int, len(t.cols)), whole: q == QuoteMinimal && len(t.cols) > 1}
+	for i, c := range t.cols {
+		l.fields[i] = -1
+		if c.kept != nil && c.kept.kept == l.of.kept.kept && c.same(l.of) {
+			l.fields[i] = c.kept.field
+		}
+		l.last = max(l.last, l.fields[i])
+		l.whole = l.whole && l.fields[i] == i
+	}
+	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
+	return l
+}
+
+// line returns the line of row i, nil for a row of missing values.
+func (l *copier) line(i int) []byte {
+	r := l.of.row(i)
+	if r < 0 {
+		return nil
+	}
+	lines, at := l.of.kept.chunks[r>>l.of.shift], r&(1<<l.of.shift-1)
+	return lines.text[lines.starts[at]:lines.starts[at+1]]
+}
+
+// cut appends the fields of a line, as far as they are needed.
+func (l *copier) cut(line []byte, fields [][]byte) [][]byte {
+	var field []byte
+	for range l.last + 1 {
+		if line != nil {
+			field, line = cutField(line)
+		}
+		fields = append(fields, field)
+	}
+	return fields
+}
+
+// warm touches the lines of scattered rows, see formatter.warm.
+func (l *copier) warm(lo, hi int) (seen int) {
+	if l.of.rows == nil {
+		return 0
+	}
+	var starts [warmRows]uint32
+	rows, shift := l.of.rows[lo:hi], l.of.shift
+	for k, r := range rows {
+		starts[k] = l.of.kept.chunks[max(r, 0)>>shift].starts[max(r, 0)&(1<<shift-1)]
+	}
+	for k, r := range rows {
+		text := l.of.kept.chunks[max(r, 0)>>shift].text[starts[k]:]
+		for at := 0; at < min(len(text), warmBytes); at += 64 {
+			seen += int(text[at])
+		}
+	}
+	return seen
+}
+
+// warmBytes is how much of a line is fetched ahead; what follows is fetched by
+// the processor itself.
+const warmBytes = 128
+
+// appendKept appends a field of a kept line.
+func (f *formatter) appendKept(b, field []byte, kind Kind) []byte {
+	switch {
+	case len(field) == 0:
+		return append(b, f.na...)
+	case f.o.Quoting == QuoteMinimal, field[0] == '"', f.o.Quoting == QuoteNonNumeric && kind != Text:
+		return append(b, field...)
+	}
+	return append(append(append(b, '"'), field...), '"')
+}

@@ -1,0 +1,238 @@
+package table
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// keep turns the chunk into lines as they will be written, if all its columns
+// are what they are guessed to be. Most cells are written as they were read.
+func (p *parser) keep(c *chunk) bool {
+	builders := p.keepers(c)
+	if builders == nil {
+		return false
+	}
+	lines := &keptLines{text: make([]byte, 0, len(c.raw)+len(c.raw)/64+64), starts: make([]uint32, 1, c.rows+1)}
+	t := p.tokenizer(c)
+	for first := true; p.nextBatch(&t, c, first); first = false {
+		for i, b := range builders {
+			if !b.add(&p.batch, i, p.width) {
+				return false
+			}
+		}
+		if !lines.add(&p.batch, p.width) {
+			return false
+		}
+	}
+	if t.open || c.err != nil {
+		return false
+	}
+	c.cols = make([]*vector, p.width)
+	for i, b := range builders {
+		if c.cols[i] = b.finish(); c.cols[i] == nil {
+			return false
+		}
+	}
+	c.lines = lines
+	return true
+}
+
+// keepers returns what keeps each column, nil if some column cannot be kept.
+func (p *parser) keepers(c *chunk) []builder {
+	quotes := p.comma != ',' || bytes.IndexByte(c.raw, '"') >= 0
+	builders := make([]builder, p.width)
+	for i, k := range p.guesses {
+		if p.forced[i] == Text {
+			k = Text
+		} else if p.forced[i] != Missing {
+			return nil
+		}
+		switch k {
+		case Int64:
+			builders[i] = intKeeper{}
+		case Float64:
+			builders[i] = &floatKeeper{floatGuess{r: p.rules}}
+		case Bool:
+			builders[i] = &boolKeeper{r: p.rules}
+		case Text:
+			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: quotes}
+		default:
+			return nil
+		}
+	}
+	return builders
+}
+
+// add appends a batch whose spans are what is to be written. Spans that follow
+// one another in the file are copied in one piece.
+func (l *keptLines) add(b *batch, width int) bool {
+	from, to := b.base, b.base // a piece of raw that is not copied yet
+	for row := 0; row < len(b.spans); row += width {
+		for k, s := range b.spans[row : row+width] {
+			if at := b.base + int(s.off); at == to && s.off&inSide == 0 {
+				to += int(s.n)
+			} else {
+				l.text = append(l.text, b.raw[from:to]...)
+				if from, to = at, at+int(s.n); s.off&inSide != 0 {
+					l.text = append(l.text, b.cell(s)...)
+					from, to = 0, 0
+				}
+			}
+			end := byte(',')
+			if k == width-1 {
+				end = '\n'
+			}
+			if to < len(b.raw) && b.raw[to] == end && to > from {
+				to++
+				continue
+			}
+			l.text = append(append(l.text, b.raw[from:to]...), end)
+			from, to = 0, 0
+		}
+		n := len(l.text) + to - from
+		if n > math.MaxUint32 {
+			return false
+		}
+		l.starts = append(l.starts, uint32(n))
+	}
+	l.text = append(l.text, b.raw[from:to]...)
+	return true
+}
+
+// put has the span stand for another text.
+func (b *batch) put(s *span, add func(side []byte) []byte) {
+	at := len(b.side)
+	b.side = add(b.side)
+	*s = span{uint32(at) | inSide, uint32(len(b.side) - at)}
+}
+
+// The keepers hold where the guesses of the same kinds hold, and have the
+// spans stand for what is written. Their vectors have a kind and no data.
+
+type intKeeper struct{}
+
+func (intKeeper) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		cell := b.cell(b.spans[i])
+		v, res := parseInt(cell)
+		if res != okay {
+			return false
+		}
+		if !canonicalInt(cell) {
+			b.put(&b.spans[i], func(side []byte) []byte { return strconv.AppendInt(side, v, 10) })
+		}
+	}
+	return true
+}
+
+func (intKeeper) finish() *vector { return &vector{kind: Int64} }
+
+// canonicalInt reports whether the text of an integer is how it is written.
+func canonicalInt(b []byte) bool {
+	if len(b) > 1 && b[0] == '-' {
+		return isDigit(b[1]) && b[1] != '0' && isDigit(b[len(b)-1])
+	}
+	return isDigit(b[0]) && isDigit(b[len(b)-1]) && (b[0] != '0' || len(b) == 1)
+}
+
+type floatKeeper struct{ floatGuess }
+
+func (g *floatKeeper) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		cell := b.cell(b.spans[i])
+		d, ok := g.cell(cell)
+		if !ok {
+			return false
+		}
+		if d.f != d.f {
+			b.spans[i].n = 0
+		} else if !d.canonical(cell) {
+			b.put(&b.spans[i], func(side []byte) []byte { return AppendFloat(side, d.f) })
+		}
+	}
+	return true
+}
+
+func (g *floatKeeper) finish() *vector {
+	if !g.holds() {
+		return nil
+	}
+	return &vector{kind: Float64}
+}
+
+type boolKeeper struct {
+	r    rules
+	some bool
+}
+
+func (g *boolKeeper) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		cell := b.cell(b.spans[i])
+		if g.r.missing(cell) {
+			b.spans[i].n = 0
+			continue
+		}
+		v, ok := parseBool(cell)
+		if !ok {
+			return false
+		}
+		g.some = true
+		if s := string(cell); s != "True" && s != "False" {
+			b.put(&b.spans[i], func(side []byte) []byte { return appendBool(side, v) })
+		}
+	}
+	return true
+}
+
+func (g *boolKeeper) finish() *vector {
+	if !g.some {
+		return nil
+	}
+	return &vector{kind: Bool}
+}
+
+type textKeeper struct {
+	textGuess
+	quotes bool // the chunk may hold text that is quoted
+}
+
+func (g *textKeeper) add(b *batch, col, width int) bool {
+	for i := col; i < len(b.spans); i += width {
+		cell := b.cell(b.spans[i])
+		if g.r.missing(cell) {
+			b.spans[i].n = 0
+			continue
+		}
+		if !g.sure && !g.decide(cell) {
+			return false
+		}
+		if g.quotes && special(cell) {
+			b.quote(&b.spans[i])
+		}
+	}
+	return true
+}
+
+func (g *textKeeper) finish() *vector {
+	if !g.sure {
+		return nil
+	}
+	return &vector{kind: Text}
+}
+
+// special reports whether a text is quoted when it is written.
+func special(b []byte) bool {
+	return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, ',') >= 0 || bytes.IndexByte(b, '\n') >= 0
+}
+
+// quote puts quotes around a span's text.
+func (b *batch) quote(s *span) {
+	cell := b.cell(*s)
+	if from, to := b.base+int(s.off)-1, b.base+int(s.off)+int(s.n); s.off&inSide == 0 && bytes.IndexByte(cell, '"') < 0 &&
+		from >= b.base && to < len(b.raw) && b.raw[from] == '"' && b.raw[to] == '"' {
+		*s = span{s.off - 1, s.n + 2}
+		return
+	}
+	b.put(s, func(side []byte) []byte { return (*formatter)(nil).appendQuoted(side, cell) })
+}

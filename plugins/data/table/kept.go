@@ -1,0 +1,239 @@
+package table
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// keptLines are the records of a chunk as WriteCSV writes them by default. A
+// text that holds a separator, a quote or a line feed is quoted; a missing
+// value is nothing.
+type keptLines struct {
+	text   []byte
+	starts []uint32 // of the lines; the last one is the end
+}
+
+func (l *keptLines) size() int64 { return int64(len(l.text) + 4*len(l.starts)) }
+
+// kept are the lines of a table whose columns are made only when they are
+// asked for: most of what is prepared is split and written again.
+type kept struct {
+	chunks  []*keptLines
+	kinds   []Kind // of the columns
+	keepNA  bool
+	mu      sync.Mutex
+	columns [][]*vector
+	asked   int // how many columns were asked for
+}
+
+// keptColumn is one column of kept lines.
+type keptColumn struct {
+	*kept
+	field int
+	made  atomic.Pointer[[]*vector]
+}
+
+// aloneColumns is how many columns are made one by one. The next one that is
+// asked for is made with all the others, so that lines are cut into fields only
+// so often in a wide table.
+const aloneColumns = 3
+
+// vectors returns the column's vectors.
+func (k *keptColumn) vectors() []*vector {
+	if v := k.made.Load(); v != nil {
+		return *v
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.columns[k.field] == nil {
+		only := -1
+		if k.asked < aloneColumns {
+			only = k.field
+		}
+		k.asked++
+		k.fill(only)
+	}
+	k.made.Store(&k.columns[k.field])
+	return k.columns[k.field]
+}
+
+// fill makes the columns that are not there yet, or only one of them.
+func (k *kept) fill(only int) {
+	fields := make([]int, 0, len(k.kinds))
+	for i := range k.kinds {
+		if k.kinds[i] != Missing && k.columns[i] == nil && (only < 0 || only == i) {
+			fields = append(fields, i)
+			k.columns[i] = make([]*vector, len(k.chunks))
+		}
+	}
+	onAllCores(len(k.chunks), func(n int) {
+		for i, v := range k.chunks[n].vectors(k.kinds, fields, k.keepNA) {
+			k.columns[fields[i]][n] = v
+		}
+	})
+}
+
+// vectors cuts the lines into fields and returns the columns that are named.
+func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
+	r := rules{keepNA: keepNA}
+	n := len(l.starts) - 1
+	sinks := make([]sink, len(fields))
+	for i, f := range fields {
+		sinks[i] = newSink(kinds[f], n)
+	}
+	for row := range n {
+		line, at := l.text[l.starts[row]:l.starts[row+1]], 0
+		for i, f := range fields {
+			var cell []byte
+			for ; at <= f; at++ {
+				cell, line = cutField(line)
+			}
+			sinks[i].add(r, unquoted(cell))
+		}
+	}
+	out := make([]*vector, len(fields))
+	for i := range sinks {
+		out[i] = sinks[i].vector()
+	}
+	return out
+}
+
+// cutField returns the first field of a kept line, with its quotes, and what
+// follows it.
+func cutField(line []byte) (field, rest []byte) {
+	i := 0
+	for i < len(line) && line[i] == '"' { // after a closing quote comes an end or, doubled, another quote
+		i += bytes.IndexByte(line[i+1:], '"') + 2
+	}
+	if i == 0 {
+		t := tokenizer{dialect: dialect{comma: ','}, raw: line}
+		for i = t.fieldEnd(0); line[i] == '\r'; i = t.fieldEnd(i + 1) {
+		}
+	}
+	return line[:i], line[i+1:]
+}
+
+// unquoted returns the text of a field.
+func unquoted(field []byte) []byte {
+	if len(field) == 0 || field[0] != '"' {
+		return field
+	}
+	field = field[1 : len(field)-1]
+	if bytes.IndexByte(field, '"') < 0 {
+		return field
+	}
+	return bytes.ReplaceAll(field, []byte(`""`), []byte(`"`))
+}
+
+// sink collects the values of one column.
+type sink struct {
+	kind   Kind
+	ints   []int64
+	floats []float64
+	bools  *boolBuilder
+	texts  textBuilder
+}
+
+func newSink(kind Kind, n int) sink {
+	s := sink{kind: kind}
+	switch kind {
+	case Int64:
+		s.ints = make([]int64, 0, n)
+	case Float64:
+		s.floats = make([]float64, 0, n)
+	case Bool:
+		s.bools = newBoolBuilder(n)
+	}
+	return s
+}
+
+func (s *sink) add(r rules, cell []byte) {
+	switch s.kind {
+	case Int64:
+		v, _ := parseInt(cell)
+		s.ints = append(s.ints, v)
+	case Float64:
+		f, _, ok := parseRoundTrip(cell)
+		if !ok {
+			f = nan()
+		}
+		s.floats = append(s.floats, f)
+	case Bool:
+		s.bools.add(r, cell)
+	default:
+		s.texts.add(r, cell)
+	}
+}
+
+func (s *sink) vector() *vector {
+	switch s.kind {
+	case Int64:
+		return intVector(s.ints)
+	case Float64:
+		return floatVector(s.floats)
+	case Bool:
+		return s.bools.vector()
+	}
+	return s.texts.vector()
+}
+
+// lines returns the kept lines of all chunks, nil unless all have some. A
+// column whose kind is not the same in all chunks has no kind there, and the
+// chunks get its data.
+func (s *schema) lines(chunks []*chunk) *kept {
+	k := &kept{kinds: make([]Kind, s.width), keepNA: s.keepNA, columns: make([][]*vector, s.width)}
+	same := len(chunks) > 0
+	for _, c := range chunks {
+		same = same && c.lines != nil
+		k.chunks = append(k.chunks, c.lines)
+	}
+	var differ []int
+	for i := range k.kinds {
+		if same {
+			k.kinds[i] = chunks[0].cols[i].kind
+		}
+		for _, c := range chunks {
+			if !same || c.cols[i].kind != k.kinds[i] {
+				k.kinds[i] = Missing
+				differ = append(differ, i)
+				break
+			}
+		}
+	}
+	onAllCores(len(chunks), func(n int) {
+		if c := chunks[n]; c.lines != nil {
+			c.make(differ, s.keepNA)
+		}
+	})
+	if !same {
+		return nil
+	}
+	return k
+}
+
+// make reads columns from the chunk's lines.
+func (c *chunk) make(fields []int, keepNA bool) {
+	kinds := make([]Kind, len(c.cols))
+	for i, v := range c.cols {
+		kinds[i] = v.kind
+	}
+	for i, v := range c.lines.vectors(kinds, fields, keepNA) {
+		c.cols[fields[i]] = v
+	}
+}
+
+// onAllCores calls do with the numbers below n.
+func onAllCores(n int, do func(int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
