@@ -194,6 +194,10 @@ func (e *modelEval) prices(m *Model) cty.Value {
 				e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] has no %q.%s", label, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(attrs))))
 				continue
 			}
+			if want := ty.AttributeType(name); want.IsMapType() {
+				e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] cannot hold %s, which is a map; write a block price %q.", label, name, label)
+				continue
+			}
 			attrs[name] = e.number(m.Attrs["prices"], name, text, ty.AttributeType(name))
 		}
 		if attrs["input"] == cty.StringVal("") || attrs["output"] == cty.StringVal("") {

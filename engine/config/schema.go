@@ -44,9 +44,9 @@ var Blocks = []BlockDoc{
 		{"key", false, "The provider's key by reference: \"env:NAME\", \"file:PATH\" or \"command:LINE\". It is read when the agent starts and is never stored. Not in the key of the step."},
 		{"models", true, "List of the models that the agent may ask for. A * in a name stands for any characters."},
 		{"tools", false, "List of the provider's own abilities that the agent may use, such as \"web_search\"; none by default. See [what is refused](models.md#what-is-refused)."},
-		{"budget", false, "Block with the limits of one attempt: cost (such as \"20 USD\"), tokens, requests, per_minute (requests) and concurrent (requests at once)."},
+		{"budget", false, "Block with the limits of one attempt: cost (such as \"20 USD\"), tokens, requests, per_minute (requests) and concurrent (requests at once); also tool_calls_per_request (the calls of the provider's own tools that are reserved for a request that sets no limit of them)."},
 		{"run_budget", false, "Block with the limits of all attempts of one apply together, with the same arguments."},
-		{"price", false, "Block with a label, the name of a model or a pattern, and the price of a million tokens: input, output, cache_read, cache_write, cache_write_hour, input_audio (such as \"1.25 USD\"); also max_output (the most tokens that one response has) and max_input (the most that the model takes). It takes precedence over the table of prices. May be repeated."},
+		{"price", false, "Block with a label, the name of a model or a pattern, and the price of a million tokens: input, output, cache_read, cache_write, cache_write_hour, input_audio (such as \"1.25 USD\"); also max_output (the most tokens that one response has) and max_input (the most that the model takes), and maps from the provider's own tools to what a thousand calls cost, tool_calls, or a thousand requests that call the tool at all, tool_requests (such as { web_search = \"10 USD\" }). It takes precedence over the table of prices. May be repeated."},
 		{"retry", false, "Block: attempts (how often a request is sent at most) and longest (the longest wait between two, such as \"60s\"). By default every failure is passed on to the agent."},
 		{"pause_clock", false, "True to extend the time limit of an attempt by the time that the provider made the agent wait. The result says so."},
 		{"replay", false, "A recording that answers in place of the provider: the path of a folder, the output transcript of a step, or a list of those. Without network and without key."},
@@ -118,7 +118,7 @@ var modelSchema = &hcl.BodySchema{
 }
 
 var modelBudgetSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "cost"}, {Name: "tokens"}, {Name: "requests"}, {Name: "per_minute"}, {Name: "concurrent"},
+	{Name: "cost"}, {Name: "tokens"}, {Name: "requests"}, {Name: "per_minute"}, {Name: "concurrent"}, {Name: "tool_calls_per_request"},
 }}
 
 // modelBlocks are the schemas of the nested blocks of a model block.
@@ -127,6 +127,7 @@ var modelBlocks = map[string]*hcl.BodySchema{
 	"price": {Attributes: []hcl.AttributeSchema{
 		{Name: "input", Required: true}, {Name: "output", Required: true},
 		{Name: "cache_read"}, {Name: "cache_write"}, {Name: "cache_write_hour"}, {Name: "input_audio"}, {Name: "max_output"}, {Name: "max_input"},
+		{Name: "tool_calls"}, {Name: "tool_requests"},
 	}},
 	"retry": {Attributes: []hcl.AttributeSchema{{Name: "attempts"}, {Name: "longest"}}},
 }

@@ -204,6 +204,7 @@ func (a Args) RunBudgets() (names []string) {
 // emptyBudget is a budget of which nothing is written.
 var emptyBudget = cty.ObjectVal(map[string]cty.Value{
 	"cost": cty.StringVal(""), "tokens": cty.Zero, "requests": cty.Zero, "per_minute": cty.Zero, "concurrent": cty.Zero,
+	"tool_calls_per_request": cty.Zero,
 })
 
 // EachArtifact calls fn for the content among the arguments, until it fails.

@@ -57,9 +57,10 @@ type Spending struct {
 	Model    string   `json:"model"`
 	Provider string   `json:"provider"`
 	Models   []string `json:"models"`
-	// Tools are the abilities of the provider that are granted. What it charges for
-	// their calls is not limited by Cost.
-	Tools []string `json:"tools,omitempty"`
+	// Tools are the abilities of the provider that are granted, Uncounted those of
+	// them whose charges besides tokens are not part of Cost.
+	Tools     []string `json:"tools,omitempty"`
+	Uncounted []string `json:"uncounted_tools,omitempty"`
 	// Cost, Tokens and Requests are the limits of the step.
 	Cost     int64 `json:"cost_nanodollars,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`

@@ -70,6 +70,16 @@ type Fingerprinter interface {
 	Fingerprint(h *digest.Hasher) error
 }
 
+// Varying is implemented by steps of which some, but not all of their kind, may
+// produce different bytes each time.
+type Varying interface{ Varies() bool }
+
+// Varies reports whether a step says that it varies.
+func Varies(s Step) bool {
+	v, ok := s.(Varying)
+	return ok && v.Varies()
+}
+
 // Attr is one argument.
 type Attr struct {
 	Name string

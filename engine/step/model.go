@@ -44,6 +44,9 @@ type ModelBudget struct {
 	Requests   int64  `cty:"requests"`
 	PerMinute  int    `cty:"per_minute"`
 	Concurrent int    `cty:"concurrent"`
+	// ToolCalls is how many calls of the provider's own tools are reserved for a
+	// request that does not limit them.
+	ToolCalls int64 `cty:"tool_calls_per_request"`
 }
 
 // ModelPrice is a price block of a model block: amounts of money for a million
@@ -57,6 +60,10 @@ type ModelPrice struct {
 	InputAudio     string `cty:"input_audio"`
 	MaxOutput      int64  `cty:"max_output"`
 	MaxInput       int64  `cty:"max_input"`
+	// ToolCalls are for a thousand calls of the provider's own tools, ToolRequests
+	// for a thousand requests that call the tool at all.
+	ToolCalls    map[string]string `cty:"tool_calls"`
+	ToolRequests map[string]string `cty:"tool_requests"`
 }
 
 // ModelRetry is the block retry of a model block.
@@ -76,10 +83,12 @@ var SecretRefType = cty.Capsule("secret reference", reflect.TypeFor[SecretRef]()
 var (
 	ModelBudgetType = cty.Object(map[string]cty.Type{
 		"cost": cty.String, "tokens": cty.Number, "requests": cty.Number, "per_minute": cty.Number, "concurrent": cty.Number,
+		"tool_calls_per_request": cty.Number,
 	})
 	ModelPriceType = cty.Object(map[string]cty.Type{
 		"input": cty.String, "output": cty.String, "cache_read": cty.String, "cache_write": cty.String, "cache_write_hour": cty.String,
 		"input_audio": cty.String, "max_output": cty.Number, "max_input": cty.Number,
+		"tool_calls": cty.Map(cty.String), "tool_requests": cty.Map(cty.String),
 	})
 	ModelRetryType = cty.Object(map[string]cty.Type{"attempts": cty.Number, "longest": cty.String})
 

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
 // BuiltIn is the first word of a command that stands for the running binary.
@@ -40,6 +42,8 @@ type Deps struct {
 	// Repository is where the texts of tasks are; nil is that of the
 	// reference.
 	Repository *competitions.Repository
+	// Pools are the budgets that the steps of a run share; nil makes them.
+	Pools *modelblock.Pools
 }
 
 // Outcome is how an attempt ended, for people and for grading.
@@ -92,7 +96,7 @@ var statsType = cty.Object(map[string]cty.Type{
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
-	tidied, memo, pools := &sync.Once{}, &sync.Map{}, &sync.Map{}
+	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
 	return step.Kind{
 		Name:    conditions.AttemptKind,
 		Version: "7",
@@ -145,7 +149,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server, with size, digest and verdict, as JSON lines."},
 		},
 		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
-		CheckModel: checkModel,
+		CheckModel: modelblock.Check,
 		Choose:     deps.choose,
 	}
 }
@@ -213,10 +217,10 @@ type attempt struct {
 	memo *sync.Map
 	// pools are the budgets that the attempts of a run share, by the run and the
 	// model.
-	pools *sync.Map
+	pools *modelblock.Pools
 }
 
-func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo, pools *sync.Map) (step.Step, error) {
+func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, pools *modelblock.Pools) (step.Step, error) {
 	a := &attempt{deps: deps, raw: args, tidied: tidied, memo: memo, pools: pools}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err

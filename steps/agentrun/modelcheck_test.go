@@ -42,10 +42,21 @@ func TestModelChecks(t *testing.T) {
 		"space in model":  {func(m *step.Model) { m.Models = []string{"gpt 5"} }, []string{"models", `"gpt 5"`}},
 		"unknown price":   {func(m *step.Model) { m.Models = []string{"my-model"} }, []string{"models", `price "my-model"`, `"0 USD"`}},
 		"ability":         {func(m *step.Model) { m.Tools = []string{"websearch"} }, []string{"tools", `"websearch"`, `Did you mean "web_search"?`}},
-		"no unit":         {func(m *step.Model) { m.Budget.Cost = "20" }, []string{"budget.cost", `"20 USD"`}},
-		"no amount":       {func(m *step.Model) { m.Budget.Cost = "a lot" }, []string{"budget.cost", `"a lot"`}},
-		"negative":        {func(m *step.Model) { m.RunBudget.Cost = "-1 USD" }, []string{"run_budget.cost", "-1"}},
-		"nothing":         {func(m *step.Model) { m.RunBudget.Cost = "0 USD" }, []string{"run_budget.cost", "allows nothing", "no limit"}},
+		"tool without a price": {func(m *step.Model) { m.Tools, m.Budget.Cost = []string{"code_interpreter"}, "1 USD" },
+			[]string{"tools", `code_interpreter by "gpt-5.5"`, `tool_calls = { code_interpreter = "… USD" }`}},
+		"tool with a price":    {func(m *step.Model) { m.Tools, m.Budget.Cost = []string{"web_search"}, "1 USD" }, nil},
+		"tool without a limit": {func(m *step.Model) { m.Tools = []string{"code_interpreter"} }, nil},
+		"tool of a recording": {func(m *step.Model) {
+			m.Key.Ref, m.Replay, m.Tools, m.Budget.Cost = "", recording, []string{"code_interpreter"}, "1 USD"
+		}, nil},
+		"price of a tool": {func(m *step.Model) {
+			m.Prices = map[string]step.ModelPrice{"gpt-*": {Input: "1 USD", Output: "10 USD", ToolCalls: map[string]string{"websearch": "1 USD"}}}
+		}, []string{"price.gpt-*.tool_calls", `Did you mean "web_search"?`}},
+		"calls of the run": {func(m *step.Model) { m.RunBudget.ToolCalls = 3 }, []string{"run_budget.tool_calls_per_request", "block budget"}},
+		"no unit":          {func(m *step.Model) { m.Budget.Cost = "20" }, []string{"budget.cost", `"20 USD"`}},
+		"no amount":        {func(m *step.Model) { m.Budget.Cost = "a lot" }, []string{"budget.cost", `"a lot"`}},
+		"negative":         {func(m *step.Model) { m.RunBudget.Cost = "-1 USD" }, []string{"run_budget.cost", "-1"}},
+		"nothing":          {func(m *step.Model) { m.RunBudget.Cost = "0 USD" }, []string{"run_budget.cost", "allows nothing", "no limit"}},
 		"price": {func(m *step.Model) { m.Prices = map[string]step.ModelPrice{"gpt-*": {Input: "1.25", Output: "10 USD"}} },
 			[]string{"price.gpt-*.input", `"1.25 USD"`}},
 		"wait": {func(m *step.Model) { m.Retry.Longest = "soon" }, []string{"retry.longest", `"soon"`, `"60s"`}},

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
 const (
@@ -57,18 +58,12 @@ type modelGate struct {
 func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 	values := map[string]string{}
 	for _, m := range a.args.Agent.Models {
-		if m.Key.Ref == "" || !live(m) {
-			continue
-		}
-		ref, err := secret.ParseRef(m.Key.Ref)
-		if err == nil {
-			values[m.Name], err = ref.Resolve(ctx)
-		}
-		if err == nil && values[m.Name] == "" {
-			err = errors.New("it is empty")
-		}
+		key, err := modelblock.Key(ctx, m)
 		if err != nil {
-			return nil, fmt.Errorf("key of model %q: %w", m.Name, err)
+			return nil, err
+		}
+		if key != "" {
+			values[m.Name] = key
 		}
 	}
 	return values, nil
@@ -188,23 +183,13 @@ func (m *modelGate) earlier(continued bool) ([]string, error) {
 
 // modelBlock is a model block as the gateway serves it.
 func (s *session) modelBlock(ctx context.Context, m step.Model) (model.Block, error) {
-	one, err := modelOf(m)
+	one, err := modelblock.Of(m)
 	if err != nil {
 		return model.Block{}, err
 	}
-	b := model.Block{Model: one, Dialect: dialect.Named(m.Provider), Virtual: s.models.virtual[m.Name], Real: s.keys[m.Name], Run: s.pool(m), PauseClock: m.PauseClock}
+	b := model.Block{Model: one, Dialect: dialect.Named(m.Provider), Virtual: s.models.virtual[m.Name], Real: s.keys[m.Name], Run: s.pools.Of(s.env.RunID, m), PauseClock: m.PauseClock}
 	b.Upstream, err = s.upstream(ctx, m, &b.Model, b.Dialect)
 	return b, err
-}
-
-// pool is the budget that all attempts of the run share; nil if it has none.
-func (s *session) pool(m step.Model) *model.Pool {
-	if m.RunBudget == (step.ModelBudget{}) {
-		return nil
-	}
-	r := modelReader{m: m}
-	pool, _ := s.pools.LoadOrStore(s.env.RunID+" "+m.Name, model.NewPool(r.limits("run_budget", m.RunBudget)))
-	return pool.(*model.Pool)
 }
 
 // modelEnv are the variables by which clients find the gateway and their keys:
@@ -277,7 +262,7 @@ func (m *modelGate) open(dir string) (*transcript.Reader, error) {
 // upstream answers the requests to a model: recordings, what an earlier try of
 // the attempt recorded, the provider.
 func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
-	if live(m) {
+	if modelblock.Live(m) {
 		if up, err = model.NewProvider(one, d, s.keys[m.Name], nil); err != nil {
 			return nil, err
 		}
@@ -296,12 +281,12 @@ func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, 
 		}
 		recordings = append(recordings, r)
 	}
-	player, err := transcript.NewPlayer(canonical, s.mask, recordings...)
+	player, err := transcript.NewPlayer(modelblock.Canonical, s.mask, recordings...)
 	if err != nil {
 		return nil, err
 	}
 	onMiss := model.Fail
-	if m.OnMiss == missLive {
+	if m.OnMiss == modelblock.MissLive {
 		onMiss = model.Live
 	}
 	return s.models.replay(m, player, onMiss, up)
@@ -321,7 +306,7 @@ func (g *modelGate) replay(m step.Model, player *transcript.Player, onMiss model
 // What is damaged is no reason for an attempt to fail: it is repaired as after a
 // crash, or asked for again, and the log says so.
 func (s *session) resume(earlier []string) error {
-	if len(earlier) == 0 || !slices.ContainsFunc(s.args.Agent.Models, live) {
+	if len(earlier) == 0 || !slices.ContainsFunc(s.args.Agent.Models, modelblock.Live) {
 		return nil
 	}
 	var list []*transcript.Reader
@@ -333,7 +318,7 @@ func (s *session) resume(earlier []string) error {
 		}
 		list = append(list, r)
 	}
-	player, err := transcript.NewPlayer(canonical, s.mask, list...)
+	player, err := transcript.NewPlayer(modelblock.Canonical, s.mask, list...)
 	if err != nil {
 		fmt.Fprintf(s.env.Log, "what earlier tries recorded cannot be played, so their requests are sent again: %v\n", err)
 		return nil
@@ -353,13 +338,4 @@ func (g *modelGate) repaired(dir string, mask *secret.Set) (*transcript.Reader, 
 		return nil, err
 	}
 	return g.open(dir)
-}
-
-// canonical is the canonical form of a request; see transcript.Canonical.
-func canonical(provider string, op dialect.Operation, body []byte) (dialect.Canonical, error) {
-	d := dialect.Named(provider)
-	if d == nil {
-		return dialect.Canonical{}, fmt.Errorf("there is no provider %q", provider)
-	}
-	return d.Canonical(string(op), body)
 }

@@ -22,7 +22,7 @@ const canaryKey = "sk-canary-7d2f19a4c0b35e86"
 // block is a model block with some arguments; the others are as if they were
 // not written.
 func block(name, provider, url string, changes map[string]cty.Value) cty.Value {
-	budget := map[string]cty.Value{"cost": cty.StringVal(""), "tokens": cty.Zero, "requests": cty.Zero, "per_minute": cty.Zero, "concurrent": cty.Zero}
+	budget := map[string]cty.Value{"cost": cty.StringVal(""), "tokens": cty.Zero, "requests": cty.Zero, "per_minute": cty.Zero, "concurrent": cty.Zero, "tool_calls_per_request": cty.Zero}
 	ref := ""
 	if changes["replay"] == cty.NilVal {
 		ref = "env:CANARY_KEY"
@@ -35,6 +35,7 @@ func block(name, provider, url string, changes map[string]cty.Value) cty.Value {
 		"prices": cty.MapVal(map[string]cty.Value{"m-*": cty.ObjectVal(map[string]cty.Value{
 			"input": cty.StringVal("10 USD"), "output": cty.StringVal("20 USD"), "cache_read": cty.StringVal(""), "cache_write": cty.StringVal(""),
 			"cache_write_hour": cty.StringVal(""), "input_audio": cty.StringVal(""), "max_output": cty.NumberIntVal(1000), "max_input": cty.NumberIntVal(100000),
+			"tool_calls": cty.MapValEmpty(cty.String), "tool_requests": cty.MapValEmpty(cty.String),
 		})}),
 		"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.Zero, "longest": cty.StringVal("")}),
 		"pause_clock": cty.False, "replay": cty.ListValEmpty(step.ArtifactType), "on_miss": cty.StringVal(""),

@@ -127,7 +127,7 @@ func (a *app) powerRates(ctx context.Context, o powerOptions, boards []string, f
 	if err != nil {
 		return nil, err
 	}
-	paths, done, err := a.withRuns(ctx, boards)
+	paths, done, err := a.withRuns(ctx, boards, ruleFlags{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
 )
 
-// transcriptOutput is the output of an attempt that holds its transcript.
-const transcriptOutput = "transcript"
+// The outputs that hold transcripts: that of an attempt, and that of a check with
+// its judge.
+const (
+	transcriptOutput = "transcript"
+	judgedOutput     = "judge_transcript"
+)
 
 // withTranscript opens the transcript of an attempt.
 func (a *app) withTranscript(ctx context.Context, past *ledger.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
@@ -37,7 +42,7 @@ func (a *app) withTranscript(ctx context.Context, past *ledger.Past, address str
 		if err != nil {
 			return err
 		}
-		ref := rec.Outputs[transcriptOutput].Ref
+		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
 		if ref.IsZero() {
 			return usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(parsed.String()))
 		}

@@ -32,6 +32,8 @@ var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "
 type Outcomes struct {
 	Attempts map[string]int `json:"attempts,omitempty"`
 	Graded   map[string]int `json:"graded,omitempty"`
+	// Checked are the rule checks of attempts, with and without warnings.
+	Checked map[string]int `json:"checked,omitempty"`
 	// Problems are the attempts that did not finish and the submissions without
 	// a finite score, in the order they came up. A missing submission is not
 	// told again where its attempt is.
@@ -80,6 +82,14 @@ func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
 
 // Add counts a step that gave a result, if it is of a kind that has an outcome.
 func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
+	if judged := e.Outputs["judge_models"]; judged != "" && e.Kind == conditions.CheckKind {
+		var models map[string]export.ModelUse
+		_ = json.Unmarshal([]byte(judged), &models) // what is not of this form says nothing
+		o.use(models, e.Status == event.Cached)
+	}
+	if e.Kind == conditions.CheckKind && (e.Status == event.Ran || e.Status == event.Cached) {
+		o.check(e.Outputs["warnings"])
+	}
 	out, ok := outcomeOf(e.Outputs)
 	if !ok || e.Status != event.Ran && e.Status != event.Cached {
 		return
@@ -113,6 +123,18 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		return
 	}
 	o.Problems = append(o.Problems, p)
+}
+
+// check counts a rule check by its number of warnings.
+func (o *Outcomes) check(warnings string) {
+	var n float64
+	switch {
+	case json.Unmarshal([]byte(warnings), &n) != nil: // withheld, or none
+	case n > 0:
+		count(&o.Checked, "with_warnings")
+	default:
+		count(&o.Checked, "without_warnings")
+	}
 }
 
 // Tails fills in what the problems that a summary names printed last.
@@ -175,13 +197,17 @@ func (o *Outcomes) Finished() string {
 	return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
 }
 
-// Lines are the counts, a line for attempts and one for submissions.
+// Lines are the counts, a line each for attempts, submissions, rule checks and
+// models.
 func (o *Outcomes) Lines() (lines []string) {
 	if len(o.Attempts) > 0 {
 		lines = append(lines, "Attempts: "+countsOf(o.Attempts))
 	}
 	if len(o.Graded) > 0 {
 		lines = append(lines, "Submissions: "+countsOf(o.Graded))
+	}
+	if len(o.Checked) > 0 {
+		lines = append(lines, "Rule checks: "+countsOf(o.Checked))
 	}
 	if o.Models != nil {
 		lines = append(lines, "Models: "+o.Models.String())

@@ -17,8 +17,11 @@ func spending(w io.Writer, p *plan.Plan, style Style) {
 	for _, s := range all {
 		fmt.Fprintf(w, "%s %s (%s: %s) for %s, %s.\n", style.Bold("Model:"), OneLine(s.Model), OneLine(s.Provider), OneLine(strings.Join(s.Models, ", ")), Plural(s.Steps, "step"), spendingLimits(s))
 		if len(s.Tools) > 0 && !s.Replayed {
+			fmt.Fprintf(w, "%s the model %s may use %s of its provider.\n", style.Warn("Tools:"), OneLine(s.Model), OneLine(strings.Join(s.Tools, ", ")))
+		}
+		if len(s.Uncounted) > 0 && !s.Replayed {
 			besides = ", besides tools"
-			fmt.Fprintf(w, "%s the model %s may use %s of its provider, whose charges per call are not counted.\n", style.Warn("Tools:"), OneLine(s.Model), OneLine(strings.Join(s.Tools, ", ")))
+			fmt.Fprintf(w, "%s what its provider charges for %s besides tokens is not counted.\n", style.Warn("Tools:"), OneLine(strings.Join(s.Uncounted, ", ")))
 		}
 		cost, ok := s.Most()
 		if !ok && unlimited == "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
 )
@@ -92,8 +93,18 @@ func (v *Transcript) Figures(t *transcript.Turn) string {
 		}
 		parts = append(parts, input, Count(u.Output)+" out")
 	}
+	if t.Usage != nil {
+		for _, tool := range dialect.Tools() {
+			if n := t.Usage.ToolCalls.Of(tool); n > 0 {
+				parts = append(parts, fmt.Sprintf("%s × %d", tool, n))
+			}
+		}
+	}
 	if t.Cost > 0 {
 		cost := Dollars(t.Cost)
+		if t.ToolCost > 0 {
+			cost += " (" + Dollars(t.ToolCost) + " for tools)"
+		}
 		if !t.Reported {
 			cost += " reserved"
 		}

@@ -49,7 +49,7 @@ var anthropicTool = kinds{
 	// run by the client, by their documentation
 	"bash_*": anthropicClientTool, "text_editor_*": anthropicClientTool, "memory_*": anthropicClientTool, "computer_2*": anthropicClientTool,
 	// what the provider does beyond the model
-	"web_search_*": needs(WebSearch), "web_fetch_*": needs(WebFetch), "code_execution_*": needs(CodeInterpreter), "mcp_toolset": needs(MCP),
+	"web_search_*": offers(WebSearch, WebSearchTool, "max_uses"), "web_fetch_*": offers(WebFetch, WebFetchTool, "max_uses"), "code_execution_*": offers(CodeInterpreter, CodeTool, ""), "mcp_toolset": needs(MCP),
 	"tool_search_tool_*": needs(ToolSearch), "advisor_*": needs(OtherModels),
 	"browser_toolset_*": needs(ComputerUse), "computer_toolset_*": needs(ComputerUse),
 }

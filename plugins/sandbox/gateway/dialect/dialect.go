@@ -86,6 +86,9 @@ type Request struct {
 	// ability that is granted finds, or what a PDF, an audio file or a video
 	// holds. Then only the model's context window is a bound.
 	Hidden bool
+	// Tools are the provider's own tools that it may call, with the most calls
+	// that the request allows of each; 0 if it sets no limit.
+	Tools map[Tool]int64
 	// Unmetered says that no response to the request tells what it costs, as
 	// with batches and training.
 	Unmetered bool
@@ -133,7 +136,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Text }
 
-// Usage is what a response reports of tokens. Input includes CacheRead and
+// Usage is what a response reports of tokens and tools. Input includes CacheRead and
 // CacheWrite, Output includes Reasoning.
 type Usage struct {
 	Input      int64 `json:"input_tokens"`
@@ -145,6 +148,9 @@ type Usage struct {
 	Audio     int64 `json:"audio_tokens,omitempty"`
 	Output    int64 `json:"output_tokens"`
 	Reasoning int64 `json:"reasoning_tokens,omitempty"`
+	// ToolCalls are the calls of the provider's own tools, which it charges for
+	// besides their tokens.
+	ToolCalls ToolCalls `json:"tool_calls,omitzero"`
 }
 
 // Meter reads a response as it passes, decoded (without content encoding), and

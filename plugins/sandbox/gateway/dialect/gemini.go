@@ -64,6 +64,8 @@ var geminiConfig = fields{
 	"speechConfig":       needs(Audio),
 }
 
+var geminiSearch = offers(WebSearch, WebSearchTool, "")
+
 // geminiTool has one member for each kind of tool.
 var geminiTool = fields{
 	"functionDeclarations": list(fields{
@@ -72,8 +74,8 @@ var geminiTool = fields{
 	}),
 	"computerUse": anything,
 	// what the provider does beyond the model
-	"googleSearch": needs(WebSearch), "googleSearchRetrieval": needs(WebSearch), "enterpriseWebSearch": needs(WebSearch), "googleMaps": needs(WebSearch),
-	"parallelAiSearch": needs(WebSearch), "exaAiSearch": needs(WebSearch), "urlContext": needs(WebFetch), "codeExecution": needs(CodeInterpreter),
+	"googleSearch": geminiSearch, "googleSearchRetrieval": geminiSearch, "enterpriseWebSearch": geminiSearch, "googleMaps": offers(WebSearch, MapsTool, ""),
+	"parallelAiSearch": geminiSearch, "exaAiSearch": geminiSearch, "urlContext": needs(WebFetch), "codeExecution": needs(CodeInterpreter),
 	"fileSearch": needs(FileSearch), "retrieval": needs(FileSearch), "mcpServers": needs(MCP),
 }
 

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,6 +14,10 @@ type report struct {
 	// JSON text or event has at them.
 	paths []string
 	read  func(m *meter, got map[string]string)
+	// items are paths of values that are counted instead of joined.
+	items []string
+	// queries are the paths of strings whose different ones are counted.
+	queries []string
 	// closing is the data of the event that ends a stream, "" if it is no such.
 	closing string
 }
@@ -27,6 +33,14 @@ type meter struct {
 	// got is what the event that is being read said so far, head its first bytes.
 	got  map[string]string
 	head []byte
+
+	// tools are those that the request offers. items counts the values at the
+	// paths of report.items in one JSON text or event, by "path value"; queries are
+	// hashes of the queries so far, and called what the events said of calls.
+	tools   map[Tool]int64
+	items   map[string]int64
+	queries map[uint64]bool
+	called  ToolCalls
 
 	usage Usage
 	// seen says that a usage was reported, stopped that the model ended its
@@ -48,13 +62,17 @@ const (
 	eventForm
 )
 
-func newMeter(r *report, stream bool) *meter {
-	m := &meter{report: r, stream: stream, got: map[string]string{}}
+func newMeter(r *report, asked *Request) *meter {
+	m := &meter{report: r, stream: asked.Stream, tools: asked.Tools, got: map[string]string{}, items: map[string]int64{}, queries: map[uint64]bool{}}
 	wanted := map[string]bool{"error": true, "error.message": true, "error.type": true, "error.code": true, "error.status": true}
-	for _, p := range r.paths {
+	cut := map[string]bool{}
+	for _, p := range slices.Concat(r.paths, r.items, r.queries) {
 		wanted[p] = true
 	}
-	m.json = scanner{wanted: wanted, found: m.found}
+	for _, p := range r.queries {
+		cut[p] = true
+	}
+	m.json = scanner{wanted: wanted, found: m.found, cut: cut}
 	m.json.reset()
 	m.events = events{data: m.data, done: m.event}
 	return m
@@ -63,6 +81,14 @@ func newMeter(r *report, stream bool) *meter {
 // found gets a value of the JSON text. Those of the items of an array are kept
 // one after the other, with a space between.
 func (m *meter) found(path, value string) {
+	switch {
+	case slices.Contains(m.report.queries, path):
+		m.query(value)
+		return
+	case slices.Contains(m.report.items, path):
+		m.item(path + " " + value)
+		return
+	}
 	if before := m.got[path]; before != "" && strings.Contains(path, "[]") {
 		if len(before) > maxToken {
 			return
@@ -70,6 +96,28 @@ func (m *meter) found(path, value string) {
 		value = before + " " + value
 	}
 	m.got[path] = value
+}
+
+// Bounds of what is remembered to count calls of tools.
+const (
+	maxKinds   = 100
+	maxQueries = 10_000
+)
+
+// item counts a value. There are few different ones that matter.
+func (m *meter) item(key string) {
+	if _, seen := m.items[key]; seen || len(m.items) < maxKinds {
+		m.items[key]++
+	}
+}
+
+// query remembers a query; empty ones cost nothing.
+func (m *meter) query(text string) {
+	if text != "" && len(m.queries) < maxQueries {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(text))
+		m.queries[h.Sum64()] = true
+	}
 }
 
 // Write implements io.Writer.
@@ -106,6 +154,7 @@ func (m *meter) event() {
 	m.settle()
 	m.json.reset()
 	clear(m.got)
+	clear(m.items)
 	m.head = m.head[:0]
 }
 
@@ -202,7 +251,7 @@ var chatReport = &report{
 	paths: []string{
 		"usage.prompt_tokens", "usage.completion_tokens", "usage.total_tokens", "usage.prompt_tokens_details.cached_tokens",
 		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_tokens_details.audio_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
-		"choices.[].finish_reason",
+		"choices.[].finish_reason", "usage.server_tool_use.web_search_requests", "usage.num_search_queries",
 	},
 	read: func(m *meter, got map[string]string) {
 		input, ok := count(got, "usage.prompt_tokens")
@@ -218,9 +267,14 @@ var chatReport = &report{
 			CacheWrite: counts(got, "usage.prompt_tokens_details.cache_write_tokens"),
 			Audio:      counts(got, "usage.prompt_tokens_details.audio_tokens"),
 			Reasoning:  counts(got, "usage.completion_tokens_details.reasoning_tokens"),
+			ToolCalls:  ToolCalls{WebSearch: m.searches(max(counts(got, "usage.server_tool_use.web_search_requests"), counts(got, "usage.num_search_queries")))},
 		}
 	},
 }
+
+// searches are how often a chat searched: what OpenRouter and Perplexity report;
+// what others charge for, which is what the request offers.
+func (m *meter) searches(reported int64) int64 { return max(reported, m.tools[WebSearchTool]) }
 
 // responsesReport is that of responses.
 var responsesReport = &report{
@@ -229,7 +283,9 @@ var responsesReport = &report{
 		"usage.input_tokens", "usage.output_tokens", "usage.input_tokens_details.cached_tokens", "usage.input_tokens_details.cache_write_tokens", "usage.output_tokens_details.reasoning_tokens",
 		"response.usage.input_tokens", "response.usage.output_tokens", "response.usage.input_tokens_details.cached_tokens",
 		"response.usage.input_tokens_details.cache_write_tokens", "response.usage.output_tokens_details.reasoning_tokens",
+		"item.type", "item.action.type", "tool_usage.web_search.num_requests", "response.tool_usage.web_search.num_requests",
 	},
+	items: []string{"output.[].type", "output.[].action.type", "response.output.[].type", "response.output.[].action.type"},
 	read: func(m *meter, got map[string]string) {
 		at := "usage."
 		switch kind := got["type"]; kind {
@@ -238,6 +294,9 @@ var responsesReport = &report{
 			if text := got["response.error.message"]; text != "" {
 				m.failed = text
 			}
+		case "response.output_item.done":
+			m.called = m.called.Plus(m.itemsOf(map[string]int64{got["item.type"]: 1}, map[string]int64{got["item.action.type"]: 1}))
+			return
 		case "error":
 			m.failed = firstOf(got, "error.message", "message", "code", "type")
 			return
@@ -256,25 +315,57 @@ var responsesReport = &report{
 			CacheRead:  min(input, counts(got, at+"input_tokens_details.cached_tokens")),
 			CacheWrite: counts(got, at+"input_tokens_details.cache_write_tokens"),
 			Reasoning:  counts(got, at+"output_tokens_details.reasoning_tokens"),
+			ToolCalls:  m.called.most(m.output(strings.TrimSuffix(at, "usage."))).most(ToolCalls{WebSearch: counts(got, strings.TrimSuffix(at, "usage.")+"tool_usage.web_search.num_requests")}),
 		}
 	},
+}
+
+// output are the calls of tools in the output of a response; at is where that is.
+func (m *meter) output(at string) ToolCalls {
+	kinds, actions := map[string]int64{}, map[string]int64{}
+	for key, n := range m.items {
+		if kind, ok := strings.CutPrefix(key, at+"output.[].type "); ok {
+			kinds[kind] = n
+		} else if action, ok := strings.CutPrefix(key, at+"output.[].action.type "); ok {
+			actions[action] = n
+		}
+	}
+	return m.itemsOf(kinds, actions)
+}
+
+// itemsOf are the calls of tools by the types of items and of their actions.
+// Opening a page and looking into it are no searches, says the documentation. A
+// shell is the provider's if the request offers one.
+func (m *meter) itemsOf(kinds, actions map[string]int64) ToolCalls {
+	c := ToolCalls{
+		WebSearch:  max(0, kinds["web_search_call"]-actions["open_page"]-actions["find_in_page"]),
+		FileSearch: kinds["file_search_call"], Code: kinds["code_interpreter_call"], Image: kinds["image_generation_call"],
+	}
+	if _, offered := m.tools[CodeTool]; offered {
+		c.Code += kinds["shell_call"] + kinds["program"]
+	}
+	return c
 }
 
 // Usage implements Dialect.
 func (*openAI) Usage(r *Request) Meter {
 	if r.Operation == Responses || r.Operation == Compact {
-		return newMeter(responsesReport, r.Stream)
+		return newMeter(responsesReport, r)
 	}
-	return newMeter(chatReport, r.Stream)
+	return newMeter(chatReport, r)
 }
 
 // messagesReport is that of messages. A stream reports the input at its
 // beginning and the output near its end, where it may correct the input.
 var messagesReport = &report{
-	paths: append(append([]string{"type", "delta.stop_reason"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
+	paths: append(append([]string{"type", "delta.stop_reason", "content_block.type"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
+	items: []string{"content.[].type"},
 	read: func(m *meter, got map[string]string) {
 		at := "usage."
 		switch got["type"] {
+		case "content_block_start":
+			m.called = m.called.Plus(resultsOf(map[string]int64{got["content_block.type"]: 1}))
+			return
 		case "message_start":
 			at = "message.usage."
 		case "message_stop":
@@ -303,7 +394,26 @@ var messagesReport = &report{
 		set(&u.Output, "output_tokens")
 		set(&u.Reasoning, "output_tokens_details.thinking_tokens")
 		u.Input = plain + u.CacheRead + u.CacheWrite
+		kinds := map[string]int64{}
+		for key, n := range m.items {
+			kinds[strings.TrimPrefix(key, "content.[].type ")] = n
+		}
+		calls := m.called.Plus(resultsOf(kinds))
+		u.ToolCalls.Code = calls.Code
+		set(&calls.WebSearch, "server_tool_use.web_search_requests")
+		set(&calls.WebFetch, "server_tool_use.web_fetch_requests")
+		u.ToolCalls = u.ToolCalls.most(calls)
 	},
+}
+
+// resultsOf are the calls of tools by the types of the blocks with their
+// results. Of searches and fetches the usage tells, too, without those that
+// failed.
+func resultsOf(kinds map[string]int64) ToolCalls {
+	return ToolCalls{
+		WebSearch: kinds["web_search_tool_result"], WebFetch: kinds["web_fetch_tool_result"],
+		Code: kinds["code_execution_tool_result"] + kinds["bash_code_execution_tool_result"] + kinds["text_editor_code_execution_tool_result"],
+	}
 }
 
 func anthropicUsage(at string) []string {
@@ -311,6 +421,7 @@ func anthropicUsage(at string) []string {
 	for _, name := range []string{
 		"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
 		"cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
+		"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests",
 	} {
 		paths = append(paths, at+name)
 	}
@@ -318,7 +429,7 @@ func anthropicUsage(at string) []string {
 }
 
 // Usage implements Dialect.
-func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r.Stream) }
+func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r) }
 
 // generateReport is that of Gemini. Each event of a stream has the usage so far;
 // the last one says why the model stopped.
@@ -328,7 +439,10 @@ var generateReport = &report{
 		"usageMetadata.toolUsePromptTokenCount", "usageMetadata.cachedContentTokenCount", "candidates.[].finishReason", "promptFeedback.blockReason",
 		"usageMetadata.promptTokensDetails.[].modality", "usageMetadata.promptTokensDetails.[].tokenCount",
 	},
+	items:   []string{"candidates.[].groundingMetadata.groundingChunks.[].web.uri", "candidates.[].groundingMetadata.groundingChunks.[].maps.uri"},
+	queries: []string{"candidates.[].groundingMetadata.webSearchQueries.[]", "candidates.[].groundingMetadata.imageSearchQueries.[]"},
 	read: func(m *meter, got map[string]string) {
+		m.called = m.called.most(m.grounded())
 		if firstOf(got, "candidates.[].finishReason", "promptFeedback.blockReason") != "" {
 			m.final, m.done = true, true
 		}
@@ -343,8 +457,24 @@ var generateReport = &report{
 			CacheRead: min(input, counts(got, "usageMetadata.cachedContentTokenCount")),
 			Audio:     min(input, sound(got["usageMetadata.promptTokensDetails.[].modality"], got["usageMetadata.promptTokensDetails.[].tokenCount"])),
 			Reasoning: counts(got, "usageMetadata.thoughtsTokenCount"),
+			ToolCalls: m.called,
 		}
 	},
+}
+
+// grounded are the searches that an answer is based on: the different queries
+// that are not empty, which are what is charged. An answer with places is one
+// request of maps.
+func (m *meter) grounded() ToolCalls {
+	c := ToolCalls{WebSearch: int64(len(m.queries))}
+	for key := range m.items {
+		if strings.Contains(key, ".maps.uri ") {
+			c.Maps = 1
+		} else {
+			c.WebSearch = max(c.WebSearch, 1)
+		}
+	}
+	return c
 }
 
 // sound is how many of these tokens are sound: the counts of each kind. Where it
@@ -365,4 +495,4 @@ func sound(kinds, tokens string) (sum int64) {
 }
 
 // Usage implements Dialect.
-func (*gemini) Usage(r *Request) Meter { return newMeter(generateReport, r.Stream) }
+func (*gemini) Usage(r *Request) Meter { return newMeter(generateReport, r) }

@@ -72,7 +72,7 @@ var openAIChat = openAISampling.and(fields{
 	"functions":         list(fields{"name": scalar, "description": scalar, "parameters": anything}),
 	"function_call":     textOr(fields{"name": scalar}),
 	// what the provider does beyond the model
-	"web_search_options": needs(WebSearch),
+	"web_search_options": offers(WebSearch, WebSearchTool, ""),
 	"modalities":         list(words(Audio, "text")),
 	"audio":              needs(Audio),
 	"moderation":         needs(OtherModels),
@@ -145,14 +145,14 @@ var openAITool = kinds{
 	"shell":                demands(CodeInterpreter, "environment", fields{"type": scalar, "allowed_callers": anything, "environment": openAIShell}),
 	"tool_search":          demands(ToolSearch, "execution", fields{"type": scalar, "description": scalar, "parameters": anything, "execution": words(ToolSearch, "client")}),
 	// what the provider does beyond the model
-	"web_search*": needs(WebSearch), "file_search": needs(FileSearch), "code_interpreter": needs(CodeInterpreter),
-	"mcp": needs(MCP), "image_generation": needs(ImageGeneration), "programmatic_tool_calling": needs(CodeInterpreter),
+	"web_search*": offers(WebSearch, WebSearchTool, ""), "file_search": offers(FileSearch, FileSearchTool, ""),
+	"code_interpreter": offers(CodeInterpreter, CodeTool, ""), "image_generation": offers(ImageGeneration, ImageTool, ""), "mcp": needs(MCP), "programmatic_tool_calling": offers(CodeInterpreter, CodeTool, ""),
 }
 
 var openAIShell = kinds{
 	"local":               fields{"type": scalar, "skills": anything},
-	"container_auto":      needs(CodeInterpreter),
-	"container_reference": needs(CodeInterpreter),
+	"container_auto":      offers(CodeInterpreter, CodeTool, ""),
+	"container_reference": offers(CodeInterpreter, CodeTool, ""),
 }
 
 // openAIFunction is a tool that the client itself runs.

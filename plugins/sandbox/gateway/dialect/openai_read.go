@@ -72,6 +72,7 @@ func (o *openAI) Read(method, path string, query url.Values, header http.Header,
 			if !grants[WebSearch] {
 				return nil, lacks(WebSearch, "the model "+r.Model)
 			}
+			c.offer(WebSearchTool, 0)
 		}
 	}
 	if err := o.bounds(c, r); err != nil {
@@ -125,9 +126,30 @@ func (*openAI) bounds(c *check, r *Request) (err error) {
 	if r.Operation == Embeddings {
 		r.OutputTokens, r.Choices = 0, 0
 	}
+	if err := c.toolLimits(r); err != nil {
+		return err
+	}
 	if r.Stream && (r.Operation == ChatCompletions || r.Operation == Completions) {
 		return c.includeUsage(r)
 	}
+	return nil
+}
+
+// toolLimits fills in how often the provider may call its tools. In a chat it
+// searches once for each choice, say its prices; a response may have a limit of
+// all calls together.
+func (c *check) toolLimits(r *Request) error {
+	most := r.Choices
+	if r.Operation != ChatCompletions && r.Operation != Completions {
+		var err error
+		if most, err = c.limit(0, "max_tool_calls"); err != nil {
+			return err
+		}
+	}
+	for t := range c.tools {
+		c.tools[t] = most
+	}
+	r.Tools = c.tools
 	return nil
 }
 

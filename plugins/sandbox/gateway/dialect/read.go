@@ -86,7 +86,7 @@ func (u *rules) read(e *endpoint, query url.Values, header http.Header, body []b
 	if refused := e.body.check(c, 0); refused != nil {
 		return nil, nil, refused
 	}
-	r.Hidden = c.hidden
+	r.Hidden, r.Tools = c.hidden, c.tools
 	r.InputTokens = int64(len(body)) - c.mediaBytes + c.images*u.imageTokens + u.extraTokens
 	return c, r, nil
 }

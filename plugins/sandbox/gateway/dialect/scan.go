@@ -15,6 +15,9 @@ type scanner struct {
 	// wanted says which paths are handed to found.
 	wanted map[string]bool
 	found  func(path, value string)
+	// cut says of which paths strings that are too long are handed out, too: their
+	// beginnings.
+	cut map[string]bool
 
 	state scanState
 	// open are the containers, '{' or '[' each, and the length of the path at
@@ -267,11 +270,11 @@ func (s *scanner) inWord(p []byte) int {
 
 // hand hands out the value that was read.
 func (s *scanner) hand() {
-	if s.over || !s.wanted[string(s.path)] || string(s.token) == "null" {
+	if !s.wanted[string(s.path)] || string(s.token) == "null" || s.over && !s.cut[string(s.path)] {
 		return
 	}
 	value := string(s.token)
-	if s.token[0] == '"' {
+	if s.token[0] == '"' && !s.over {
 		value = unquote(s.token)
 	}
 	s.found(string(s.path), value)

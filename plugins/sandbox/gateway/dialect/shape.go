@@ -26,6 +26,9 @@ type check struct {
 	// says that the input has more than what the body shows.
 	images, mediaBytes int64
 	hidden             bool
+	// tools are the provider's own tools that the request offers to the model,
+	// with the most calls that it allows; 0 is no limit.
+	tools map[Tool]int64
 }
 
 // The shapes without parameters.
@@ -229,8 +232,7 @@ func needs(a Ability) shape { return need{a} }
 type need struct{ ability Ability }
 
 func (n need) check(c *check, i int) *Refusal {
-	raw := string(c.bytes(i))
-	if raw == "false" || c.nodes[i].kind == array && c.nodes[i].next == int32(i+1) {
+	if c.asksNothing(i) {
 		return nil
 	}
 	what := ""
@@ -239,6 +241,11 @@ func (n need) check(c *check, i int) *Refusal {
 	}
 	c.hidden = true
 	return c.need(n.ability, what)
+}
+
+// asksNothing says that a value that takes an ability is false or empty.
+func (c *check) asksNothing(i int) bool {
+	return string(c.bytes(i)) == "false" || c.nodes[i].kind == array && c.nodes[i].next == int32(i+1)
 }
 
 // demands is the shape, if a member is given: without it, the provider takes the
@@ -256,6 +263,9 @@ func (d demand) check(c *check, i int) *Refusal {
 		c.hidden = true
 		if r := c.need(d.ability, "without "+d.member); r != nil {
 			return r
+		}
+		if d.ability == CodeInterpreter {
+			c.offer(CodeTool, 0)
 		}
 	}
 	return d.shape.check(c, i)

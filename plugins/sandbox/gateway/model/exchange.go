@@ -1,11 +1,14 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
@@ -185,8 +188,29 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	}
 	output = times(max(output, 0), max(asked.Choices, 1))
 	a.Tokens = plus(input, output)
-	a.Cost = x.price.Most(input, output)
-	return a, nil
+	tools, err := x.toolsOf(asked)
+	a.Cost = plus(x.price.Most(input, output), x.price.MostTools(tools))
+	return a, err
+}
+
+// toolsOf are the most calls of the provider's own tools that a request may
+// make. It is refused where its cost is limited and they have no price or no
+// bound.
+func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, error) {
+	most := map[dialect.Tool]int64{}
+	limited := x.pool.limits.Cost > 0 || x.Run != nil && x.Run.limits.Cost > 0
+	for _, t := range slices.Sorted(maps.Keys(asked.Tools)) {
+		n := cmp.Or(asked.Tools[t], x.Budget.ToolCalls)
+		price := x.price.ToolCalls[t]
+		switch {
+		case limited && !x.price.HasTool(t):
+			return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("The price of a call of %s by %q is not known, so the budget cannot hold: the pipeline's model %q must give it in tool_calls of a price block.", t, asked.Model, x.Name)}
+		case limited && n == 0 && price > 0:
+			return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request does not limit how often the provider may call %s, so the budget cannot hold: set max_uses or max_tool_calls in the request, or tool_calls_per_request in the budget of the pipeline's model %q.", t, x.Name)}
+		}
+		most[t] = max(n, 1)
+	}
+	return most, nil
 }
 
 // failed records why an answer did not come, and refuses in the provider's

@@ -42,6 +42,9 @@ type Limits struct {
 	// PerMinute holds for any sixty seconds.
 	PerMinute  int
 	Concurrent int
+	// ToolCalls is how many calls of the provider's own tools are reserved for a
+	// request that sets no limit of them itself.
+	ToolCalls int64
 }
 
 // Retry is what the gateway itself repeats, before the first byte of a response

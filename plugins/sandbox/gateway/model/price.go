@@ -17,6 +17,18 @@ type Price struct {
 	// MaxInput is the most tokens that the model takes: the bound of an input
 	// that the request does not show.
 	MaxInput int64 `json:"max_input,omitempty"`
+	// ToolCalls are the prices of a thousand calls of the provider's own tools,
+	// ToolRequests those of a thousand requests that call the tool at all. A tool
+	// with neither has no known price.
+	ToolCalls    map[dialect.Tool]Dollars `json:"tool_calls,omitempty"`
+	ToolRequests map[dialect.Tool]Dollars `json:"tool_requests,omitempty"`
+}
+
+// HasTool reports whether the price of a tool is known.
+func (p Price) HasTool(t dialect.Tool) bool {
+	_, calls := p.ToolCalls[t]
+	_, requests := p.ToolRequests[t]
+	return calls || requests
 }
 
 // Rates are prices in US dollars per million tokens. A nil field is the price of
@@ -66,10 +78,45 @@ func (p Price) Cost(u dialect.Usage) Dollars {
 	s.add(u.CacheWrite-hour, write)
 	s.add(hour, or(r.CacheWriteHour, write))
 	s.add(u.Output, r.Output)
+	p.addTools(&s, u.ToolCalls.Of)
 	return s.total()
 }
 
-// Most is the greatest price of a request whose input and output are not longer.
+// unpriced is how many calls have no known price.
+func (p Price) unpriced(c dialect.ToolCalls) (n int64) {
+	for _, t := range dialect.Tools() {
+		if !p.HasTool(t) {
+			n += c.Of(t)
+		}
+	}
+	return n
+}
+
+// ToolCost is the part of Cost that calls of tools are, rounded up.
+func (p Price) ToolCost(c dialect.ToolCalls) Dollars {
+	var s sum
+	p.addTools(&s, c.Of)
+	return s.total()
+}
+
+func (p Price) addTools(s *sum, calls func(dialect.Tool) int64) {
+	for _, t := range dialect.Tools() {
+		if n := calls(t); n > 0 {
+			s.add(times(n, 1000), p.ToolCalls[t])
+			s.add(1000, p.ToolRequests[t])
+		}
+	}
+}
+
+// MostTools is the greatest price of so many calls of tools.
+func (p Price) MostTools(calls map[dialect.Tool]int64) Dollars {
+	var s sum
+	p.addTools(&s, func(t dialect.Tool) int64 { return calls[t] })
+	return s.total()
+}
+
+// Most is the greatest price of the tokens of a request whose input and output
+// are not longer.
 func (p Price) Most(input, output int64) Dollars {
 	worst := p.Rates.most(input, output)
 	for _, t := range p.Tiers {

@@ -66,10 +66,25 @@ func exact(t *testing.T, published map[string]any, u dialect.Usage) *big.Rat {
 		{u.CacheWriteHour, rate("cache_write_hour", "cache_write", "input")},
 		{u.Audio, rate("input_audio", "input")},
 		{u.Output, rate("output")},
+		{1000 * u.ToolCalls.WebSearch, tool(published, "tool_calls", "web_search")},
+		{1000 * min(u.ToolCalls.WebSearch, 1), tool(published, "tool_requests", "web_search")},
+		{1000 * min(u.ToolCalls.Maps, 1), tool(published, "tool_requests", "google_maps")},
+		{1000 * u.ToolCalls.FileSearch, published["file_search"].(*big.Rat)},
 	} {
 		total.Add(total, new(big.Rat).Mul(part.p, big.NewRat(part.n, 1_000_000)))
 	}
 	return total
+}
+
+// tool is the published price of a thousand calls.
+func tool(published map[string]any, unit, name string) *big.Rat {
+	prices, _ := published[unit].(map[string]any)
+	text, _ := prices[name].(string)
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return new(big.Rat)
+	}
+	return r
 }
 
 func asList(v any) []any { l, _ := v.([]any); return l }
@@ -88,9 +103,21 @@ func ceil(r *big.Rat) int64 {
 func published(t *testing.T) map[string]map[string]map[string]any {
 	var file struct {
 		Models map[string]map[string]map[string]any
+		Tools  map[string]map[string]string
 	}
 	if err := json.Unmarshal(tableFile, &file); err != nil {
 		t.Fatal(err)
+	}
+	for provider, models := range file.Models {
+		for _, facts := range models {
+			if text := file.Tools[provider]["web_search"]; text != "" && facts["tool_calls"] == nil {
+				facts["tool_calls"] = map[string]any{"web_search": text}
+			}
+			facts["file_search"] = new(big.Rat)
+			if text := file.Tools[provider]["file_search"]; text != "" {
+				facts["file_search"].(*big.Rat).SetString(text)
+			}
+		}
 	}
 	return file.Models
 }
@@ -113,15 +140,16 @@ func TestCostEqualsAnIndependentCalculation(t *testing.T) {
 				u.CacheWrite = r.Int64N(u.Input - u.CacheRead + 1)
 				u.CacheWriteHour = r.Int64N(u.CacheWrite + 1)
 				u.Audio = r.Int64N(u.Input - u.CacheRead - u.CacheWrite + 1)
+				u.ToolCalls = dialect.ToolCalls{WebSearch: r.Int64N(30), Maps: r.Int64N(2), FileSearch: r.Int64N(5)}
 				cost := price.Cost(u)
 				if want := ceil(exact(t, facts, u)); int64(cost) != want {
 					t.Fatalf("%s %+v costs %d, want %d", name, u, cost, want)
 				}
-				if most := price.Most(u.Input, u.Output); cost > most {
+				if most := plus(price.Most(u.Input, u.Output), price.MostTools(bounds(u))); cost > most {
 					t.Fatalf("%s %+v costs %s, more than the %s at most", name, u, cost, most)
 				}
 				// Bounds above the truth are bounds, too.
-				if most := price.Most(u.Input+r.Int64N(1000), u.Output+r.Int64N(1000)); cost > most {
+				if most := plus(price.Most(u.Input+r.Int64N(1000), u.Output+r.Int64N(1000)), price.MostTools(bounds(u))); cost > most {
 					t.Fatalf("%s %+v costs %s, more than the %s at most", name, u, cost, most)
 				}
 				n++
@@ -129,6 +157,14 @@ func TestCostEqualsAnIndependentCalculation(t *testing.T) {
 		}
 	}
 	t.Logf("%d costs", n)
+}
+
+func bounds(u dialect.Usage) map[dialect.Tool]int64 {
+	most := map[dialect.Tool]int64{}
+	for _, t := range dialect.Tools() {
+		most[t] = u.ToolCalls.Of(t)
+	}
+	return most
 }
 
 func TestCostsSaturate(t *testing.T) {

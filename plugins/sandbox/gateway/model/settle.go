@@ -86,6 +86,10 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 	}
 	x.event.Reported, x.event.Usage = usage != nil, usage
 	x.event.Cost, x.event.Tokens = int64(spent.Cost), spent.Tokens
+	if usage != nil {
+		x.event.ToolCost = int64(min(spent.Cost, x.price.ToolCost(usage.ToolCalls)))
+		x.event.UnpricedCalls = x.price.unpriced(usage.ToolCalls)
+	}
 	if x.event.Replayed {
 		// It costs the run nothing, but the attempt what it did then: the budget
 		// is as it was in the recording.

@@ -120,6 +120,7 @@ func addUsage(a, b dialect.Usage) dialect.Usage {
 	return dialect.Usage{
 		Input: a.Input + b.Input, Audio: a.Audio + b.Audio, CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
 		CacheWriteHour: a.CacheWriteHour + b.CacheWriteHour, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+		ToolCalls: a.ToolCalls.Plus(b.ToolCalls),
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
 //go:embed prices.json
@@ -21,6 +24,9 @@ type table struct {
 	CollectedFrom string                      `json:"collected_from"`
 	Pages         map[string]string           `json:"pages"`
 	Models        map[string]map[string]Price `json:"models"`
+	// Tools are the prices of a thousand calls of tools that are the same for all
+	// models of a provider.
+	Tools map[string]map[dialect.Tool]Dollars `json:"tools"`
 }
 
 var prices = sync.OnceValue(func() *table {
@@ -35,7 +41,18 @@ func readTable(data []byte) (*table, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	t := &table{}
-	return t, d.Decode(t)
+	if err := d.Decode(t); err != nil {
+		return nil, err
+	}
+	for provider, models := range t.Models {
+		for name, p := range models {
+			calls := maps.Clone(t.Tools[provider])
+			maps.Copy(calls, p.ToolCalls)
+			p.ToolCalls = calls
+			models[name] = p
+		}
+	}
+	return t, nil
 }
 
 // TableDigest is the SHA-256 of the table of prices. Costs and refusals follow

@@ -40,6 +40,11 @@ type Event struct {
 	Usage    *dialect.Usage `json:"usage,omitempty"`
 	Cost     int64          `json:"cost_nanodollars,omitempty"`
 	Tokens   int64          `json:"tokens,omitempty"`
+	// ToolCost is the part of Cost that the provider charges for calls of its own
+	// tools. UnpricedCalls are those of Usage whose price is not known: Cost is
+	// without them.
+	ToolCost      int64 `json:"tool_cost_nanodollars,omitempty"`
+	UnpricedCalls int64 `json:"unpriced_calls,omitempty"`
 	// Seconds is the whole time, FirstByte that to the first byte of the body,
 	// Waited what of it the provider made the agent wait by errors and pauses
 	// before retries.

@@ -23,6 +23,14 @@ FIELDS = {
 }
 HOUR = ["cache_creation_input_token_cost_above_1hr", "cache_creation_input_token_cost_above_12hr"]
 AUDIO = "input_cost_per_audio_token"
+# What the providers' pages say of all their models. What is charged by the time
+# or the size of a container, or by another model's tokens, is in no response, so
+# that it has no price here.
+TOOLS = {
+    "openai": {"file_search": "2.5"},
+    "anthropic": {"web_search": "10", "web_fetch": "0"},
+    "gemini": {},
+}
 PAGES = {
     "openai": "https://platform.openai.com/docs/pricing",
     "anthropic": "https://platform.claude.com/docs/en/about-claude/pricing",
@@ -30,8 +38,8 @@ PAGES = {
 }
 
 
-def dollars(per_token):
-    price = Decimal(repr(per_token)) * 1_000_000
+def dollars(one, times=1_000_000):
+    price = Decimal(repr(one)) * times
     return format(price.normalize(), "f")
 
 
@@ -61,6 +69,20 @@ def price(model):
         out["max_output"] = model["max_output_tokens"]
     if model.get("max_input_tokens"):
         out["max_input"] = model["max_input_tokens"]
+    return out | tools(model)
+
+
+def tools(model):
+    """A search costs the same in all sizes; Gemini 2 is charged by the request."""
+    out = {}
+    per_query = model.get("web_search_billing_unit") == "per_query" or model["litellm_provider"] != "gemini"
+    unit = "tool_calls" if per_query else "tool_requests"
+    costs = set(model.get("search_context_cost_per_query", {}).values())
+    if len(costs) == 1:
+        out[unit] = {"web_search": dollars(costs.pop(), 1000)}
+    maps = model.get("google_maps_grounding_cost_per_query")
+    if maps and not per_query:
+        out["tool_requests"] = out.get("tool_requests", {}) | {"google_maps": dollars(maps, 1000)}
     return out
 
 
@@ -82,9 +104,10 @@ def main(wheel, date):
             out[model["litellm_provider"]][name.removeprefix("gemini/")] = price(model)
     json.dump({
         "date": date,
-        "unit": "US dollars per million tokens",
+        "unit": "US dollars per million tokens, and per thousand calls of tools or requests that call them",
         "collected_from": "litellm " + re.search(r"litellm-([\d.]+)", wheel).group(1),
         "pages": PAGES,
+        "tools": TOOLS,
         "models": {p: dict(sorted(m.items())) for p, m in out.items()},
     }, sys.stdout, indent=1)
     print()
