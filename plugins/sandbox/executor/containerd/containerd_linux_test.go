@@ -51,6 +51,7 @@ func TestContainerd(t *testing.T) {
 		{"Hooks", testHooks},
 		{"Resume", testResume},
 		{"KilledOwners", testKilledOwners},
+		{"KilledCopyUp", testKilledCopyUp},
 		{"Sweep", testSweep},
 		{"Images", testImages},
 		{"Build", testBuild},

@@ -2,7 +2,9 @@ package containerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/containerd/containerd/v2/core/mount"
 
@@ -10,32 +12,52 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
 )
 
-// copyUp copies what the image holds at the mounts that ask for it to the
-// host's folders, before a task is made.
-func (r *run) copyUp(ctx context.Context) error {
-	var list []executor.Mount
+// prepareRoot works on the container's root file system before a task is made.
+func (r *run) prepareRoot(ctx context.Context) error {
+	var copied []executor.Mount
 	for _, m := range r.spec.Mounts {
 		if m.CopyUp {
-			list = append(list, m)
+			copied = append(copied, m)
 		}
 	}
-	if len(list) == 0 {
+	if len(copied) == 0 && r.users == (users{}) {
 		return nil
 	}
+	return r.withRoot(ctx, func(root string) error {
+		return errors.Join(r.copyUp(ctx, root, copied), r.makeMountPoints(ctx, root))
+	})
+}
+
+// withRoot calls f with the folder where the container's root file system is
+// mounted. It is one of the run's views, so that whoever clears up after a process
+// that was killed unmounts it too.
+func (r *run) withRoot(ctx context.Context, f func(root string) error) (err error) {
 	mounts, err := r.c.SnapshotService(r.e.opts.Snapshotter).Mounts(ctx, r.id)
 	if err != nil {
-		return fmt.Errorf("copy from the image: %w", err)
+		return fmt.Errorf("mount the image: %w", err)
 	}
+	root := r.claim.Path(viewPrefix + "root")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return err
+	}
+	mounts = mount.RemoveVolatileOption(mounts)
+	defer func() { err = errors.Join(err, mount.UnmountMounts(mounts, root, 0)) }()
+	if err := mount.All(mounts, root); err != nil {
+		return fmt.Errorf("mount the image: %w", err)
+	}
+	return f(root)
+}
+
+// copyUp copies what the image holds at the mounts to the host's folders.
+func (r *run) copyUp(ctx context.Context, root string, mounts []executor.Mount) error {
 	user, err := parseUser(r.spec.Sandbox.User)
 	if err != nil {
 		return err
 	}
-	return mount.WithReadonlyTempMount(ctx, mounts, func(root string) error {
-		for _, m := range list {
-			if err := copyup.Copy(ctx, root, m, r.users.of(user.UID), r.users.of(user.GID)); err != nil {
-				return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
-			}
+	for _, m := range mounts {
+		if err := copyup.Copy(ctx, root, m, r.users.of(user.UID), r.users.of(user.GID)); err != nil {
+			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type order struct {
 	Command   []string
 	Timeout   time.Duration
 	Resume    bool
+	Mounts    []executor.Mount
 	// Services are the variables of its services.
 	Services []string
 	// Dir is where it makes a volume, unless it is empty.
@@ -44,7 +46,7 @@ type order struct {
 func (b *bench) order(spec executor.Spec) order {
 	o := order{
 		Options: b.daemon.Options, ID: spec.ID, Image: spec.Image, Command: spec.Command,
-		Timeout: spec.Limits.Timeout, Resume: spec.Resume,
+		Timeout: spec.Limits.Timeout, Resume: spec.Resume, Mounts: spec.Mounts,
 	}
 	for _, s := range spec.Services {
 		o.Services = append(o.Services, s.Env)
@@ -67,7 +69,7 @@ func owner(args []string) int {
 		}
 	}
 	spec := executor.Spec{
-		ID: o.ID, Image: o.Image, Command: o.Command, Dir: "/", Resume: o.Resume,
+		ID: o.ID, Image: o.Image, Command: o.Command, Dir: "/", Resume: o.Resume, Mounts: o.Mounts,
 		Limits: executor.Limits{Timeout: o.Timeout, Grace: 200 * time.Millisecond},
 	}
 	for _, name := range o.Services {
@@ -339,6 +341,40 @@ func testKilledOwners(t *testing.T, b *bench) {
 		t.Error(err)
 	}
 	b.empty(t)
+}
+
+// testKilledCopyUp kills an owner while it copies from the image that it has
+// mounted.
+func testKilledCopyUp(t *testing.T, b *bench) {
+	mounted := func() bool {
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(text, []byte(b.daemon.Options.StateDir+"/runs/"))
+	}
+	for i := range 50 {
+		spec := b.spec(t, "ticks", "1000")
+		spec.ID = fmt.Sprint(t.Name(), i)
+		spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/usr/bin", CopyUp: true}}
+		cmd := startOwner(t, b.order(spec), "")
+		for !mounted() && cmd.Process.Signal(syscall.Signal(0)) == nil {
+			continue
+		}
+		kill(cmd)
+		if !mounted() {
+			continue // it was done already
+		}
+		if err := b.e.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if mounted() {
+			t.Error("the image of a killed process is mounted still")
+		}
+		b.empty(t)
+		return
+	}
+	t.Error("no owner was killed with its image mounted")
 }
 
 func testSweep(t *testing.T, b *bench) {

@@ -231,7 +231,7 @@ func (r *run) create(ctx context.Context) error {
 		return err
 	}
 	r.command = plan.command
-	if err := errors.Join(r.giveMounts(), r.copyUp(ctx), r.makeMountPoints(ctx)); err != nil {
+	if err := errors.Join(r.giveMounts(), r.prepareRoot(ctx)); err != nil {
 		return err
 	}
 	r.task, err = r.container.NewTask(ctx, cio.NullIO)

@@ -16,7 +16,6 @@ import (
 	continuity "github.com/containerd/continuity/fs"
 
 	"github.com/containerd/containerd/v2/core/containers"
-	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -211,7 +210,7 @@ func (r *run) giveMounts() error {
 
 // makeMountPoints makes the places of the mounts in the container's own layer, as the
 // guest's root may not: the image belongs to the host's.
-func (r *run) makeMountPoints(ctx context.Context) error {
+func (r *run) makeMountPoints(ctx context.Context, root string) error {
 	if r.users == (users{}) {
 		return nil
 	}
@@ -219,24 +218,18 @@ func (r *run) makeMountPoints(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mounts, err := r.c.SnapshotService(r.e.opts.Snapshotter).Mounts(ctx, r.id)
-	if err != nil {
-		return err
-	}
-	return mount.WithTempMount(ctx, mounts, func(root string) error {
-		for i, m := range spec.Mounts {
-			below := slices.ContainsFunc(spec.Mounts[:i], func(above specs.Mount) bool {
-				return strings.HasPrefix(m.Destination, above.Destination+"/")
-			})
-			if below {
-				continue
-			}
-			if err := makeMountPoint(root, m); err != nil {
-				return fmt.Errorf("make the place of %s: %w", m.Destination, err)
-			}
+	for i, m := range spec.Mounts {
+		below := slices.ContainsFunc(spec.Mounts[:i], func(above specs.Mount) bool {
+			return strings.HasPrefix(m.Destination, above.Destination+"/")
+		})
+		if below {
+			continue
 		}
-		return nil
-	})
+		if err := makeMountPoint(root, m); err != nil {
+			return fmt.Errorf("make the place of %s: %w", m.Destination, err)
+		}
+	}
+	return nil
 }
 
 func makeMountPoint(root string, m specs.Mount) error {
