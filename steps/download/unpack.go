@@ -97,8 +97,8 @@ func (a *assembly) keep(ctx context.Context, name string, data source.Data) erro
 func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source, format archive.Format, ref cache.Ref, nested func(string) bool) (*archive.Unpacked, error) {
 	return archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
 		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
-		Progress: func(files, bytes int64) {
-			a.env.Progress(step.Progress{What: "unpacking", Done: files, Unit: "files", Bytes: bytes})
+		Progress: func(p archive.Progress) {
+			a.env.Progress(step.Progress{What: "unpacking", Done: p.Files, Total: p.Total, Unit: "files", Bytes: p.Bytes})
 		},
 		Resumed: func(entries int64) {
 			fmt.Fprintf(a.env.Log, "continuing after %d entries that were already unpacked\n", entries)

@@ -135,6 +135,7 @@ type guard struct {
 	// packed is the size of the archive, 0 if unknown.
 	packed int64
 	count  int
+	files  int64 // entries that are no folders
 	bytes  int64
 	// seen maps a name to whether it is a folder. If it is nil, names may occur
 	// twice; the consumer of the entries checks for that.
@@ -156,6 +157,8 @@ func (g *guard) admit(e *Entry) error {
 	}
 	if e.Folder {
 		e.Name = strings.TrimRight(e.Name, "/")
+	} else {
+		g.files++
 	}
 	e.Name = strings.TrimPrefix(e.Name, "./")
 	if e.Folder && (e.Name == "" || e.Name == ".") {

@@ -34,12 +34,20 @@ type IntoOptions struct {
 	// Workers is the number of entries unpacked at once; 0 means one per
 	// processor.
 	Workers int
-	// Progress, if set, is called with the files and bytes so far, by one
-	// goroutine at a time.
-	Progress func(files, bytes int64)
+	// Progress, if set, is called with how far it is, by one goroutine at a time.
+	Progress func(Progress)
 	// Resumed, if set, is called before work begins with the number of entries
 	// that an earlier process has stored, unless that is 0.
 	Resumed func(entries int64)
+}
+
+// Progress is how far the unpacking of an archive is.
+type Progress struct {
+	// Files and Bytes are what is in the store, with that of nested archives.
+	Files, Bytes int64
+	// Total is the number of all files, 0 while it is unknown: a tar file has no
+	// directory. An archive that is still to be unpacked counts as one.
+	Total int64
 }
 
 // Unpacked is an archive whose entries are in a store.
@@ -112,6 +120,9 @@ type unpacker struct {
 	mu                      sync.Mutex
 	sink                    Sink
 	files, bytes, continued int64
+	// listed is the number of files in the directory, 0 if unknown; inner is how
+	// many more those of the nested archives are.
+	listed, inner int64
 }
 
 func newUnpacker(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
@@ -132,8 +143,8 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, format F
 		u.cancel(nil)
 		return nil, errors.Join(err, journal.close())
 	}
-	if u.continued > 0 && o.Progress != nil {
-		o.Progress(u.files, u.bytes) // from here on it takes time
+	if u.continued > 0 {
+		u.tell() // from here on it takes time
 	}
 	if u.continued > 0 && o.Resumed != nil {
 		o.Resumed(u.continued)
@@ -217,8 +228,8 @@ func (u *unpacker) holds(ref cache.Ref) bool {
 func (u *unpacker) finish(f finished) error {
 	u.mu.Lock()
 	err := u.count(f)
-	if err == nil && u.o.Progress != nil {
-		u.o.Progress(u.files, u.bytes)
+	if err == nil {
+		u.tell()
 	}
 	u.mu.Unlock()
 	if err != nil {
@@ -232,9 +243,30 @@ func (u *unpacker) count(f finished) error {
 	if err := u.sink.Add(f.name, f.ref, f.executable); err != nil {
 		return err
 	}
-	u.files += max(f.ref.Files, 1)
+	files := max(f.ref.Files, 1)
+	u.files += files
+	u.inner += files - 1
 	u.bytes += f.ref.Size
 	return nil
+}
+
+// list records the number of files in the archive's directory.
+func (u *unpacker) list(files int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.listed = files
+}
+
+// tell reports how far it is. The caller holds the lock, or is alone.
+func (u *unpacker) tell() {
+	if u.o.Progress == nil {
+		return
+	}
+	p := Progress{Files: u.files, Bytes: u.bytes}
+	if u.listed > 0 {
+		p.Total = u.listed + u.inner
+	}
+	u.o.Progress(p)
 }
 
 // folder adds a folder to the sink.

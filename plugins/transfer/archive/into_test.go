@@ -94,9 +94,9 @@ func TestInto(t *testing.T) {
 				t.Errorf("%d files, %d continued, want %d and 0", u.Files, u.Continued, len(files))
 			}
 			told := 0
-			again, u, err := into(store, source(data), format, archive.IntoOptions{Key: "it", Progress: func(n, _ int64) {
-				if told++; n != int64(len(files)) {
-					t.Errorf("told of %d files, want what was there", n)
+			again, u, err := into(store, source(data), format, archive.IntoOptions{Key: "it", Progress: func(p archive.Progress) {
+				if told++; p.Files != int64(len(files)) {
+					t.Errorf("told of %d files, want what was there", p.Files)
 				}
 			}})
 			if told != 1 {

@@ -29,6 +29,7 @@ func (u *unpacker) zip() error {
 	if err != nil {
 		return err
 	}
+	u.list(u.guard.files)
 	again := cleaner()
 	var span zipSpan
 	flush := func() error {
