@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// The exit statuses of a worker; see the package comment.
+// The exit statuses of a worker; see the package comment. That of a refusal is
+// EX_CONFIG of sysexits.h: with 2, a program in Go ends when it panics.
 const (
 	ExitDone    = 0
 	ExitFailed  = 1
-	ExitRefused = 2
+	ExitRefused = 78
 )
 
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe

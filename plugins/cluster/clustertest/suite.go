@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -254,13 +255,13 @@ func (b *bench) failsAgain() {
 	job.Retries = 1
 	b.start(job)
 	s := b.want(job.Name, cluster.Failed)
-	if s.Starts != 2 || s.Refused || s.Reason == "" {
-		b.Errorf("status %+v, want two starts and a reason", s)
+	if s.Starts != 2 || s.Refused || s.Reason == "" || !strings.Contains(s.Message, "worker: [exit 1]") {
+		b.Errorf("status %+v, want two starts, a reason and what the worker said", s)
 	}
 }
 
 func (b *bench) refuses() {
-	job := b.job("exit", "2")
+	job := b.job("exit", strconv.Itoa(cluster.ExitRefused))
 	job.Retries = 3
 	b.start(job)
 	if s := b.want(job.Name, cluster.Failed); s.Starts != 1 || !s.Refused {

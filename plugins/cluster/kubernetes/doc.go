@@ -4,7 +4,7 @@
 // it schedules, restarts, ends pods at their deadline and cleans up. The package
 // writes the Job and reads what became of it:
 //
-//   - Exit status 2 of the worker fails the Job at once, a disruption (eviction,
+//   - Exit status 78 of the worker, a refusal, fails the Job at once, a disruption (eviction,
 //     preemption, a lost node) restarts it without being counted, and everything
 //     else counts against its backoff limit.
 //   - The deadline is that of the pod, not of the Job: a Job's clock runs while it

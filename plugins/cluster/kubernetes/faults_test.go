@@ -125,7 +125,7 @@ func TestRealPreemption(t *testing.T) {
 		}
 	}
 	most := func(j *cluster.Job) { j.Needs.CPUs, j.Retries = 1.5, 1 }
-	victim := low.start("sleep 4", most)
+	victim := low.start("sleep 30", most)
 	low.await(victim, time.Minute, is(cluster.Running, ""))
 	winner := high.start("sleep 4", most)
 	high.await(winner, 2*time.Minute, is(cluster.Succeeded, ""))

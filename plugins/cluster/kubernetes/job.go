@@ -137,6 +137,8 @@ func (s settings) container(j cluster.Job) container {
 		Env:          s.environment(j),
 		Resources:    resources{Limits: reserved, Requests: reserved},
 		VolumeMounts: []volumeMount{{"cache", cacheDir}, {"tmp", homeDir}},
+
+		TerminationMessagePolicy: "FallbackToLogsOnError",
 	}
 	for _, name := range s.Secrets {
 		c.EnvFrom = append(c.EnvFrom, envFrom{SecretRef: &localReference{name}})

@@ -128,7 +128,7 @@ func TestRealOutcomes(t *testing.T) {
 		{"done", "exit 0", nil, cluster.Succeeded, "", 1, false, ""},
 		{"failed", "exit 1", nil, cluster.Failed, "Error", 1, false, "exit status 1"},
 		{"retried", "exit 1", func(j *cluster.Job) { j.Retries = 1 }, cluster.Failed, "Error", 2, false, ""},
-		{"refused", "exit 2", func(j *cluster.Job) { j.Retries = 5 }, cluster.Failed, "Error", 1, true, ""},
+		{"refused", "exit 78", func(j *cluster.Job) { j.Retries = 5 }, cluster.Failed, "Error", 1, true, ""},
 		{"memory", "tail /dev/zero", nil, cluster.Failed, "OOMKilled", 1, false, ""},
 		{"deadline", "trap '' TERM; sleep 100", func(j *cluster.Job) { j.Deadline = 3 * time.Second; j.Retries = 3 }, cluster.Failed, "DeadlineExceeded", 1, false, "deadline"},
 	} {

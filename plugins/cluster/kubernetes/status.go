@@ -116,7 +116,7 @@ func (s *sight) look(c containerStatus) {
 		s.refused = t.ExitCode == cluster.ExitRefused
 		if s.reason == "" && t.ExitCode != 0 {
 			s.reason = t.Reason
-			s.message = strings.TrimSpace(fmt.Sprintf("the worker ended with exit status %d %s", t.ExitCode, t.Message))
+			s.message = strings.TrimSuffix(fmt.Sprintf("the worker ended with exit status %d: %s", t.ExitCode, cluster.LastLine(t.Message)), ": ")
 		}
 	case c.State.Waiting != nil && !s.ended():
 		s.reason, s.message = c.State.Waiting.Reason, c.State.Waiting.Message

@@ -174,6 +174,8 @@ type container struct {
 	Resources       resources          `json:"resources"`
 	SecurityContext *containerSecurity `json:"securityContext,omitempty"`
 	VolumeMounts    []volumeMount      `json:"volumeMounts,omitempty"`
+	// TerminationMessagePolicy is where the last words of the container come from.
+	TerminationMessagePolicy string `json:"terminationMessagePolicy,omitempty"`
 }
 
 type envVar struct {

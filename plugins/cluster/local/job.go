@@ -107,9 +107,8 @@ func (j *job) why() string {
 		text = fmt.Sprintf("the worker ended with status %d", j.exit)
 	}
 	printed, _ := os.ReadFile(j.file(fmt.Sprintf("log-%d", j.Starts)))
-	lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		text += ": " + last[:min(len(last), 500)]
+	if last := cluster.LastLine(string(printed)); last != "" {
+		text += ": " + last
 	}
 	return text
 }

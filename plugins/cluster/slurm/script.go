@@ -37,7 +37,7 @@ func (s *settings) script(job cluster.Job) string {
 	}
 	line(`export MLEFLOW_NODE="$SLURMD_NODENAME"`)
 	line(`cd "${TMPDIR:-/tmp}" || exit 1`)
-	line("exit_file=%s stop_file=%s grace=%d retries=%d", quote(s.path(job.Name, "exit")), quote(s.path(job.Name, "stop")), int(math.Ceil(job.Grace.Seconds())), job.Retries)
+	line("exit_file=%s stop_file=%s grace=%d retries=%d refused=%d", quote(s.path(job.Name, "exit")), quote(s.path(job.Name, "stop")), int(math.Ceil(job.Grace.Seconds())), job.Retries, cluster.ExitRefused)
 	words := []string{quote(s.Binary)}
 	for _, arg := range job.Args {
 		words = append(words, quote(arg))
@@ -63,7 +63,7 @@ while :; do
     kill -0 $pid 2>/dev/null || break
 done
 echo $status >"$exit_file.new" && mv "$exit_file.new" "$exit_file"
-if [ $status != 0 ] && [ $status != 2 ] && [ -z "$stopped" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
+if [ $status != 0 ] && [ $status != $refused ] && [ -z "$stopped" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
     scontrol requeue "$SLURM_JOB_ID" && sleep 600
 fi
 exit $status

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func TestSuite(t *testing.T) {
 	t.Run("NodeIsFull", func(t *testing.T) {
 		released(t, open(t, func(c *slurm.Config) { c.Sticky = "3s" }))
 	})
+	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
 }
 
@@ -75,6 +77,48 @@ func released(t *testing.T, b cluster.Backend) {
 	}
 	if err != nil || at[names[0]] == "" || at[names[1]] == "" || at[names[0]] == at[names[1]] {
 		t.Errorf("%v: the jobs ran on %v", err, at)
+	}
+}
+
+// preempted: more urgent jobs take both nodes. The job is started again when they
+// have ended, but one that may not be retried fails.
+func preempted(t *testing.T, b cluster.Backend) {
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	again, once := cluster.JobName(strings.Repeat("e", 40)), cluster.JobName(strings.Repeat("f", 40))
+	for name, retries := range map[string]int{again: 1, once: 0} {
+		job := cluster.Job{Name: name, Args: []string{clustertest.Command, "sleep", "1h", "0"}, Needs: cluster.Needs{CPUs: 2}, Retries: retries, Grace: time.Second}
+		if err := b.Start(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, last := map[string]bool{}, map[string]cluster.Status{}
+	err := b.Watch(ctx, func(s cluster.Status) {
+		if !last[s.Job].State.Ended() {
+			last[s.Job] = s
+		}
+		if s.State == cluster.Running && !first[s.Job] {
+			if first[s.Job] = true; len(first) == 2 {
+				for range slurmtest.Nodes {
+					if out, err := exec.Command("sbatch", "--partition=urgent", "--nodes=1", "--exclusive", "--output=/dev/null", "--wrap=sleep 2").CombinedOutput(); err != nil {
+						t.Errorf("%v: %s", err, out)
+						stop()
+					}
+				}
+			}
+		}
+		if last[again].State == cluster.Running && last[again].Starts == 2 && last[once].State.Ended() {
+			stop()
+		}
+	}, nil)
+	if err := b.Cancel(t.Context(), again, once); err != nil {
+		t.Error(err)
+	}
+	if s := last[again]; err != nil || s.State != cluster.Running || s.Starts != 2 {
+		t.Errorf("%v: %+v, want it running again", err, s)
+	}
+	if s := last[once]; s.State != cluster.Failed || s.Refused || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
+		t.Errorf("%+v, want it failed by the machines", s)
 	}
 }
 

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -233,9 +232,5 @@ func (w *watcher) printed(name string) string {
 	}
 	text := make([]byte, most)
 	n, _ := f.Read(text)
-	text = bytes.TrimSpace(text[:n])
-	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
-		text = text[i+1:]
-	}
-	return strings.ToValidUTF8(string(text[:min(len(text), 500)]), "\uFFFD")
+	return cluster.LastLine(string(text[:n]))
 }

@@ -32,14 +32,23 @@ func newWorker(a *app) *cobra.Command {
 		Use:   "worker ACTION",
 		Short: "Run one action that apply --on ordered; backends start it",
 		Long: "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch what the step reads into the cache of this node, run it as\napply does, and store its events, logs and result in the remote cache.\n" +
-			"It is harmless to run it twice: one worker runs an action at a time, and what has a\nresult is not run again. The exit status is 0 if the result, or the failure of the step, is in\nthe remote cache; 1 if another worker may have more luck; 2 if no worker of this version\ncan run the action.",
+			"It is harmless to run it twice: one worker runs an action at a time, and what has a\nresult is not run again. The exit status is 0 if the result, or the failure of the step, is in\nthe remote cache; 78 if no worker of this version can run the action; otherwise another worker may\nhave more luck.",
 		Args: takes(1, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			id, err := digest.ParseActionID(args[0])
 			if err != nil {
 				return usagef("%q is not the digest of an action: %w", args[0], err)
 			}
-			return a.runWorker(cmd.Context(), id)
+			err = a.runWorker(cmd.Context(), id)
+			if err == nil {
+				return nil
+			}
+			a.report(err)
+			status := cluster.ExitFailed
+			if wrong := (usageError{}); work.IsRefusal(err) || errors.As(err, &wrong) {
+				status = cluster.ExitRefused
+			}
+			return errors.Join(errSilent, statusError{status})
 		}),
 	}
 }
@@ -73,19 +82,10 @@ func (a *app) runWorker(ctx context.Context, id digest.ActionID) (err error) {
 	a.isWorker = true
 	w := &worker{app: a, b: b}
 	defer func() { err = errors.Join(err, w.remove()) }()
-	err = (&work.Worker{
+	return (&work.Worker{
 		Kinds: w.kinds, Cache: b.remote, Node: node, Capacity: b.options.Capacity, Locks: b.options.Devices, Ready: w.ready, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
 	}).Run(ctx, id)
-	if err == nil {
-		return nil
-	}
-	a.report(err)
-	status := cluster.ExitFailed
-	if work.IsRefusal(err) {
-		status = cluster.ExitRefused
-	}
-	return errors.Join(errSilent, statusError{status})
 }
 
 func (a *app) workerInterval() (time.Duration, error) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -29,7 +30,7 @@ const clusterPipeline = `
 variable "log" { type = string }
 step "exec" "work" {
   for_each = toset([for i in range(%d) : tostring(i)])
-  command  = ["sh", "-c", "exec 9>>$1/lock-$2; flock -n 9 || echo overlap $2 >>$1/log; echo ran $2 >>$1/log; sleep 0.$((2 + $2 %% 4)); echo done $2", "sh", var.log, each.key]
+  command  = ["sh", "-c", "exec 9>>$1/lock-$2; ! command -v flock >/dev/null || flock -n 9 || echo overlap $2 >>$1/log; echo ran $2 >>$1/log; sleep 0.$((2 + $2 %% 4)); echo done $2", "sh", var.log, each.key]
 }
 step "exec" "sum" {
   on      = "local"
@@ -55,6 +56,10 @@ backend "local" "lab" {
 type lab struct {
 	*place
 	dir string
+	// log is the folder where steps note that they run; logs are the same folder as
+	// this machine sees it on each node.
+	log  string
+	logs []string
 }
 
 func newLab(t *testing.T) *lab {
@@ -76,14 +81,16 @@ func newLabIn(t *testing.T, dir, cluster string) *lab {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "log"), 0o755); err != nil {
+	l.log = filepath.Join(dir, "log")
+	l.logs = []string{l.log}
+	if err := os.Mkdir(l.log, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
 func (l *lab) args(more ...string) []string {
-	return append([]string{"apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "log=" + filepath.Join(l.dir, "log"), "--json"}, more...)
+	return append([]string{"apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"), "-var", "log=" + l.log, "--json"}, more...)
 }
 
 // finish applies to the end and checks that everything is right: the output is
@@ -107,9 +114,13 @@ func (l *lab) finish() (ran map[string]int) {
 			l.t.Errorf("output %q, %v: step %d is missing", text, err, i)
 		}
 	}
-	log, err := os.ReadFile(filepath.Join(l.dir, "log", "log"))
-	if err != nil {
-		l.t.Fatal(err)
+	var log []byte
+	for _, dir := range l.logs {
+		text, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.t.Fatal(err)
+		}
+		log = append(log, text...)
 	}
 	ran = map[string]int{}
 	for line := range strings.Lines(string(log)) {
@@ -191,7 +202,7 @@ func killControllers(t *testing.T, goal int, newLab func(*testing.T) *lab) {
 	}
 }
 
-// TestClusterWorkersKilled kills workers at random moments. Others take over,
+// TestClusterWorkersKilled kills workers, or makes them panic, at random moments. Others take over,
 // never beside a worker that is alive, and the result is that of an undisturbed
 // run.
 func TestClusterWorkersKilled(t *testing.T) {
@@ -221,7 +232,11 @@ func TestClusterWorkersKilled(t *testing.T) {
 				}
 				text = next
 			}
-			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			signal := syscall.SIGKILL
+			if kills%2 == 1 {
+				signal = syscall.SIGQUIT // Go's runtime ends as after a panic
+			}
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && syscall.Kill(pid, signal) == nil {
 				kills++
 			}
 		}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,8 +75,48 @@ func TestKubernetes(t *testing.T) {
 			"-var", "on_mismatch=warn", "-var", "task=own", "-var", "cpus=0.2", "-var", "memory=256MiB")
 		l.report()
 	})
+	t.Run("ControllerKilled", func(t *testing.T) {
+		killControllers(t, times(t, "MLEFLOW_CLUSTER_KILLS", 4), newNoting)
+	})
 	t.Run("DuplicatePods", duplicatePods)
 	t.Run("Breach", breached)
+}
+
+// newNoting is a lab whose steps note in the caches of the nodes that they run.
+func newNoting(t *testing.T) *lab {
+	l := newKubernetes(t, `"exec"`)
+	name := filepath.Base(filepath.Dir(l.dir)) + filepath.Base(l.dir)
+	l.log, l.logs = filepath.Join("/var/cache/mleflow", name), nil
+	for node := range 2 {
+		cache := filepath.Join(os.Getenv(kubernetesVariable), "run", fmt.Sprint(node+1), "cache")
+		owner, err := os.Stat(cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A cache is not made in a folder that is not empty.
+		if out, err := exec.Command(binary, "cache", "info", "--cache-dir", cache).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+		log := filepath.Join(cache, name)
+		t.Cleanup(func() { os.RemoveAll(log) })
+		if err := errors.Join(os.Mkdir(log, 0o777), os.Chmod(log, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		user := owner.Sys().(*syscall.Stat_t)
+		err = filepath.WalkDir(cache, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, int(user.Uid), int(user.Gid)))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.logs = append(l.logs, log)
+	}
+	t.Cleanup(func() {
+		if text, err := kubectl("get", "jobs", "-o", "name"); err != nil || text != "" {
+			t.Errorf("left behind: %s", text)
+		}
+	})
+	return l
 }
 
 // breached opens the network to an agent: its sandbox then has the pod's, which

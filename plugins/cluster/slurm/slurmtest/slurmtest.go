@@ -35,7 +35,8 @@ type Cluster struct {
 }
 
 // conf is slurm.conf. A job that is started again waits for a little longer than
-// cred_expire, and a node is down when it has been silent for SlurmdTimeout.
+// cred_expire, and a node is down when it has been silent for SlurmdTimeout. Jobs of
+// the partition urgent preempt those of main.
 const conf = `ClusterName=test
 SlurmctldHost=@HOST@(127.0.0.1)
 SlurmUser=@USER@
@@ -66,9 +67,12 @@ SlurmdTimeout=5
 InactiveLimit=0
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 NodeName=node1 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT1@ CPUs=2 RealMemory=2000 Gres=gpu:fake:2 State=UNKNOWN
 NodeName=node2 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT2@ CPUs=2 RealMemory=2000 State=UNKNOWN
-PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP
+PartitionName=main Nodes=node1,node2 Default=YES PriorityTier=1 MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=node1,node2 PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
 `
 
 // Start starts a cluster, which is stopped when the test ends, and sets
