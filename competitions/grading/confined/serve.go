@@ -58,6 +58,9 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 		os.Exit(1) // nobody waits for the answer
 	}()
 	debug.SetGCPercent(25) // tables hold no pointers
+	// Memory that is never touched: without it the collector would run at each
+	// quarter more of next to nothing. The limit counts it all the same.
+	defer runtime.KeepAlive(make([]byte, min(128<<20, q.Limits.Memory/32)))
 	debug.SetMemoryLimit(q.Limits.Memory / 4 * 3)
 	debug.SetMaxStack(256 << 20)
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), maxWorkers))
