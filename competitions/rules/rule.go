@@ -40,7 +40,7 @@ type Rule struct {
 // All are the rules, in the order of the documentation.
 func All() []Rule {
 	return []Rule{
-		graderImport, privateData, outsideData, handLabelled, modelPredictions, providerSearch, knownData, sampleCopy, probing,
+		graderImport, privateData, outsideData, handLabelled, modelPredictions, providerSearch, knownData, sampleCopy, probing, testScores,
 	}
 }
 

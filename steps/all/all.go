@@ -13,6 +13,7 @@ import (
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/check"
 	"github.com/mleflow/mleflow/steps/checksum"
@@ -55,10 +56,11 @@ type Deps struct {
 
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
+	pools := &modelblock.Pools{}
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden}),
+		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden}),
 		aggregate.Kind(d.Catalog),
-		check.Kind(d.Catalog),
+		check.Kind(d.Catalog, pools),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,16 +18,20 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/rules"
+	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
 // attemptType is what is read of an agent-run step.
 var attemptType = cty.Object(map[string]cty.Type{
 	"code": step.ArtifactType, "submission": step.ArtifactType, "transcript": step.ArtifactType,
-	"network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
+	"logs": step.ArtifactType, "network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
 })
 
 // Report is the output "findings".
@@ -34,15 +39,19 @@ type Report struct {
 	// Rules are those that were applied.
 	Rules    []string           `json:"rules"`
 	Findings []evidence.Finding `json:"findings"`
+	// Judge is the opinion of a language model, if one was asked.
+	Judge *Opinion `json:"judge,omitempty"`
 	// Unread names what could not be read, which may hide something.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Kind returns the step kind "check" over the competitions of a catalog.
-func Kind(catalog *competitions.Catalog) step.Kind {
+// Kind returns the step kind "check" over the competitions of a catalog. Pools are
+// the budgets that the steps of a run share; nil makes them.
+func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
+	pools = cmp.Or(pools, &modelblock.Pools{})
 	return step.Kind{
-		Name:    "check",
-		Version: "1",
+		Name:    conditions.CheckKind,
+		Version: "3",
 		Doc: "Looks through the code, the conversations and the records of an attempt for what its readers should look at, such as imports of the grader " +
 			"or predictions that were written by hand. What it finds is evidence with file and line, never a verdict; no score depends on it.",
 		Args: []step.Attr{
@@ -53,13 +62,16 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in its tree."},
 			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Names of the rules to apply; all if it is empty."},
 		},
+		Blocks:  []step.Block{judgeBlock},
 		Results: true,
 		Outputs: []step.Output{
 			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules that were applied, what they found, and what could not be read, JSON."},
+			{Name: "judge_models", Type: cty.Map(export.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, the requests, tokens and cost of its model, as models of the output stats of agent-run; empty without."},
+			{Name: "judge_transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "With judge, every exchange with its model, a tree that a model block can replay; empty without."},
 			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that an honest attempt may have, too."},
 			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that are hard to explain in an honest attempt."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
+		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog, pools) },
 	}
 }
 
@@ -71,12 +83,14 @@ type arguments struct {
 	Data        *step.Artifact `cty:"data"`
 	File        string         `cty:"file"`
 	Rules       []string       `cty:"rules"`
+	Judge       *judgeArgs     `cty:"judge"`
 }
 
 type attempt struct {
 	Code       *step.Artifact `cty:"code"`
 	Submission *step.Artifact `cty:"submission"`
 	Transcript *step.Artifact `cty:"transcript"`
+	Logs       *step.Artifact `cty:"logs"`
 	Network    *step.Artifact `cty:"network_log"`
 	Validation *step.Artifact `cty:"validation_log"`
 	Shim       *step.Artifact `cty:"shim_log"`
@@ -86,9 +100,10 @@ type check struct {
 	args  arguments
 	def   *competitions.Definition
 	rules []rules.Rule
+	judge *judging // nil without a block judge
 }
 
-func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) {
+func newCheck(args step.Args, catalog *competitions.Catalog, pools *modelblock.Pools) (step.Step, error) {
 	c := &check{}
 	if err := args.Decode(&c.args); err != nil {
 		return nil, err
@@ -103,8 +118,11 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	if !filepath.IsLocal(c.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", c.args.File))
 	}
-	c.rules, err = choose(c.args.Rules)
-	return c, step.WrongArg("rules", err)
+	if c.rules, err = choose(c.args.Rules); err != nil {
+		return nil, step.WrongArg("rules", err)
+	}
+	c.judge, err = newJudging(c.args.Judge, pools)
+	return c, step.WrongArg("judge", err)
 }
 
 // choose returns the rules of these names; all without names.
@@ -165,7 +183,11 @@ func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err er
 	for _, r := range c.rules {
 		report.Rules = append(report.Rules, r.Name)
 	}
-	return c.outputs(ctx, env, report)
+	out := cache.Outputs{}
+	if err := c.ask(ctx, env, judge.Attempt{Code: given.Code, Logs: folder(c.args.Attempt.Logs), Transcript: given.Transcript}, &report, out); err != nil {
+		return nil, fmt.Errorf("check %s: ask the judge: %w", c.def.ID, err)
+	}
+	return c.outputs(ctx, env, report, out)
 }
 
 // open opens the transcript, if there is one. One that is damaged is unread.
@@ -183,7 +205,7 @@ func (c *check) open(given *rules.Attempt, folder fs.FS) (unread []string, err e
 	return nil, nil
 }
 
-func (c *check) outputs(ctx context.Context, env *step.Env, report Report) (cache.Outputs, error) {
+func (c *check) outputs(ctx context.Context, env *step.Env, report Report, out cache.Outputs) (cache.Outputs, error) {
 	if report.Findings == nil {
 		report.Findings = []evidence.Finding{}
 	}
@@ -207,12 +229,13 @@ func (c *check) outputs(ctx context.Context, env *step.Env, report Report) (cach
 		if f.Line > 0 {
 			where = fmt.Sprintf("%s:%d", f.File, f.Line)
 		}
-		fmt.Fprintf(env.Log, "%s %s %s: %s\n", f.Severity, f.Rule, where, f.Explanation)
+		fmt.Fprintf(env.Log, "%s: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Severity, f.Rule, where)), f.Explanation)
 	}
 	for _, text := range report.Unread {
 		fmt.Fprintf(env.Log, "not read: %s\n", text)
 	}
-	return cache.Outputs{"findings": {Ref: ref}, "notes": number(len(report.Findings) - warnings), "warnings": number(warnings)}, nil
+	out["findings"], out["notes"], out["warnings"] = cache.Value{Ref: ref}, number(len(report.Findings)-warnings), number(warnings)
+	return out, nil
 }
 
 func number(n int) cache.Value { return cache.Value{JSON: []byte(strconv.Itoa(n))} }

@@ -28,14 +28,14 @@ func newBench(t *testing.T) *steptest.Bench {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	return steptest.New(check.Kind(catalog))
+	return steptest.New(check.Kind(catalog, nil))
 }
 
 func attempt(t *testing.T, b *steptest.Bench, code, submission string) map[string]cty.Value {
 	return map[string]cty.Value{
 		"competition": cty.StringVal("toy"),
 		"attempt": cty.ObjectVal(map[string]cty.Value{
-			"code": b.Tree(t, map[string]string{"main.py": code}), "submission": b.Tree(t, map[string]string{"submission.csv": submission}),
+			"code": b.Tree(t, map[string]string{"main.py": code}), "logs": b.Tree(t, nil), "submission": b.Tree(t, map[string]string{"submission.csv": submission}),
 			"transcript": b.Tree(t, nil), "network_log": b.Blob(t, ""), "validation_log": b.Blob(t, ""), "shim_log": b.Blob(t, ""),
 		}),
 		"data": b.Tree(t, map[string]string{"sample_submission.csv": "id,y\na,0\nb,0\n"}),

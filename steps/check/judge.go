@@ -1,0 +1,382 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/rules/judge"
+	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+)
+
+var judgeBlock = step.Block{
+	Name: "judge",
+	Doc:  "Asks a language model about the attempt, too. Its answers are notes, never warnings: the opinion of a model, which the attempt may have deceived.",
+	Args: []step.Attr{
+		{Name: "model", Type: step.ModelType, Required: true, Doc: "The model, as model.NAME. The first name in its models is asked for."},
+		{Name: "profile", Type: cty.String, Default: cty.StringVal(judge.DefaultProfile), OneOf: judge.Profiles(), Doc: "The questions. \"mle-bench\" are those of MLE-bench's own judge, in our words."},
+		{Name: "questions", Type: step.ArtifactType, Doc: "Your own questions in place of a profile, such as file(\"questions.hcl\")."},
+		{Name: "limit", Type: cty.String, Default: cty.StringVal("200KiB"), Doc: "The most that is shown to the model of code, logs and conversations together, 2 MiB at most. What is left out is listed."},
+	},
+}
+
+// Bounds of a judge.
+const (
+	mostShown     = 2 << 20
+	mostProfile   = 256 << 10
+	mostResponse  = 8 << 20
+	mostJudged    = 64 << 20 // of a transcript
+	judgeOutput   = 16_000   // tokens
+	ownProfile    = "questions"
+	judgeModelURL = "http://judge"
+)
+
+// judgeArgs are the arguments of the block.
+type judgeArgs struct {
+	Model     step.Model     `cty:"model"`
+	Profile   string         `cty:"profile"`
+	Questions *step.Artifact `cty:"questions"`
+	Limit     string         `cty:"limit"`
+}
+
+// judging is a judge that can be asked.
+type judging struct {
+	judgeArgs
+	model model.Model
+	to    judge.To
+	limit int
+	pools *modelblock.Pools
+}
+
+// Opinion is what a model answered about an attempt.
+type Opinion struct {
+	// Profile is the name of the questions, Digest what they were, with the
+	// instructions. Model was asked.
+	Profile string `json:"profile"`
+	Digest  string `json:"digest"`
+	Model   string `json:"model"`
+	// Shown is how many bytes of the attempt it was shown, Omitted what it was not.
+	Shown   int            `json:"shown_bytes"`
+	Omitted []string       `json:"omitted,omitempty"`
+	Answers []judge.Answer `json:"answers"`
+}
+
+func newJudging(args *judgeArgs, pools *modelblock.Pools) (*judging, error) {
+	if args == nil {
+		return nil, nil
+	}
+	j := &judging{judgeArgs: *args, pools: pools}
+	var err error
+	if j.model, err = modelblock.Of(args.Model); err != nil {
+		return nil, err
+	}
+	name := args.Model.Models[0]
+	if strings.Contains(name, "*") {
+		return nil, fmt.Errorf("the first of the models of model.%s is the pattern %q; list the model that judges first", args.Model.Name, name)
+	}
+	price, _ := model.PriceOf(&j.model, name)
+	j.to = judge.To{Provider: args.Model.Provider, Model: name, Output: min(judgeOutput, cmp.Or(max(price.MaxOutput, 0), judgeOutput))}
+	limit, err := step.ParseSize(args.Limit)
+	if err != nil || limit < 1 || limit > mostShown {
+		return nil, fmt.Errorf("limit = %q is not a size of at most 2 MiB, such as \"200KiB\"", args.Limit)
+	}
+	j.limit = int(limit)
+	return j, nil
+}
+
+// Varies implements step.Varying: no model answers twice the same.
+func (c *check) Varies() bool { return c.judge != nil }
+
+// Spending implements step.Spender.
+func (c *check) Spending() []step.Spending {
+	if c.judge == nil {
+		return nil
+	}
+	return []step.Spending{modelblock.Spending(c.judge.Model)}
+}
+
+// Fingerprint implements step.Fingerprinter: what is asked, and what the model costs.
+func (c *check) Fingerprint(h *digest.Hasher) error {
+	if c.judge == nil {
+		return nil
+	}
+	if c.judge.Questions == nil {
+		p, err := judge.Named(c.judge.Profile)
+		if err != nil {
+			return err
+		}
+		h.Content("judge.profile", p.Digest())
+	}
+	return modelblock.Fingerprint(h, "judge.model", c.judge.Model)
+}
+
+// profile are the questions.
+func (j *judging) profile(ctx context.Context, store cache.Store) (*judge.Profile, error) {
+	if j.Questions == nil {
+		return judge.Named(j.Profile)
+	}
+	if j.Questions.Ref.Kind != cache.Blob {
+		return nil, fmt.Errorf("questions: %s is a folder; name a file", j.Questions.Name())
+	}
+	data, err := cache.Get(ctx, store, j.Questions.Ref.ID, mostProfile)
+	if err != nil {
+		return nil, fmt.Errorf("questions: %w", err)
+	}
+	p, err := judge.Parse(ownProfile, data)
+	if err != nil {
+		return nil, fmt.Errorf("questions: %w", err)
+	}
+	return p, nil
+}
+
+// ask asks the judge, if there is one, and adds its opinion to the report and to the
+// outputs.
+func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report *Report, out cache.Outputs) error {
+	use := map[string]export.ModelUse{}
+	empty, err := new(tree.Builder).Build(ctx, env.Store)
+	if err != nil {
+		return err
+	}
+	said := cache.Value{Ref: empty}
+	if c.judge != nil {
+		if report.Judge, said.Ref, err = c.judge.ask(ctx, env, a, use, report); err != nil {
+			return err
+		}
+	}
+	models, err := json.Marshal(use)
+	out["judge_transcript"], out["judge_models"] = said, cache.Value{JSON: models}
+	return err
+}
+
+func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]export.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
+	p, err := j.profile(ctx, env.Store)
+	if err != nil {
+		return nil, cache.Ref{}, err
+	}
+	m, err := judge.Gather(ctx, a, j.limit)
+	if err != nil {
+		return nil, cache.Ref{}, err
+	}
+	key, err := modelblock.Key(ctx, j.Model)
+	if err != nil {
+		return nil, cache.Ref{}, err
+	}
+	mask := secret.New(key)
+	response, said, err := j.send(ctx, env, key, p.Request(m), use)
+	if err != nil {
+		return nil, cache.Ref{}, mask.Error(err)
+	}
+	var answers []judge.Answer
+	text, err := judge.AnswerOf(j.to.Provider, response)
+	if err == nil {
+		answers, err = p.Read(text, m)
+	}
+	if err != nil {
+		return nil, cache.Ref{}, j.temporary(mask.Error(fmt.Errorf("the answers of %s cannot be used: %w", j.to.Model, err)))
+	}
+	o := &Opinion{Profile: cmp.Or(p.Name, j.Profile), Digest: p.Digest().String(), Model: j.to.Model, Shown: m.Bytes, Omitted: m.Omitted, Answers: answers}
+	report.Rules = append(report.Rules, p.Rules()...)
+	report.Findings = append(report.Findings, p.Findings(answers, j.to.Model)...)
+	evidence.Sort(report.Findings)
+	fmt.Fprintf(env.Log, "judge %s, profile %s: %d bytes shown, %d parts left out or cut\n", j.to.Model, o.Profile, m.Bytes, len(m.Omitted))
+	return o, said, nil
+}
+
+// temporary marks an error that another try may not meet.
+func (j *judging) temporary(err error) error {
+	if !modelblock.Live(j.Model) {
+		return err
+	}
+	return step.Retryable(err, 0)
+}
+
+// send sends the request through a gateway of its own, and returns the response and
+// the transcript.
+func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]export.ModelUse) ([]byte, cache.Ref, error) {
+	path, body, err := r.Body(j.to)
+	if err != nil {
+		return nil, cache.Ref{}, err
+	}
+	dir := filepath.Join(env.WorkDir, "judge")
+	at := filepath.Join(dir, "transcript")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, cache.Ref{}, err
+	}
+	d := dialect.Named(j.to.Provider)
+	virtual := model.NewKey(d)
+	record, err := transcript.Open(at, mostJudged, secret.New(key, virtual))
+	if err != nil {
+		return nil, cache.Ref{}, err
+	}
+	up, closeUp, err := j.upstream(ctx, env, d, key, dir)
+	if err != nil {
+		return nil, cache.Ref{}, errors.Join(err, record.Close())
+	}
+	block := model.Block{Model: j.model, Dialect: d, Virtual: virtual, Real: key, Upstream: up, Run: j.pools.Of(env.RunID, j.Model)}
+	g, err := model.New(model.Options{Blocks: []model.Block{block}, Dir: dir, Transcript: record})
+	if err != nil {
+		return nil, cache.Ref{}, errors.Join(err, record.Close(), closeUp())
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}}
+	d.SetKey(header, nil, virtual)
+	response, err := post(ctx, g, judgeModelURL+"/"+j.Model.Name+path, header, body)
+	summary := g.Summary()[0]
+	if err = errors.Join(err, g.Close(), record.Close(), closeUp()); err != nil {
+		return nil, cache.Ref{}, err
+	}
+	use[j.Model.Name] = modelblock.UseOf(j.to.Provider, summary)
+	fmt.Fprintf(env.Log, "judge %s: %d requests, %s USD\n", j.to.Model, summary.Requests, summary.Cost)
+	if err := j.exchanged(at, use); err != nil {
+		return nil, cache.Ref{}, err
+	}
+	said, err := tree.Import(ctx, env.Store, at, tree.ImportOptions{})
+	return response, said, err
+}
+
+// exchanged adds what the transcript tells. It is an error if the exchange failed.
+func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err error) {
+	r, err := transcript.OpenReader(os.DirFS(at))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := modelblock.AddExchanges(use, r); err != nil {
+		return err
+	}
+	for e, err := range r.Events() {
+		if err != nil {
+			return err
+		}
+		said, err := r.Response(e)
+		if err != nil {
+			return err
+		}
+		if err := j.failure(e, said); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is why an exchange has no answer; nil if it has one.
+func (j *judging) failure(e *transcript.Event, said []byte) error {
+	_, text := judge.AnswerOf(j.to.Provider, said)
+	switch {
+	case e.Refused == dialect.Unreachable:
+		return j.temporary(fmt.Errorf("the provider of %s did not answer: %s", j.to.Model, e.Failed))
+	case e.Refused != "":
+		return fmt.Errorf("the request was refused (%s): %w", e.Refused, text)
+	case e.Status/100 == 4 && e.Status != http.StatusTooManyRequests:
+		return fmt.Errorf("the provider of %s refused the request with status %d: %w", j.to.Model, e.Status, text)
+	case e.Status != http.StatusOK || e.Cut || e.Failed != "":
+		return j.temporary(fmt.Errorf("the provider of %s failed with status %d %s: %w", j.to.Model, e.Status, e.Failed, cmp.Or(text, errors.New("the response ended early"))))
+	}
+	return nil
+}
+
+// upstream answers: recordings, or the provider.
+func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect, key, dir string) (up model.Upstream, closeUp func() error, err error) {
+	closeUp = func() error { return nil }
+	if modelblock.Live(j.Model) {
+		if up, err = model.NewProvider(&j.model, d, key, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(j.Model.Replay) == 0 {
+		return up, closeUp, nil
+	}
+	var readers []*transcript.Reader
+	closeUp = func() (err error) {
+		for _, r := range readers {
+			err = errors.Join(err, r.Close())
+		}
+		return err
+	}
+	for n, a := range j.Model.Replay {
+		r, err := recording(ctx, env, a, filepath.Join(dir, fmt.Sprintf("replay-%d", n)))
+		if err != nil {
+			return nil, nil, errors.Join(err, closeUp())
+		}
+		readers = append(readers, r)
+	}
+	player, err := transcript.NewPlayer(modelblock.Canonical, secret.New(key), slices.Clone(readers)...)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeUp())
+	}
+	onMiss := model.Fail
+	if j.Model.OnMiss == modelblock.MissLive {
+		onMiss = model.Live
+	}
+	return model.NewReplay(player, onMiss, up), closeUp, nil
+}
+
+// recording opens a recording that is content.
+func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) (*transcript.Reader, error) {
+	if a.Ref.Kind != cache.Tree {
+		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
+	}
+	if _, err := tree.Materialise(ctx, env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
+		return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
+	}
+	r, err := transcript.OpenReader(os.DirFS(at))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
+	}
+	return r, nil
+}
+
+// post sends one request to a gateway, without a network, and returns the body of the
+// response, whatever its status: the record tells.
+func post(ctx context.Context, g *model.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	front, done := newPipes(), make(chan error, 1)
+	go func() { done <- g.Serve(ctx, front) }()
+	client := &http.Transport{DialContext: front.dial, DisableCompression: true}
+	response, err := func() ([]byte, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		r.Header = header
+		answer, err := client.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Body.Close()
+		data, err := io.ReadAll(io.LimitReader(answer.Body, mostResponse+1))
+		if len(data) > mostResponse {
+			return nil, errors.New("the response has more than 8 MiB")
+		}
+		if err != nil && ctx.Err() == nil {
+			return data, nil //nolint:nilerr // the record has what went wrong
+		}
+		return data, err
+	}()
+	client.CloseIdleConnections()
+	cancel()
+	if served := <-done; err == nil && served != nil && !errors.Is(served, context.Canceled) {
+		err = served
+	}
+	return response, err
+}
