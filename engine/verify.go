@@ -189,7 +189,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, r
 	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
 	out.Deviations = append(out.Deviations, was.CheckInputs(lockfile.Inputs(h.Fields()))...)
 	var gave cache.Outputs
-	varies := kind.Varies || kind.Volatile
+	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {
 		gave, err = v.again(ctx, out.Address, rec, c)
 		_, fetches := c.Step.(step.Preflighter)

@@ -31,6 +31,7 @@ const (
 // The kinds of the steps that run agents and that grade what they submit.
 const (
 	AttemptKind = "agent-run"
+	CheckKind   = "check"
 	GradeKind   = "grade"
 )
 

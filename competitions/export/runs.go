@@ -31,13 +31,8 @@ type Run struct {
 
 // Medal names the report's medal, "" for none.
 func Medal(r grading.Report) string {
-	switch {
-	case r.GoldMedal:
-		return "gold"
-	case r.SilverMedal:
-		return "silver"
-	case r.BronzeMedal:
-		return "bronze"
+	if name := r.Best(); name != "none" {
+		return name
 	}
 	return ""
 }

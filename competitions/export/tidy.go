@@ -39,6 +39,8 @@ type Record struct {
 	AttemptAction, GradeAction string
 
 	Snapshots []Snapshot
+	// Check is what rule checks found; nil if none looked at the attempt.
+	Check *Check
 }
 
 // Snapshot is a graded copy of an attempt's submission, as the output curve of
@@ -98,6 +100,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	scoreColumns(&r)
 	settingColumns(&r)
 	originColumns(&r)
+	checkColumns(&r)
 	for _, at := range stops {
 		stopColumns(&r, at)
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -35,6 +36,12 @@ type ModelUse struct {
 	ReasoningTokens   int64 `json:"reasoning_tokens" cty:"reasoning_tokens"`
 	// CostUSD is an exact decimal number.
 	CostUSD string `json:"cost_usd" cty:"cost_usd"`
+	// ToolCalls are the calls of the provider's own tools, ToolCostUSD what of
+	// CostUSD they are. UnpricedCalls are those whose price is not known; they are
+	// not in CostUSD.
+	ToolCalls     map[string]int64 `json:"tool_calls" cty:"tool_calls"`
+	ToolCostUSD   string           `json:"tool_cost_usd" cty:"tool_cost_usd"`
+	UnpricedCalls int64            `json:"unpriced_tool_calls" cty:"unpriced_tool_calls"`
 	// WaitedSeconds is how long the provider made the agent wait by errors and
 	// pauses. FirstByte are the times to the first byte of a response.
 	WaitedSeconds    float64 `json:"waited_seconds" cty:"waited_seconds"`
@@ -48,12 +55,29 @@ type ModelUse struct {
 	DivergedAt int64 `json:"diverged_at" cty:"diverged_at"`
 }
 
+// ToolCharges says what part of the cost calls of tools are and which of them
+// have no known price, as the rest of a sentence; "" without calls.
+func (u ModelUse) ToolCharges() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(u.ToolCalls)) {
+		parts = append(parts, fmt.Sprintf("%d %s", u.ToolCalls[name], name))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", of which %s for calls of tools (%s)", u.ToolCostUSD, strings.Join(parts, ", "))
+	if u.UnpricedCalls > 0 {
+		text += fmt.Sprintf(", besides %d calls without a known price", u.UnpricedCalls)
+	}
+	return text
+}
+
 // ModelUseType is the type of a ModelUse in the language.
 var ModelUseType = func() cty.Type {
-	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool}
+	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool, "tool_calls": cty.Map(cty.Number), "tool_cost_usd": cty.String}
 	for _, name := range []string{
 		"requests", "replayed", "refused", "failed", "retries", "unreported", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens",
-		"waited_seconds", "first_byte_median_seconds", "first_byte_p90_seconds", "first_byte_max_seconds", "diverged_at",
+		"waited_seconds", "first_byte_median_seconds", "first_byte_p90_seconds", "first_byte_max_seconds", "diverged_at", "unpriced_tool_calls",
 	} {
 		attrs[name] = cty.Number
 	}

@@ -85,6 +85,19 @@ type Medals struct {
 	AboveMedian bool `json:"above_median"`
 }
 
+// Best is the name of the best of them: gold, silver, bronze or none.
+func (m Medals) Best() string {
+	switch {
+	case m.GoldMedal:
+		return "gold"
+	case m.SilverMedal:
+		return "silver"
+	case m.BronzeMedal:
+		return "bronze"
+	}
+	return "none"
+}
+
 // Detail are the fields that the reference does not have.
 type Detail struct {
 	ExactScore         *Number `json:"exact_score"` // full precision

@@ -140,12 +140,15 @@ func hasTexts(c *table.Column) bool {
 }
 
 // floats returns a column of numbers or booleans.
-func floats(c *table.Column) ([]float64, error) {
+func floats(c *table.Column) ([]float64, error) { return floatsInto(nil, c) }
+
+// floatsInto is floats with memory that may be used for the result.
+func floatsInto(memory []float64, c *table.Column) ([]float64, error) {
 	if c.Len() > 0 && hasTexts(c) {
 		row := max(firstWord(c), 0)
 		return nil, invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 	}
-	return c.Floats(), nil
+	return c.FloatsInto(memory), nil
 }
 
 var betweenRule = Rule{
@@ -222,6 +225,9 @@ func (r valueRange) check(s *subject) error {
 }
 
 func (r valueRange) checkColumn(c *table.Column) error {
+	if lo, hi, ok := c.Bounds(); ok && lo >= r.min && hi <= r.max {
+		return nil
+	}
 	v, err := floats(c)
 	if err != nil {
 		return err
@@ -314,12 +320,13 @@ func without(names []string, name string) []string {
 
 func (r rowSum) check(s *subject) error {
 	sums := make([]float64, s.submission.Len())
+	memory := make([]float64, len(sums))
 	for _, name := range r.columns(s) {
 		c, err := s.column(name)
 		if err != nil {
 			return err
 		}
-		v, err := floats(c)
+		v, err := floatsInto(memory, c)
 		if err != nil {
 			return err
 		}

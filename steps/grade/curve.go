@@ -88,5 +88,5 @@ func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.
 	if err != nil {
 		return Point{}, err
 	}
-	return Point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: medal(report)}, nil
+	return Point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: report.Best()}, nil
 }

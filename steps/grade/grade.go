@@ -197,7 +197,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 	}
 	fmt.Fprintln(env.Log, summary(report))
 	out := cache.Outputs{"report": {Ref: ref}}
-	for name, value := range map[string]any{"medal": medal(report), "outcome": report.Outcome, "reason": report.Reason, "score": finite(report.ExactScore), "curve": curve} {
+	for name, value := range map[string]any{"medal": report.Best(), "outcome": report.Outcome, "reason": report.Reason, "score": finite(report.ExactScore), "curve": curve} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)
@@ -213,19 +213,7 @@ func summary(r grading.Report) string {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
 	}
 	return fmt.Sprintf("%s: score %v, place %d among %d teams, medal: %s, isolation: %s",
-		r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, medal(r), r.Isolation)
-}
-
-func medal(r grading.Report) string {
-	switch {
-	case r.GoldMedal:
-		return "gold"
-	case r.SilverMedal:
-		return "silver"
-	case r.BronzeMedal:
-		return "bronze"
-	}
-	return "none"
+		r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, r.Best(), r.Isolation)
 }
 
 func finite(n *grading.Number) *float64 {

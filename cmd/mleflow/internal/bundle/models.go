@@ -40,6 +40,7 @@ type Budget struct {
 	Requests   int64  `json:"requests,omitempty"`
 	PerMinute  int64  `json:"per_minute,omitempty"`
 	Concurrent int64  `json:"concurrent,omitempty"`
+	ToolCalls  int64  `json:"tool_calls_per_request,omitempty"`
 }
 
 // maxModels bounds how many model blocks of an agent are read.
@@ -90,7 +91,7 @@ func (b Budget) String() string {
 	for _, limit := range []struct {
 		n    int64
 		what string
-	}{{b.Tokens, "tokens"}, {b.Requests, "requests"}, {b.PerMinute, "requests a minute"}, {b.Concurrent, "at once"}} {
+	}{{b.Tokens, "tokens"}, {b.Requests, "requests"}, {b.PerMinute, "requests a minute"}, {b.Concurrent, "at once"}, {b.ToolCalls, "tool calls a request"}} {
 		if limit.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", limit.n, limit.what))
 		}
@@ -114,9 +115,7 @@ func (d *Disclosure) models() Section {
 				provider += " (" + t.BaseURL + ")"
 			}
 			cost := cmp.Or(t.Used.CostUSD, "0")
-			if len(t.Tools) > 0 {
-				cost += ", besides calls of tools"
-			}
+			cost += t.Used.ToolCharges()
 			s.Rows = append(s.Rows, []string{
 				short(a.Address), t.Name, provider, strings.Join(t.Models, " "), cmp.Or(strings.Join(slices.Sorted(slices.Values(t.Tools)), " "), "none"),
 				t.Budget.String(), t.RunBudget.String(), t.source(), clock, cmp.Or(strings.Join(t.Used.Models, " "), "-"),

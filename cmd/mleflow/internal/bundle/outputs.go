@@ -131,7 +131,7 @@ func (r rule) why(output string) string {
 	if isData(r) {
 		return "it is data, not a result"
 	}
-	return "only submissions, grading reports and leaderboards are included"
+	return "only submissions, grading reports, findings and leaderboards are included"
 }
 
 // escapePath makes a path of a tree one of a bundle. Names of files are bytes,

@@ -15,6 +15,7 @@ const (
 	kindAgentRun  = "agent-run"
 	kindGrade     = "grade"
 	kindAggregate = "aggregate"
+	kindCheck     = "check"
 	kindChecksum  = "checksum"
 	kindDownload  = "download"
 	kindPrepare   = "prepare"
@@ -24,10 +25,11 @@ const (
 const withheld = "(withheld: made from private data)"
 
 // results are the private outputs that are taken all the same, by kind: scores
-// are what a run is for, and the kinds are ours.
+// and what rules found are what a run is for, and the kinds are ours.
 var results = map[string][]string{
 	kindGrade:     {"report"},
 	kindAggregate: {"board", "files"},
+	kindCheck:     {"findings", "notes", "warnings"},
 }
 
 // speaking are the kinds whose values and texts tell no private data though

@@ -37,6 +37,7 @@ type boardOptions struct {
 	reported               []string
 	seeds                  int
 	at                     []time.Duration
+	rules                  ruleFlags
 }
 
 func newBoardBuild(a *app) *cobra.Command {
@@ -57,6 +58,9 @@ mixed tasks. DIR may be a board that this command wrote before, which is replace
 
 --at adds columns with what stopping every attempt early would have given, from the
 graded snapshots in the bundles, to the pages and to the tables.
+
+--exclude-rule leaves out the attempts in which a rule found something, and says so on the
+first page; see docs/checks.md.
 
 --reported adds rows that others published, from CSV or JSON, marked as not verified.
 docs/board.md has the rules, the format, and an example for CI.
@@ -79,6 +83,7 @@ and 5 if scores are only claimed. The board is written all the same.`,
 	flags.StringVar(&o.title, "title", "Leaderboard", "the `TITLE` of the board")
 	flags.StringArrayVar(&o.reported, "reported", nil, "add the published rows of `FILE`, CSV or JSON; may be repeated")
 	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
+	o.rules.register(flags)
 	flags.IntVar(&o.seeds, "seeds", 0, "name agents that have fewer than `N` seeds at a competition")
 	return cmd
 }
@@ -87,11 +92,11 @@ func (a *app) buildBoard(ctx context.Context, o boardOptions, paths []string) (e
 	if o.seeds < 0 {
 		return usagef("--seeds %d: it is 0 or more", o.seeds)
 	}
-	if err := checkStops(o.at); err != nil {
+	if err := errors.Join(checkStops(o.at), o.rules.check()); err != nil {
 		return err
 	}
 	slices.Sort(o.at)
-	q := site.Request{Title: o.title, Stops: o.at, Seeds: o.seeds, Version: thisVersion().Version}
+	q := site.Request{Title: o.title, Stops: o.at, Exclude: o.rules.exclude, Seeds: o.seeds, Version: thisVersion().Version}
 	slices.Sort(o.reported)
 	for _, path := range o.reported {
 		rows, err := site.ReadReported(path)

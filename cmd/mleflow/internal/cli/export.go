@@ -26,6 +26,7 @@ import (
 type exportOptions struct {
 	format, table, output string
 	at                    []time.Duration
+	rules                 ruleFlags
 }
 
 func newExport(a *app) *cobra.Command {
@@ -61,8 +62,9 @@ commands below write other formats.`,
 	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
 	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
 	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
+	o.rules.register(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
-	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a))
+	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportHarbor(a))
 	return cmd
 }
 
@@ -87,7 +89,7 @@ func (o *exportOptions) check(t *terminal) error {
 	case t.json && o.output == "" && o.format != string(export.JSON):
 		return usagef("--json writes to standard output, where --format %s goes; name a file with -o", o.format)
 	}
-	return checkStops(o.at)
+	return errors.Join(checkStops(o.at), o.rules.check())
 }
 
 // exportedJSON is what export --json prints of a file that it wrote.
@@ -108,6 +110,7 @@ func (a *app) export(ctx context.Context, o exportOptions, args []string) error 
 		}
 		records = append(records, list...)
 	}
+	records = a.withoutFound(o.rules, records)
 	t, err := export.Attempts(records, o.at...)
 	if o.table == "snapshots" {
 		t, err = export.Snapshots(records)

@@ -14,20 +14,31 @@ import (
 
 func newGradeSample(a *app) *cobra.Command {
 	var data dataFlags
+	var reward, rewardDir string
 	cmd := &cobra.Command{
 		Use:   "grade-sample SUBMISSION.csv ID",
 		Short: "Grade one submission",
 		Long:  "Grade one submission and compare it with the human leaderboard. The exit status is\n4 when the submission has no score.",
 		Args:  takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			return runGradeSample(cmd.Context(), a, data, args[0], args[1])
+			if err := checkReward(reward); err != nil {
+				return err
+			}
+			return runGradeSample(cmd.Context(), a, data, args[0], args[1], func(r grading.Report) error {
+				if rewardDir == "" {
+					return nil
+				}
+				return writeReward(rewardDir, reward, r)
+			})
 		}),
 	}
 	data.register(cmd)
+	cmd.Flags().StringVar(&reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().StringVar(&rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	return cmd
 }
 
-func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string) error {
+func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string, keep func(grading.Report) error) error {
 	spareMemory()
 	catalog, err := a.catalog()
 	if err != nil {
@@ -55,6 +66,9 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	report, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{
 		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
 	if err != nil {
+		return err
+	}
+	if err := keep(report); err != nil {
 		return err
 	}
 	if err := showReport(a.terminal, report, def.Medals); err != nil {

@@ -28,8 +28,9 @@ type leaderboardOptions struct {
 	againstAgent string
 	how          board.Resampling
 	// at are the times of early stopping to show.
-	at   []time.Duration
-	show showOptions
+	at    []time.Duration
+	rules ruleFlags
+	show  showOptions
 }
 
 func newLeaderboard(a *app) *cobra.Command {
@@ -58,6 +59,9 @@ several agents need --agent, and two of them are compared by --against-agent.
 the submission's path then. The attempts must have kept snapshots (snapshot_every) that
 the grade step was given, in a run; see docs/leaderboard.md.
 
+--exclude-rule leaves out the attempts of a run in which a rule found something, and tells
+which; see docs/checks.md.
+
 --format writes tables for other programs; see docs/leaderboard.md for the columns.`,
 		Example: `  mleflow leaderboard runs/aide
   mleflow leaderboard runs/aide --against runs/openhands --split low
@@ -69,12 +73,15 @@ the grade step was given, in a run; see docs/leaderboard.md.
 			if err != nil {
 				return usageError{err}
 			}
-			reports, done, err := a.withRuns(cmd.Context(), reports)
+			if err := o.rules.check(); err != nil {
+				return err
+			}
+			reports, done, err := a.withRuns(cmd.Context(), reports, o.rules)
 			if err != nil {
 				return usageError{err}
 			}
 			defer done()
-			against, done, err := a.withRuns(cmd.Context(), o.against)
+			against, done, err := a.withRuns(cmd.Context(), o.against, o.rules)
 			if err != nil {
 				return usageError{err}
 			}
@@ -93,6 +100,7 @@ the grade step was given, in a run; see docs/leaderboard.md.
 	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of this `REPORT` or folder; may be repeated")
 	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports labelled with this agent's `NAME`")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given; needs graded snapshots")
+	o.rules.register(flags)
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
 	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
 	o.show.register(flags)

@@ -11,7 +11,9 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -22,7 +24,8 @@ import (
 // withRuns replaces runs among paths by folders with their grading reports,
 // which last until the returned function is called. A file of that name comes
 // before a run.
-func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), error) {
+// Attempts in which one of the rules found something are left out.
+func (a *app) withRuns(ctx context.Context, paths []string, rules ruleFlags) ([]string, func(), error) {
 	out := make([]string, len(paths))
 	var made []string
 	done := func() {
@@ -33,6 +36,10 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 	for i, path := range paths {
 		out[i] = path
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
+			if len(rules.exclude) > 0 {
+				done()
+				return nil, nil, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
+			}
 			continue
 		}
 		past, err := a.findRun([]string{path})
@@ -50,7 +57,7 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 			return nil, nil, err
 		}
 		made, out[i] = append(made, dir), dir
-		if err := a.withResults(past, func(c resultCache) error { return runReports(ctx, c, past, dir) }); err != nil {
+		if err := a.withResults(past, func(c resultCache) error { return a.runReports(ctx, c, past, dir, rules) }); err != nil {
 			done()
 			return nil, nil, err
 		}
@@ -60,36 +67,60 @@ func (a *app) withRuns(ctx context.Context, paths []string) ([]string, func(), e
 
 // runReports writes the reports of a run to a folder, in the order of the run,
 // with what is known of the attempts that they are about.
-func runReports(ctx context.Context, c resultCache, past *ledger.Past, dir string) error {
+func (a *app) runReports(ctx context.Context, c resultCache, past *ledger.Past, dir string, rules ruleFlags) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
-	p, err := past.Plan()
+	run, err := tidyRun(past, c, nil)
 	if err != nil {
 		return err
 	}
-	src := &results.Source{Store: c, Index: c, Run: sum}
-	found := 0
+	p, src := run.Plan, &results.Source{Store: c, Index: c, Run: sum}
+	checks, _, err := tidy.Checks(ctx, run)
+	if err != nil {
+		return err
+	}
+	found, unchecked := 0, 0
 	for i := range p.Steps {
 		if p.Steps[i].Kind != conditions.GradeKind {
 			continue
 		}
-		if err := runReport(ctx, src, p, i, dir); err != nil {
+		found++
+		attempt := attemptOf(p, i)
+		if by := checks[attempt].Against(rules.exclude); len(by) > 0 {
+			a.tellExcluded(attempt, by)
+			continue
+		}
+		if len(checks[attempt].Lacks(rules.exclude)) > 0 {
+			unchecked++
+		}
+		if err := runReport(ctx, src, p, i, dir, checks[attempt]); err != nil {
 			return fmt.Errorf("read the reports of run %s: %w", sum.ID, err)
 		}
-		found++
 	}
+	a.tellUnchecked(unchecked)
 	if found == 0 {
 		return fmt.Errorf("run %s graded nothing", sum.ID)
 	}
 	return nil
 }
 
+// attemptOf is the address of the attempt that a grade depends on; "" if there is
+// none.
+func attemptOf(p *plan.Plan, grade int) string {
+	for _, i := range p.Steps[grade].After {
+		if p.Steps[i].Kind == conditions.AttemptKind {
+			return p.Steps[i].Name
+		}
+	}
+	return ""
+}
+
 // maxReport is the largest report that is read.
 const maxReport = 16 << 20
 
-func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int, dir string) error {
+func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int, dir string, check *export.Check) error {
 	rec, err := src.Record(ctx, p.Steps[grade].Name)
 	if err != nil {
 		return err
@@ -102,10 +133,11 @@ func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int
 	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
-	for _, i := range p.Steps[grade].After {
-		if p.Steps[i].Kind == conditions.AttemptKind && report.Origin == nil {
-			report.Origin = attemptOrigin(ctx, src, p.Steps[i].Name)
-		}
+	if attempt := attemptOf(p, grade); attempt != "" && report.Origin == nil {
+		report.Origin = attemptOrigin(ctx, src, attempt)
+	}
+	if report.Origin != nil && check != nil {
+		report.Origin.Checked, report.Origin.WarnedBy = true, check.FoundBy(evidence.Warning)
 	}
 	if report.Origin != nil && json.Unmarshal(rec.Outputs["curve"].JSON, &report.Origin.Curve) != nil {
 		report.Origin.Curve = nil // an older report has none

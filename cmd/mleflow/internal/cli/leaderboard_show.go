@@ -72,6 +72,8 @@ type boardJSON struct {
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
+	// RuleChecks sums up what rules found; nil if that is not known.
+	RuleChecks *ruleTally `json:"rule_checks,omitempty"`
 	// At are the boards had every attempt been stopped early, by --at.
 	At         []stoppedBoard  `json:"at,omitempty"`
 	Against    *boardJSON      `json:"against,omitempty"`
@@ -125,7 +127,7 @@ func renderLeaderboard(term *terminal, out *bytes.Buffer, r leaderboardResult, o
 
 func (r leaderboardResult) json() boardJSON {
 	of := func(s standing) boardJSON {
-		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Untrusted: conditions.Untrusted(s.conditions(nil)...), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports())}
+		return boardJSON{Agent: s.name, Isolation: s.isolation(nil), Untrusted: conditions.Untrusted(s.conditions(nil)...), Task: s.task(nil), Board: s.board, Failures: s.file.Failures, MetricExternal: export.External(s.reports()), RuleChecks: s.ruleTally()}
 	}
 	out := of(r.agents[0])
 	out.At = r.stopped
@@ -205,7 +207,13 @@ func (r leaderboardResult) notes() []string {
 	for _, s := range r.agents {
 		reports = append(reports, s.reports()...)
 	}
-	return append(conditions.Notes(all), export.ExternalNotes(reports)...)
+	notes := append(conditions.Notes(all), export.ExternalNotes(reports)...)
+	for _, s := range r.agents {
+		if t := s.ruleTally(); t != nil {
+			notes = append(notes, t.sentence(s.name))
+		}
+	}
+	return notes
 }
 
 // runs returns the runs at the competitions of the splits, in report order.

@@ -82,6 +82,9 @@ func outputs() map[string][]any {
 			Steps     int    `json:"steps"`
 			Subagents int    `json:"subagents"`
 		}{}},
+		"export harbor": {struct {
+			Tasks []harborJSON `json:"tasks"`
+		}{}},
 		"export run-group": {struct {
 			RunGroups []writtenGroup `json:"run_groups"`
 		}{}},

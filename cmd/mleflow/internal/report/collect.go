@@ -359,30 +359,12 @@ func rowOf(agent string, g aggregate.Group) BoardRow {
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }
 
-// environment lists what the run was started with and on.
+// environment lists what the run was started with and on, and what is no longer
+// known of it.
 func (c *collector) environment() []page.Fact {
-	i := c.sum.Info
-	facts := []page.Fact{{Name: "mleflow", Value: i.Version}, {Name: "machine", Value: strings.TrimSpace(i.Host + " " + i.OS)}}
-	add := func(name, value string) {
-		if value != "" {
-			facts = append(facts, page.Fact{Name: name, Value: value})
-		}
-	}
-	if i.CPUs > 0 {
-		add("processors", fmt.Sprintf("%g", i.CPUs))
-	}
-	if i.MemoryBytes > 0 {
-		add("memory", view.Bytes(i.MemoryBytes))
-	}
-	add("GPUs", strings.Join(i.GPUs, ", "))
-	add("started as", strings.Join(i.Argv, " "))
-	add("pipeline", i.Pipeline)
-	for _, name := range slices.Sorted(maps.Keys(i.Variables)) {
-		add("variable "+name, string(i.Variables[name]))
-	}
-	add("continues", i.Resumed)
+	facts := page.Environment(c.sum.Info)
 	if c.missing > 0 {
-		add("left out", view.Plural(c.missing, "document")+" evicted from the cache since")
+		facts = append(facts, page.Fact{Name: "left out", Value: view.Plural(c.missing, "document") + " evicted from the cache since"})
 	}
 	return facts
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/ui/browsertest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/hostiletest"
@@ -30,11 +31,17 @@ func told(agent, text string, seeds int, gold func(int) bool) *Bundle {
 		r.Seed, r.Image, r.AgentVersion, r.Network, r.Mleflow = fmt.Sprint(i), text, text, text, text
 		r.Attempt = export.Attempt{Outcome: text, WallSeconds: of(80_000.0), Usage: &export.Usage{Model: text, InputTokens: of(1e6), OutputTokens: of(2e5), CostUSD: of(3.5 + float64(len(agent)))}}
 		r.Verdict.Flags = []string{text}
+		r.Check = found(text, "sample-copy")
 		r.Report.Thresholds = grading.Thresholds{Gold: 0.99167, Silver: 0.98611, Bronze: 0.97222, Median: 0.96667}
 		r.Snapshots = []export.Snapshot{{Seconds: 3000, Outcome: "invalid"}, {Seconds: 9000, Outcome: "scored", Score: of(0.6), Medal: "none"}, {Seconds: 40_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}, {Seconds: 70_000, Outcome: "scored", Score: of(0.95), Medal: "none"}}
 		b.Disclosure.Attempts = append(b.Disclosure.Attempts, bundle.Attempt{Address: text, Competition: text, Agent: text, Command: []string{text}, Secrets: []string{text}, Network: bundle.Traffic{Policy: text, Allow: []string{text}, Hosts: []bundle.Host{{Host: text}}}})
 	}
 	return b
+}
+
+// found has a warning of one rule and a note of another, which was not applied.
+func found(warns, notes string) *export.Check {
+	return &export.Check{Rules: []string{warns}, Findings: []evidence.Finding{{Rule: warns, Severity: evidence.Warning}, {Rule: notes, Severity: evidence.Note}}}
 }
 
 // published builds a board of bundles with everything else that a page can show,
@@ -46,7 +53,8 @@ func published(t *testing.T, text string, bundles ...*Bundle) (dir string, pages
 		t.Fatal(err)
 	}
 	bundles = append(bundles, &Bundle{File: text, Refused: text})
-	s, err := Build(Request{Title: "Digits " + text, Bundles: bundles, Catalog: catalog, Version: "test", Seeds: 4, Stops: []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour},
+	bundles[0].Rows[0].Check = found("grader-import", text)
+	s, err := Build(Request{Title: "Digits " + text, Bundles: bundles, Catalog: catalog, Version: "test", Seeds: 4, Exclude: []string{"grader-import", "probing"}, Stops: []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour},
 		Reported: []Reported{{Agent: text, Models: text, Low: of(35.9), LowSEM: of(1.8), All: of(17.1), Hours: text, Date: text, URL: "https://example.org/" + slug(text), Note: text}}})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,9 @@ type Request struct {
 	Seeds int
 	// Stops are times for which the board shows what stopping every attempt then
 	// would have given.
-	Stops   []time.Duration
+	Stops []time.Duration
+	// Exclude are rules; rows in which one of them found something do not count.
+	Exclude []string
 	Catalog *competitions.Catalog
 	Version string
 }
@@ -38,6 +40,8 @@ type Site struct {
 	Bundles  []*Bundle  `json:"bundles"`
 	Tables   []*Table   `json:"tables"`
 	Reported []Reported `json:"reported"`
+	// Excluded says what was left out by rule; nil if nothing was asked for.
+	Excluded *Excluded `json:"excluded,omitempty"`
 	// Standings counts the rows that count.
 	Standings map[audit.Standing]int `json:"standings"`
 
@@ -94,6 +98,7 @@ func Build(q Request) (*Site, error) {
 	sortBundles(q.Bundles)
 	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
 	s.rows, s.Findings = check(q.Bundles, q.Seeds)
+	s.exclude(q.Exclude)
 	by := map[Setting][]*Row{}
 	for _, r := range s.rows {
 		if r.Aside == "" {

@@ -99,7 +99,11 @@ func (s *Site) results(caption, up string, rows []*Row, agents, competitions boo
 	for _, at := range s.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Bundle", "Remarks")
+	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD")
+	if checked(rows) {
+		names = append(names, "Rule checks")
+	}
+	names = append(names, "Bundle", "Remarks")
 	g := newGrid(caption, names...)
 	for _, r := range rows {
 		var cells []entry
@@ -114,7 +118,11 @@ func (s *Site) results(caption, up string, rows []*Row, agents, competitions boo
 		for _, at := range s.stops {
 			cells = append(cells, text(r.scoreAt(at)))
 		}
-		g.add(append(cells, own[2:]...)...)
+		cells = append(cells, own[2:len(own)-2]...)
+		if checked(rows) {
+			cells = append(cells, foundIn(r.Check))
+		}
+		g.add(append(cells, own[len(own)-2:]...)...)
 	}
 	return g
 }

@@ -41,6 +41,10 @@ func (s *Site) index() document {
 		d.Facts = append(d.Facts, page.Fact{Name: "findings", Value: strconv.Itoa(n), Class: "bad"})
 		d.Sections = append(d.Sections, s.findings(nil, "Look at these first"))
 	}
+	if s.Excluded != nil {
+		d.Facts = append(d.Facts, page.Fact{Name: "left out by rule", Value: strconv.Itoa(s.Excluded.Rows), Class: "warn"})
+		d.Sections = append(d.Sections, s.excluded())
+	}
 	for i, t := range s.Tables {
 		d.Sections = append(d.Sections, t.section(i, len(s.Tables) > 1))
 	}
@@ -141,7 +145,11 @@ func (t *Table) ranking() grid {
 	for _, at := range t.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	g := newGrid("Leaderboard", append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
+	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation")
+	if checked(t.rows) {
+		names = append(names, "Rule checks")
+	}
+	g := newGrid("Leaderboard", append(names, "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
 	for _, a := range t.Agents {
 		place := "–"
 		if a.Place > 0 {
@@ -150,9 +158,9 @@ func (t *Table) ranking() grid {
 		if a.Tied {
 			place += "="
 		}
-		checked := entry{Text: standingText(a.Standings), Pill: "good"}
+		standings := entry{Text: standingText(a.Standings), Pill: "good"}
 		if a.Standings[audit.Claimed] > 0 {
-			checked.Pill = "warn"
+			standings.Pill = "warn"
 		}
 		isolation := entry{Text: a.Overall.Isolation}
 		if a.Overall.Untrusted {
@@ -162,8 +170,12 @@ func (t *Table) ranking() grid {
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
-		g.add(append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), checked, isolation,
+		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, isolation)
+		if checked(t.rows) {
+			cells = append(cells, foundInAll(a.rows))
+		}
+		g.add(append(cells,
 			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(amount(a.CostUSD, 2)), text(took(a.Seconds)))...)
 	}
 	return g

@@ -119,6 +119,40 @@ func TestTieGroups(t *testing.T) {
 }
 
 // Rows that are refused, or that no attempt made, do not count.
+// TestExclude leaves out by rule the attempts in which the rule found something,
+// and counts those that nobody looked at.
+func TestExclude(t *testing.T) {
+	sly, honest := made("sly", "own", 2, always), made("honest", "own", 2, never)
+	sly.Rows[0].Check = found("grader-import", "sample-copy")
+	honest.Rows[0].Check = &export.Check{Rules: []string{"grader-import", "sample-copy"}}
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: []*Bundle{sly, honest}, Catalog: catalog, Exclude: []string{"grader-import", "sample-copy"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := s.Excluded; e == nil || e.Rows != 1 || e.Unchecked != 2 || sly.Rows[0].Aside != "left out by rule: grader-import, sample-copy" {
+		t.Errorf("%+v, %q", e, sly.Rows[0].Aside)
+	}
+	counted := 0
+	for _, n := range s.Standings {
+		counted += n
+	}
+	if counted != 3 || len(s.Findings) != 0 {
+		t.Errorf("%d rows count, findings %+v", counted, s.Findings)
+	}
+	for rows, want := range map[*Row]string{sly.Rows[0]: "1 warning: grader-import", sly.Rows[1]: "not checked", honest.Rows[0]: "none"} {
+		if got := foundIn(rows.Check).Text; got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	if got := foundInAll(honest.Rows).Text; got != "warnings in 0 of 1, 1 not checked" {
+		t.Errorf("all: %q", got)
+	}
+}
+
 func TestAside(t *testing.T) {
 	b := made("a", "own", 3, always)
 	b.Rows[0].Verdict.Standing, b.Rows[0].Verdict.Why = audit.Refused, "grading it again gives a different report"

@@ -60,13 +60,15 @@ type collector struct {
 	ctx  context.Context
 	recs map[string]*cache.Record
 	left []Left
+	// checks are what the rules found, by the address of the attempt.
+	checks map[string]*export.Check
 }
 
 // Collect returns the records of a run by agent, competition and seed, and the
 // steps that have no result.
 func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}}
-	if err := c.lookup(); err != nil {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*export.Check{}}
+	if err := errors.Join(c.lookup(), c.check()); err != nil {
 		return nil, nil, err
 	}
 	var list []export.Record
@@ -97,6 +99,13 @@ func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
 	return list, c.left, nil
 }
 
+// Checks returns what rule checks found in the attempts of a run, by address.
+func Checks(ctx context.Context, run Run) (map[string]*export.Check, []Left, error) {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*export.Check{}}
+	err := errors.Join(c.lookup(), c.check())
+	return c.checks, c.left, err
+}
+
 // Sort orders records by run, agent, competition and seed.
 func Sort(list []export.Record) {
 	slices.SortStableFunc(list, func(a, b export.Record) int {
@@ -105,10 +114,10 @@ func Sort(list []export.Record) {
 	})
 }
 
-// lookup reads the records of attempts and grades.
+// lookup reads the records of attempts, grades and checks.
 func (c *collector) lookup() error {
 	for _, s := range c.Steps {
-		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind {
+		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind && s.Kind != conditions.CheckKind {
 			continue
 		}
 		if s.Action == "" {
@@ -132,10 +141,34 @@ func (c *collector) lookup() error {
 	return nil
 }
 
-// attemptOf is the address of the attempt that a grade depends on; "" if there
-// is none.
-func (c *collector) attemptOf(grade plan.Step) string {
-	for _, i := range grade.After {
+// check reads what rule checks found.
+func (c *collector) check() error {
+	for _, s := range c.Plan.Steps {
+		rec, attempt := c.recs[s.Name], c.attemptOf(s)
+		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
+			continue
+		}
+		text, err := cache.Get(c.ctx, c.Store, rec.Outputs["findings"].Ref.ID, maxReport)
+		if errors.Is(err, cache.ErrNotFound) {
+			c.left = append(c.left, Left{s.Name, "what it found is not there"})
+			continue
+		}
+		var found export.Check
+		if err == nil {
+			err = json.Unmarshal(text, &found)
+		}
+		if err != nil {
+			return fmt.Errorf("read the findings of %s: %w", s.Name, err)
+		}
+		c.checks[attempt] = c.checks[attempt].Join(&found)
+	}
+	return nil
+}
+
+// attemptOf is the address of the attempt that a grade or check depends on; "" if
+// there is none.
+func (c *collector) attemptOf(of plan.Step) string {
+	for _, i := range of.After {
 		if i >= 0 && i < len(c.Plan.Steps) && c.Plan.Steps[i].Kind == conditions.AttemptKind {
 			return c.Plan.Steps[i].Name
 		}
@@ -203,7 +236,7 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 			return fmt.Errorf("output stats: %w", err)
 		}
 	}
-	r.Address, r.AttemptAction, r.MadeIn = address, rec.Action.String(), a.History.Run
+	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
 	if r.Agent == aggregate.Unlabelled && a.Agent != "" {
 		r.Agent = a.Agent

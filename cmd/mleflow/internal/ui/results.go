@@ -30,19 +30,6 @@ type result struct {
 	Runs int
 }
 
-// medal is the medal of a report, "none" without one.
-func medal(r grading.Report) string {
-	switch {
-	case r.GoldMedal:
-		return "gold"
-	case r.SilverMedal:
-		return "silver"
-	case r.BronzeMedal:
-		return "bronze"
-	}
-	return "none"
-}
-
 // runTally sums up the attempts and graded submissions of a run.
 type runTally struct {
 	Attempts, Finished, Graded, Medals int

@@ -395,32 +395,7 @@ func (u *UI) aboutPage(r *http.Request) (*content, error) {
 	return c, c.add("about", "about", struct {
 		Facts []page.Fact
 		Files []page.Fact
-	}{runEnvironment(m.past.Info), files})
-}
-
-// runEnvironment lists what a run was started with and on.
-func runEnvironment(i ledger.Info) []page.Fact {
-	facts := []page.Fact{{Name: "mleflow", Value: i.Version}, {Name: "machine", Value: strings.TrimSpace(i.Host + " " + i.OS)}, {Name: "started as", Value: strings.Join(i.Argv, " ")}, {Name: "pipeline", Value: i.Pipeline}}
-	add := func(name, value string) {
-		if value != "" {
-			facts = append(facts, page.Fact{Name: name, Value: value})
-		}
-	}
-	if i.CPUs > 0 {
-		add("processors", fmt.Sprintf("%g", i.CPUs))
-	}
-	if i.MemoryBytes > 0 {
-		add("memory", view.Bytes(i.MemoryBytes))
-	}
-	add("GPUs", strings.Join(i.GPUs, ", "))
-	for _, name := range sortedKeys(i.Variables) {
-		add("variable "+name, string(i.Variables[name]))
-	}
-	for _, name := range sortedKeys(i.Environment) {
-		add(name, i.Environment[name])
-	}
-	add("continues", i.Resumed)
-	return facts
+	}{page.Environment(m.past.Info), files})
 }
 
 // decode reads the JSON of a value of an event; false if it is not of this form.

@@ -117,7 +117,7 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 	switch {
 	case report != nil && report.ExactScore != nil:
 		add("score", page.Score(float64(*report.ExactScore)), "")
-		add("medal", medal(report.Report), "")
+		add("medal", report.Report.Best(), "")
 		if report.Rank != nil {
 			add("rank among people", export.Place(*report.Rank, report.Teams), "")
 		}
@@ -226,7 +226,7 @@ func stopRowOf(points []grade.Point, stop, end time.Duration, report *grading.Gr
 	case end > 0 && end <= stop && report != nil:
 		row.Note = "the attempt had ended"
 		if report.ExactScore != nil {
-			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), medal(report.Report)
+			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
 		}
 	case !ok:
 		row.Note = "there was no submission yet"
@@ -294,7 +294,7 @@ func (o *one) about() error {
 			d.RunNote = "The attempt was executed by the run " + o.record.Run + ", which is not in this ledger; this is the environment of the present one."
 		}
 	}
-	d.Environment = runEnvironment(past.Info)
+	d.Environment = page.Environment(past.Info)
 	return o.c.add("about", "attempt about", d)
 }
 
@@ -332,7 +332,7 @@ func yes(is bool) string {
 
 func modelText(u export.ModelUse) string {
 	parts := []string{u.Provider + " " + strings.Join(u.Models, ", "), view.Plural(int(u.Requests), "request"),
-		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", "$" + u.CostUSD}
+		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", "$" + u.CostUSD + u.ToolCharges()}
 	for _, n := range []struct {
 		n    int64
 		what string

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+type harborOptions struct {
+	data                  dataFlags
+	output, image, reward string
+}
+
+// harborJSON is what export harbor --json prints of each task.
+type harborJSON struct {
+	Competition string `json:"competition"`
+	Path        string `json:"path"`
+	Solution    bool   `json:"solution"`
+}
+
+func newExportHarbor(a *app) *cobra.Command {
+	var o harborOptions
+	cmd := &cobra.Command{
+		Use:   "harbor ID... -o DIR",
+		Short: "Write prepared competitions as Harbor tasks",
+		Long: `Write competitions as task folders in the format of Harbor, at DIR/<id>. Their data
+must be prepared. The answers are in the verifier's image and in solution/, never in
+the agent's image. docs/training.md has the layout, the rewards and what keeps answers
+from agents.`,
+		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks`,
+		Args:    takes(1, -1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			if o.output == "" {
+				return usagef("name the folder for the tasks with -o DIR")
+			}
+			if err := checkReward(o.reward); err != nil {
+				return err
+			}
+			return a.exportHarbor(cmd.Context(), o, args)
+		}),
+	}
+	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tasks below `DIR`")
+	cmd.Flags().StringVar(&o.image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
+	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	return cmd
+}
+
+func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) error {
+	catalog, err := a.catalog()
+	if err != nil {
+		return err
+	}
+	layout, err := o.data.layout(a)
+	if err != nil {
+		return err
+	}
+	var written []harborJSON
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return usageError{err}
+		}
+		if slices.Contains(catalog.Own(), id) {
+			return usagef("%s is not among the competitions of the program, which is all that a verifier has", id)
+		}
+		w, err := writeHarbor(ctx, o, layout, def)
+		if err != nil {
+			return err
+		}
+		written = append(written, w)
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"tasks": written})
+	}
+	for _, w := range written {
+		fmt.Fprintf(a.stdout, "%s\n", w.Path)
+		if !w.Solution {
+			fmt.Fprintf(a.stderr, "%s has no solution: its answers are not a submission that earns gold.\n", w.Competition)
+		}
+	}
+	return nil
+}
+
+// writeHarbor writes one task folder, as a whole or not at all.
+func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition) (w harborJSON, err error) {
+	prepared, to := layout.Prepared(def.ID), filepath.Join(o.output, def.ID)
+	answers := grading.AnswersPath(layout.Dir, def)
+	for _, need := range []string{filepath.Join(prepared, "public"), answers} {
+		if _, err := os.Stat(need); err != nil {
+			return w, usagef("%s is not prepared: %v; run mleflow prepare -c %s first, with the same --data-dir", def.ID, err, def.ID)
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return w, usagef("%s already exists; move it away, or write elsewhere", to)
+	}
+	if err := os.MkdirAll(o.output, 0o777); err != nil {
+		return w, fmt.Errorf("write task: %w", err)
+	}
+	draft, err := os.MkdirTemp(o.output, ".task-")
+	if err != nil {
+		return w, fmt.Errorf("write task: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	report, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{Submission: answers, Answers: answers, Created: time.Now()})
+	if err != nil {
+		return w, err
+	}
+	w = harborJSON{Competition: def.ID, Path: to, Solution: report.GoldMedal && filepath.Ext(answers) == ".csv"}
+	if err := fillHarbor(draft, o, prepared, answers, def, w.Solution); err != nil {
+		return w, fmt.Errorf("write task: %w", err)
+	}
+	if err := os.Chmod(draft, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
+		return w, fmt.Errorf("write task: %w", err)
+	}
+	return w, os.Rename(draft, to)
+}
+
+func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool) error {
+	files := map[string]string{
+		"task.toml":              harborConfig(o, def),
+		"instruction.md":         harborInstruction(def),
+		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", o.image),
+		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
+		"tests/test.sh":          fmt.Sprintf(harborTest, def.ID, o.reward),
+	}
+	if solved {
+		files["solution/solve.sh"] = "#!/bin/sh\nset -e\nmkdir -p /home/submission\ncp \"$(dirname \"$0\")/submission.csv\" /home/submission/submission.csv\n"
+	}
+	for name, text := range files {
+		if err := writeScript(filepath.Join(draft, filepath.FromSlash(name)), text); err != nil {
+			return err
+		}
+	}
+	if solved {
+		if err := linkFile(answers, filepath.Join(draft, "solution", "submission.csv")); err != nil {
+			return err
+		}
+	}
+	private, err := filepath.Rel(prepared, answers)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		linkTree(filepath.Join(prepared, "public"), filepath.Join(draft, "environment", "data")),
+		linkTree(answers, filepath.Join(draft, "tests", "data", def.ID, "prepared", private)),
+		copyFile(program, filepath.Join(draft, "tests", "mleflow")))
+}
+
+// harborTest ends with status 1 and no reward if grading itself fails, which
+// Harbor reports as an error: that is not the submission's fault.
+const harborTest = `#!/bin/sh
+here=$(cd "$(dirname "$0")" && pwd)
+logs=${MLEFLOW_REWARD_DIR:-/logs/verifier}
+mkdir -p "$logs"
+submission=${MLEFLOW_SUBMISSION:-/home/submission/submission.csv}
+if [ -L "$submission" ]; then # it could lead to the answers
+  echo "The submission is a symbolic link, which does not count."
+  submission=$here/none
+fi
+"$here/mleflow" grade-sample "$submission" %s \
+  --data-dir "$here/data" --reward %s --reward-dir "$logs"
+status=$?
+[ $status = 4 ] && status=0
+exit $status
+`
+
+func harborConfig(o harborOptions, def *competitions.Definition) string {
+	return fmt.Sprintf(`schema_version = "1.1"
+artifacts = ["/home/submission/submission.csv"]
+
+[task]
+name = "mleflow/%s"
+
+[metadata]
+competition_version = %q
+reward = %q
+
+[agent]
+timeout_sec = 86400.0
+
+[verifier]
+timeout_sec = 3600.0
+environment_mode = "separate"
+
+[verifier.environment]
+network_mode = "no-network"
+cpus = 2
+memory_mb = 8192
+
+[environment]
+network_mode = "no-network"
+build_timeout_sec = 3600.0
+cpus = 4
+memory_mb = 16384
+`, def.ID, def.Version, o.reward)
+}
+
+func harborInstruction(def *competitions.Definition) string {
+	return fmt.Sprintf(harborRules, def.ID) + "\n" + string(def.OwnDescription())
+}
+
+// harborRules are the rules of our own instructions that hold without our
+// agent's server.
+const harborRules = `You take part in the machine-learning competition %s, offline.
+
+Train a model on the training data, predict the test data, and leave the
+predictions as one CSV file. Hand-labelling the test data is not allowed, and
+neither are other people's solutions.
+
+- Data: /home/data. If description.md is there, read it first.
+- Submission: /home/submission/submission.csv, in the form of the sample
+  submission. No file there means no score.
+
+The data were split again, so that numbers of rows, file names and columns may
+differ from what the competition's text says. Where they disagree, this text is
+right. The score is computed with the competition's metric after you have ended.
+`
+
+func writeScript(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	mode := os.FileMode(0o644)
+	if filepath.Ext(path) == ".sh" {
+		mode = 0o755
+	}
+	return os.WriteFile(path, []byte(text), mode) //nolint:gosec // scripts are to be run
+}
+
+// linkTree links what is at from to to, or copies it across file systems.
+func linkTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		return linkFile(path, filepath.Join(to, rel))
+	})
+}
+
+func linkFile(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(from, to)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,116 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/export"
+)
+
+// Excluded says what was left out of a board because rules found something in it.
+type Excluded struct {
+	Rules []string `json:"rules"`
+	// Rows is how many rows do not count for this reason.
+	Rows int `json:"rows"`
+	// Unchecked is how many rows count although not all of the rules were applied to
+	// them.
+	Unchecked int `json:"unchecked"`
+}
+
+// exclude sets aside the rows in which one of the rules found something.
+func (s *Site) exclude(rules []string) {
+	if len(rules) == 0 {
+		return
+	}
+	s.Excluded = &Excluded{Rules: rules}
+	for _, r := range s.rows {
+		if r.Aside != "" {
+			continue
+		}
+		if found := r.Check.Against(rules); len(found) > 0 {
+			r.Aside = "left out by rule: " + strings.Join(found, ", ")
+			s.Excluded.Rows++
+		} else if len(r.Check.Lacks(rules)) > 0 {
+			s.Excluded.Unchecked++
+		}
+	}
+}
+
+// excluded says so on the first page.
+func (s *Site) excluded() section {
+	e := s.Excluded
+	sec := section{ID: "left-out", Title: "Left out by rule", Text: []string{fmt.Sprintf(
+		"Whoever built this board left out the attempts in which one of these rules found something: %s. That is %s. A finding is evidence, not proof; each such attempt is listed with its agent and competition, with its findings, and does not count.",
+		strings.Join(e.Rules, ", "), view.Plural(e.Rows, "attempt"))}}
+	if e.Unchecked > 0 {
+		sec.Text = append(sec.Text, fmt.Sprintf("%s not checked by all of them, and %s.", were(e.Unchecked, "attempt"), counts(e.Unchecked)))
+	}
+	return sec
+}
+
+func were(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " was"
+	}
+	return fmt.Sprintf("%d %ss were", n, what)
+}
+
+func counts(n int) string {
+	if n == 1 {
+		return "counts"
+	}
+	return "count"
+}
+
+// checked reports whether rules looked at any of the rows.
+func checked(rows []*Row) bool {
+	for _, r := range rows {
+		if r.Check != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// foundIn says what rules found in an attempt.
+func foundIn(c *export.Check) entry {
+	warnings, notes := c.Count(evidence.Warning), c.Count(evidence.Note)
+	switch {
+	case c == nil:
+		return text("not checked")
+	case warnings > 0:
+		return entry{Text: view.Plural(warnings, "warning") + ": " + strings.Join(c.FoundBy(evidence.Warning), ", "), Pill: "warn"}
+	case notes > 0:
+		return text(view.Plural(notes, "note") + ": " + strings.Join(c.FoundBy(evidence.Note), ", "))
+	}
+	return text("none")
+}
+
+// foundInAll sums up what rules found in the attempts of an agent.
+func foundInAll(rows []*Row) entry {
+	warned, looked := 0, 0
+	for _, r := range rows {
+		if r.Check != nil {
+			looked++
+		}
+		if r.Check.Count(evidence.Warning) > 0 {
+			warned++
+		}
+	}
+	switch {
+	case looked == 0:
+		return text("not checked")
+	case warned == 0 && looked == len(rows):
+		return text("no warnings")
+	}
+	e := entry{Text: fmt.Sprintf("warnings in %d of %d", warned, looked)}
+	if warned > 0 {
+		e.Pill = "warn"
+	}
+	if looked < len(rows) {
+		e.Text += fmt.Sprintf(", %d not checked", len(rows)-looked)
+	}
+	return e
+}
