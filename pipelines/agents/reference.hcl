@@ -6,7 +6,7 @@
 # MLE-bench's own image is Ubuntu 20.04 with conda and some 20 GB of packages. This one
 # is Debian with what AIDE imports; -var packages=… adds what its solutions should
 # have. docs/agents.md says how to run images that were built from MLE-bench's
-# Dockerfiles, and what keeps its other agents from running here.
+# Dockerfiles, and what keeps its OpenHands from running here.
 
 variable "reference" {
   type        = string

@@ -11,4 +11,7 @@
 // of a folder for the cache, in which the images stay:
 //
 //	MLEFLOW_TEST_AGENTS=1 go test -v -run TestAgents -timeout 60m ./cmd/mleflow/internal/e2e/aide
+//
+// The agent mlab is fetched from GitHub; MLEFLOW_VAR_reference and MLEFLOW_VAR_mlab
+// may name clones of MLE-bench and of its MLAgentBench instead.
 package aide
