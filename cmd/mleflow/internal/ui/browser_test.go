@@ -72,7 +72,7 @@ func TestPagesInTheBrowser(t *testing.T) {
 	for i, a := range attempts {
 		l.finish(r, i, a)
 	}
-	l.close(r, 8)
+	l.close(r, steps(attempts...))
 	l.get("/agents")
 	l.indexed()
 	base, first := l.serve()
@@ -148,7 +148,7 @@ func TestHostileInTheBrowser(t *testing.T) {
 	for i, a := range attempts {
 		l.finish(r, i, a)
 	}
-	l.close(r, 2*len(attempts))
+	l.close(r, steps(attempts...))
 	l.get("/agents")
 	l.indexed()
 	base, first := l.serve()
@@ -189,7 +189,7 @@ func TestLiveRunInTheBrowser(t *testing.T) {
 	tab.Wait(`document.body.innerText.includes('live.hcl')`)
 	tab.Go(base + runAddress(r.ID()))
 	tab.Run("window.same = true")
-	tab.Wait(`document.body.innerText.includes('0 of 2')`)
+	tab.Wait(`document.body.innerText.includes('0 of 3')`)
 	address := pagesOf(r.ID(), a)["attempt Story"]
 	now := event.At{Time: time.Now()}
 	solve := `step.agent-run.solve["aide/demo-digits/0"]`
@@ -206,8 +206,8 @@ func TestLiveRunInTheBrowser(t *testing.T) {
 	}
 	tab.Run(`document.querySelector('[data-section=running] a').focus()`)
 	l.finish(r, 0, a)
-	tab.Wait(`document.body.innerText.includes('2 of 2')`)
-	l.close(r, 2)
+	tab.Wait(`document.body.innerText.includes('3 of 3')`)
+	l.close(r, steps(a))
 	tab.Wait(`document.querySelector('.pill.finished') && !document.querySelector('[data-live]')`)
 	if tab.Run("window.same === true") != "true" {
 		t.Error("the page was loaded again")
@@ -253,7 +253,7 @@ func TestLongTranscript(t *testing.T) {
 	}
 	r := l.write("long.hcl", l.start, []attempt{a})
 	l.finish(r, 0, a)
-	l.close(r, 2)
+	l.close(r, steps(a))
 	base, first := l.serve()
 	tab := b.Tab(browsertest.Forms()[0])
 	tab.Go(first)

@@ -67,7 +67,7 @@ func (o *one) findings() (f findings) {
 		if e.Place != "" {
 			where += " (" + e.Place + ")"
 		}
-		f.Rows = append(f.Rows, finding{e.Rule, string(e.Severity), oneLine(where, 300), oneLine(e.Excerpt, 300), oneLine(e.Explanation, 500), e.Severity == evidence.Warning})
+		f.Rows = append(f.Rows, finding{oneLine(e.Rule, 100), oneLine(string(e.Severity), 20), oneLine(where, 300), oneLine(e.Excerpt, 300), oneLine(e.Explanation, 500), e.Severity == evidence.Warning})
 	}
 	return f
 }

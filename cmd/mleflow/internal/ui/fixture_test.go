@@ -19,12 +19,14 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/steps/check"
 )
 
 func readAll(w io.Writer, res *http.Response) (int64, error) { return io.Copy(w, res.Body) }
@@ -89,17 +91,37 @@ type attempt struct {
 	shim                     string
 	curve                    string
 	message                  string
+	found                    []evidence.Finding // by a step that checks it; nil is no such step
 }
 
-// write begins a run of attempts, each an agent-run step and a grade step.
+// key tells its steps from those of other attempts.
+func (a attempt) key() string { return a.agent + "/" + a.competition + "/" + a.seed }
+
+// steps is how many steps attempts have.
+func steps(attempts ...attempt) int {
+	n := 2 * len(attempts)
+	for _, a := range attempts {
+		if a.found != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// write begins a run of attempts, each an agent-run step, a grade step and, if
+// something was found, a step that checks it.
 func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *ledger.Run {
 	p := &plan.Plan{Pipeline: pipeline}
-	for i, a := range attempts {
-		key := a.agent + "/" + a.competition + "/" + a.seed
-		solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, key), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, key)
+	for _, a := range attempts {
+		solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key())
+		first := len(p.Steps)
 		why := []plan.Reason{{Text: "first run " + a.message}}
 		p.Steps = append(p.Steps, plan.Step{Address: solve, Name: solve.String(), Kind: "agent-run", Action: plan.Run, Reasons: why},
-			plan.Step{Address: score, Name: score.String(), Kind: "grade", Action: plan.Deferred, After: []int{2 * i}})
+			plan.Step{Address: score, Name: score.String(), Kind: "grade", Action: plan.Deferred, After: []int{first}})
+		if a.found != nil {
+			rules := addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key())
+			p.Steps = append(p.Steps, plan.Step{Address: rules, Name: rules.String(), Kind: checkKind, Action: plan.Deferred, After: []int{first}})
+		}
 	}
 	return must(l.ledger.Begin(ledger.Opening{Plan: p, Info: ledger.Info{Pipeline: "/home/me/" + pipeline, Started: started, Version: "0.1.0", CPUs: 8, MemoryBytes: 64 << 30, GPUs: []string{"nvidia.com/gpu=0"},
 		Argv: []string{"mleflow", "apply", pipeline, "-var", "note=" + attempts[0].message}, Variables: map[string]json.RawMessage{"note": must(json.Marshal(attempts[0].message))}},
@@ -108,8 +130,7 @@ func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *led
 
 // finish stores the results of an attempt and tells the run.
 func (l *lab) finish(r *ledger.Run, i int, a attempt) {
-	key := a.agent + "/" + a.competition + "/" + a.seed
-	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, key).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, key).String()
+	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String()
 	when := func(s int) event.At { return event.At{Time: l.start.Add(time.Duration(s) * time.Second)} }
 	conditions := []string{"isolation=none", "runtime=process", "task=own"}
 	blob := func(text string) cache.Value {
@@ -141,6 +162,19 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 		graded["medal"] = cache.Value{JSON: []byte(`"bronze"`)}
 	}
 	l.end(r, score, "grade", graded, conditions, when(10*i+6), when(10*i+7))
+	if a.found == nil {
+		return
+	}
+	warnings := 0
+	for _, f := range a.found {
+		if f.Severity == evidence.Warning {
+			warnings++
+		}
+	}
+	checked := check.Report{Rules: []string{"hand-labelled", "outside-data"}, Findings: a.found, Unread: []string{"logs/" + a.message}}
+	l.end(r, addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String(), checkKind, cache.Outputs{
+		"findings": blob(string(must(json.Marshal(checked)))), "warnings": {JSON: []byte(strconv.Itoa(warnings))}, "notes": {JSON: []byte(strconv.Itoa(len(a.found) - warnings))},
+	}, conditions, when(10*i+8), when(10*i+9))
 }
 
 // end records an action and tells the run that its step ran.
@@ -216,17 +250,21 @@ func usual(agent, seed, x string) attempt {
 		network:     fmt.Sprintf(`{"time":"2026-03-01T10:00:00Z","method":"CONNECT","host":"%s","port":443,"verdict":"refused","reason":"%s"}`+"\n", quoted, quoted),
 		shim:        fmt.Sprintf(`{"time":"2026-03-01T10:00:00Z","at":"x","kind":"grade","call":"%s","file":"%s","line":3}`+"\n", quoted, quoted),
 		curve:       `[{"seconds":4000,"outcome":"invalid","score":null,"medal":"none"},{"seconds":7200,"outcome":"scored","score":0.91,"medal":"none"},{"seconds":20000,"outcome":"scored","score":0.985,"medal":"bronze"},{"seconds":40000,"outcome":"scored","score":0.97,"medal":"none"},{"seconds":70000,"outcome":"scored","score":0.975,"medal":"bronze"}]`,
+		found: []evidence.Finding{
+			{Rule: "hand-labelled", Severity: evidence.Warning, File: "code/lib/" + file + ".py", Line: 7, Place: "cell 2 " + x, Excerpt: "labels = [" + x, Explanation: "The predictions are written in the code: " + x},
+			{Rule: x, Severity: evidence.Note, File: "logs/" + x, Excerpt: x, Explanation: x},
+		},
 	}
 }
 
 // pagesOf are the addresses of all pages that show an attempt of a run.
 func pagesOf(run string, a attempt) map[string]string {
-	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.agent+"/"+a.competition+"/"+a.seed).String()
-	grade := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.agent+"/"+a.competition+"/"+a.seed).String()
+	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String()
+	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String()
 	out := map[string]string{
 		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
 		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
-		"grade": stepAddress(run, grade, "grade"), "help": "/help", "nothing": "/nothing",
+		"grade": stepAddress(run, grade, "grade"), "check": stepAddress(run, rules, ""), "help": "/help", "nothing": "/nothing",
 	}
 	for _, tab := range attemptTabs {
 		out["attempt "+tab[1]] = stepAddress(run, address, tab[0])

@@ -21,18 +21,19 @@ func TestPages(t *testing.T) {
 	for i, a := range attempts {
 		l.finish(r, i, a)
 	}
-	l.close(r, 8)
+	l.close(r, steps(attempts...))
 	l.get("/agents")
 	l.indexed()
 	for name, want := range map[string][]string{
-		"runs": {r.ID(), "demo.hcl", "finished", "4 of 4", "none (untrusted)", "note=hello"}, "run": {"8 of 8", `class="graph"`, "agent-run.solve", "Submissions:", "Untrusted:"},
+		"runs": {r.ID(), "demo.hcl", "finished", "4 of 4", "none (untrusted)", "note=hello"}, "run": {"12 of 12", `class="graph"`, "agent-run.solve", "Submissions:", "Untrusted:"},
 		"steps": {"step.agent-run.solve", "first run hello"}, "attempts": {"aide/demo-digits/0", "0.975", "the column label is missing", "0.25"}, "about": {"/home/me/demo.hcl", "# hello", "nvidia.com/gpu=0"},
 		"report": {"<h2>Competitions</h2>"}, "competitions": {"demo-digits", "AI4Code"}, "competition": {`class="plot"`, "gold 0.99167", "aide", "0.995", "Definition"},
 		"agents": {"aide", "dummy", "2 (100%)"}, "agent": {`class="plot"`, "7 of 40"}, "compare": {"competition by competition", `class="plot intervals"`},
-		"attempt Story":      {`class="plot curve"`, "best so far", "6 h", "0.985", "there was no submission yet", "0.91", "7 of 40", "No rule checks"},
+		"attempt Story":      {`class="plot curve"`, "best so far", "6 h", "0.985", "there was no submission yet", "0.91", "7 of 40", "hand-labelled"},
 		"attempt Transcript": {"3 exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant"},
 		"attempt Logs": {"started hello", "epoch 1", "hello.log"}, "attempt Code": {"print(&#39;two&#39;)", "lib/hello.py"}, "change": {"<del>-print(&#39;one&#39;)</del>", "<ins>+print(&#39;two&#39;)</ins>"},
-		"attempt Submission": {"<th scope=\"col\"><bdi>id</bdi><br><span class=\"soft\">integer</span>", "All rows."}, "attempt Checks": {"invalid", "CONNECT hello:443", "hello:3"},
+		"attempt Submission": {"<th scope=\"col\"><bdi>id</bdi><br><span class=\"soft\">integer</span>", "All rows."}, "attempt Checks": {"invalid", "CONNECT hello:443", "hello:3", "hand-labelled", "code/lib/hello.py:7 (cell 2 hello)", "labels = [hello", "written in the code: hello", "logs/hello"},
+		"check": {"warnings", "findings"},
 		"attempt About": {"timeout", "24h", "processor time", "gpt", "this is"}, "grade": {"What its key is made of", "report"}, "help": {"<kbd>j</kbd>"}, "nothing": {"there is nothing at this address"},
 	} {
 		status, body := l.get(pagesOf(r.ID(), attempts[0])[name])
@@ -84,7 +85,7 @@ func TestSearch(t *testing.T) {
 		a := usual("a", "0", "note"+name)
 		r := l.write(name, l.start.Add(time.Duration(i)*time.Hour), []attempt{a})
 		l.finish(r, 0, a)
-		l.close(r, 2)
+		l.close(r, steps(a))
 	}
 	for query, want := range map[string]int{"": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=none": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
 		if _, body := l.get("/runs" + query); strings.Count(body, "<tr><td") != want {
@@ -101,7 +102,7 @@ func TestHostilePages(t *testing.T) {
 	for i, h := range hostiletest.Texts() {
 		r := l.write("demo.hcl", l.start.Add(time.Duration(i)*time.Second), []attempt{hostile(h.Text)})
 		l.finish(r, 0, hostile(h.Text))
-		l.close(r, 2)
+		l.close(r, steps(hostile(h.Text)))
 		runs[h.Name] = r.ID()
 	}
 	l.get("/agents")
@@ -151,10 +152,10 @@ func TestFollow(t *testing.T) {
 	go func() { defer close(done); l.ui.ServeHTTP(w, req) }()
 	time.Sleep(50 * time.Millisecond) // let the first sections be sent; the order does not matter
 	l.finish(r, 0, a)
-	l.close(r, 2)
+	l.close(r, steps(a))
 	<-done
 	text := w.Body.String()
-	if !strings.Contains(text, "event: sections") || !strings.Contains(text, "event: end") || !strings.Contains(text, "2 of 2") || ctx.Err() != nil {
+	if !strings.Contains(text, "event: sections") || !strings.Contains(text, "event: end") || !strings.Contains(text, "3 of 3") || ctx.Err() != nil {
 		t.Errorf("the stream is %s", text)
 	}
 }
