@@ -27,8 +27,10 @@ type Task struct {
 	before string
 	// generation and chunk are the events to read next.
 	generation, chunk int
-	// idle counts the polls that found nothing.
+	// idle counts the polls that found nothing. over says that the events have ended,
+	// so that the result is about to come.
 	idle int
+	over bool
 }
 
 // Place makes an order known to workers: it stores the content that it refers
@@ -84,17 +86,21 @@ func (t *Task) begin(ctx context.Context) (err error) {
 // Poll passes new events on and returns the result once there is one, else nil.
 // ended says that no worker is left, so that what there is not now will not come.
 func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*Result, error) {
-	news, end, err := t.events(ctx, sink)
+	news, err := t.events(ctx, sink)
 	if err != nil {
 		return nil, err
 	}
 	if t.idle++; news {
 		t.idle = 0
 	}
-	if end || ended || t.idle%lookEvery == lookEvery-1 {
-		return t.result(ctx, ended)
+	if !t.over && !ended && t.idle%lookEvery != lookEvery-1 {
+		return nil, nil
 	}
-	return nil, nil
+	r, err := t.result(ctx, ended)
+	if r != nil && !t.over {
+		_, err = t.events(ctx, sink) // those that were written since
+	}
+	return r, err
 }
 
 // lookEvery is after how many polls without news the result is looked for.
@@ -102,28 +108,28 @@ const lookEvery = 6
 
 // events reads the chunks that are new. A worker that takes over begins with a
 // new generation.
-func (t *Task) events(ctx context.Context, sink func(event.Event)) (news, end bool, err error) {
+func (t *Task) events(ctx context.Context, sink func(event.Event)) (news bool, err error) {
 	for {
 		data, err := t.desk.Get(ctx, eventsName(t.action, t.generation, t.chunk))
 		if errors.Is(err, cache.ErrNotFound) {
 			if t.idle%2 == 0 {
-				return news, end, nil
+				return news, nil
 			}
 			other, _, err := readClaim(ctx, t.desk, t.action, t.generation+1)
 			if err != nil || other == nil {
-				return news, end, err
+				return news, err
 			}
-			t.generation, t.chunk, t.idle = t.generation+1, 1, 0
+			t.generation, t.chunk, t.idle, t.over = t.generation+1, 1, 0, false
 			continue
 		}
 		if err != nil {
-			return news, end, fmt.Errorf("read events of action %s: %w", t.action.Short(), err)
+			return news, fmt.Errorf("read events of action %s: %w", t.action.Short(), err)
 		}
 		news = true
 		t.chunk++
 		for line := range bytes.Lines(data) {
 			if line = bytes.TrimSuffix(line, []byte("\n")); string(line) == endLine {
-				end = true
+				t.over = true
 			} else if e, err := event.Decode(line); err == nil { // another version may have other events
 				sink(e)
 			}

@@ -401,6 +401,28 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestResultAfterEvents polls without a pause: whenever the result is seen, every
+// event has been.
+func TestResultAfterEvents(t *testing.T) {
+	for i := range 40 {
+		l, at := &lab{version: "1"}, folder(t)
+		b := newBench(t, l, at, fmt.Sprintf("paint %d", i))
+		task, w := b.place(false), l.worker(t, at, "n1")
+		done := make(chan error, 1)
+		go func() { done <- w.Run(t.Context(), b.id()) }()
+		var r *Result
+		for r == nil && !t.Failed() {
+			var err error
+			if r, err = task.Poll(t.Context(), false, func(e event.Event) { b.seen = append(b.seen, e) }); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := <-done; err != nil || strings.Join(b.logged(), "|") != fmt.Sprintf("mixing paint %d", i) {
+			t.Fatalf("%v, the log of action %d is %q", err, i, b.logged())
+		}
+	}
+}
+
 func waitFor(t testing.TB, what func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !what(); time.Sleep(5 * time.Millisecond) {

@@ -181,6 +181,10 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 	if errors.Is(context.Cause(work1), errSuperseded) {
 		return errSuperseded
 	}
+	// The events come before the result: whoever sees the result can read them all.
+	told, cancel := context.WithTimeout(beside, longestWait)
+	_ = s.out.end(told) // tried again below
+	cancel()
 	if err == nil {
 		_, err = patiently(ctx, s.w, func() (struct{}, error) {
 			return struct{}{}, errors.Join(s.claim.check(ctx), writeResult(ctx, s.desk, s.o.Action, r))
@@ -190,7 +194,7 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 	// have the action.
 	last, cancel := context.WithTimeout(beside, longestWait)
 	defer cancel()
-	if other := errors.Join(s.out.end(last), s.claim.renew(last, true)); other != nil {
+	if other := errors.Join(s.out.flush(last), s.claim.renew(last, true)); other != nil {
 		s.w.Say(fmt.Sprintf("the end could not be told: %v", other))
 	}
 	return err

@@ -117,7 +117,11 @@ func (w *watcher) names() (map[string]bool, error) {
 // ended, and one that waits too long for its node is let go anywhere.
 func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	s := cluster.Status{Job: e.name, ID: e.id, Node: e.node, Starts: e.restarts}
-	if e.node != "" && !e.waits() {
+	last, seen := w.last[e.name]
+	switch {
+	case e.state == "COMPLETING" && seen && last.ID == e.id:
+		s.Starts = max(1, last.Starts) // one to be started again has its next start counted already
+	case e.node != "" && !e.waits():
 		s.Starts++
 	}
 	if e.runs() {
