@@ -103,7 +103,7 @@ var competitionSchema = bodySchema{
 		"metric_name", "sample_score", "answers", "gold", "sample", "replaces_shipped"},
 	blocks: map[string]blockShape{
 		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
-		"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {},
+		"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {},
 		"errata": {labels: 1, many: true},
 	},
 }
@@ -132,6 +132,9 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	}
 	for _, one := range blocks["lint"] {
 		d.lint(one.Body)
+	}
+	for _, one := range blocks["mask"] {
+		d.mask(one.Body)
 	}
 	for _, one := range blocks["prepare"] {
 		d.def.Prepare = Block{Body: one.Body, Range: one.DefRange()}

@@ -30,6 +30,8 @@ type Definition struct {
 	Errata      []Erratum
 	// Allowed are the findings of the lint that are as they should be.
 	Allowed []Allowance
+	// Mask says how ids are replaced in the masked versions.
+	Mask Mask
 	// Flags are those of the version, in the order of the file.
 	Flags []Flag
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.

@@ -27,6 +27,9 @@ const CommandFunction = "command"
 func (d *Definition) PrepareDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
 	h := digest.NewHasher("prepare definition", "1")
 	diags := d.hashBlock(h, d.Prepare, params)
+	if d.Masked() {
+		d.hashMask(h)
+	}
 	return digest.ContentID(h.Sum()), diags
 }
 

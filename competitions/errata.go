@@ -100,14 +100,17 @@ func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
 	return out
 }
 
-// At returns the definition in another version: v1, or one that an errata
-// block makes. Later versions build on the earlier ones. The pins of v1 say
+// At returns the definition in another version: v1, one that an errata block
+// makes, or the masked version of one of these, such as v1m. Later versions build on the earlier ones. The pins of v1 say
 // nothing about versions that prepare in another way and are dropped there,
 // unless the version has its own. A version prepares in another way if it has
 // its own prepare block, or changes a local that the block reads.
 func (d *Definition) At(version string) (*Definition, error) {
 	if version == d.Version {
 		return d, nil
+	}
+	if IsMasked(version) && !d.Masked() {
+		return d.masked(version)
 	}
 	at := slices.IndexFunc(d.changes, func(c change) bool { return c.version == version })
 	if at < 0 || d.Version != "v1" {

@@ -94,6 +94,10 @@ competition "3d-object-detection-for-autonomous-vehicles" {
     }
   }
 
+  mask {
+    refuse = "The id of a sample is one of the tokens that link the JSON tables of a drive with each other and with the names of its files; the tokens are nested where masking does not look."
+  }
+
   grade {
     metric  = "cuboid_ap"
     id      = "Id"

@@ -56,6 +56,10 @@ competition "AI4Code" {
     }
   }
 
+  mask {
+    columns = { parent_id = "" }
+  }
+
   grade {
     metric  = "kendall_tau"
     id      = "id"

@@ -53,6 +53,10 @@ competition "billion-word-imputation" {
     }
   }
 
+  mask {
+    tables = ["test_v2.txt"]
+  }
+
   grade {
     metric  = "levenshtein"
     id      = "id"

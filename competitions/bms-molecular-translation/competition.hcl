@@ -38,6 +38,10 @@ competition "bms-molecular-translation" {
     }
   }
 
+  mask {
+    refuse = "The first characters of an id name the folders of its file, as the description says, so a file would not be where its new id says."
+  }
+
   grade {
     metric  = "levenshtein"
     id      = "image_id"

@@ -54,6 +54,10 @@ competition "champs-scalar-coupling" {
     }
   }
 
+  mask {
+    columns = { molecule_name = "" }
+  }
+
   grade {
     metric  = "log_mae"
     params  = { group = "type" }

@@ -41,6 +41,10 @@ competition "denoising-dirty-documents" {
     }
   }
 
+  mask {
+    columns = { id = "^[0-9]+" }
+  }
+
   grade {
     metric  = "rmse"
     id      = "id"

@@ -32,6 +32,10 @@ competition "detecting-insults-in-social-commentary" {
     }
   }
 
+  mask {
+    refuse = "A comment has no id: submissions name it by its own text."
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "Comment"

@@ -53,6 +53,11 @@ competition "google-research-identify-contrails-reduce-global-warming" {
     }
   }
 
+  mask {
+    names  = "^[0-9]{6,}$"
+    opaque = ["*.npy"] # images only
+  }
+
   grade {
     metric  = "dice"
     params  = { over = "all", empty = "-", height = "height", width = "width" }

@@ -54,6 +54,10 @@ competition "herbarium-2020-fgvc7" {
     }
   }
 
+  mask {
+    refuse = "A JSON file lists the test images in the order of v1, and masking sorts only tables, lines and arrays that are a whole file."
+  }
+
   grade {
     metric  = "f1"
     id      = "Id"

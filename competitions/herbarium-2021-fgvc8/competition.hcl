@@ -53,6 +53,10 @@ competition "herbarium-2021-fgvc8" {
     }
   }
 
+  mask {
+    refuse = "A JSON file lists the test images in the order of v1, and masking sorts only tables, lines and arrays that are a whole file."
+  }
+
   grade {
     metric  = "f1"
     id      = "Id"

@@ -56,6 +56,11 @@ competition "hms-harmful-brain-activity-classification" {
     }
   }
 
+  mask {
+    columns = { spectrogram_id = "", patient_id = "", label_id = "" }
+    opaque  = ["*.parquet"] # columns of signals only
+  }
+
   grade {
     metric  = "kl_divergence"
     id      = "eeg_id"

@@ -50,6 +50,11 @@ competition "hubmap-kidney-segmentation" {
     }
   }
 
+  mask {
+    columns = { image_file = "^[0-9a-f]+", anatomical_structures_segmention_file = "^[0-9a-f]+", glomerulus_segmentation_file = "^[0-9a-f]+" }
+    names   = "^([0-9a-f]{9})-"
+  }
+
   grade {
     metric  = "dice"
     params  = { over = "rows", both_empty = "one", height = "height_pixels", width = "width_pixels" }

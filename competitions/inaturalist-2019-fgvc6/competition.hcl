@@ -77,6 +77,10 @@ competition "inaturalist-2019-fgvc6" {
     }
   }
 
+  mask {
+    refuse = "A JSON file lists the test images in the order of v1, and masking sorts only tables, lines and arrays that are a whole file."
+  }
+
   grade {
     metric  = "error_rate"
     id      = "id"

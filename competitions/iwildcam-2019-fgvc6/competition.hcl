@@ -50,6 +50,10 @@ competition "iwildcam-2019-fgvc6" {
     }
   }
 
+  mask {
+    columns = { id = "", file_name = "", seq_id = "" }
+  }
+
   grade {
     metric  = "f1"
     id      = "Id"

@@ -33,6 +33,10 @@ competition "ml2021spring-hw2" {
     }
   }
 
+  mask {
+    refuse = "An id is the number of a row of a NumPy array, which masking does not rewrite."
+  }
+
   grade {
     metric  = "accuracy"
     id      = "Id"

@@ -86,6 +86,10 @@ competition "mlsp-2013-birds" {
     }
   }
 
+  mask {
+    refuse = "An id is computed from a recording and a species (100 times the one plus the other), so it cannot be replaced without the species."
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "Id"

@@ -39,6 +39,11 @@ competition "movie-review-sentiment-analysis-kernels-only" {
     }
   }
 
+  mask {
+    columns = { SentenceId = "" }
+    order   = "SentenceId" # the phrases of a sentence stay together
+  }
+
   grade {
     metric  = "accuracy"
     id      = "PhraseId"

@@ -57,6 +57,10 @@ competition "multi-modal-gesture-recognition" {
     }
   }
 
+  mask {
+    refuse = "The recordings are archives inside archives and named by their ids, inside and outside; masking does not rewrite archives inside archives."
+  }
+
   grade {
     metric  = "sequence_error_rate"
     id      = "Id"

@@ -50,6 +50,11 @@ competition "nfl-player-contact-detection" {
     }
   }
 
+  mask {
+    columns = { contact_id = "^[0-9]+", game_play = "^[0-9]+", game_key = "", video = "^[0-9]+" }
+    names   = "^([0-9]+)_"
+  }
+
   grade {
     metric  = "mcc"
     id      = "contact_id"

@@ -51,6 +51,11 @@ competition "nomad2018-predict-transparent-conductors" {
     }
   }
 
+  mask {
+    columns = { id = "" } # submissions are graded row by row
+    names   = "^[0-9]+$"
+  }
+
   grade {
     metric  = "rmsle"
     targets = targets

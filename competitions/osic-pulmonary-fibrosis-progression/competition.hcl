@@ -52,6 +52,10 @@ competition "osic-pulmonary-fibrosis-progression" {
     }
   }
 
+  mask {
+    refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
+  }
+
   grade {
     metric  = "laplace_log_likelihood"
     params  = { confidence = "Confidence", group = "Patient", last = 3 }

@@ -66,6 +66,10 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
     }
   }
 
+  mask {
+    refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
+  }
+
   grade {
     metric  = "weighted_log_loss"
     params  = { levels = targets, heavy = "patient_overall", weight = 7 }

@@ -44,6 +44,10 @@ competition "rsna-breast-cancer-detection" {
     }
   }
 
+  mask {
+    refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
+  }
+
   grade {
     metric  = "probabilistic_f1"
     id      = "prediction_id"

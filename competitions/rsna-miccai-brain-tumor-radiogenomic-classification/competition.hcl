@@ -36,6 +36,10 @@ competition "rsna-miccai-brain-tumor-radiogenomic-classification" {
     }
   }
 
+  mask {
+    refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "BraTS21ID"

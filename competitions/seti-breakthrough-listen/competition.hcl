@@ -36,6 +36,10 @@ competition "seti-breakthrough-listen" {
     }
   }
 
+  mask {
+    refuse = "The first characters of an id name the folders of its file, as the description says, so a file would not be where its new id says."
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "id"

@@ -57,6 +57,10 @@ competition "siim-covid19-detection" {
     }
   }
 
+  mask {
+    refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
+  }
+
   grade {
     metric  = "detection_ap"
     id      = "id"

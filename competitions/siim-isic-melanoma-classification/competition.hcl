@@ -55,6 +55,10 @@ competition "siim-isic-melanoma-classification" {
     }
   }
 
+  mask {
+    refuse = "TFRecord and DICOM files hold the names of the images and of patients, and masking does not rewrite them."
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "image_name"

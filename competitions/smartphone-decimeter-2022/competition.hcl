@@ -66,6 +66,10 @@ competition "smartphone-decimeter-2022" {
     }
   }
 
+  mask {
+    refuse = "The id of a trip is its day, place and phone, and the logs of the trip repeat them."
+  }
+
   grade {
     metric  = "haversine_quantiles"
     params  = { group = "tripId" }

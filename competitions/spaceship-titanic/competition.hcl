@@ -26,6 +26,10 @@ competition "spaceship-titanic" {
     }
   }
 
+  mask {
+    columns = { PassengerId = "^[0-9]+" } # the group, without the number within it
+  }
+
   grade {
     metric  = "accuracy"
     id      = "PassengerId"

@@ -57,6 +57,10 @@ competition "stanford-covid-vaccine" {
     }
   }
 
+  mask {
+    columns = { id_seqpos = "^(.+)_[0-9]+$", id = "", index = "" }
+  }
+
   grade {
     metric  = "rmse"
     id      = "id_seqpos"

@@ -65,6 +65,10 @@ competition "tensorflow2-question-answering" {
     }
   }
 
+  mask {
+    refuse = "The ids are integers of 64 bits with a sign, and masking replaces integers from 0 to 2⁶² only."
+  }
+
   grade {
     metric  = "answer_spans"
     id      = "example_id"

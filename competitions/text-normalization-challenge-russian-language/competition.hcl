@@ -53,6 +53,10 @@ competition "text-normalization-challenge-russian-language" {
     }
   }
 
+  mask {
+    columns = { id = "^[0-9]+", sentence_id = "" }
+  }
+
   grade {
     metric  = "accuracy"
     id      = "id"

@@ -66,6 +66,11 @@ competition "uw-madison-gi-tract-image-segmentation" {
     }
   }
 
+  mask {
+    columns = { id = "^case([0-9]+)_" } # the metric reads day and slice
+    names   = "^case([0-9]+)"
+  }
+
   grade {
     metric  = "dice_hausdorff"
     params  = { height = "image_height", width = "image_width" }

@@ -53,6 +53,11 @@ competition "ventilator-pressure-prediction" {
     }
   }
 
+  mask {
+    columns = { breath_id = "" }
+    order   = "breath_id" # the steps of a breath stay in order
+  }
+
   grade {
     metric  = "mae"
     id      = "id"

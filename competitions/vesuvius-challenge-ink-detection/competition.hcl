@@ -41,6 +41,10 @@ competition "vesuvius-challenge-ink-detection" {
     }
   }
 
+  mask {
+    refuse = "The test is a single fragment, called a: there is no id to replace and no order to change."
+  }
+
   grade {
     metric  = "mask_fbeta"
     params  = { beta = 0.5, height = "height", width = "width" }

@@ -1,0 +1,258 @@
+package mask
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+)
+
+// documents calls a function with every element of an array, or with every
+// document of a stream such as JSON Lines. array says which it is. Values are
+// not checked: Python writes NaN.
+func documents(in io.Reader, each func(raw []byte) error) (array bool, err error) {
+	r := bufio.NewReaderSize(in, 1<<16)
+	if array, err = startsArray(r); err != nil {
+		return false, ignoreEOF(err)
+	}
+	if array {
+		_, _ = r.Discard(1)
+	}
+	var raw []byte
+	depth, quoted, escaped := 0, false, false
+	flush := func() error {
+		defer func() { raw = raw[:0] }()
+		if one := bytes.TrimSpace(raw); len(one) > 0 {
+			return each(one)
+		}
+		return nil
+	}
+	for {
+		c, err := r.ReadByte()
+		if errors.Is(err, io.EOF) && !array && depth == 0 && !quoted {
+			return array, flush()
+		}
+		if err != nil {
+			return array, io.ErrUnexpectedEOF
+		}
+		switch {
+		case quoted:
+			quoted = escaped || c != '"'
+			escaped = !escaped && c == '\\'
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth < 0 {
+				return array, flush()
+			}
+		}
+		between := depth == 0 && !quoted && (array && c == ',' || !array && c == '\n')
+		if !between {
+			raw = append(raw, c)
+			continue
+		}
+		if err := flush(); err != nil {
+			return array, err
+		}
+	}
+}
+
+// startsArray skips spaces and looks at what follows.
+func startsArray(r *bufio.Reader) (bool, error) {
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return false, err
+		}
+		if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
+			continue
+		}
+		return c == '[', r.UnreadByte()
+	}
+}
+
+// json writes a JSON file with other ids. The elements of an array and the lines
+// of a stream get another order.
+func (m *masker) json(in io.Reader, w io.Writer) error {
+	sorted := m.newSorter()
+	defer sorted.close()
+	first := true
+	array, err := documents(in, func(raw []byte) error {
+		out, place, err := m.document(raw)
+		if err != nil {
+			return err
+		}
+		return sorted.add(place, append(out, '\n'))
+	})
+	if err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	if !array {
+		return sorted.writeTo(w)
+	}
+	if _, err := io.WriteString(w, "["); err != nil {
+		return err
+	}
+	err = sorted.writeTo(writerFunc(func(line []byte) (int, error) {
+		if !first {
+			if _, err := io.WriteString(w, ","); err != nil {
+				return 0, err
+			}
+		}
+		first = false
+		return w.Write(bytes.TrimSuffix(line, []byte("\n")))
+	}))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "]\n")
+	return err
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// document returns a JSON value with other ids, and its place: that of the id
+// whose column comes first among the id columns.
+func (m *masker) document(raw []byte) ([]byte, uint64, error) {
+	out := make([]byte, 0, len(raw)+len(raw)/8)
+	best, place, end := len(m.rule.columns), uint64(0), 0
+	err := scan(raw, func(t token) error {
+		text, err := m.value(t, func(rank int, id string) {
+			if rank < best {
+				best, place = rank, m.keys.order(id)
+			}
+		})
+		if err != nil || text == t.text {
+			return err
+		}
+		out = append(out, raw[end:t.from]...)
+		if t.quoted {
+			text = quote(text)
+		}
+		out, end = append(out, text...), t.to
+		return nil
+	})
+	return append(out, raw[end:]...), place, err
+}
+
+// value returns a key, string or number with other ids.
+func (m *masker) value(t token, found func(rank int, id string)) (string, error) {
+	c, rank, ok := m.rule.column(t.key)
+	if t.isKey || !ok {
+		if t.quoted && !integer.MatchString(t.text) {
+			return m.path(t.text), nil
+		}
+		return t.text, nil
+	}
+	at := span(c.ID, t.text)
+	if at == nil {
+		return t.text, nil
+	}
+	id := t.text[at[0]:at[1]]
+	found(rank, id)
+	text := t.text[:at[0]] + m.keys.key(id) + t.text[at[1]:]
+	if !t.quoted && !integer.MatchString(text) {
+		return "", fmt.Errorf("member %s: no number can stand for %s", t.key, t.text)
+	}
+	return text, nil
+}
+
+func quote(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string can be encoded
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// token is a key, a string or a number of a JSON value.
+type token struct {
+	from, to int
+	text     string
+	quoted   bool
+	isKey    bool
+	// key has the names of the members that the value is in, as in images/id.
+	key string
+}
+
+// frame is an object or an array that a token is in.
+type frame struct {
+	object, wantsKey bool
+	base, key        string // the names of the members around it, and with its own
+}
+
+var errJSON = errors.New("malformed JSON")
+
+// scan calls a function with every key, string and number of a valid value.
+func scan(raw []byte, each func(token) error) error {
+	stack := []frame{{}}
+	for i := 0; i < len(raw); {
+		top := &stack[len(stack)-1]
+		switch c := raw[i]; {
+		case c == '{' || c == '[':
+			stack = append(stack, frame{object: c == '{', wantsKey: c == '{', base: top.key, key: top.key})
+			i++
+		case c == '}' || c == ']':
+			if len(stack) == 1 {
+				return errJSON
+			}
+			stack = stack[:len(stack)-1]
+			i++
+		case c == ',':
+			top.wantsKey = top.object
+			i++
+		case c == '"':
+			t, err := stringAt(raw, i)
+			if err != nil {
+				return err
+			}
+			t.isKey = top.wantsKey
+			if top.wantsKey {
+				top.key, top.wantsKey = path.Join(top.base, t.text), false
+			}
+			t.key = top.key
+			if err := each(t); err != nil {
+				return err
+			}
+			i = t.to
+		case c == '-' || c >= '0' && c <= '9':
+			end := i + 1
+			for end < len(raw) && bytes.IndexByte([]byte("+-.eE0123456789"), raw[end]) >= 0 {
+				end++
+			}
+			if err := each(token{from: i, to: end, text: string(raw[i:end]), key: top.key}); err != nil {
+				return err
+			}
+			i = end
+		default:
+			i++
+		}
+	}
+	return nil
+}
+
+// stringAt reads the string that begins at an offset.
+func stringAt(raw []byte, from int) (token, error) {
+	for i := from + 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			t := token{from: from, to: i + 1, quoted: true}
+			inner := raw[from+1 : i]
+			if bytes.IndexByte(inner, '\\') < 0 {
+				t.text = string(inner)
+				return t, nil
+			}
+			return t, json.Unmarshal(raw[from:i+1], &t.text)
+		}
+	}
+	return token{}, errJSON
+}

@@ -1,0 +1,101 @@
+package mask
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// MinSalt is the least length of a salt in bytes.
+const MinSalt = 16
+
+// Salt decides the keys of ids and the order of rows.
+type Salt []byte
+
+// ParseSalt reads the content of a salt file: all of it, without spaces and
+// line ends around it.
+func ParseSalt(file []byte) (Salt, error) {
+	salt := Salt(strings.TrimSpace(string(file)))
+	if len(salt) < MinSalt {
+		return nil, fmt.Errorf("the salt has %d bytes, and less than %d could be guessed: make one with head -c 32 /dev/urandom | base64", len(salt), MinSalt)
+	}
+	return salt, nil
+}
+
+// keyer makes keys. It is not safe for concurrent use.
+type keyer struct {
+	mac hash.Hash
+	sum [sha256.Size]byte
+}
+
+func newKeyer(salt Salt) *keyer { return &keyer{mac: hmac.New(sha256.New, salt)} }
+
+// hash returns the keyed hash of a text for a purpose.
+func (k *keyer) hash(purpose, text string) []byte {
+	k.mac.Reset()
+	k.mac.Write([]byte(purpose))
+	k.mac.Write([]byte{0})
+	k.mac.Write([]byte(text))
+	return k.mac.Sum(k.sum[:0])
+}
+
+// order returns where the rows of an id go.
+func (k *keyer) order(id string) uint64 { return binary.BigEndian.Uint64(k.hash("order", id)) }
+
+var (
+	integer = regexp.MustCompile(`^[0-9]+$`)
+	suffix  = regexp.MustCompile(`(\.[A-Za-z][A-Za-z0-9]{1,4})+$`)
+	lower   = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+)
+
+// key returns what stands for an id.
+func (k *keyer) key(id string) string {
+	if id == "" {
+		return ""
+	}
+	if integer.MatchString(id) {
+		if n, err := strconv.ParseUint(id, 10, 64); err == nil && n < 1<<large {
+			return k.number(n)
+		}
+	}
+	end := suffix.FindString(id)
+	if stem := strings.TrimSuffix(id, end); stem != "" && end != "" { // 12.jpg is the file of row 12
+		return k.key(stem) + end
+	}
+	return "m" + lower.EncodeToString(k.hash("key", id))[:20]
+}
+
+// The widths of integers in bits. One below 2⁵² stays below 2⁵³, so that a float
+// holds it.
+const (
+	small = 52
+	large = 62
+)
+
+// number returns what stands for an integer.
+func (k *keyer) number(n uint64) string {
+	width := small
+	if n >= 1<<small {
+		width = large
+	}
+	return strconv.FormatUint(1<<width|k.permute(n, width/2), 10)
+}
+
+// permute is a Feistel network of ten rounds over integers of twice half bits.
+func (k *keyer) permute(n uint64, half int) uint64 {
+	low := uint64(1)<<half - 1
+	left, right := n>>half, n&low
+	var text [10]byte
+	for round := range byte(10) {
+		binary.BigEndian.PutUint64(text[:8], right)
+		text[8], text[9] = round, byte(half)
+		left, right = right, (left^uint64(binary.BigEndian.Uint32(k.hash("integer", string(text[:])))))&low
+	}
+	return left<<half | right
+}

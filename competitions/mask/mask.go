@@ -1,0 +1,324 @@
+package mask
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
+)
+
+// Version changes whenever the same files and salt may give other bytes than
+// before; the engine's keys hold it.
+const Version = "1"
+
+// Options say what to mask and where to.
+type Options struct {
+	// Public and Private are the prepared files.
+	Public, Private fs.FS
+	// Out gets the masked ones.
+	Out  prep.Sink
+	Salt Salt
+	// Work is a folder for unpacked archives and for tables that do not fit in
+	// memory; empty means a new folder of the system's temporary one.
+	Work string
+
+	spillAt int
+}
+
+// Run masks the prepared files of a definition. It must be of a version that
+// can be masked; that it is a masked one is not asked.
+func Run(ctx context.Context, def *competitions.Definition, o Options) error {
+	if def.Mask.Refused != "" {
+		return fmt.Errorf("mask %s: %s", def.ID, def.Mask.Refused)
+	}
+	work, err := os.MkdirTemp(o.Work, "mask-")
+	if err != nil {
+		return fmt.Errorf("mask %s: %w", def.ID, err)
+	}
+	defer os.RemoveAll(work)
+	m := &masker{rule: ruleOf(def), salt: o.Salt, work: work, spillAt: o.spillAt}
+	if m.spillAt == 0 {
+		m.spillAt = spillAt
+	}
+	if len(m.rule.columns) == 0 {
+		return fmt.Errorf("mask %s: the grade block names no column of ids; write mask { refuse = \"…\" } in its definition", def.ID)
+	}
+	halves := map[string]fs.FS{"public": o.Public, "private": o.Private}
+	for _, pass := range []func(context.Context, string, fs.FS, prep.Sink) error{m.collect, m.write} {
+		for _, name := range []string{"private", "public"} {
+			if err := pass(ctx, name, halves[name], o.Out); err != nil {
+				return fmt.Errorf("mask %s: %w", def.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Table writes a table, such as a submission, with the ids that the masked
+// version of a competition has with a salt. Its rows are sorted as that version
+// sorts them.
+func Table(def *competitions.Definition, salt Salt, in io.Reader, w io.Writer) error {
+	m := &masker{rule: ruleOf(def), salt: salt, keys: newKeyer(salt), spillAt: 1 << 62}
+	return m.table(in, w, ',')
+}
+
+// masker masks the files of a competition.
+type masker struct {
+	rule    rule
+	salt    Salt
+	keys    *keyer
+	work    string
+	spillAt int
+	ids     vocabulary
+}
+
+// vocabulary is the set of ids, by a hash of 64 bits.
+type vocabulary struct {
+	seed maphash.Seed
+	set  map[uint64]struct{}
+}
+
+func (v *vocabulary) add(id string) { v.set[maphash.String(v.seed, id)] = struct{}{} }
+
+func (v *vocabulary) has(id string) bool {
+	_, ok := v.set[maphash.String(v.seed, id)]
+	return ok
+}
+
+// worker returns a masker for one goroutine.
+func (m *masker) worker() *masker {
+	w := *m
+	w.keys = newKeyer(m.salt)
+	return &w
+}
+
+// form is how a file is masked.
+type form int
+
+const (
+	copied form = iota
+	csvTable
+	tsvTable
+	jsonText
+	packed
+	refused
+	picture
+)
+
+// holdsIDs are the suffixes of formats that may hold ids and are not rewritten.
+var holdsIDs = []string{".parquet", ".bson", ".tfrec", ".tfrecord", ".npy", ".npz", ".mat", ".h5", ".hdf5", ".pkl", ".feather", ".arrow", ".dcm", ".db", ".sqlite"}
+
+func (m *masker) formOf(name string) form {
+	base := path.Base(name)
+	matches := func(pattern string) bool {
+		ok, _ := path.Match(pattern, base)
+		return ok
+	}
+	switch end := strings.ToLower(path.Ext(base)); {
+	case slices.ContainsFunc(m.rule.opaque, matches):
+		return copied
+	case end == ".csv" || slices.ContainsFunc(m.rule.tables, matches):
+		return csvTable
+	case end == ".tsv":
+		return tsvTable
+	case end == ".json" || end == ".jsonl" || end == ".ndjson" || end == ".geojson":
+		return jsonText
+	case archive.FormatOf(base) != "":
+		return packed
+	case slices.Contains(holdsIDs, end):
+		return refused
+	case end == ".png" || end == ".jpg" || end == ".jpeg":
+		return picture
+	}
+	return copied
+}
+
+// collect adds the ids of a half to the vocabulary.
+func (m *masker) collect(ctx context.Context, half string, files fs.FS, _ prep.Sink) error {
+	if m.ids.set == nil {
+		m.ids = vocabulary{maphash.MakeSeed(), map[uint64]struct{}{}}
+	}
+	return fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.collectFile(ctx, files, name); err != nil {
+			return fmt.Errorf("%s/%s: %w", half, name, err)
+		}
+		return nil
+	})
+}
+
+func (m *masker) collectFile(ctx context.Context, files fs.FS, name string) error {
+	form := m.formOf(name)
+	switch form {
+	case copied, picture:
+		return nil
+	case packed:
+		src, format, done, err := m.open(files, name)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return archive.Walk(ctx, src, format, archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+			if e.Folder {
+				return nil
+			}
+			if err := m.collectFrom(m.formOf(e.Name), r); err != nil {
+				return fmt.Errorf("%s: %w", e.Name, err)
+			}
+			return nil
+		})
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return m.collectFrom(form, f)
+}
+
+func (m *masker) collectFrom(form form, r io.Reader) error {
+	switch form {
+	case csvTable:
+		return m.rule.eachID(r, ',', m.ids.add)
+	case tsvTable:
+		return m.rule.eachID(r, '\t', m.ids.add)
+	case jsonText:
+		_, err := documents(r, func(raw []byte) error {
+			return scan(raw, func(t token) error {
+				if c, _, ok := m.rule.column(t.key); ok && !t.isKey {
+					if at := span(c.ID, t.text); at != nil {
+						m.ids.add(t.text[at[0]:at[1]])
+					}
+				}
+				return nil
+			})
+		})
+		return err
+	case packed:
+		return fmt.Errorf("an archive in an archive cannot be masked; list it in the opaque of the definition's mask block if it holds no ids")
+	case refused:
+		return fmt.Errorf("masks do not rewrite this format; list it in the opaque of the definition's mask block if it holds no ids, or write refuse there")
+	}
+	return nil
+}
+
+// write masks the files of a half.
+func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.Sink) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	walk := func(name string, e fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		w := m.worker()
+		renamed := w.path(name)
+		if e.IsDir() {
+			return out.Folder(ctx, path.Join(half, renamed))
+		}
+		group.Go(func() error {
+			if err := w.file(ctx, prep.Source{FS: files, Name: name}, path.Join(half, renamed), out); err != nil {
+				return fmt.Errorf("%s/%s: %w", half, name, err)
+			}
+			return nil
+		})
+		return nil
+	}
+	if err := fs.WalkDir(files, ".", walk); err != nil {
+		_ = group.Wait()
+		return err
+	}
+	return group.Wait()
+}
+
+// file masks one file.
+func (m *masker) file(ctx context.Context, from prep.Source, to string, out prep.Sink) error {
+	form := m.formOf(from.Name)
+	if form == copied {
+		return out.Copy(ctx, to, from)
+	}
+	f, err := out.Create(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<16)
+	if form == packed {
+		err = m.repack(ctx, from, w)
+	} else {
+		err = m.content(form, from, w)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+func (m *masker) content(form form, from prep.Source, w io.Writer) error {
+	in, err := from.FS.Open(from.Name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	switch form {
+	case csvTable:
+		return m.table(in, w, ',')
+	case tsvTable:
+		return m.table(in, w, '\t')
+	case jsonText:
+		return m.json(in, w)
+	case picture:
+		return stripped(w, bufio.NewReaderSize(in, 1<<16))
+	}
+	_, err = io.Copy(w, in)
+	return err
+}
+
+// path returns a path with the ids in its elements replaced.
+func (m *masker) path(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = m.element(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// element replaces the id in an element of a path: what the mask block's
+// expression finds, what is before a dot, or all of it. A number alone counts
+// for the expression only: it may be the name of a class, too.
+func (m *masker) element(part string) string {
+	if m.rule.names != nil {
+		if at := span(m.rule.names, part); at != nil && m.ids.has(part[at[0]:at[1]]) {
+			return part[:at[0]] + m.keys.key(part[at[0]:at[1]]) + part[at[1]:]
+		}
+	}
+	if !integer.MatchString(part) && m.ids.has(part) {
+		return m.keys.key(part)
+	}
+	for at := strings.LastIndexByte(part, '.'); at > 0; at = strings.LastIndexByte(part[:at], '.') {
+		if m.ids.has(part[:at]) {
+			return m.keys.key(part[:at]) + part[at:]
+		}
+	}
+	return part
+}
