@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/footprint"
+	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -25,8 +26,9 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			"competition's prepare block says.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, or one with errata fixed."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, one with errata fixed, or the masked version of one of these, such as v1m: other ids in another order."},
 			{Name: "raw", Type: step.ArtifactType, Required: true, Doc: "The raw data, a tree."},
+			{Name: "salt", Type: step.ArtifactType, Doc: "The salt of a masked version, such as file(\"mask.salt\"): at least 16 bytes that nobody can guess. Plans, lock files and records show its digest only."},
 			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition, such as sizes that are fixed for the full data."},
 		},
 		Outputs: []step.Output{
@@ -42,12 +44,14 @@ type arguments struct {
 	Competition string            `cty:"competition"`
 	Version     string            `cty:"version"`
 	Raw         *step.Artifact    `cty:"raw"`
+	Salt        *step.Artifact    `cty:"salt"`
 	Params      map[string]string `cty:"params"`
 }
 
 type preparation struct {
 	def    *competitions.Definition
 	raw    *step.Artifact
+	salt   *step.Artifact // of a masked version
 	params map[string]cty.Value
 	// definition is the digest of everything in the definition that matters here.
 	definition digest.ContentID
@@ -62,9 +66,15 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	if err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
-	p := &preparation{raw: a.Raw, params: make(map[string]cty.Value, len(a.Params))}
+	p := &preparation{raw: a.Raw, salt: a.Salt, params: make(map[string]cty.Value, len(a.Params))}
 	if p.def, err = def.At(a.Version); err != nil {
 		return nil, step.WrongArg("version", err)
+	}
+	switch {
+	case p.def.Masked() && p.salt == nil:
+		return nil, step.WrongArg("salt", fmt.Errorf("version %s needs one: write it with mleflow mask salt mask.salt, and here salt = file(\"mask.salt\")", a.Version))
+	case !p.def.Masked() && p.salt != nil:
+		return nil, step.WrongArg("salt", fmt.Errorf("version %s is not a masked one; write version = %q, or leave the salt out", a.Version, a.Version+"m"))
 	}
 	for name, value := range a.Params {
 		p.params[name] = cty.StringVal(value)
@@ -81,6 +91,9 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 func (p *preparation) Fingerprint(h *digest.Hasher) error {
 	h.Content("definition", p.definition)
 	h.String("preparer version", prep.Version)
+	if p.def.Masked() {
+		h.String("masker version", mask.Version)
+	}
 	return nil
 }
 
@@ -119,15 +132,41 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
 	}
-	out := cache.Outputs{}
-	for name, b := range map[string]*tree.Builder{"public": sink.public, "private": sink.private} {
-		ref, err := b.Build(ctx, env.Store)
-		if err != nil {
-			return nil, fmt.Errorf("prepare %s: %s files: %w", p.def.ID, name, err)
-		}
-		out[name] = cache.Value{Ref: ref}
+	out, err := sink.outputs(ctx, env.Store)
+	if err == nil && p.def.Masked() {
+		out, err = p.masked(ctx, env, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
 	}
 	return out, nil
+}
+
+// mostSalt is the most bytes of a salt file.
+const mostSalt = 4096
+
+// masked returns the masked files of prepared ones.
+func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.Outputs) (cache.Outputs, error) {
+	if p.salt.Ref.Kind != cache.Blob {
+		return nil, fmt.Errorf("salt: %s is a folder; name a file", p.salt.Name())
+	}
+	data, err := cache.Get(ctx, env.Store, p.salt.Ref.ID, mostSalt)
+	if err != nil {
+		return nil, fmt.Errorf("salt: %w", err)
+	}
+	salt, err := mask.ParseSalt(data)
+	if err != nil {
+		return nil, err
+	}
+	sink := newSink(ctx, env.Store)
+	err = mask.Run(ctx, p.def, mask.Options{
+		Public: tree.NewFS(ctx, env.Store, prepared["public"].Ref), Private: tree.NewFS(ctx, env.Store, prepared["private"].Ref),
+		Out: sink, Salt: salt, Work: env.WorkDir,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sink.outputs(ctx, env.Store)
 }
 
 // explain returns the interruption, if there was one: the errors that it causes

@@ -38,6 +38,19 @@ func (s *sink) builder(path string) (*tree.Builder, string, error) {
 	return nil, "", fmt.Errorf("output %q is neither public nor private", path)
 }
 
+// outputs are both halves.
+func (s *sink) outputs(ctx context.Context, store cache.Store) (cache.Outputs, error) {
+	out := cache.Outputs{}
+	for name, b := range map[string]*tree.Builder{"public": s.public, "private": s.private} {
+		ref, err := b.Build(ctx, store)
+		if err != nil {
+			return nil, fmt.Errorf("%s files: %w", name, err)
+		}
+		out[name] = cache.Value{Ref: ref}
+	}
+	return out, nil
+}
+
 func (s *sink) add(path string, ref cache.Ref, executable bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

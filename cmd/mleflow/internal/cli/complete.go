@@ -93,6 +93,10 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow grade-sample":     inTurn(files, c.completeIDs),
 		"mleflow leaderboard":      orFiles(c.completeRuns),
 
+		"mleflow mask salt":       atMost(1, files),
+		"mleflow mask data":       atMost(1, c.completeIDs),
+		"mleflow mask submission": inTurn(files, c.completeIDs),
+
 		"mleflow fingerprint build":   atMost(1, folders),
 		"mleflow fingerprint compare": inTurn(files, orFiles(c.completeRuns)),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,9 @@ type leaderboardOptions struct {
 	// against are reports of another agent, and againstAgent its name.
 	against      []string
 	againstAgent string
+	// version is the version of the competitions whose reports count, and
+	// againstVersion that of the other agent's.
+	version, againstVersion string
 	how          board.Resampling
 	// at are the times of early stopping to show.
 	at    []time.Duration
@@ -54,6 +58,9 @@ names; groups without a report are passed over, and told.
 With --against another agent is compared run by run: exact McNemar test, sign-flip
 test over competitions, and bootstrap intervals of the difference. Files that hold
 several agents need --agent, and two of them are compared by --against-agent.
+
+--version v1 --against-version v1m compares an agent with itself on the masked version of
+the competitions; see docs/contamination.md.
 
 --at 1h,6h,12h shows also what early stopping would have given: at each time, what lay at
 the submission's path then. The attempts must have kept snapshots (snapshot_every) that
@@ -99,6 +106,8 @@ which; see docs/checks.md.
 	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
 	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of this `REPORT` or folder; may be repeated")
 	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports labelled with this agent's `NAME`")
+	flags.StringVar(&o.version, "version", "", "only reports of this `VERSION` of the competitions, such as v1")
+	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports of this `VERSION`, such as v1m, of the same agent unless another is given")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given; needs graded snapshots")
 	o.rules.register(flags)
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
@@ -146,7 +155,7 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 	if err != nil {
 		return err
 	}
-	first, err := o.standing(paths, o.agent, splits)
+	first, err := o.standing(paths, reportFilter{o.agent, o.version}, splits)
 	if err != nil {
 		return usageError{err}
 	}
@@ -162,7 +171,7 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 		if len(others) == 0 {
 			others = paths
 		}
-		second, err := o.standing(others, o.againstAgent, splits)
+		second, err := o.standing(others, reportFilter{cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)}, splits)
 		if err != nil {
 			return usageError{fmt.Errorf("compare: %w", err)}
 		}
@@ -175,6 +184,9 @@ func runLeaderboard(a *app, o leaderboardOptions, paths []string) error {
 }
 
 func (o *leaderboardOptions) check(a *app) error {
+	if o.againstVersion != "" && o.version == "" {
+		return usagef("--against-version needs --version, the version to compare it with")
+	}
 	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
 		return usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
 	}
@@ -200,8 +212,20 @@ func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]board.Split
 	return splits, nil
 }
 
+// sameAgent is the agent of both sides where only the versions differ.
+func (o leaderboardOptions) sameAgent() string {
+	if o.againstVersion != "" && len(o.against) == 0 {
+		return o.agent
+	}
+	return ""
+}
+
+// reportFilter says which reports count: those of an agent, and those of a version
+// of the competitions; "" is any.
+type reportFilter struct{ agent, version string }
+
 // standing reads the reports of one agent.
-func (o leaderboardOptions) standing(paths []string, agent string, splits []board.SplitIDs) (standing, error) {
+func (o leaderboardOptions) standing(paths []string, only reportFilter, splits []board.SplitIDs) (standing, error) {
 	files, err := reportFiles(paths)
 	if err != nil {
 		return standing{}, err
@@ -210,8 +234,11 @@ func (o leaderboardOptions) standing(paths []string, agent string, splits []boar
 	if s.file, err = board.ReadPaths(files); err != nil {
 		return s, err
 	}
-	if agent != "" || o.experiment == "" { // an experiment says what belongs together
-		if s.file.Reports, err = reportsOf(s.file.Reports, agent); err != nil {
+	if s.file.Reports, err = ofVersion(s.file.Reports, only.version); err != nil {
+		return s, err
+	}
+	if only.agent != "" || o.experiment == "" { // an experiment says what belongs together
+		if s.file.Reports, err = reportsOf(s.file.Reports, only.agent); err != nil {
 			return s, err
 		}
 	}
@@ -221,6 +248,9 @@ func (o leaderboardOptions) standing(paths []string, agent string, splits []boar
 		}
 	}
 	s.name = agentName(s.file.Reports, paths)
+	if o.againstVersion != "" {
+		s.name += " " + only.version
+	}
 	s.board, err = board.NewBoard(board.AllFlags(s.file.Reports), splits, board.Seeds{Count: o.seeds, PadMissing: o.padMissing})
 	if o.compares() {
 		return s, nil // agents can be compared where no split is complete
@@ -228,7 +258,39 @@ func (o leaderboardOptions) standing(paths []string, agent string, splits []boar
 	return s, err
 }
 
-func (o leaderboardOptions) compares() bool { return len(o.against) > 0 || o.againstAgent != "" }
+func (o leaderboardOptions) compares() bool {
+	return len(o.against) > 0 || o.againstAgent != "" || o.againstVersion != ""
+}
+
+// ofVersion returns the reports of a version; without one all, unless some are
+// of masked versions and some are not: they would count as further seeds.
+func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
+	var versions []string
+	var own []grading.Graded
+	masked := 0
+	for _, r := range reports {
+		v := cmp.Or(r.Report.CompetitionVersion, "v1")
+		if !slices.Contains(versions, v) {
+			versions = append(versions, v)
+		}
+		if competitions.IsMasked(v) {
+			masked++
+		}
+		if v == version {
+			own = append(own, r)
+		}
+	}
+	slices.Sort(versions)
+	switch {
+	case version != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is of version %s; there are %s", version, quoted(versions))
+	case version != "":
+		return own, nil
+	case masked > 0 && masked < len(reports):
+		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", quoted(versions))
+	}
+	return reports, nil
+}
 
 // reportsOf returns the reports labelled with an agent; without a name all,
 // if they are of one agent.

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/prep"
+)
+
+func newMask(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mask",
+		Short: "Measure contamination: give the rows of a competition other ids",
+		Args:  subCommand,
+		RunE:  a.action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
+	return cmd
+}
+
+// saltCommitment is what mask salt says.
+type saltCommitment struct {
+	File   string `json:"file"`
+	Digest string `json:"sha256"`
+}
+
+func newMaskSalt(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "salt FILE",
+		Short: "Draw a salt, or print the commitment to one",
+		Long: `Write a random salt to FILE, which only its owner can read, and print its SHA-256. If
+FILE exists it is left as it is, and its SHA-256 is printed.
+
+The SHA-256 is the commitment: publish it before the run, and FILE after it. Plans,
+lock files and records of runs show it, too.`,
+		Args: takes(1, 1),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err == nil {
+				var salt [32]byte
+				_, err = rand.Read(salt[:])
+				_, err2 := fmt.Fprintln(f, base64.StdEncoding.EncodeToString(salt[:]))
+				err = errors.Join(err, err2, f.Close())
+			}
+			if err != nil && !errors.Is(err, os.ErrExist) {
+				return fmt.Errorf("write salt: %w", err)
+			}
+			if _, err := readSalt(args[0]); err != nil {
+				return err
+			}
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return fmt.Errorf("read salt: %w", err)
+			}
+			out := saltCommitment{args[0], digest.Of(data).String()}
+			if a.json {
+				return writeJSON(a.stdout, out)
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s  %s\n", out.Digest, out.File)
+			return err
+		}),
+	}
+}
+
+func readSalt(path string) (mask.Salt, error) {
+	if path == "" {
+		return nil, usagef("--salt FILE is missing; mleflow mask salt FILE makes one")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read salt: %w", err)
+	}
+	salt, err := mask.ParseSalt(data)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return salt, nil
+}
+
+type maskDataOptions struct {
+	data         dataFlags
+	salt, output string
+}
+
+// maskedData is what mask data says.
+type maskedData struct {
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	Path        string `json:"path"`
+}
+
+func newMaskData(a *app) *cobra.Command {
+	var o maskDataOptions
+	cmd := &cobra.Command{
+		Use:   "data ID --salt FILE -o DIR",
+		Short: "Write the masked version of a prepared competition",
+		Long: `Read DIR/<id>/prepared of --data-dir and write the same rows under other ids and in
+another order to DIR/<id>/prepared of -o, another data directory. Submissions in
+masked ids are graded there: mleflow grade-sample SUBMISSION ID --data-dir DIR. In a
+pipeline, the prepare step does this with version = "v1m".
+
+The same salt gives the same files. Where a competition cannot be masked, the error
+says why.`,
+		Args: takes(1, 1),
+		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+			return a.maskData(cmd.Context(), args[0], o)
+		}),
+	}
+	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
+	cmd.Flags().StringVar(&o.salt, "salt", "", "salt, from `FILE`")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "data directory to write to, `DIR`")
+	return cmd
+}
+
+func (a *app) maskData(ctx context.Context, id string, o maskDataOptions) error {
+	spareMemory()
+	def, salt, err := a.maskable(id, o.salt)
+	if err != nil {
+		return err
+	}
+	from, err := o.data.layout(a)
+	if err != nil {
+		return err
+	}
+	if o.output == "" {
+		return usagef("-o DIR says where to write")
+	}
+	to := dataset.Layout{Dir: o.output}
+	if same(from.Prepared(id), to.Prepared(id)) {
+		return usagef("-o %s is the folder of the data itself; name another", o.output)
+	}
+	if _, err := os.Stat(from.Prepared(id)); err != nil {
+		return fmt.Errorf("%w; prepare the competition first", err)
+	}
+	if err := writeMasked(ctx, def, salt, from.Prepared(id), to.Prepared(id)); err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.stdout, maskedData{id, def.Version, to.Prepared(id)})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s (%s)\n", id, to.Prepared(id), def.Version)
+	return err
+}
+
+func same(a, b string) bool {
+	x, err := filepath.Abs(a)
+	y, err2 := filepath.Abs(b)
+	return err == nil && err2 == nil && x == y
+}
+
+func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string) (err error) {
+	folder, err := prep.NewFolder(to)
+	if err != nil {
+		return fmt.Errorf("mask: %w", err)
+	}
+	defer func() { err = errors.Join(err, folder.Discard()) }()
+	err = mask.Run(ctx, def, mask.Options{
+		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Salt: salt,
+	})
+	if err != nil {
+		return err
+	}
+	return folder.Publish()
+}
+
+// maskable returns the masked version of a competition, and the salt.
+func (a *app) maskable(id, saltFile string) (*competitions.Definition, mask.Salt, error) {
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, nil, err
+	}
+	def, err := catalog.Get(id)
+	if err == nil {
+		def, err = def.At("v1m")
+	}
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	salt, err := readSalt(saltFile)
+	return def, salt, err
+}
+
+func newMaskSubmission(a *app) *cobra.Command {
+	var salt, output string
+	cmd := &cobra.Command{
+		Use:   "submission SUBMISSION.csv ID --salt FILE -o FILE",
+		Short: "Write a submission with the ids of the masked version",
+		Long: `Replace the ids of a submission by those that the masked version has with a salt. Its
+score there is the score that it has in the version itself, which anyone can check
+once the salt is published.`,
+		Args: takes(2, 2),
+		RunE: a.action(func(_ *cobra.Command, args []string) error {
+			def, salt, err := a.maskable(args[1], salt)
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				return usagef("-o FILE says where to write")
+			}
+			in, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("read submission: %w", err)
+			}
+			defer in.Close()
+			out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+			if err != nil {
+				return fmt.Errorf("write submission: %w", err)
+			}
+			return errors.Join(mask.Table(def, salt, in, out), out.Close())
+		}),
+	}
+	cmd.Flags().StringVar(&salt, "salt", "", "salt, from `FILE`")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
+	return cmd
+}
