@@ -28,7 +28,7 @@
 //
 // # Invariants
 //
-//   - Keys depend on the salt and the id only. Integers below 2⁵² are permuted,
+//   - Keys depend on the salt and the id only. Integers below 2⁶² are permuted,
 //     so two never get one key; keys of strings have 100 bits.
 //   - A submission is relabelled by the function that relabels the answers
 //     (Table), so a score is the same before and after.
@@ -36,7 +36,7 @@
 // # What it refuses
 //
 // Files whose format can hold ids that it does not replace, such as Parquet and
-// TFRecord, unless the definition says that they hold none; integers of 2⁵² or
-// more; salts of less than 16 bytes. The content of a row is not changed: a model
+// TFRecord, unless the definition says that they hold none; numbers in
+// JSON that no number can stand for; salts of less than 16 bytes. The content of a row is not changed: a model
 // that recognises a text or an image is not hindered.
 package mask

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"runtime"
@@ -34,8 +35,6 @@ type Options struct {
 	// Work is a folder for unpacked archives and for tables that do not fit in
 	// memory; empty means a new folder of the system's temporary one.
 	Work string
-
-	spillAt int
 }
 
 // Run masks the prepared files of a definition. It must be of a version that
@@ -49,10 +48,7 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 		return fmt.Errorf("mask %s: %w", def.ID, err)
 	}
 	defer os.RemoveAll(work)
-	m := &masker{rule: ruleOf(def), salt: o.Salt, work: work, spillAt: o.spillAt}
-	if m.spillAt == 0 {
-		m.spillAt = spillAt
-	}
+	m := &masker{rule: ruleOf(def), salt: o.Salt, work: work, spillAt: spillAt, ids: newVocabulary()}
 	if len(m.rule.columns) == 0 {
 		return fmt.Errorf("mask %s: the grade block names no column of ids; write mask { refuse = \"…\" } in its definition", def.ID)
 	}
@@ -71,7 +67,7 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 // version of a competition has with a salt. Its rows are sorted as that version
 // sorts them.
 func Table(def *competitions.Definition, salt Salt, in io.Reader, w io.Writer) error {
-	m := &masker{rule: ruleOf(def), salt: salt, keys: newKeyer(salt), spillAt: 1 << 62}
+	m := &masker{rule: ruleOf(def), salt: salt, keys: newKeyer(salt), spillAt: math.MaxInt}
 	return m.table(in, w, ',')
 }
 
@@ -90,6 +86,8 @@ type vocabulary struct {
 	seed maphash.Seed
 	set  map[uint64]struct{}
 }
+
+func newVocabulary() vocabulary { return vocabulary{maphash.MakeSeed(), map[uint64]struct{}{}} }
 
 func (v *vocabulary) add(id string) { v.set[maphash.String(v.seed, id)] = struct{}{} }
 
@@ -148,9 +146,6 @@ func (m *masker) formOf(name string) form {
 
 // collect adds the ids of a half to the vocabulary.
 func (m *masker) collect(ctx context.Context, half string, files fs.FS, _ prep.Sink) error {
-	if m.ids.set == nil {
-		m.ids = vocabulary{maphash.MakeSeed(), map[uint64]struct{}{}}
-	}
 	return fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err

@@ -30,7 +30,7 @@ type leaderboardOptions struct {
 	// version is the version of the competitions whose reports count, and
 	// againstVersion that of the other agent's.
 	version, againstVersion string
-	how          board.Resampling
+	how                     board.Resampling
 	// at are the times of early stopping to show.
 	at    []time.Duration
 	rules ruleFlags

@@ -90,8 +90,8 @@ func outputs() map[string][]any {
 		}{}},
 		"fingerprint build":   {builtFingerprints{}},
 		"fingerprint compare": {comparison{}},
-		"mask salt": {saltCommitment{}},
-		"mask data": {maskedData{}},
+		"mask salt":           {saltCommitment{}},
+		"mask data":           {maskedData{}},
 		"get": {results.Written{}, struct {
 			Paths []string `json:"paths"`
 		}{}},
