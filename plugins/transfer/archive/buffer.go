@@ -4,10 +4,14 @@ import (
 	"context"
 	"io"
 	"sync"
+
+	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
-// smallBuffers hold a small entry.
-var smallBuffers = sync.Pool{New: func() any { return new([smallEntry]byte) }}
+// smallBuffer holds a small entry, and what its decoder writes beyond it.
+type smallBuffer [smallEntry + inflate.Slack]byte
+
+var smallBuffers = sync.Pool{New: func() any { return new(smallBuffer) }}
 
 // spanBuffers hold the packed bytes of neighbouring small entries.
 var spanBuffers = sync.Pool{New: func() any { b := make([]byte, spanBytes); return &b }}

@@ -2,14 +2,14 @@ package archive
 
 import (
 	"bufio"
-	"bytes"
 	"compress/bzip2"
 	"fmt"
 	"io"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
 // An archive may contain thousands of separately compressed files, so decoders
@@ -28,14 +28,15 @@ func openPacked(src Source, at, size int64) (*bufio.Reader, func()) {
 	}
 }
 
-var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+var inflaters = sync.Pool{New: func() any { return inflate.NewReader(nil) }}
 
-func openDeflate(packed io.Reader) (io.Reader, func(), error) {
-	r := inflaters.Get().(io.ReadCloser)
-	if err := r.(flate.Resetter).Reset(packed, nil); err != nil {
-		return nil, nil, err
+func openDeflate(packed io.Reader) (io.Reader, func()) {
+	r := inflaters.Get().(*inflate.Reader)
+	r.Reset(packed)
+	return r, func() {
+		r.Reset(nil)
+		inflaters.Put(r)
 	}
-	return r, func() { inflaters.Put(r) }, nil
 }
 
 // zstdOptions prevent a decoder from starting goroutines, which would leak when
@@ -86,7 +87,7 @@ func openZipMethod(h *zipHeader, packed io.Reader) (r io.Reader, done func(), er
 	case methodStore:
 		return packed, done, nil
 	case methodDeflate:
-		r, done, err = openDeflate(packed)
+		r, done = openDeflate(packed)
 	case methodBzip2:
 		r = openBzip2(packed, h.Size)
 	case methodZstd:

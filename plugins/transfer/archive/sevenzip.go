@@ -215,7 +215,7 @@ func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, func(), error) {
 	case "\x03\x03\x01\x03":
 		r, done = openBranch(r)
 	case "\x04\x01\x08":
-		r, done, err = openDeflate(r)
+		r, done = openDeflate(r)
 	case "\x04\x02\x02":
 		r = openBzip2(r, size)
 	case "\x06\xf1\x07\x01":

@@ -24,7 +24,7 @@ func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
 	if e.Size > smallEntry {
 		return u.putStream(index, e, r)
 	}
-	buf := smallBuffers.Get().(*[smallEntry]byte)
+	buf := smallBuffers.Get().(*smallBuffer)
 	if err := readWhole(r, buf[:e.Size]); err != nil {
 		return err
 	}

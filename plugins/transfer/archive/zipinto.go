@@ -86,7 +86,7 @@ func (u *unpacker) zipStream(h *zipHeader) error {
 
 // zipSpan unpacks small entries.
 func (u *unpacker) zipSpan(s zipSpan) error {
-	packed, plain := spanBuffers.Get().(*[]byte), smallBuffers.Get().(*[smallEntry]byte)
+	packed, plain := spanBuffers.Get().(*[]byte), smallBuffers.Get().(*smallBuffer)
 	defer spanBuffers.Put(packed)
 	defer smallBuffers.Put(plain)
 	n := int(s.to - s.from)

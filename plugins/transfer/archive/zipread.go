@@ -1,15 +1,13 @@
 package archive
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"sync"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
 // Compression methods of zip entries.
@@ -170,50 +168,24 @@ func openZipLZMA(h *zipHeader, packed io.Reader) (io.Reader, error) {
 	return newLZMAReader(packed, head[4:], h.Size)
 }
 
-// inflater decompresses small entries from memory to memory.
-type inflater struct {
-	in bytes.Reader
-	r  io.ReadCloser
-}
-
-var smallInflaters = sync.Pool{New: func() any { return &inflater{r: flate.NewReader(bytes.NewReader(nil))} }}
-
-// inflate fills out with the plain bytes, which must have exactly that length.
-func inflate(out, packed []byte) error {
-	f := smallInflaters.Get().(*inflater)
-	defer smallInflaters.Put(f)
-	f.in.Reset(packed)
-	if err := f.r.(flate.Resetter).Reset(&f.in, nil); err != nil {
-		return err
-	}
-	n, err := io.ReadFull(f.r, out)
-	switch {
-	case n < len(out) && (err == io.ErrUnexpectedEOF || err == io.EOF) && f.in.Len() == 0:
-		return errShort
-	case err != nil && len(out) > 0:
-		return err
-	}
-	var one [1]byte
-	switch n, err := f.r.Read(one[:]); {
-	case n > 0:
-		return errLong
-	case err != nil && err != io.EOF:
-		return err
-	}
-	return nil
-}
-
 // plain returns the checked bytes of a small entry whose packed bytes are in
-// memory; out must be at least as large.
+// memory; out must have as many, and inflate.Slack beyond.
 func (h *zipHeader) plain(out, packed []byte) ([]byte, error) {
 	switch h.method {
 	case methodStore:
 		out = packed
 	case methodDeflate:
-		out = out[:h.Size]
-		if err := inflate(out, packed); err != nil {
+		n, err := inflate.Decode(out[:h.Size+inflate.Slack], packed)
+		switch {
+		case errors.Is(err, inflate.ErrLong):
+			err = errLong
+		case errors.Is(err, io.ErrUnexpectedEOF), err == nil && int64(n) < h.Size:
+			err = errShort
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
 		}
+		out = out[:n]
 	}
 	if crc32.ChecksumIEEE(out) != h.crc {
 		return nil, fmt.Errorf("%w: %q: wrong checksum", ErrFormat, h.Name)
