@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -60,7 +62,10 @@ func TestGolden(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(v1.Mask.Refused, ".")) {
 					t.Fatalf("error %v, want the reason of the definition", err)
 				}
-				t.Skip(v1.Mask.Refused)
+				if err := mask.Draw(t.Context(), v1, 1, 1, mask.Options{}); err == nil || !strings.Contains(err.Error(), v1.Mask.Refused) {
+					t.Errorf("a draw: error %v, want the reason of the definition", err)
+				}
+				return
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -80,6 +85,7 @@ func checkGolden(t *testing.T, v1, v1m *competitions.Definition, dir string) {
 	publish(t, folder)
 	after := masked(t, v1m, before)
 	noLeftOvers(t, v1m, before, after)
+	checkDraw(t, v1, params, before)
 
 	own := map[string]string{}
 	for _, name := range []string{v1.Layout.Sample, v1.Layout.Gold} {
@@ -108,6 +114,130 @@ func checkGolden(t *testing.T, v1, v1m *competitions.Definition, dir string) {
 	if len(scored) < 4 {
 		t.Errorf("only these submissions have a score: %v", scored)
 	}
+}
+
+// checkDraw draws half of the ids: those of the answers and of the sample are the same,
+// in their order, with all their rows; no file of another is left; the perfect
+// submission can be graded.
+func checkDraw(t *testing.T, def *competitions.Definition, params map[string]cty.Value, before string) {
+	t.Helper()
+	answers := filepath.Join(before, def.Layout.Answers)
+	all := idsOf(t, def, answers)
+	distinct := map[string]bool{}
+	for _, cell := range all {
+		distinct[idIn(def, cell)] = true
+	}
+	n := (len(distinct) + 1) / 2
+	draw := func(n int, seed uint64) (string, error) {
+		dir := filepath.Join(t.TempDir(), "drawn")
+		folder := newFolder(t, dir)
+		err := mask.Draw(t.Context(), def, n, seed, mask.Options{Public: os.DirFS(filepath.Join(before, "public")), Private: os.DirFS(filepath.Join(before, "private")), Out: folder, Work: t.TempDir()})
+		if err == nil {
+			publish(t, folder)
+		}
+		return dir, err
+	}
+	if def.Mask.Order != "" && def.Mask.Order != def.IDColumn() {
+		if _, err := draw(1, 1); err == nil || !strings.Contains(err.Error(), "belong together by "+def.Mask.Order) {
+			t.Errorf("a draw: error %v", err)
+		}
+		return
+	}
+	if _, err := draw(len(distinct)+1, 1); err == nil || !strings.Contains(err.Error(), "ids are wanted") {
+		t.Errorf("a draw of more than all: error %v", err)
+	}
+	one, err := draw(n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	for _, cell := range idsOf(t, def, filepath.Join(one, def.Layout.Answers)) {
+		kept[idIn(def, cell)] = true
+	}
+	if len(kept) != n {
+		t.Errorf("%d ids are drawn, want %d", len(kept), n)
+	}
+	for _, name := range []string{def.Layout.Answers, def.Layout.Sample} {
+		if !strings.HasSuffix(name, ".csv") {
+			continue
+		}
+		want, got := idsOf(t, def, filepath.Join(before, name)), idsOf(t, def, filepath.Join(one, name))
+		want = slices.DeleteFunc(want, func(cell string) bool { return !kept[idIn(def, cell)] })
+		got = slices.DeleteFunc(got, func(cell string) bool { return !distinct[idIn(def, cell)] }) // a sample may ask for more than is graded
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the ids %.200q, want %.200q", name, got, want)
+		}
+	}
+	_ = filepath.WalkDir(filepath.Join(one, "public"), func(name string, _ fs.DirEntry, err error) error {
+		stem, _, _ := strings.Cut(filepath.Base(name), ".")
+		if distinctive.MatchString(stem) && distinct[stem] && !kept[stem] {
+			t.Errorf("%s is left", name)
+		}
+		return err
+	})
+	again, err := draw(n, 1)
+	if err != nil || contents(t, again) != contents(t, one) {
+		t.Errorf("the same draw gives other files (%v)", err)
+	}
+	if other, err := draw(n, 2); err != nil || len(distinct) > 12 && contents(t, other) == contents(t, one) {
+		t.Errorf("another seed gives the same files (%v)", err)
+	}
+	if !strings.HasSuffix(def.Layout.Gold, ".csv") {
+		return
+	}
+	grade := func(dir string) grading.Report {
+		report, err := grading.Grade(t.Context(), def, metric.All(), grading.Request{Submission: filepath.Join(dir, def.Layout.Gold), Answers: filepath.Join(dir, def.Layout.Answers), Params: params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if grade(before).Outcome != grading.Scored {
+		return
+	}
+	var reasons []string
+	for seed := range uint64(5) { // a small draw may have one class only
+		dir, err := draw(n, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := grade(dir)
+		if report.Outcome == grading.Scored {
+			return
+		}
+		reasons = append(reasons, report.Reason)
+	}
+	t.Errorf("the perfect submission has no score in any of five draws: %q", reasons)
+}
+
+// idIn is the id in a cell of the column of ids.
+func idIn(def *competitions.Definition, cell string) string {
+	for _, c := range def.Mask.Columns {
+		if c.Name == def.IDColumn() && c.ID != nil {
+			if at := c.ID.FindStringSubmatch(cell); at != nil {
+				return at[len(at)-1]
+			}
+		}
+	}
+	return cell
+}
+
+// contents is a digest of the names and bytes of the files in a folder.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		fmt.Fprintf(h, "%s %d\n%s", strings.TrimPrefix(name, dir), len(data), data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(h.Sum(nil))
 }
 
 // compare grades a submission in both versions and reports whether it has a

@@ -83,8 +83,8 @@ func (m *masker) json(in io.Reader, w io.Writer) error {
 	defer sorted.close()
 	first := true
 	array, err := documents(in, func(raw []byte) error {
-		out, place, err := m.document(raw)
-		if err != nil {
+		out, place, keep, err := m.document(raw)
+		if err != nil || !keep {
 			return err
 		}
 		return sorted.add(place, append(out, '\n'))
@@ -119,15 +119,16 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // document returns a JSON value with other ids, and its place: that of the id
-// whose column comes first among the id columns.
-func (m *masker) document(raw []byte) ([]byte, uint64, error) {
-	out := make([]byte, 0, len(raw)+len(raw)/8)
-	best, place, end := len(m.rule.columns), uint64(0), 0
-	err := scan(raw, func(t token) error {
+// whose column comes first among the id columns. One about several ids stays.
+func (m *masker) document(raw []byte) (out []byte, place uint64, keep bool, err error) {
+	out = make([]byte, 0, len(raw)+len(raw)/8)
+	best, end, only, several := len(m.rule.columns), 0, "", false
+	err = scan(raw, func(t token) error {
 		text, err := m.value(t, func(rank int, id string) {
 			if rank < best {
-				best, place = rank, m.keys.order(id)
+				best, place, only = rank, m.keys.order(id), id
 			}
+			several = several || id != only
 		})
 		if err != nil || text == t.text {
 			return err
@@ -139,7 +140,7 @@ func (m *masker) document(raw []byte) ([]byte, uint64, error) {
 		out, end = append(out, text...), t.to
 		return nil
 	})
-	return append(out, raw[end:]...), place, err
+	return append(out, raw[end:]...), place, only == "" || several || m.keys.keep(only), err
 }
 
 // value returns a key, string or number with other ids.

@@ -30,11 +30,15 @@ func ParseSalt(file []byte) (Salt, error) {
 
 // keyer makes keys. It is not safe for concurrent use.
 type keyer struct {
-	mac hash.Hash
-	sum [sha256.Size]byte
+	salt Salt
+	ids  *vocabulary
+	mac  hash.Hash
+	sum  [sha256.Size]byte
 }
 
-func newKeyer(salt Salt) *keyer { return &keyer{mac: hmac.New(sha256.New, salt)} }
+func newKeyer(salt Salt) *keyer {
+	return &keyer{salt: salt, ids: newVocabulary(), mac: hmac.New(sha256.New, salt)}
+}
 
 // hash returns the keyed hash of a text for a purpose.
 func (k *keyer) hash(purpose, text string) []byte {
@@ -44,6 +48,16 @@ func (k *keyer) hash(purpose, text string) []byte {
 	k.mac.Write([]byte(text))
 	return k.mac.Sum(k.sum[:0])
 }
+
+func (k *keyer) clone() change {
+	other := newKeyer(k.salt)
+	other.ids = k.ids
+	return other
+}
+
+func (k *keyer) known(text string) bool { return k.ids.has(text) }
+func (k *keyer) keep(string) bool       { return true }
+func (k *keyer) plain() bool            { return false }
 
 // order returns where the rows of an id go.
 func (k *keyer) order(id string) uint64 { return binary.BigEndian.Uint64(k.hash("order", id)) }

@@ -48,16 +48,27 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 		return fmt.Errorf("mask %s: %w", def.ID, err)
 	}
 	defer os.RemoveAll(work)
-	m := &masker{rule: ruleOf(def), salt: o.Salt, work: work, spillAt: spillAt, ids: newVocabulary()}
+	keys := newKeyer(o.Salt)
+	m := &masker{rule: ruleOf(def), keys: keys, work: work, spillAt: spillAt}
 	if len(m.rule.columns) == 0 {
 		return fmt.Errorf("mask %s: the grade block names no column of ids; write mask { refuse = \"…\" } in its definition", def.ID)
 	}
-	halves := map[string]fs.FS{"public": o.Public, "private": o.Private}
-	for _, pass := range []func(context.Context, string, fs.FS, prep.Sink) error{m.collect, m.write} {
-		for _, name := range []string{"private", "public"} {
-			if err := pass(ctx, name, halves[name], o.Out); err != nil {
-				return fmt.Errorf("mask %s: %w", def.ID, err)
-			}
+	collect := func(half string, files fs.FS) error { return m.collect(ctx, half, files, keys.ids.add) }
+	if err := o.halves(collect, func(half string, files fs.FS) error { return m.write(ctx, half, files, o.Out) }); err != nil {
+		return fmt.Errorf("mask %s: %w", def.ID, err)
+	}
+	return nil
+}
+
+// halves calls functions one after the other, each with the private files and then
+// with the public ones.
+func (o *Options) halves(passes ...func(half string, files fs.FS) error) error {
+	for _, pass := range passes {
+		if err := pass("private", o.Private); err != nil {
+			return err
+		}
+		if err := pass("public", o.Public); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -67,18 +78,30 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 // version of a competition has with a salt. Its rows are sorted as that version
 // sorts them.
 func Table(def *competitions.Definition, salt Salt, in io.Reader, w io.Writer) error {
-	m := &masker{rule: ruleOf(def), salt: salt, keys: newKeyer(salt), spillAt: math.MaxInt}
+	m := &masker{rule: ruleOf(def), keys: newKeyer(salt), spillAt: math.MaxInt}
 	return m.table(in, w, ',')
 }
 
-// masker masks the files of a competition.
+// masker rewrites the files of a competition.
 type masker struct {
 	rule    rule
-	salt    Salt
-	keys    *keyer
+	keys    change
 	work    string
 	spillAt int
-	ids     vocabulary
+}
+
+// change is what happens to the rows and files of an id. It is for one goroutine;
+// clone makes another.
+type change interface {
+	// known reports whether a text is an id, and keep whether its rows and files stay.
+	known(text string) bool
+	keep(id string) bool
+	// key is what stands for the id, and order where its rows go.
+	key(id string) string
+	order(id string) uint64
+	// plain says that all bytes but ids stay.
+	plain() bool
+	clone() change
 }
 
 // vocabulary is the set of ids, by a hash of 64 bits.
@@ -87,7 +110,7 @@ type vocabulary struct {
 	set  map[uint64]struct{}
 }
 
-func newVocabulary() vocabulary { return vocabulary{maphash.MakeSeed(), map[uint64]struct{}{}} }
+func newVocabulary() *vocabulary { return &vocabulary{maphash.MakeSeed(), map[uint64]struct{}{}} }
 
 func (v *vocabulary) add(id string) { v.set[maphash.String(v.seed, id)] = struct{}{} }
 
@@ -99,7 +122,7 @@ func (v *vocabulary) has(id string) bool {
 // worker returns a masker for one goroutine.
 func (m *masker) worker() *masker {
 	w := *m
-	w.keys = newKeyer(m.salt)
+	w.keys = m.keys.clone()
 	return &w
 }
 
@@ -138,14 +161,14 @@ func (m *masker) formOf(name string) form {
 		return packed
 	case slices.Contains(holdsIDs, end):
 		return refused
-	case end == ".png" || end == ".jpg" || end == ".jpeg":
+	case !m.keys.plain() && (end == ".png" || end == ".jpg" || end == ".jpeg"):
 		return picture
 	}
 	return copied
 }
 
-// collect adds the ids of a half to the vocabulary.
-func (m *masker) collect(ctx context.Context, half string, files fs.FS, _ prep.Sink) error {
+// collect calls a function with the ids of a half, each as often as it is there.
+func (m *masker) collect(ctx context.Context, half string, files fs.FS, found func(id string)) error {
 	return fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -153,14 +176,14 @@ func (m *masker) collect(ctx context.Context, half string, files fs.FS, _ prep.S
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.collectFile(ctx, files, name); err != nil {
+		if err := m.collectFile(ctx, files, name, found); err != nil {
 			return fmt.Errorf("%s/%s: %w", half, name, err)
 		}
 		return nil
 	})
 }
 
-func (m *masker) collectFile(ctx context.Context, files fs.FS, name string) error {
+func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, found func(id string)) error {
 	form := m.formOf(name)
 	switch form {
 	case copied, picture:
@@ -175,7 +198,7 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string) erro
 			if e.Folder {
 				return nil
 			}
-			if err := m.collectFrom(m.formOf(e.Name), r); err != nil {
+			if err := m.collectFrom(m.formOf(e.Name), r, found); err != nil {
 				return fmt.Errorf("%s: %w", e.Name, err)
 			}
 			return nil
@@ -186,21 +209,21 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string) erro
 		return err
 	}
 	defer f.Close()
-	return m.collectFrom(form, f)
+	return m.collectFrom(form, f, found)
 }
 
-func (m *masker) collectFrom(form form, r io.Reader) error {
+func (m *masker) collectFrom(form form, r io.Reader, found func(id string)) error {
 	switch form {
 	case csvTable:
-		return m.rule.eachID(r, ',', m.ids.add)
+		return m.rule.eachID(r, ',', found)
 	case tsvTable:
-		return m.rule.eachID(r, '\t', m.ids.add)
+		return m.rule.eachID(r, '\t', found)
 	case jsonText:
 		_, err := documents(r, func(raw []byte) error {
 			return scan(raw, func(t token) error {
 				if c, _, ok := m.rule.column(t.key); ok && !t.isKey {
 					if at := span(c.ID, t.text); at != nil {
-						m.ids.add(t.text[at[0]:at[1]])
+						found(t.text[at[0]:at[1]])
 					}
 				}
 				return nil
@@ -224,6 +247,12 @@ func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.S
 			return err
 		}
 		w := m.worker()
+		if w.dropped(path.Base(name)) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		renamed := w.path(name)
 		if e.IsDir() {
 			return out.Folder(ctx, path.Join(half, renamed))
@@ -298,22 +327,37 @@ func (m *masker) path(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// element replaces the id in an element of a path: what the mask block's
+// element replaces the id in an element of a path.
+func (m *masker) element(part string) string {
+	from, to := m.find(part)
+	if from == to {
+		return part
+	}
+	return part[:from] + m.keys.key(part[from:to]) + part[to:]
+}
+
+// dropped reports whether a file or folder of this name does not stay.
+func (m *masker) dropped(base string) bool {
+	from, to := m.find(base)
+	return from < to && !m.keys.keep(base[from:to])
+}
+
+// find returns where the id in an element of a path is: what the mask block's
 // expression finds, what is before a dot, or all of it. A number alone counts
 // for the expression only: it may be the name of a class, too.
-func (m *masker) element(part string) string {
+func (m *masker) find(part string) (from, to int) {
 	if m.rule.names != nil {
-		if at := span(m.rule.names, part); at != nil && m.ids.has(part[at[0]:at[1]]) {
-			return part[:at[0]] + m.keys.key(part[at[0]:at[1]]) + part[at[1]:]
+		if at := span(m.rule.names, part); at != nil && m.keys.known(part[at[0]:at[1]]) {
+			return at[0], at[1]
 		}
 	}
-	if !integer.MatchString(part) && m.ids.has(part) {
-		return m.keys.key(part)
+	if !integer.MatchString(part) && m.keys.known(part) {
+		return 0, len(part)
 	}
 	for at := strings.LastIndexByte(part, '.'); at > 0; at = strings.LastIndexByte(part[:at], '.') {
-		if m.ids.has(part[:at]) {
-			return m.keys.key(part[:at]) + part[at:]
+		if m.keys.known(part[:at]) {
+			return 0, at
 		}
 	}
-	return part
+	return 0, 0
 }

@@ -62,12 +62,11 @@ func TestPermute(t *testing.T) {
 
 func testMasker(t *testing.T, spill int, ids ...string) *masker {
 	columns := []competitions.MaskColumn{{Name: "id"}}
-	m := &masker{rule: rule{columns: columns}, salt: testSalt, keys: newKeyer(testSalt), work: t.TempDir(), spillAt: spill}
-	m.ids = newVocabulary()
+	keys := newKeyer(testSalt)
 	for _, id := range ids {
-		m.ids.add(id)
+		keys.ids.add(id)
 	}
-	return m
+	return &masker{rule: rule{columns: columns}, keys: keys, work: t.TempDir(), spillAt: spill}
 }
 
 // TestTable: cells that are no ids keep every byte, and rows with equal ids their

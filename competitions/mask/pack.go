@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,6 +99,12 @@ func (m *masker) entries(folder string) (out []entry, err error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
+		if m.dropped(path.Base(rel)) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		out = append(out, entry{rel, m.path(rel), d.IsDir()})
 		return nil
 	})

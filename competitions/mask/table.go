@@ -183,17 +183,19 @@ func (m *masker) table(in io.Reader, w io.Writer, comma byte) error {
 		if err != nil {
 			return err
 		}
-		var place uint64
-		out, place = m.record(out[:0], rec, ids)
+		place, keep := uint64(0), false
+		if out, place, keep = m.record(out[:0], rec, ids); !keep {
+			continue
+		}
 		if err := sorted.add(place, out); err != nil {
 			return err
 		}
 	}
 }
 
-// record appends a record with other ids and returns its place.
-func (m *masker) record(out []byte, rec *row, ids []idField) ([]byte, uint64) {
-	var place uint64
+// record appends a record with other ids and returns its place, and whether it
+// stays.
+func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, place uint64, keep bool) {
 	placed := false
 	keys := make(map[int]string, len(ids))
 	for _, id := range ids {
@@ -206,6 +208,9 @@ func (m *masker) record(out []byte, rec *row, ids []idField) ([]byte, uint64) {
 			continue
 		}
 		if !placed {
+			if !m.keys.keep(cell[at[0]:at[1]]) {
+				return out, 0, false
+			}
 			place, placed = m.keys.order(cell[at[0]:at[1]]), true
 		}
 		key := m.keys.key(cell[at[0]:at[1]])
@@ -222,5 +227,5 @@ func (m *masker) record(out []byte, rec *row, ids []idField) ([]byte, uint64) {
 			end = f[1]
 		}
 	}
-	return append(out, rec.raw[end:]...), place
+	return append(out, rec.raw[end:]...), place, true
 }
