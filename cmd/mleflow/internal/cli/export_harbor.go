@@ -16,11 +16,15 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/prep"
 )
 
 type harborOptions struct {
 	data                  dataFlags
 	output, image, reward string
+	micro                 int // how many ids are drawn; 0 is all
+	seed                  uint64
 }
 
 // harborJSON is what export harbor --json prints of each task.
@@ -38,15 +42,24 @@ func newExportHarbor(a *app) *cobra.Command {
 		Long: `Write competitions as task folders in the format of Harbor, at DIR/<id>. Their data
 must be prepared. The answers are in the verifier's image and in solution/, never in
 the agent's image. docs/training.md has the layout, the rewards and what keeps answers
-from agents.`,
-		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks`,
-		Args:    takes(1, -1),
+from agents.
+
+--micro N draws a small split, at DIR/<id>-micro-<N>-<seed>: N ids of the test data with
+their rows and files, and as large a part of the training data. Medals and ranks are
+then those of the whole competition's leaderboard, to which a small split compares
+only roughly.`,
+		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks
+  mleflow export harbor demo-digits --micro 50 --seed 7 -o tasks`,
+		Args: takes(1, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.output == "" {
 				return usagef("name the folder for the tasks with -o DIR")
 			}
 			if err := checkReward(o.reward); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("seed") && o.micro == 0 || o.micro < 0 {
+				return usagef("--micro N takes how many test ids to draw, and --seed draws others; without --micro the task has all")
 			}
 			return a.exportHarbor(cmd.Context(), o, args)
 		}),
@@ -55,6 +68,8 @@ from agents.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().IntVar(&o.micro, "micro", 0, "draw a small split: the rows and files of `N` test ids, and as large a part of the training data")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "draw the small split by seed `S`")
 	return cmd
 }
 
@@ -96,7 +111,7 @@ func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) e
 
 // writeHarbor writes one task folder, as a whole or not at all.
 func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition) (w harborJSON, err error) {
-	prepared, to := layout.Prepared(def.ID), filepath.Join(o.output, def.ID)
+	prepared, to := layout.Prepared(def.ID), filepath.Join(o.output, o.name(def))
 	answers := grading.AnswersPath(layout.Dir, def)
 	for _, need := range []string{filepath.Join(prepared, "public"), answers} {
 		if _, err := os.Stat(need); err != nil {
@@ -114,9 +129,27 @@ func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, de
 		return w, fmt.Errorf("write task: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(draft)) }()
+	if o.micro > 0 {
+		drawn := dataset.Layout{Dir: filepath.Join(draft, "drawn")}
+		defer func() { err = errors.Join(err, os.RemoveAll(drawn.Dir)) }()
+		if err := drawSplit(ctx, o, def, prepared, drawn.Prepared(def.ID)); err != nil {
+			return w, err
+		}
+		prepared, answers = drawn.Prepared(def.ID), grading.AnswersPath(drawn.Dir, def)
+	}
 	report, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{Submission: answers, Answers: answers, Created: time.Now()})
 	if err != nil {
 		return w, err
+	}
+	if o.micro > 0 && report.Outcome != grading.Scored {
+		sample := filepath.Join(prepared, filepath.FromSlash(def.Layout.Sample))
+		one, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{Submission: sample, Answers: answers, Created: time.Now()})
+		if err != nil {
+			return w, err
+		}
+		if one.Outcome != grading.Scored {
+			return w, usagef("the %d ids drawn from %s cannot be graded: %s; draw more of them, or others with --seed", o.micro, def.ID, one.Reason)
+		}
 	}
 	w = harborJSON{Competition: def.ID, Path: to, Solution: report.GoldMedal && filepath.Ext(answers) == ".csv"}
 	if err := fillHarbor(draft, o, prepared, answers, def, w.Solution); err != nil {
@@ -126,6 +159,30 @@ func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, de
 		return w, fmt.Errorf("write task: %w", err)
 	}
 	return w, os.Rename(draft, to)
+}
+
+// name is that of the task's folder.
+func (o harborOptions) name(def *competitions.Definition) string {
+	if o.micro == 0 {
+		return def.ID
+	}
+	return fmt.Sprintf("%s-micro-%d-%d", def.ID, o.micro, o.seed)
+}
+
+// drawSplit writes a small split of prepared data.
+func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definition, from, to string) (err error) {
+	folder, err := prep.NewFolder(to)
+	if err != nil {
+		return fmt.Errorf("draw: %w", err)
+	}
+	defer func() { err = errors.Join(err, folder.Discard()) }()
+	err = mask.Draw(ctx, def, o.micro, o.seed, mask.Options{
+		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder,
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	return folder.Publish()
 }
 
 func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool) error {
@@ -182,6 +239,10 @@ exit $status
 `
 
 func harborConfig(o harborOptions, def *competitions.Definition) string {
+	micro := ""
+	if o.micro > 0 {
+		micro = fmt.Sprintf("micro = %d\nseed = %d\n", o.micro, o.seed)
+	}
 	return fmt.Sprintf(`schema_version = "1.1"
 artifacts = ["/home/submission/submission.csv"]
 
@@ -191,7 +252,7 @@ name = "mleflow/%s"
 [metadata]
 competition_version = %q
 reward = %q
-
+%s
 [agent]
 timeout_sec = 86400.0
 
@@ -209,7 +270,7 @@ network_mode = "no-network"
 build_timeout_sec = 3600.0
 cpus = 4
 memory_mb = 16384
-`, def.ID, def.Version, o.reward)
+`, o.name(def), def.Version, o.reward, micro)
 }
 
 func harborInstruction(def *competitions.Definition) string {

@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 		"attempt Transcript": {"3 exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant"},
 		"attempt Logs": {"started hello", "epoch 1", "hello.log"}, "attempt Code": {"print(&#39;two&#39;)", "lib/hello.py"}, "change": {"<del>-print(&#39;one&#39;)</del>", "<ins>+print(&#39;two&#39;)</ins>"},
 		"attempt Submission": {"<th scope=\"col\"><bdi>id</bdi><br><span class=\"soft\">integer</span>", "All rows."}, "attempt Checks": {"invalid", "CONNECT hello:443", "hello:3", "hand-labelled", "code/lib/hello.py:7 (cell 2 hello)", "labels = [hello", "written in the code: hello", "logs/hello"},
-		"check": {"warnings", "findings"},
+		"check":         {"warnings", "findings"},
 		"attempt About": {"timeout", "24h", "processor time", "gpt", "this is"}, "grade": {"What its key is made of", "report"}, "help": {"<kbd>j</kbd>"}, "nothing": {"there is nothing at this address"},
 	} {
 		status, body := l.get(pagesOf(r.ID(), attempts[0])[name])
