@@ -26,6 +26,9 @@
 //
 // All other bytes stay as they are: a cell keeps its quotes and its digits.
 //
+// Draw writes a small split by the same pass: it leaves out the rows and files of
+// ids that are not drawn, and changes nothing else.
+//
 // # Invariants
 //
 //   - Keys depend on the salt and the id only. Integers below 2⁶² are permuted,
@@ -36,7 +39,7 @@
 // # What it refuses
 //
 // Files whose format can hold ids that it does not replace, such as Parquet and
-// TFRecord, unless the definition says that they hold none; numbers in
-// JSON that no number can stand for; salts of less than 16 bytes. The content of a row is not changed: a model
-// that recognises a text or an image is not hindered.
+// TFRecord, unless the definition says that they hold none; numbers in JSON that no
+// number can stand for; salts of less than 16 bytes. The content of a row is not
+// changed: a model that recognises a text or an image is not hindered.
 package mask
