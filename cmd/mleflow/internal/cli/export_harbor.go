@@ -69,7 +69,7 @@ only roughly.`,
 	cmd.Flags().StringVar(&o.image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
 	cmd.Flags().IntVar(&o.micro, "micro", 0, "draw a small split: the rows and files of `N` test ids, and as large a part of the training data")
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "draw the small split by seed `S`")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "draw the small split by seed `N`")
 	return cmd
 }
 
