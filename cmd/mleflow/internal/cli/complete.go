@@ -111,6 +111,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--param":                       c.completeParameters,
 		"--reward":                      words(rewardKinds...),
 		"--image":                       none,
+		"--images":                      none,
 		"--title":                       none,
 		"--category":                    c.completeCategories,
 		"--version":                     c.completeVersions,

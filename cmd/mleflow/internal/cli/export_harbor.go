@@ -23,7 +23,8 @@ import (
 type harborOptions struct {
 	data                  dataFlags
 	output, image, reward string
-	micro                 int // how many ids are drawn; 0 is all
+	images                string // prefix of the names of built images; empty: the harness builds them
+	micro                 int    // how many ids are drawn; 0 is all
 	seed                  uint64
 }
 
@@ -67,6 +68,7 @@ only roughly.`,
 	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
+	cmd.Flags().StringVar(&o.images, "images", "", "name the two images of a task `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
 	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
 	cmd.Flags().IntVar(&o.micro, "micro", 0, "draw a small split: the rows and files of `N` test ids, and as large a part of the training data")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "draw the small split by seed `N`")
@@ -243,6 +245,11 @@ func harborConfig(o harborOptions, def *competitions.Definition) string {
 	if o.micro > 0 {
 		micro = fmt.Sprintf("micro = %d\nseed = %d\n", o.micro, o.seed)
 	}
+	agent, verifier := "", ""
+	if o.images != "" {
+		agent = fmt.Sprintf("docker_image = %q\n", o.images+"/"+o.name(def)+"-agent")
+		verifier = fmt.Sprintf("docker_image = %q\n", o.images+"/"+o.name(def)+"-verifier")
+	}
 	return fmt.Sprintf(`schema_version = "1.1"
 artifacts = ["/home/submission/submission.csv"]
 
@@ -261,16 +268,16 @@ timeout_sec = 3600.0
 environment_mode = "separate"
 
 [verifier.environment]
-network_mode = "no-network"
+%snetwork_mode = "no-network"
 cpus = 2
 memory_mb = 8192
 
 [environment]
-network_mode = "no-network"
+%snetwork_mode = "no-network"
 build_timeout_sec = 3600.0
 cpus = 4
 memory_mb = 16384
-`, o.name(def), def.Version, o.reward, micro)
+`, o.name(def), def.Version, o.reward, micro, verifier, agent)
 }
 
 func harborInstruction(def *competitions.Definition) string {
