@@ -196,6 +196,7 @@ step "agent-run" "solve" {
   task        = var.task
   runtime     = var.runtime
   timeout     = var.timeout
+  shim        = contains(local.shimmed, each.value.agent)
 
   snapshot_every = var.snapshot_every
 

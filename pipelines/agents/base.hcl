@@ -49,7 +49,10 @@ variable "mirror" {
 
 locals {
   # The agents whose images are built on this one: add an agent of your own here.
-  on_debian = setintersection(local.agents, ["aide", "claude-code", "codex", "gemini-cli", "mini-swe-agent", "mlab", "opencode", "openhands", "reference-aide"])
+  on_debian = setintersection(local.agents, ["aide", "claude-code", "codex", "gemini-cli", "mini-swe-agent", "mlab", "opencode", "openhands", "rd-agent", "reference-aide"])
+
+  # The agents that import the package mlebench.
+  shimmed = ["rd-agent"]
 
   # Ends an agent a little before its time limit, so that what it keeps is whole.
   deadline = "timeout --kill-after=5 $((TIME_LIMIT_SECS > 120 ? TIME_LIMIT_SECS - 60 : TIME_LIMIT_SECS * 3 / 4))"

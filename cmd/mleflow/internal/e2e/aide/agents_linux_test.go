@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +72,8 @@ func testAgent(t *testing.T, name string) {
 	if p := providers[name]; p == "" {
 		address += "/v1"
 	}
-	outputs, ran, printed := p.apply("-var", "agent="+name, "-var", "runtime=containerd", "-var", "timeout=10m", "-var", "base_url="+address, "-var", "key=env:CANARY")
+	args := append([]string{"-var", "agent=" + name, "-var", "runtime=containerd", "-var", "timeout=10m", "-var", "base_url=" + address, "-var", "key=env:CANARY"}, arguments[name]...)
+	outputs, ran, printed := p.apply(args...)
 	score, err := strconv.ParseFloat(outputs["score"], 64)
 	if err != nil || score < 0.8 || outputs["outcome"] != "finished" {
 		t.Errorf("outcome %s, score %q, want 0.8 at least", outputs["outcome"], outputs["score"])
@@ -88,6 +90,10 @@ func testAgent(t *testing.T, name string) {
 			t.Errorf("%s %s: status %d", c.Method, c.Path, c.Status)
 		}
 	}
+	told := func(c modeltest.Call) bool { return strings.Contains(c.Prompt(), "KeyError") }
+	if answers[name] != nil && !slices.ContainsFunc(m.Calls(), told) {
+		t.Error("the agent did not tell the model of the bug in its first program")
+	}
 	found, files := search(t, m.Key, p.cache, p.daemon.Dir, dir)
 	if len(found) > 0 || strings.Contains(printed, m.Key) {
 		t.Errorf("the key is in %v, or was printed", found)
@@ -95,8 +101,12 @@ func testAgent(t *testing.T, name string) {
 	t.Logf("%d steps, %d requests, score %v; the key is in none of %d files; stats %s", ran, len(m.Calls()), score, files, outputs["stats"])
 }
 
-// answers are those for agents that have no shell to offer.
-var answers = map[string]func(*modeltest.Ask) modeltest.Answer{"mlab": modeltest.MLAB}
+// answers are those for agents that have no shell to offer. The first program of
+// each has a bug, a KeyError.
+var answers = map[string]func(*modeltest.Ask) modeltest.Answer{"mlab": modeltest.MLAB, "rd-agent": modeltest.RDAgent}
+
+// arguments are those that some agents have besides.
+var arguments = map[string][]string{"rd-agent": {"-var", "rd_agent_loops=2"}}
 
 // providers are those whose address has no version in it.
 var providers = map[string]string{"claude-code": "anthropic", "gemini-cli": "gemini"}
