@@ -27,8 +27,9 @@ import (
 // are collected.
 const leaseAge = time.Hour
 
-// cleanupTimeout bounds the removal of a container.
-const cleanupTimeout = 30 * time.Second
+// cleanupTimeout bounds the removal of a container. On a busy disk the daemon may take
+// half a minute for it, and what is not removed waits for the next sweep.
+const cleanupTimeout = 2 * time.Minute
 
 // mainProcess is the name of the command's process within the task.
 const mainProcess = "command"

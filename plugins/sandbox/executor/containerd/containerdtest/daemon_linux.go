@@ -193,7 +193,7 @@ func (d *Daemon) tidy() {
 func (d *Daemon) inspect(t testing.TB) {
 	e := containerd.New(d.Options)
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	left, err := e.Inventory(ctx)
 	// The shim of a container that was just removed may be about to end.
