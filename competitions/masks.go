@@ -115,6 +115,9 @@ func (d *Definition) IDColumn() string {
 // Masked reports whether the version is a masked one.
 func (d *Definition) Masked() bool { return strings.HasSuffix(d.Version, maskSuffix) }
 
+// MaskedVersion is the name of the masked version of a version.
+func MaskedVersion(version string) string { return version + maskSuffix }
+
 // IsMasked reports whether a version's name is that of a masked one.
 func IsMasked(version string) bool {
 	base, ok := strings.CutSuffix(version, maskSuffix)

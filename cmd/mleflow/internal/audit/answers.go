@@ -64,16 +64,23 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 }
 
 func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
-	dir := dataset.Layout{Dir: a.Data.Dir}.Prepared(def.ID)
+	data := a.Data.Dir
+	if competitions.IsMasked(l.version) { // beside those of the version itself
+		data = filepath.Join(data, l.version)
+	}
+	dir := dataset.Layout{Dir: data}.Prepared(def.ID)
+	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil && data != a.Data.Dir {
+		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, a.Data.Dir, data)}
+	}
 	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil {
 		return answers{}, noAnswers{err}
 	}
 	private, err := tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{})
 	if err != nil {
-		return answers{}, fmt.Errorf("take answers of %s from %s: %w", def.ID, a.Data.Dir, err)
+		return answers{}, fmt.Errorf("take answers of %s from %s: %w", def.ID, data, err)
 	}
 	how, err := a.pins(ctx, def, l, private, verify.OnDisk(os.DirFS(dir), def))
-	return answers{private, "prepared in " + a.Data.Dir + ", " + how}, err
+	return answers{private, "prepared in " + data + ", " + how}, err
 }
 
 // fromCache computes the actions of download and prepare, each from what the

@@ -34,11 +34,13 @@ type Request struct {
 
 // Site is a board that was built.
 type Site struct {
-	Title    string     `json:"title"`
-	Version  string     `json:"mleflow"`
-	Findings []Finding  `json:"findings"`
-	Bundles  []*Bundle  `json:"bundles"`
-	Tables   []*Table   `json:"tables"`
+	Title    string    `json:"title"`
+	Version  string    `json:"mleflow"`
+	Findings []Finding `json:"findings"`
+	Bundles  []*Bundle `json:"bundles"`
+	Tables   []*Table  `json:"tables"`
+	// Masked are the agents at versions and their masked ones.
+	Masked   []Masked   `json:"masked,omitempty"`
 	Reported []Reported `json:"reported"`
 	// Excluded says what was left out by rule; nil if nothing was asked for.
 	Excluded *Excluded `json:"excluded,omitempty"`
@@ -113,7 +115,7 @@ func Build(q Request) (*Site, error) {
 		}
 		s.Tables = append(s.Tables, t)
 	}
-	return s, nil
+	return s, s.compareMasked()
 }
 
 // compareSettings puts the reference's task first.

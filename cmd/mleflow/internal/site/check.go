@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
@@ -183,7 +184,9 @@ func (c *checker) mixed() {
 			if versions[r.Report.CompetitionID] == nil {
 				versions[r.Report.CompetitionID] = map[string]bool{}
 			}
-			versions[r.Report.CompetitionID][s.Version] = true
+			if !competitions.IsMasked(s.Version) { // made to be compared with the version that it masks
+				versions[r.Report.CompetitionID][s.Version] = true
+			}
 		}
 		if len(tasks) > 1 {
 			var parts []string

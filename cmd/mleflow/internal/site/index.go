@@ -51,6 +51,9 @@ func (s *Site) index() document {
 	if len(s.Tables) == 0 {
 		d.Sections = append(d.Sections, section{ID: "board", Title: "Leaderboard", Text: []string{"No row counts."}})
 	}
+	if len(s.Masked) > 0 {
+		d.Sections = append(d.Sections, s.maskedSection())
+	}
 	if len(s.Reported) > 0 {
 		d.Sections = append(d.Sections, s.reported())
 	}

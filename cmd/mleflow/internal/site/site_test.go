@@ -87,6 +87,40 @@ func TestMixedTasks(t *testing.T) {
 	}
 }
 
+// TestMasked compares each agent with itself at the masked version, on a table of its
+// own, which is no finding.
+func TestMasked(t *testing.T) {
+	masked := func(b *Bundle) *Bundle {
+		b.File, b.Run = "masked-"+b.File, b.Run+"m"
+		b.Manifest = digest.Of([]byte(b.Run)).String()
+		for _, r := range b.Rows {
+			r.Report.CompetitionVersion = "v1m"
+			r.RunID, r.MadeIn, r.AttemptAction, r.GradeAction, r.ReportDigest = b.Run, b.Run, r.AttemptAction+"m", r.GradeAction+"m", r.ReportDigest+"m"
+		}
+		return b
+	}
+	s := built(t, made("knows", "own", 6, always), masked(made("knows", "own", 6, never)), made("learns", "own", 6, always), masked(made("learns", "own", 6, always)), made("elsewhere", "own", 6, always))
+	if len(s.Findings) != 0 || len(s.Tables) != 2 {
+		t.Errorf("%d tables, findings %+v", len(s.Tables), s.Findings)
+	}
+	got := map[string]float64{}
+	for _, m := range s.Masked {
+		got[m.Agent+" "+m.Version] = float64(m.Comparison.Figures[shownFigure].Difference)
+	}
+	if diff := cmp.Diff(map[string]float64{"knows v1": 100, "learns v1": 0}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var index strings.Builder
+	for _, sec := range s.index().Sections {
+		fmt.Fprintln(&index, sec.Title, sec.Text, sec.Plots)
+	}
+	for _, want := range []string{"Masked versions", "knows, v1 − v1m", "learns, v1 − v1m"} {
+		if !strings.Contains(index.String(), want) {
+			t.Errorf("the board lacks %q", want)
+		}
+	}
+}
+
 // A claimed row is matched if its grade was recomputed for another one.
 func TestMatched(t *testing.T) {
 	one, other := made("a", "own", 1, always), made("b", "own", 2, always)
