@@ -90,6 +90,8 @@ func (d *descent) names() ([]string, error) {
 		names := direntNames(d.buf[:max(n, 0)])
 		switch {
 		case err == unix.EINTR:
+		case err == unix.ENOENT: // somebody else has removed the folder
+			return nil, nil
 		case err != nil || n == 0 || len(names) > 0:
 			return names, err
 		}

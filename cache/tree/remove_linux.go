@@ -61,7 +61,7 @@ func (r *remover) remove() {
 // enter enters a subfolder of the open folder.
 func (r *remover) enter(name string) bool {
 	err := r.descent.enter(name)
-	if err != nil {
+	if err != nil && err != unix.ENOENT { // somebody else has removed it
 		r.note("open", name, err)
 	}
 	return err == nil

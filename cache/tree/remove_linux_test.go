@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -181,5 +182,31 @@ func wantGone(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("still there: %v", err)
+	}
+}
+
+// TestRemoveTogether removes a tree in several goroutines at once: what one finds
+// missing, another has removed.
+func TestRemoveTogether(t *testing.T) {
+	for range 100 {
+		dir := filepath.Join(t.TempDir(), "tree")
+		for i := range 20 {
+			folder := filepath.Join(dir, fmt.Sprint(i%4), fmt.Sprint(i))
+			if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := tree.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("it is left (%v)", err)
+		}
 	}
 }
