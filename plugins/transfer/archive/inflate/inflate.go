@@ -21,9 +21,11 @@ import (
 // ErrCorrupt is returned for input that is not DEFLATE.
 var ErrCorrupt = errors.New("corrupt DEFLATE data")
 
-// Slack is how many bytes an output must have beyond what it is for: those of the
-// longest match, and of a copy that goes beyond its end.
-const Slack = maxMatch + 16
+// Slack is how many bytes an output must have beyond what it is for. A step of the
+// fast loop that begins with the last byte gives up to nine literals and the longest
+// match, whose copy goes up to eight bytes beyond its end; with Decode, it may begin
+// behind the last byte.
+const Slack = 9 + maxMatch + 8
 
 const (
 	maxMatch   = 258
