@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"time"
@@ -32,8 +31,10 @@ func Init() int {
 	}
 	os.Clearenv()
 	executor.CloseOnExec(controlFD)
-	// Whatever is sent to the first process is no reason to end.
-	signal.Notify(make(chan os.Signal, 1))
+	if err := withstandSignals(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	unix.SetNonblock(controlFD, true)
 	owner := conn{os.NewFile(controlFD, "owner")}
 	s := &sandbox{owner: owner}
