@@ -5,22 +5,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
-
-// goldenFolder holds a case for each competition: answers, submissions and
-// what the reference's grader (openai/mle-bench at the commit that the
-// definitions name) said of each, with pandas 1.5.3, numpy 1.24.2 and
-// scikit-learn 1.2.1 made to behave as pandas 2.2 and scikit-learn 1.5.
-const goldenFolder = "../testdata/golden"
 
 // verdict is what expected.json says of a submission. Both "invalid" and
 // "error" mean that there is no score.
@@ -37,23 +30,18 @@ var goldenScores = map[string]map[string]string{
 }
 
 func TestGoldenSubmissions(t *testing.T) {
-	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no golden cases (%v)", err)
-	}
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range cases {
-		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
+	for _, id := range goldentest.IDs(t) {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			def, err := catalog.Get(id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			gradeGolden(t, def, filepath.Join(unpack(t, path), id))
+			gradeGolden(t, def, goldentest.Unpack(t, id))
 		})
 	}
 }
@@ -102,23 +90,4 @@ func spell(t *testing.T, n *grading.Number) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func unpack(t *testing.T, path string) string {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	src := archive.Source{ReaderAt: f, Size: info.Size()}
-	if err := archive.Unpack(context.Background(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

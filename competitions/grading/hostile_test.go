@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -149,13 +150,9 @@ func TestHostileCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no golden cases (%v)", err)
-	}
 	seen := map[string]bool{}
-	for _, path := range cases {
-		def, err := catalog.Get(strings.TrimSuffix(filepath.Base(path), ".tar.zst"))
+	for _, id := range goldentest.IDs(t) {
+		def, err := catalog.Get(id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +164,7 @@ func TestHostileCells(t *testing.T) {
 			continue
 		}
 		seen[plan.Metric.Name] = true
-		t.Run(def.ID, func(t *testing.T) { gradeHostile(t, def, plan.ID, filepath.Join(unpack(t, path), def.ID)) })
+		t.Run(def.ID, func(t *testing.T) { gradeHostile(t, def, plan.ID, goldentest.Unpack(t, id)) })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -43,7 +44,7 @@ func TestReferenceProfile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := filepath.Join(unpack(t, filepath.Join(goldenFolder, id+".tar.zst")), id)
+			dir := goldentest.Unpack(t, id)
 			for _, c := range cases {
 				checkProfile(t, def, dir, c)
 			}

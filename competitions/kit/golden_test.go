@@ -7,56 +7,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
-
-const goldenFolder = "../testdata/golden/"
-
-// goldenParams returns the sizes that a case scales down.
-func goldenParams(t *testing.T, id string) map[string]cty.Value {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(goldenFolder, "params.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]map[string]string
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]cty.Value{}
-	for name, value := range all[id] {
-		out[name] = cty.StringVal(value)
-	}
-	return out
-}
 
 // goldenPrepared prepares a version of a golden case.
 func goldenPrepared(t *testing.T, id, version string) (*competitions.Definition, string) {
 	t.Helper()
-	f, err := os.Open(goldenFolder + id + ".tar.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	src := archive.Source{ReaderAt: f, Size: info.Size()}
-	if err := archive.Unpack(context.Background(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-		t.Fatal(err)
-	}
+	dir := goldentest.Unpack(t, id)
 	cat, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -69,14 +35,14 @@ func goldenPrepared(t *testing.T, id, version string) (*competitions.Definition,
 		t.Fatal(err)
 	}
 	if id == "random-acts-of-pizza" {
-		nameGivers(t, filepath.Join(dir, id, "raw", "train.json"))
+		nameGivers(t, filepath.Join(dir, "raw", "train.json"))
 	}
-	final := filepath.Join(dir, "prepared")
+	final := filepath.Join(t.TempDir(), "prepared")
 	out, err := prep.NewFolder(final)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Out: out, Params: goldenParams(t, id)}
+	o := prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Out: out, Params: goldentest.Params(t, id)}
 	if err := prep.Run(context.Background(), def, o); err != nil {
 		t.Fatal(err)
 	}
@@ -169,16 +135,11 @@ func TestGolden(t *testing.T) {
 		"ranzcr-clip-catheter-line-classification v1": "ungraded-columns CVC - Normal",
 		"siim-isic-melanoma-classification v1":        "record-answers target",
 	}
-	cases, err := filepath.Glob(goldenFolder + "*.tar.zst")
-	if err != nil || len(cases) < 29 {
-		t.Fatalf("%d golden cases (%v)", len(cases), err)
-	}
 	cat, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range cases {
-		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
+	for _, id := range goldentest.IDs(t) {
 		def, err := cat.Get(id)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +152,7 @@ func TestGolden(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				def, folder := goldenPrepared(t, id, version)
-				testPrepared(t, def, folder, goldenParams(t, id))
+				testPrepared(t, def, folder, goldentest.Params(t, id))
 				found, err := kit.LintPrepared(def, metric.All(), os.DirFS(folder))
 				if err != nil {
 					t.Fatal(err)

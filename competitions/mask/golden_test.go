@@ -20,16 +20,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
-
-// goldenFolder holds a miniature raw data set and submissions for each
-// competition; see competitions/prep/golden_test.go.
-const goldenFolder = "../testdata/golden"
 
 var salt = mask.Salt("the salt of these tests, not secret")
 
@@ -38,19 +35,14 @@ var salt = mask.Salt("the salt of these tests, not secret")
 // the same score after; no id of the answers is left anywhere in the public files.
 // A competition that cannot be masked says why.
 func TestGolden(t *testing.T) {
-	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no golden cases (%v)", err)
-	}
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, file := range cases {
+	for i, id := range goldentest.IDs(t) {
 		if testing.Short() && i%10 != 0 {
 			continue
 		}
-		id := strings.TrimSuffix(filepath.Base(file), ".tar.zst")
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			v1, err := catalog.Get(id)
@@ -70,13 +62,13 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkGolden(t, v1, v1m, filepath.Join(unpack(t, file), id))
+			checkGolden(t, v1, v1m, goldentest.Unpack(t, id))
 		})
 	}
 }
 
 func checkGolden(t *testing.T, v1, v1m *competitions.Definition, dir string) {
-	params := goldenParams(t, v1.ID)
+	params := goldentest.Params(t, v1.ID)
 	before := filepath.Join(t.TempDir(), "v1")
 	folder := newFolder(t, before)
 	if err := prep.Run(t.Context(), v1, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Out: folder, Params: params}); err != nil {
@@ -413,35 +405,4 @@ func publish(t *testing.T, folder *prep.Folder) {
 	if err := folder.Publish(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func goldenParams(t *testing.T, id string) map[string]cty.Value {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(goldenFolder, "params.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]map[string]string
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]cty.Value{}
-	for name, value := range all[id] {
-		out[name] = cty.StringVal(value)
-	}
-	return out
-}
-
-func unpack(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
-	if err := archive.Unpack(t.Context(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

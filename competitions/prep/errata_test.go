@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -33,16 +34,16 @@ func TestErrataGrade(t *testing.T) {
 		// The last one matches the pictures without a finding only, one class of seven.
 		{"vinbigdata-chest-xray-abnormalities-detection", "v2", map[string]any{"gold.csv": 1.0, "gold-shuffled.csv": 1.0, "as-width-height.csv": 0.14286}},
 	} {
-		dir := filepath.Join(unpack(t, filepath.Join(goldenFolder, tt.id+".tar.zst")), tt.id)
+		dir := goldentest.Unpack(t, tt.id)
 		def, err := shipped(t, tt.id).At(tt.version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldenParams(t, tt.id)})
+		out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldentest.Params(t, tt.id)})
 		got := map[string]any{}
 		for name := range tt.want {
 			report, err := grading.Grade(t.Context(), def, metric.All(), grading.Request{
-				Submission: filepath.Join(dir, "submissions", name), Answers: filepath.Join(out, filepath.FromSlash(def.Layout.Answers)), Params: goldenParams(t, tt.id),
+				Submission: filepath.Join(dir, "submissions", name), Answers: filepath.Join(out, filepath.FromSlash(def.Layout.Answers)), Params: goldentest.Params(t, tt.id),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -13,42 +13,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
-
-// goldenFolder holds a case for each competition: a miniature raw data set
-// and what the reference's preparer and grader (openai/mle-bench at the commit that
-// the definitions name) made of it, with pandas 1.5.3, numpy 1.24.2 and
-// scikit-learn 1.2.1 made to behave as pandas 2.2 and scikit-learn 1.5.
-const goldenFolder = "../testdata/golden"
-
-// goldenParams returns the sizes that a case scales down.
-func goldenParams(t *testing.T, id string) map[string]cty.Value {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(goldenFolder, "params.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]map[string]string
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]cty.Value{}
-	for name, value := range all[id] {
-		out[name] = cty.StringVal(value)
-	}
-	return out
-}
 
 // goldenExempt are outputs that differ from the reference on purpose.
 var goldenExempt = map[string][]string{
@@ -92,28 +67,23 @@ func (m *memberSum) UnmarshalJSON(data []byte) error {
 // TestGolden prepares every case and compares every file with the reference's,
 // then grades the case's submissions.
 func TestGolden(t *testing.T) {
-	cases, err := filepath.Glob(goldenFolder + "/*.tar.zst")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no golden cases (%v)", err)
-	}
-	for i, path := range cases {
+	for i, id := range goldentest.IDs(t) {
 		if testing.Short() && i%10 != 0 {
 			continue
 		}
-		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			golden(t, id, path)
+			golden(t, id)
 		})
 	}
 }
 
-func golden(t *testing.T, id, path string) {
-	dir := unpack(t, path)
+func golden(t *testing.T, id string) {
+	dir := goldentest.Unpack(t, id)
 	var want map[string]preparedFile
-	readJSON(t, filepath.Join(dir, id, "prepared.json"), &want)
+	readJSON(t, filepath.Join(dir, "prepared.json"), &want)
 	def := shipped(t, id)
-	out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams(t, id)})
+	out := prepare(t, def, prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldentest.Params(t, id)})
 	got := map[string]preparedFile{}
 	err := fs.WalkDir(os.DirFS(out), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -129,7 +99,7 @@ func golden(t *testing.T, id, path string) {
 		delete(got, name)
 	}
 	for _, name := range goldenByContent[id] {
-		if diff := cmp.Diff(parquetContent(t, filepath.Join(dir, id, "prepared", name)), parquetContent(t, filepath.Join(out, name))); diff != "" {
+		if diff := cmp.Diff(parquetContent(t, filepath.Join(dir, "prepared", name)), parquetContent(t, filepath.Join(out, name))); diff != "" {
 			t.Errorf("content of %s (-want +got):\n%s", name, diff)
 		}
 		got[name] = want[name]
@@ -143,7 +113,7 @@ func golden(t *testing.T, id, path string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("prepared files (-want +got):\n%s", diff)
 	}
-	goldenGrades(t, id, filepath.Join(dir, id), filepath.Join(out, filepath.FromSlash(def.Layout.Answers)))
+	goldenGrades(t, id, dir, filepath.Join(out, filepath.FromSlash(def.Layout.Answers)))
 }
 
 // parquetContent returns the digest of what a Parquet file holds.
@@ -182,7 +152,7 @@ func goldenGrades(t *testing.T, id, dir, answers string) {
 			want[name] = right
 		}
 		report, err := grading.Grade(context.Background(), shipped(t, id), metric.All(), grading.Request{
-			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldenParams(t, id),
+			Submission: filepath.Join(dir, "submissions", name), Answers: answers, Params: goldentest.Params(t, id),
 		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -251,25 +221,6 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func unpack(t *testing.T, path string) string {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	src := archive.Source{ReaderAt: f, Size: info.Size()}
-	if err := archive.Unpack(context.Background(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 func readJSON(t *testing.T, path string, out any) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -307,13 +258,13 @@ func TestErrataPrepare(t *testing.T) {
 		"tgs-salt-identification-challenge":             {"public/depths.csv"},
 		"vinbigdata-chest-xray-abnormalities-detection": nil,
 	} {
-		dir := unpack(t, filepath.Join(goldenFolder, id+".tar.zst"))
+		dir := goldentest.Unpack(t, id)
 		v1 := shipped(t, id)
 		v2, err := v1.At("v2")
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, id, "raw")), Params: goldenParams(t, id)}
+		o := prep.Options{Raw: os.DirFS(filepath.Join(dir, "raw")), Params: goldentest.Params(t, id)}
 		was, is := allSums(t, prepare(t, v1, o)), allSums(t, prepare(t, v2, o))
 		var got []string
 		for name := range was {

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // TestGoldenReplies sends golden submissions of several competitions to the
@@ -38,7 +38,7 @@ func TestGoldenReplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := filepath.Join(unpackGolden(t, id), id)
+			dir := goldentest.Unpack(t, id)
 			form, err := grading.NewForm(def, metric.All(), nil, filepath.Join(dir, "prepared", def.Layout.Sample))
 			if err != nil {
 				t.Fatal(err)
@@ -50,20 +50,6 @@ func TestGoldenReplies(t *testing.T) {
 			askGolden(t, server, dir, def)
 		})
 	}
-}
-
-func unpackGolden(t *testing.T, id string) string {
-	t.Helper()
-	data, err := os.ReadFile("../../competitions/testdata/golden/" + id + ".tar.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
-	if err := archive.Unpack(t.Context(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func askGolden(t *testing.T, server *httptest.Server, dir string, def *competitions.Definition) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -350,9 +352,12 @@ func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) 
 // response, whatever its status: the record tells.
 func post(ctx context.Context, g *model.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	front, done := newPipes(), make(chan error, 1)
+	front, done := bufconn.Listen(64<<10), make(chan error, 1)
 	go func() { done <- g.Serve(ctx, front) }()
-	client := &http.Transport{DialContext: front.dial, DisableCompression: true}
+	client := &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return front.DialContext(ctx) },
+		DisableCompression: true,
+	}
 	response, err := func() ([]byte, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 		if err != nil {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -14,50 +13,28 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
+	"github.com/mleflow/mleflow/competitions/goldentest"
 )
 
-const (
-	pipelines = "../../../../pipelines/"
-	golden    = "../../../../competitions/testdata/golden/"
-)
+const pipelines = "../../../../pipelines/"
 
 // goldenParams returns the sizes that the golden cases scale down, as a flag's
 // value.
 func goldenParams(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(golden + "params.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "params=" + string(data)
+	return "params=" + string(goldentest.AllParams(t))
 }
 
 // goldenCases unpacks the golden cases as DIR/<id>/ and returns their ids.
 func goldenCases(t *testing.T, dir string, only ...string) (ids []string) {
 	t.Helper()
-	cases, err := filepath.Glob(golden + "*.tar.zst")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no golden cases (%v)", err)
-	}
-	for _, path := range cases {
-		id := strings.TrimSuffix(filepath.Base(path), ".tar.zst")
+	for _, id := range goldentest.IDs(t) {
 		if len(only) > 0 && !slices.Contains(only, id) {
 			continue
 		}
-		f, err := os.Open(path)
-		if err != nil {
+		if err := os.Rename(goldentest.Unpack(t, id), filepath.Join(dir, id)); err != nil {
 			t.Fatal(err)
 		}
-		info, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		src := archive.Source{ReaderAt: f, Size: info.Size()}
-		if err := archive.Unpack(context.Background(), src, archive.TarZstd, archive.DefaultLimits(), dir); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
 		ids = append(ids, id)
 	}
 	return ids
