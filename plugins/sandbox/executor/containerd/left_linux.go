@@ -7,26 +7,37 @@ import (
 	"io/fs"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // left reports whether a dead process left a command under this ID that a Run
-// with Resume would continue, be it running or at its end.
-func (e *Executor) left(ctx context.Context, id string) (bool, error) {
+// with Resume would continue, be it running or at its end. If not, its container is
+// removed: the daemon may still be starting it, and the folders that it has mounted
+// are removed next.
+func (e *Executor) left(ctx context.Context, id string) (found bool, err error) {
 	r := &run{e: e, spec: executor.Spec{ID: id, Resume: true}}
-	rec, err := loadRecord(e.runDir(runName(r.spec)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for command %q: %w", id, err)
-	case !rec.resumable():
+	dir := e.runDir(runName(r.spec))
+	rec, err := loadRecord(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	r.id = rec.Container
+	if err != nil {
+		return false, fmt.Errorf("look for command %q: %w", id, err)
+	}
 	if ctx, r.c, err = e.connect(ctx); err != nil {
 		return false, err
 	}
-	found, err := r.load(ctx)
+	held, err := claim.Take(dir)
+	if err == nil {
+		defer func() { err = errors.Join(err, held.Drop()) }()
+		r.id = rec.Container
+		if rec.resumable() {
+			found, err = r.load(ctx)
+		}
+		if err == nil && !found {
+			err = e.discard(ctx, r.c, r.id)
+		}
+	}
 	if err != nil {
 		return false, fmt.Errorf("look for command %q: %w", id, err)
 	}

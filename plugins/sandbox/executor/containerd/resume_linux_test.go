@@ -19,6 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/cio"
+
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
@@ -193,6 +197,8 @@ func testResume(t *testing.T, b *bench) {
 	})
 	t.Run("time limit without an owner", func(t *testing.T) { testGuard(t, b) })
 	t.Run("service", func(t *testing.T) { testResumedService(t, b) })
+	t.Run("late container", func(t *testing.T) { testLateContainer(t, b) })
+	t.Run("not left", func(t *testing.T) { testNotLeft(t, b) })
 	t.Run("taken port", func(t *testing.T) { testTakenPort(t, b) })
 	t.Run("output limit", func(t *testing.T) {
 		spec := b.resumable(t, 0)
@@ -269,6 +275,95 @@ func testResumedService(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() || !exit.Resumed || !strings.HasPrefix(logs.String(), "old\n") || !strings.HasSuffix(logs.String(), "new\n") {
 		t.Errorf("got %+v, %v:\n%s", exit, err, logs.String())
 	}
+}
+
+// testLateContainer has the daemon make a container and a snapshot for the run while
+// that goes on, as it does if the process that asked for them died at once: they go
+// with the run.
+func testLateContainer(t *testing.T, b *bench) {
+	c := b.client(t)
+	make := func() {
+		now, err := c.ContainerService().List(t.Context())
+		if err != nil || len(now) != 1 {
+			t.Errorf("%d containers, %v", len(now), err)
+			return
+		}
+		late := now[0]
+		late.ID, late.SnapshotKey = "mleflow-late", "mleflow-late-too"
+		_, err = c.ContainerService().Create(t.Context(), late)
+		state := snapshots.WithLabels(map[string]string{"mleflow.state": late.Labels["mleflow.state"]})
+		for _, key := range []string{"mleflow-late-too", "mleflow-late-alone"} {
+			_, bad := c.SnapshotService(late.Snapshotter).Prepare(t.Context(), key, "", state)
+			err = errors.Join(err, bad)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	done := &onFirst{w: io.Discard, do: make}
+	exit, err := b.e.Run(t.Context(), b.resumable(t, 10), done)
+	if err != nil || !exit.OK() {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+	if inv, err := b.e.Inventory(t.Context()); err != nil || inv.Running() {
+		t.Errorf("left: %+v, %v", inv, err)
+	}
+}
+
+// testNotLeft asks for a command of a dead process that is not there in a container
+// that is: nobody must find it again, as its folders are removed.
+func testNotLeft(t *testing.T, b *bench) {
+	spec := b.resumable(t, 1000)
+	kill(startOwner(t, b.order(spec), "tick 1"))
+	c := b.client(t)
+	list, err := c.Containers(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d containers, %v", len(list), err)
+	}
+	if found, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || !found {
+		t.Fatalf("a command that runs: %v, %v", found, err)
+	}
+	task, err := list[0].Task(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := task.LoadProcess(t.Context(), "command", func(*cio.FIFOSet) (cio.IO, error) { return cio.NullIO("") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	exited, err := process.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Kill(t.Context(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-exited
+	if _, err := process.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || found {
+		t.Errorf("got %v, %v", found, err)
+	}
+	if list, err := c.Containers(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("%d containers are left, %v", len(list), err)
+	}
+	spec.Command = b.spec(t, "ticks", "2").Command
+	exit, err := b.e.Run(t.Context(), spec, io.Discard)
+	if err != nil || !exit.OK() || exit.Resumed {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+}
+
+// client speaks to the daemon.
+func (b *bench) client(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New(b.daemon.Options.Socket, client.WithDefaultNamespace(b.daemon.Options.Namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // testTakenPort resumes a command that listens on its service's port itself by

@@ -358,7 +358,7 @@ func (r *run) remove(ctx context.Context) error {
 	if r.id == "" {
 		return removeClaim(r.claim)
 	}
-	err := r.e.discard(ctx, r.c, r.id)
+	err := errors.Join(r.e.discard(ctx, r.c, r.id), r.discardLate(ctx))
 	if r.replaced != "" {
 		err = errors.Join(err, r.e.endShim(ctx, r.replaced))
 	}
@@ -366,6 +366,25 @@ func (r *run) remove(ctx context.Context) error {
 		return errors.Join(err, r.claim.Drop())
 	}
 	return errors.Join(removeClaim(r.claim), r.e.freeUsers())
+}
+
+// discardLate removes containers and snapshots of the run that the daemon made for
+// dead processes after they, and what they left, were gone.
+func (r *run) discardLate(ctx context.Context) error {
+	ours := fmt.Sprintf("labels.%q==%q", labelState, r.claim.Dir)
+	containers, err := r.c.ContainerService().List(ctx, ours)
+	if err != nil {
+		return fmt.Errorf("list containers: %w", err)
+	}
+	late, err := r.e.snapshots(ctx, r.c, ours)
+	for _, ct := range containers {
+		err = errors.Join(err, r.e.discard(ctx, r.c, ct.ID))
+		delete(late, ct.ID)
+	}
+	for id := range late {
+		err = errors.Join(err, r.e.discardSnapshot(ctx, r.c, id))
+	}
+	return err
 }
 
 // labels are for people who list containers, and for Sweep.

@@ -90,14 +90,14 @@ func (e *Executor) runs(ctx context.Context, c *client.Client) (map[string][]str
 }
 
 // snapshots lists the writable snapshots of runs, with the runs' folders.
-func (e *Executor) snapshots(ctx context.Context, c *client.Client) (map[string]string, error) {
+func (e *Executor) snapshots(ctx context.Context, c *client.Client, filters ...string) (map[string]string, error) {
 	found := map[string]string{}
 	err := c.SnapshotService(e.opts.Snapshotter).Walk(ctx, func(_ context.Context, info snapshots.Info) error {
 		if dir := info.Labels[labelState]; dir != "" {
 			found[info.Name] = dir
 		}
 		return nil
-	})
+	}, filters...)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
