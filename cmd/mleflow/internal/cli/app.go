@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
@@ -62,9 +63,9 @@ func (t *terminal) setScreen(l *view.Live) {
 // Main runs the command line and returns the exit status.
 func Main(args []string) int {
 	if len(args) > 0 && hidden[args[0]] != nil {
+		garbage.Usual() // it may run for long, and limit its memory itself
 		return hidden[args[0]](args[1:])
 	}
-	collectLate()
 	a := newApp(&terminal{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()})
 	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()

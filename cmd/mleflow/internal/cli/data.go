@@ -2,9 +2,7 @@ package cli
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -33,11 +32,7 @@ func (f *dataFlags) register(cmd *cobra.Command) {
 // spareMemory lets the collector run when a quarter more than what is in use
 // was allocated, instead of as much again: tables are large and hold no
 // pointers, so that collecting them costs next to nothing. GOGC overrides it.
-func spareMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25)
-	}
-}
+func spareMemory() { garbage.Grow(25) }
 
 func (f *dataFlags) layout(a *app) (dataset.Layout, error) {
 	if f.dir != "" {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
@@ -130,13 +130,7 @@ func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, on 
 // fewCollections makes garbage collections rarer until the function it returns
 // is called, unless GOGC says how often: expanding and planning a large
 // pipeline makes little else than garbage, and is over soon.
-func fewCollections() (restore func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	old := debug.SetGCPercent(400)
-	return func() { debug.SetGCPercent(old) }
-}
+func fewCollections() (restore func()) { return garbage.Grow(400) }
 
 // oneFile checks that a command got at most one pipeline file.
 func oneFile(_ *cobra.Command, args []string) error {

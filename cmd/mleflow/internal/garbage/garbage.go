@@ -1,0 +1,69 @@
+// Package garbage says when garbage is collected, unless GOGC does. It imports
+// next to nothing and is therefore initialised before most other packages, whose
+// initialisation alone would otherwise make the first collection.
+package garbage
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+// first is how large the heap grows before the first collection; Go would collect
+// at 4 MiB. Most commands end before, a no-op apply of some 1,000 steps too.
+const first = 48 << 20
+
+// usual is the percentage that Go starts with.
+const usual = 100
+
+var (
+	mu sync.Mutex
+	// late says that the first collection is put off.
+	late bool
+	// percent is what the heap grows by between collections, after the first.
+	percent = usual
+)
+
+func init() {
+	if given() {
+		return
+	}
+	late = true
+	debug.SetGCPercent(usual * first / (4 << 20))
+	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
+	runtime.AddCleanup(&sentinel{}, func(struct{}) { Usual() }, struct{}{})
+}
+
+func given() bool { return os.Getenv("GOGC") != "" }
+
+// Usual ends the putting off of the first collection.
+func Usual() {
+	mu.Lock()
+	defer mu.Unlock()
+	if late {
+		late = false
+		debug.SetGCPercent(percent)
+	}
+}
+
+// Grow lets the heap grow by a percentage of what is in use before garbage is
+// collected again, from the first collection on. It returns what restores the
+// percentage before.
+func Grow(by int) (restore func()) {
+	if given() {
+		return func() {}
+	}
+	old := set(by)
+	return func() { set(old) }
+}
+
+func set(to int) (old int) {
+	mu.Lock()
+	defer mu.Unlock()
+	old, percent = percent, to
+	if !late {
+		debug.SetGCPercent(to)
+	}
+	return old
+}
