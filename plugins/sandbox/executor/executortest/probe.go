@@ -154,7 +154,11 @@ func probeDetach(args []string) int {
 	if len(args) == 2 { // the one in the middle
 		return start(true, "deaf", args[0])
 	}
-	start(false, "detach", args[0], "middle")
+	// Built with the race detector, it takes a second to end.
+	if err := self(false, "detach", args[0], "middle").Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	for range 3000 {
 		if _, err := os.Stat(args[0]); err == nil {
 			return 0
@@ -198,11 +202,16 @@ func probeDescriptors([]string) int {
 	return 0
 }
 
-func start(newSession bool, args ...string) int {
+// self is a probe as a child of this one, with an empty environment.
+func self(newSession bool, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", append([]string{ProbeCommand}, args...)...)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: newSession}
-	if err := cmd.Start(); err != nil {
+	return cmd
+}
+
+func start(newSession bool, args ...string) int {
+	if err := self(newSession, args...).Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
